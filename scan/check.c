@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Argument checks that every verb needs.
+ */
+#include <string.h>
+
+#include "internal.h"
+
+scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what) {
+    if (!from)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: is NULL", what);
+    uint32_t size;
+    memcpy(&size, from, sizeof size);
+    if (size < known_size)
+        return scan_fail(ctx, SCAN_ERR_VERSION, "%s: struct_size is %u, this library knows %zu", what, size,
+                         known_size);
+    for (size_t i = known_size; i < size; i++)
+        if (((const unsigned char *)from)[i])
+            return scan_fail(ctx, SCAN_ERR_VERSION, "%s: a field that this library does not know is set", what);
+    memcpy(copy, from, known_size);
+    return SCAN_OK;
+}
+
+scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what) {
+    if (scan_type_size(type) == 0)
+        return scan_fail(ctx, SCAN_ERR_TYPE, "%s: %d is not an element type", what, (int)type);
+    return SCAN_OK;
+}
+
+scan_status scan_check_array(scan_ctx *ctx, scan_array array) {
+    if (array.count == 0)
+        return SCAN_OK;
+    if (!array.pointer)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: is NULL", array.name);
+    if ((uintptr_t)array.pointer % array.size)
+        return scan_fail(ctx, SCAN_ERR_ALIGNMENT, "%s: not aligned to its %zu-byte elements", array.name, array.size);
+    if (array.count > (SIZE_MAX - (uintptr_t)array.pointer) / array.size)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: %zu elements do not fit the address space", array.name,
+                         array.count);
+    return SCAN_OK;
+}
+
+bool scan_arrays_overlap(scan_array a, scan_array b) {
+    if (!a.pointer || !b.pointer || a.count == 0 || b.count == 0)
+        return false;
+    uintptr_t a0 = (uintptr_t)a.pointer, b0 = (uintptr_t)b.pointer;
+    return a0 < b0 + b.count * b.size && b0 < a0 + a.count * a.size;
+}
+
+scan_status scan_check_disjoint(scan_ctx *ctx, scan_array a, scan_array b) {
+    if (scan_arrays_overlap(a, b))
+        return scan_fail(ctx, SCAN_ERR_OVERLAP, "%s and %s overlap", a.name, b.name);
+    return SCAN_OK;
+}

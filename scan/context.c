@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts: creation, workspace, memory, the words of the last failure. What a context holds on a device or in threads
+ * is its backend's business (scan_backend_table.open).
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...) {
+    if (ctx) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(ctx->detail, sizeof ctx->detail, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+static scan_status open_backend(scan_ctx *ctx, const scan_options *options) {
+    switch (options->backend) {
+    case SCAN_BACKEND_CPU:
+    case SCAN_BACKEND_AUTO: ctx->backend = &scan_cpu_backend; return ctx->backend->open(ctx, options);
+    case SCAN_BACKEND_CUDA: return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "this build of scan has no CUDA backend");
+    }
+    return scan_fail(ctx, SCAN_ERR_ARGUMENT, "options.backend: %d is not a backend", (int)options->backend);
+}
+
+static scan_status check_options(scan_ctx *ctx, const scan_options *options) {
+    if (options->device < 0)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "options.device: %d is not a device", options->device);
+    if (!options->alloc != !options->free)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "options.alloc and options.free come together or not at all");
+    return SCAN_OK;
+}
+
+scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
+    if (!out)
+        return SCAN_ERR_ARGUMENT;
+    *out = NULL;
+    scan_ctx *ctx = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return SCAN_ERR_MEMORY;
+    ctx->info.struct_size = sizeof ctx->info;
+    ctx->ran = "";
+
+    scan_options options = {.struct_size = sizeof options};
+    scan_status status = given ? scan_take_struct(ctx, &options, given, sizeof options, "scan_options") : SCAN_OK;
+    if (status == SCAN_OK)
+        status = check_options(ctx, &options);
+    if (status == SCAN_OK) {
+        ctx->alloc_hook = options.alloc;
+        ctx->free_hook = options.free;
+        ctx->hook_user = options.user;
+        ctx->stream = options.stream;
+        status = open_backend(ctx, &options);
+    }
+    if (status == SCAN_OK) {
+        *out = ctx;
+        return SCAN_OK;
+    }
+    if (status != SCAN_ERR_VERSION && options.detail && options.detail_bytes)
+        snprintf(options.detail, options.detail_bytes, "%s", ctx->detail[0] ? ctx->detail : scan_status_string(status));
+    free(ctx);
+    return status;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void *context_alloc(scan_ctx *ctx, size_t bytes) {
+    return ctx->alloc_hook ? ctx->alloc_hook(bytes, ctx->hook_user, ctx->stream) : ctx->backend->alloc(ctx, bytes);
+}
+
+static void context_free(scan_ctx *ctx, void *memory, size_t bytes) {
+    if (!memory)
+        return;
+    if (ctx->free_hook)
+        ctx->free_hook(memory, bytes, ctx->hook_user, ctx->stream);
+    else
+        ctx->backend->free(ctx, memory, bytes);
+}
+
+static void drop_workspace(scan_ctx *ctx) {
+    if (!ctx->workspace_lent)
+        context_free(ctx, ctx->workspace, ctx->workspace_bytes);
+    ctx->workspace = NULL;
+    ctx->workspace_bytes = 0;
+    ctx->workspace_lent = false;
+}
+
+scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
+    if (bytes > ctx->workspace_bytes) {
+        if (ctx->workspace_lent)
+            return scan_fail(ctx, SCAN_ERR_WORKSPACE, "the lent workspace has %zu bytes, this call needs %zu",
+                             ctx->workspace_bytes, bytes);
+        drop_workspace(ctx);
+        ctx->workspace = context_alloc(ctx, bytes);
+        if (!ctx->workspace)
+            return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes of workspace", bytes);
+        ctx->workspace_bytes = bytes;
+    }
+    *memory = ctx->workspace;
+    return SCAN_OK;
+}
+
+scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
+    void *memory;
+    return ctx ? scan_workspace(ctx, bytes, &memory) : SCAN_ERR_ARGUMENT;
+}
+
+scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
+    if (!ctx || (!memory && bytes))
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_ctx_lend: memory is NULL");
+    if ((uintptr_t)memory % 256)
+        return scan_fail(ctx, SCAN_ERR_ALIGNMENT, "scan_ctx_lend: memory is not aligned to 256 bytes");
+    SCAN_TRY(ctx->backend->sync(ctx));
+    drop_workspace(ctx);
+    if (memory) {
+        ctx->workspace = memory;
+        ctx->workspace_bytes = bytes;
+        ctx->workspace_lent = true;
+    }
+    return SCAN_OK;
+}
+
+/* scan_free is not told the size, the free hook is: it stands in a header before the caller's bytes. */
+enum { HEADER = 256 };
+
+scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
+    if (!ctx || !memory)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc: a pointer is NULL");
+    *memory = NULL;
+    if (bytes == 0)
+        return SCAN_OK;
+    char *block = bytes <= SIZE_MAX - HEADER ? context_alloc(ctx, bytes + HEADER) : NULL;
+    if (!block)
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
+    size_t total = bytes + HEADER;
+    scan_status status = ctx->backend->upload(ctx, block, &total, sizeof total);
+    if (status != SCAN_OK) {
+        context_free(ctx, block, total);
+        return status;
+    }
+    *memory = block + HEADER;
+    return SCAN_OK;
+}
+
+void scan_free(scan_ctx *ctx, void *memory) {
+    if (!ctx || !memory)
+        return;
+    char *block = (char *)memory - HEADER;
+    size_t total = 0;
+    if (ctx->backend->download(ctx, &total, block, sizeof total) == SCAN_OK && ctx->backend->sync(ctx) == SCAN_OK)
+        context_free(ctx, block, total);
+}
+
+scan_status scan_malloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
+    if (!ctx || !memory)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc_host: a pointer is NULL");
+    *memory = NULL;
+    return bytes ? ctx->backend->alloc_host(ctx, bytes, memory) : SCAN_OK;
+}
+
+void scan_free_host(scan_ctx *ctx, void *memory) {
+    if (ctx && memory)
+        ctx->backend->free_host(ctx, memory);
+}
+
+scan_status scan_upload(scan_ctx *ctx, void *to, const void *from_host, size_t bytes) {
+    if (!ctx || (bytes && (!to || !from_host)))
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_upload: a pointer is NULL");
+    return bytes ? ctx->backend->upload(ctx, to, from_host, bytes) : SCAN_OK;
+}
+
+scan_status scan_download(scan_ctx *ctx, void *to_host, const void *from, size_t bytes) {
+    if (!ctx || (bytes && (!to_host || !from)))
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_download: a pointer is NULL");
+    return bytes ? ctx->backend->download(ctx, to_host, from, bytes) : SCAN_OK;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+
+void scan_ctx_destroy(scan_ctx *ctx) {
+    if (!ctx)
+        return;
+    ctx->backend->sync(ctx);
+    drop_workspace(ctx);
+    ctx->backend->close(ctx);
+    free(ctx);
+}
+
+scan_status scan_ctx_sync(scan_ctx *ctx) { return ctx ? ctx->backend->sync(ctx) : SCAN_ERR_ARGUMENT; }
+
+const char *scan_ctx_detail(const scan_ctx *ctx) { return ctx ? ctx->detail : "no context"; }
+
+const char *scan_ctx_ran(const scan_ctx *ctx) { return ctx ? ctx->ran : ""; }
+
+scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info) {
+    if (!ctx || !info)
+        return SCAN_ERR_ARGUMENT;
+    if (info->struct_size < sizeof *info)
+        return SCAN_ERR_VERSION;
+    uint32_t struct_size = info->struct_size;
+    memcpy(info, &ctx->info, sizeof *info);
+    info->struct_size = struct_size;
+    return SCAN_OK;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU backend's table: context state, memory, and where each verb lives.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cpu.h"
+
+enum { ALIGNMENT = 256, HUGE_PAGE = 2 << 20, MAX_THREADS = 1024 };
+
+static unsigned usable_cpus(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    return 1;
+}
+
+static scan_status cpu_open(scan_ctx *ctx, const scan_options *options) {
+    scan_simd simd;
+    SCAN_TRY(scan_simd_detect(ctx, &simd));
+    if (options->threads > MAX_THREADS)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "options.threads: %u, at most %d", options->threads, MAX_THREADS);
+    scan_cpu_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a context");
+    state->pool = scan_pool_create(options->threads ? options->threads : usable_cpus());
+    if (!state->pool) {
+        free(state);
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a thread pool");
+    }
+    state->simd = simd;
+    snprintf(state->name, sizeof state->name, "cpu %s", scan_simd_name(simd));
+    ctx->state = state;
+    ctx->info.backend = SCAN_BACKEND_CPU;
+    ctx->info.device = -1;
+    ctx->info.threads = scan_pool_threads(state->pool);
+    ctx->info.name = state->name;
+    return SCAN_OK;
+}
+
+static void cpu_close(scan_ctx *ctx) {
+    scan_pool_destroy(scan_cpu(ctx)->pool);
+    free(ctx->state);
+}
+
+void scan_cpu_note(scan_ctx *ctx, const char *method) {
+    scan_cpu_state *state = scan_cpu(ctx);
+    snprintf(state->ran, sizeof state->ran, "%s %s", method, scan_simd_name(state->simd));
+    ctx->ran = state->ran;
+}
+
+static scan_status cpu_sync(scan_ctx *ctx) {
+    (void)ctx;
+    return SCAN_OK;
+}
+
+/* Large blocks begin on a huge page and ask for more: page faults otherwise cost as much as sorting does. */
+static void *cpu_alloc(scan_ctx *ctx, size_t bytes) {
+    (void)ctx;
+    size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    void *memory;
+    if (posix_memalign(&memory, alignment, bytes) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE)
+        madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+static void cpu_free(scan_ctx *ctx, void *memory, size_t bytes) {
+    (void)ctx, (void)bytes;
+    free(memory);
+}
+
+static scan_status cpu_alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
+    *memory = cpu_alloc(ctx, bytes);
+    return *memory ? SCAN_OK : scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
+}
+
+static void cpu_free_host(scan_ctx *ctx, void *memory) { cpu_free(ctx, memory, 0); }
+
+static scan_status cpu_copy(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+    (void)ctx;
+    memcpy(to, from, bytes);
+    return SCAN_OK;
+}
+
+const scan_backend_table scan_cpu_backend = {
+    .open = cpu_open,
+    .close = cpu_close,
+    .sync = cpu_sync,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .alloc_host = cpu_alloc_host,
+    .free_host = cpu_free_host,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .prefix = scan_cpu_prefix,
+    .prefix_workspace = scan_cpu_prefix_workspace,
+    .compact = scan_cpu_compact,
+    .compact_workspace = scan_cpu_compact_workspace,
+    .unique = scan_cpu_unique,
+    .unique_workspace = scan_cpu_unique_workspace,
+    .sort = scan_cpu_sort,
+    .sort_workspace = scan_cpu_sort_workspace,
+    .argsort = scan_cpu_argsort,
+    .argsort_workspace = scan_cpu_argsort_workspace,
+    .histogram = scan_cpu_histogram,
+    .histogram_workspace = scan_cpu_histogram_workspace,
+    .equalize = scan_cpu_equalize,
+    .equalize_workspace = scan_cpu_equalize_workspace,
+    .clahe = scan_cpu_clahe,
+    .clahe_workspace = scan_cpu_clahe_workspace,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "simd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const level_names[SCAN_SIMD_LEVELS] = {"portable", "avx2", "avx512"};
+
+const char *scan_simd_name(scan_simd level) { return level_names[level]; }
+
+static scan_simd processor_level(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                __builtin_cpu_supports("popcnt");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
+                  __builtin_cpu_supports("avx512vbmi2");
+    return avx512 ? SCAN_SIMD_AVX512 : avx2 ? SCAN_SIMD_AVX2 : SCAN_SIMD_PORTABLE;
+#else
+    return SCAN_SIMD_PORTABLE;
+#endif
+}
+
+scan_status scan_simd_detect(scan_ctx *ctx, scan_simd *level) {
+    *level = processor_level();
+    const char *cap = getenv("SCAN_SIMD");
+    if (!cap || !*cap)
+        return SCAN_OK;
+    for (int i = 0; i < SCAN_SIMD_LEVELS; i++)
+        if (strcmp(cap, level_names[i]) == 0) {
+            if ((scan_simd)i < *level)
+                *level = (scan_simd)i;
+            return SCAN_OK;
+        }
+    return scan_fail(ctx, SCAN_ERR_ARGUMENT, "SCAN_SIMD=%s: not one of avx512, avx2, portable", cap);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * SIMD levels. A level is a fixed set of instruction sets, chosen once a context: a file NAME_avx2.c or NAME_avx512.c
+ * is compiled with exactly these enabled (CMakeLists.txt), and only called when the level says so.
+ *
+ *   avx2     AVX2, BMI1, BMI2, LZCNT, POPCNT            (Haswell, Zen)
+ *   avx512   those and AVX-512 F BW DQ VL CD VBMI VBMI2  (Ice Lake, Zen 4)
+ */
+#ifndef SCAN_CPU_SIMD_H
+#define SCAN_CPU_SIMD_H
+
+#include "../internal.h"
+
+typedef enum scan_simd { SCAN_SIMD_PORTABLE = 0, SCAN_SIMD_AVX2 = 1, SCAN_SIMD_AVX512 = 2 } scan_simd;
+
+enum { SCAN_SIMD_LEVELS = 3 };
+
+/* What the processor has, capped by the environment variable SCAN_SIMD. ARGUMENT if that names no level. */
+scan_status scan_simd_detect(scan_ctx *ctx, scan_simd *level);
+
+const char *scan_simd_name(scan_simd level);
+
+#endif

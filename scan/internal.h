@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the verbs (scan/VERB.c) and the backends (scan/cpu, scan/cuda) share: the context, the table of a backend,
+ * argument checks. A verb checks its arguments, fills the descriptor's defaults in a copy, and calls its backend's
+ * table; the backend may rely on everything checked here.
+ */
+#ifndef SCAN_INTERNAL_H
+#define SCAN_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "lists.h"
+
+/* Forwards a status that is not SCAN_OK. */
+#define SCAN_TRY(expr)                                                                                                 \
+    do {                                                                                                               \
+        scan_status scan_try_status_ = (expr);                                                                         \
+        if (scan_try_status_ != SCAN_OK)                                                                               \
+            return scan_try_status_;                                                                                   \
+    } while (0)
+
+/* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero only where noted
+ * (n_device makes the true count known at run time only). *_workspace answers in bytes and cannot fail. */
+typedef struct scan_backend_table {
+    scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
+    void (*close)(scan_ctx *ctx);
+    scan_status (*sync)(scan_ctx *ctx);
+    void *(*alloc)(scan_ctx *ctx, size_t bytes); /* context memory, 256-byte aligned, or NULL */
+    void (*free)(scan_ctx *ctx, void *memory, size_t bytes);
+    scan_status (*alloc_host)(scan_ctx *ctx, size_t bytes, void **memory);
+    void (*free_host)(scan_ctx *ctx, void *memory);
+    scan_status (*upload)(scan_ctx *ctx, void *to, const void *from_host, size_t bytes);
+    scan_status (*download)(scan_ctx *ctx, void *to_host, const void *from, size_t bytes);
+
+    scan_status (*prefix)(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);
+    size_t (*prefix_workspace)(const scan_ctx *, const scan_prefix_desc *, size_t n);
+    scan_status (*compact)(scan_ctx *, const scan_compact_desc *, const void *in, const scan_compact_out *, size_t n);
+    size_t (*compact_workspace)(const scan_ctx *, const scan_compact_desc *, size_t n);
+    scan_status (*unique)(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);
+    size_t (*unique_workspace)(const scan_ctx *, const scan_unique_desc *, size_t n);
+    scan_status (*sort)(scan_ctx *, const scan_sort_desc *, const void *keys_in, void *keys_out, const void *values_in,
+                        void *values_out, size_t n);
+    size_t (*sort_workspace)(const scan_ctx *, const scan_sort_desc *, size_t n);
+    scan_status (*argsort)(scan_ctx *, const scan_sort_desc *, const void *keys, void *indices, size_t n);
+    size_t (*argsort_workspace)(const scan_ctx *, const scan_sort_desc *, size_t n);
+    scan_status (*histogram)(scan_ctx *, const scan_histogram_desc *, const void *in, uint64_t *bins, size_t n);
+    size_t (*histogram_workspace)(const scan_ctx *, const scan_histogram_desc *, size_t n);
+    scan_status (*equalize)(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, void *luts, size_t n);
+    size_t (*equalize_workspace)(const scan_ctx *, const scan_equalize_desc *, size_t n);
+    scan_status (*clahe)(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, size_t width,
+                         size_t height);
+    size_t (*clahe_workspace)(const scan_ctx *, const scan_equalize_desc *, size_t width, size_t height);
+} scan_backend_table;
+
+extern const scan_backend_table scan_cpu_backend;
+
+struct scan_ctx {
+    const scan_backend_table *backend;
+    void *state; /* the backend's own: scan_cpu_state, ... */
+    scan_info info;
+    void *(*alloc_hook)(size_t bytes, void *user, struct CUstream_st *stream);
+    void (*free_hook)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
+    void *hook_user;
+    struct CUstream_st *stream;
+    void *workspace;
+    size_t workspace_bytes;
+    bool workspace_lent;
+    const char *ran; /* static storage or in state */
+    char detail[256];
+};
+
+/* ---- for backends ------------------------------------------------------------------------------------------------ */
+
+/* Writes the detail (printf format) and returns status, so that a failure is one return statement. ctx may be NULL. */
+__attribute__((format(printf, 3, 4))) scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...);
+
+/* The context's workspace, grown to at least `bytes`; aligned to 256. Its content does not outlive the call. */
+scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
+
+/* ---- for verbs --------------------------------------------------------------------------------------------------- */
+
+/* Copies a caller's struct of known_size bytes into `copy` (zero-filled where the caller's is shorter is not needed
+ * yet: there is one version), or answers SCAN_ERR_VERSION. `what` names the struct in the detail. */
+scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what);
+
+scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what);
+
+/* One array argument: `bytes` long at `pointer`, of elements of `size` bytes. */
+typedef struct scan_array {
+    const void *pointer;
+    size_t count;
+    size_t size;
+    const char *name;
+} scan_array;
+
+/* Not NULL (unless count is 0), aligned, its byte count representable. */
+scan_status scan_check_array(scan_ctx *ctx, scan_array array);
+
+/* True if two arrays share a byte. Empty arrays and NULL share nothing. */
+bool scan_arrays_overlap(scan_array a, scan_array b);
+
+/* SCAN_ERR_OVERLAP, naming both, if they share a byte. */
+scan_status scan_check_disjoint(scan_ctx *ctx, scan_array a, scan_array b);
+
+#endif

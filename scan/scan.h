@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan: parallel prefix scan and what is built on it (stream compaction, radix sort, histogram equalization), with one
+ * plain C ABI over two backends: CPU (threads and SIMD picked at run time) and CUDA.
+ *
+ *     scan_ctx *ctx;
+ *     scan_prefix_desc sum = {.struct_size = sizeof sum, .type = SCAN_U32, .out_type = SCAN_U64};
+ *     if (scan_ctx_create(&ctx, NULL) == SCAN_OK) {
+ *         scan_prefix(ctx, &sum, in, out, n);            // out[i] = in[0] + ... + in[i]
+ *         scan_ctx_destroy(ctx);
+ *     }
+ *
+ * Conventions
+ *   Memory     "Context memory" is memory that the context's backend can address: any host pointer on the CPU backend,
+ *              device memory (scan_malloc, cudaMalloc) on CUDA. Unless an entry says otherwise every array is in
+ * context memory, descriptors and what they point to as "host" are ordinary host memory, read before the call returns.
+ *   Alignment  A pointer is aligned to its element, no more.
+ *   Overlap    in == out is accepted where an entry says so. Any other overlap of an output with an input or with
+ * another output is SCAN_ERR_OVERLAP. n          counts elements, is a size_t, may exceed 2^32. n == 0 succeeds, and
+ * then array pointers may be NULL. n_device   in a descriptor, if not NULL: a count in context memory, read when the
+ * call executes; the call then works on min(*n_device, n) elements, so that one call's result can size the next without
+ * a host wait. Structs    begin with struct_size = sizeof the struct; every other field that is zero means its default.
+ * A struct of a later version is accepted while the part unknown here is zero, else SCAN_ERR_VERSION. Threads    One
+ * context per thread or stream. Different contexts are independent; there are no mutable globals. Errors     Nothing
+ * here prints, exits or aborts. Argument and launch errors return at once and leave outputs untouched; asynchronous
+ * ones (CUDA) at scan_ctx_sync. scan_ctx_detail says more in words. Order      CPU calls are synchronous. CUDA calls
+ * are ordered on the context's stream and can be captured in a graph; the one exception, SCAN_GRID_HOST_SUMS, says so.
+ *
+ * Meaning of results, the same on both backends
+ *   Integers wrap. Integer scans and all compaction, sort, histogram and equalize results are bit-identical everywhere.
+ *   Float add and mul have ONE order of operations, which depends on the element's index only: not on addresses, n,
+ *   threads, SIMD, GPU, timing, nor on how a long array is cut into carry_in/carry_out pieces. With T the accumulator
+ *   type (out_type), and for reverse scans the index counted from the end:
+ *
+ *     vector   16 bytes: E = 16 / sizeof(T) accumulators
+ *     row      32 vectors       (512 bytes)
+ *     chunk    8 rows           (4 KiB)
+ *     tile     8 chunks         (32 KiB)
+ *     group    32 tiles         (1 MiB)
+ *
+ *   The inclusive fold inside a vector is serial; over the 32 vector totals of a row and over the 32 tile totals of a
+ * group it is Kogge-Stone (for d = 1, 2, 4, 8, 16: z[l] = z[l-d] op z[l] for all l >= d at once); over the rows of a
+ * chunk and the chunks of a tile it is serial. A unit's total is its last inclusive fold. Groups fold serially from
+ * init: P[0] = init, or the identity (-0.0 for add, 1 for mul); P[g+1] = P[g] op total(group g). Then, with each term
+ * dropped where nothing precedes it in its unit,
+ *
+ *     before(i) = ((((P[group] op tiles before) op chunks before) op rows before) op vectors before) op elements before
+ *     exclusive[i] = before(i)          inclusive[i] = before(i + 1)
+ *
+ *   so exclusive[i + 1] == inclusive[i] bit for bit. Exclusive without init shows the identity at out[0], +0 for add.
+ *   Elements are converted to T first; no fused multiply-add. Which NaN comes out of float add and mul is unspecified.
+ *   Teaching grids (SCAN_GRID_HOST_SUMS, SCAN_GRID_HIERARCHICAL) are the same from run to run but keep an order of
+ *   their own.
+ *   Float min and max: from the first NaN on, every result is the quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000
+ *   (f64); -0 < +0.
+ *   Float order in sorts is NumPy's: -inf ... -0 and +0 equal ... +inf, NaN last, ties in input order; descending also
+ *   keeps NaN last and ties in input order. Equality in unique: -0 equals +0, NaN equals NaN.
+ */
+#ifndef SCAN_SCAN_H
+#define SCAN_SCAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCAN_VERSION_MAJOR 0
+#define SCAN_VERSION_MINOR 1
+#define SCAN_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define SCAN_API __attribute__((visibility("default")))
+#else
+#define SCAN_API
+#endif
+
+/* ---- status ------------------------------------------------------------------------------------------------------ */
+
+typedef enum scan_status {
+    SCAN_OK = 0,
+    SCAN_ERR_ARGUMENT = 1,    /* a null pointer, an enum out of range, a size that cannot be */
+    SCAN_ERR_TYPE = 2,        /* the verb does not serve this element type, accumulator or operator */
+    SCAN_ERR_ALGORITHM = 3,   /* the algorithm asked for cannot serve this call on this backend */
+    SCAN_ERR_VERSION = 4,     /* struct_size is not one this library knows */
+    SCAN_ERR_OVERLAP = 5,     /* arrays overlap in a way the verb does not allow */
+    SCAN_ERR_ALIGNMENT = 6,   /* a pointer is not aligned to its element */
+    SCAN_ERR_MEMORY = 7,      /* host or device memory could not be had */
+    SCAN_ERR_WORKSPACE = 8,   /* the workspace lent with scan_ctx_lend is too small */
+    SCAN_ERR_NO_BACKEND = 9,  /* this build or machine has no such backend */
+    SCAN_ERR_DEVICE = 10,     /* a device call failed; the context is still usable */
+    SCAN_ERR_DEVICE_LOST = 11 /* the device is in a state only a new process can leave */
+} scan_status;
+
+/* A short English phrase for a status, never NULL. Static storage. */
+SCAN_API const char *scan_status_string(scan_status status);
+
+/* "0.1.0". Static storage. */
+SCAN_API const char *scan_version(void);
+
+/* ---- types, operators, algorithms -------------------------------------------------------------------------------- */
+
+typedef enum scan_type {
+    SCAN_TYPE_NONE = 0,
+    SCAN_U8 = 1,
+    SCAN_I8 = 2,
+    SCAN_U16 = 3,
+    SCAN_I16 = 4,
+    SCAN_U32 = 5,
+    SCAN_I32 = 6,
+    SCAN_U64 = 7,
+    SCAN_I64 = 8,
+    SCAN_F32 = 9,
+    SCAN_F64 = 10
+} scan_type;
+
+typedef enum scan_op { SCAN_ADD = 0, SCAN_MUL = 1, SCAN_MIN = 2, SCAN_MAX = 3 } scan_op;
+
+/* How blocks of a grid get their prefix, and how a block scans itself. AUTO picks by backend, device, type and n. */
+typedef enum scan_grid {
+    SCAN_GRID_AUTO = 0,
+    SCAN_GRID_HOST_SUMS = 1,    /* CUDA: block sums scanned on the host; waits for the device, cannot be captured */
+    SCAN_GRID_HIERARCHICAL = 2, /* CUDA: block scans, scan of block sums, add; about twice the traffic */
+    SCAN_GRID_LOOKBACK = 3,     /* CUDA: one pass, decoupled look-back */
+    SCAN_GRID_WAVE = 4,         /* CUDA, sm_90 and later: one pass, persistent, bulk-copy prefetch */
+    SCAN_GRID_BLOCKED = 5       /* CPU: each thread reduces, then scans a piece that stays in its cache */
+} scan_grid;
+
+typedef enum scan_block {
+    SCAN_BLOCK_AUTO = 0,
+    SCAN_BLOCK_KOGGE_STONE = 1,
+    SCAN_BLOCK_BRENT_KUNG = 2,
+    SCAN_BLOCK_WARP = 3
+} scan_block;
+
+typedef struct scan_algorithm {
+    scan_grid grid;
+    scan_block block;
+} scan_algorithm;
+
+/* Names as the programs spell them: "u32", "add", "wave", "kogge-stone". NULL for a value that is not in the enum, so
+ * a loop from 0 (types: from 1) until NULL lists them all. Size in bytes, 0 for a value that is not a type. */
+SCAN_API const char *scan_type_name(scan_type type);
+SCAN_API size_t scan_type_size(scan_type type);
+SCAN_API const char *scan_op_name(scan_op op);
+SCAN_API const char *scan_grid_name(scan_grid grid);
+SCAN_API const char *scan_block_name(scan_block block);
+
+/* One 64-bit immediate: u for unsigned, i for signed, f for float types. */
+typedef union scan_value {
+    uint64_t u;
+    int64_t i;
+    double f;
+} scan_value;
+
+/* ---- context ----------------------------------------------------------------------------------------------------- */
+
+typedef struct scan_ctx scan_ctx; /* device + stream + workspace + threads: what concurrent calls must not share */
+struct CUstream_st;               /* cudaStream_t is a pointer to this */
+
+typedef enum scan_backend {
+    SCAN_BACKEND_CPU = 0,
+    SCAN_BACKEND_CUDA = 1,
+    SCAN_BACKEND_AUTO = 2 /* CUDA if a device answers, else CPU */
+} scan_backend;
+
+typedef struct scan_options {
+    uint32_t struct_size;
+    scan_backend backend;
+    int32_t device;             /* CUDA device ordinal */
+    uint32_t threads;           /* CPU threads; 0: as many as this process may run on */
+    struct CUstream_st *stream; /* CUDA; NULL: a stream of the context's own */
+    /* Workspace and scan_malloc come from here if alloc is not NULL (then free must not be). alloc returns context
+     * memory aligned to 256 bytes, or NULL; stream is NULL on the CPU backend. */
+    void *(*alloc)(size_t bytes, void *user, struct CUstream_st *stream);
+    void (*free)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
+    void *user;
+    char *detail; /* host, detail_bytes long: the reason when scan_ctx_create fails, always terminated */
+    size_t detail_bytes;
+} scan_options;
+
+/* Creates a context. options NULL: CPU backend, all threads. On failure *ctx is NULL.
+ * The environment variable SCAN_SIMD=avx512|avx2|portable caps the SIMD level of the CPU backend.
+ * Errors: ARGUMENT, VERSION, MEMORY, NO_BACKEND (no CUDA in this build, no driver, no device), DEVICE. */
+SCAN_API scan_status scan_ctx_create(scan_ctx **ctx, const scan_options *options);
+
+/* Waits for the context's work and frees all it owns, the caller's scan_malloc memory excepted. NULL is fine. */
+SCAN_API void scan_ctx_destroy(scan_ctx *ctx);
+
+/* Waits until everything queued on the context is done, and reports what failed since the last call.
+ * Errors: DEVICE, DEVICE_LOST. Always SCAN_OK on the CPU backend. */
+SCAN_API scan_status scan_ctx_sync(scan_ctx *ctx);
+
+/* The last failure of this context in words, "" if none; valid until the next call on it. */
+SCAN_API const char *scan_ctx_detail(const scan_ctx *ctx);
+
+/* What the last verb ran, e.g. "blocked avx512" or "wave/warp"; valid until the next call on the context. */
+SCAN_API const char *scan_ctx_ran(const scan_ctx *ctx);
+
+typedef struct scan_info {
+    uint32_t struct_size; /* in: set by the caller */
+    scan_backend backend; /* never AUTO */
+    int32_t device;       /* CUDA ordinal, -1 on the CPU */
+    uint32_t threads;     /* CPU threads that run, 0 on CUDA */
+    const char *name;     /* "cpu avx512", or the device's name; lives as long as the context */
+} scan_info;
+
+SCAN_API scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info);
+
+/* Workspace. By default the context's workspace grows when a verb needs more. After scan_ctx_reserve(bytes), calls that
+ * need no more than that never allocate. scan_ctx_lend makes the context use the caller's memory (context memory,
+ * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more answers SCAN_ERR_WORKSPACE. The needs
+ * are what the *_workspace functions report: they depend on the descriptor and n alone, for a given context.
+ * Errors: MEMORY, ARGUMENT, ALIGNMENT. */
+SCAN_API scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes);
+SCAN_API scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes);
+
+/* Context memory for backend-blind programs. scan_malloc(0) gives NULL and SCAN_OK; scan_free takes NULL. On the CPU
+ * backend upload and download are memcpy. On CUDA they are ordered on the stream, asynchronous if the host side came
+ * from scan_malloc_host. Errors: MEMORY, ARGUMENT, DEVICE, DEVICE_LOST. */
+SCAN_API scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory);
+SCAN_API void scan_free(scan_ctx *ctx, void *memory);
+SCAN_API scan_status scan_malloc_host(scan_ctx *ctx, size_t bytes, void **memory); /* page-locked on CUDA */
+SCAN_API void scan_free_host(scan_ctx *ctx, void *memory);
+SCAN_API scan_status scan_upload(scan_ctx *ctx, void *to, const void *from_host, size_t bytes);
+SCAN_API scan_status scan_download(scan_ctx *ctx, void *to_host, const void *from, size_t bytes);
+
+/* ---- prefix ------------------------------------------------------------------------------------------------------ */
+
+typedef enum scan_kind { SCAN_INCLUSIVE = 0, SCAN_EXCLUSIVE = 1 } scan_kind;
+
+#define SCAN_CARRY_BYTES 1024
+
+typedef struct scan_prefix_desc {
+    uint32_t struct_size;
+    scan_type type;     /* of in */
+    scan_type out_type; /* of out, and of the accumulation; 0: type. Wider: any integer to the 64-bit integer of its
+                           sign, u8 to u32, f32 to f64 */
+    scan_op op;
+    scan_kind kind;
+    uint32_t reverse;         /* 1: from the last element to the first */
+    scan_algorithm algorithm; /* 0: AUTO */
+    const void *init;         /* host: one value of out_type, folded in before the first element; NULL: none */
+    /* A long array in pieces, with the bits of one call: SCAN_CARRY_BYTES of context memory, aligned to 8. carry_in is
+     * what an earlier call with the same type, out_type, op, kind and reverse left in carry_out; it excludes init. The
+     * two may be the same memory. A reverse scan takes its pieces from the last to the first. The first element of the
+     * carry, of out_type, is the fold of everything so far. */
+    const void *carry_in;
+    void *carry_out;
+    const uint64_t *n_device;
+} scan_prefix_desc;
+
+/* out[i] = in[0] op ... op in[i] (inclusive), or without in[i] (exclusive).
+ * in, out: n elements of type, out_type. in == out allowed if type and out_type have the same size.
+ * Deterministic: bit-identical results, see the order above. Errors: ARGUMENT, TYPE, ALGORITHM, VERSION, OVERLAP,
+ * ALIGNMENT, MEMORY, WORKSPACE, DEVICE, DEVICE_LOST. */
+SCAN_API scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n);
+SCAN_API scan_status scan_prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n, size_t *bytes);
+
+/* ---- compaction -------------------------------------------------------------------------------------------------- */
+
+/* A predicate is a list of terms in postfix order: comparisons of a column with a constant, NaN tests, and the joins
+ * that take one (NOT) or two (AND, OR) earlier results; exactly one result remains. Comparisons are exact: the element
+ * against the constant as written, whatever their types (u64 against 4.5, f32 against the double 0.1). NaN compares
+ * false except with NE. Column 0 is `in`; columns 1 ... are desc.columns; SCAN_COLUMN_INDEX is the element's index. */
+typedef enum scan_term_op {
+    SCAN_TERM_LT = 0,
+    SCAN_TERM_LE = 1,
+    SCAN_TERM_GT = 2,
+    SCAN_TERM_GE = 3,
+    SCAN_TERM_EQ = 4,
+    SCAN_TERM_NE = 5,
+    SCAN_TERM_ISNAN = 6,
+    SCAN_TERM_ISFINITE = 7,
+    SCAN_TERM_AND = 8,
+    SCAN_TERM_OR = 9,
+    SCAN_TERM_NOT = 10
+} scan_term_op;
+
+#define SCAN_MAX_TERMS 128
+#define SCAN_MAX_COLUMNS 32
+#define SCAN_COLUMN_INDEX 0xffffffffu
+
+typedef struct scan_term {
+    scan_term_op op;
+    uint32_t column;         /* comparisons and tests: which column */
+    scan_type constant_type; /* comparisons: SCAN_U64, SCAN_I64 or SCAN_F64 says which member of constant counts */
+    uint32_t reserved;       /* 0 */
+    scan_value constant;
+} scan_term;
+
+typedef struct scan_column {
+    scan_type type;
+    uint32_t reserved; /* 0 */
+    const void *data;  /* n elements */
+} scan_column;
+
+typedef struct scan_compact_desc {
+    uint32_t struct_size;
+    scan_type type;       /* of in, kept and rejected */
+    scan_type index_type; /* SCAN_U32 or SCAN_U64; 0: u32 if index_base + n < 2^32, else u64 */
+    uint32_t invert;      /* 1: keep what the predicate or the flags refuse */
+    /* Exactly one of terms and flags. */
+    const scan_term *terms; /* host */
+    uint32_t term_count;
+    uint32_t column_count;
+    const scan_column *columns; /* host: columns 1 ... column_count, at most SCAN_MAX_COLUMNS */
+    const uint8_t *flags;       /* n bytes, nonzero keeps */
+    uint64_t index_base;        /* the index of in[0], for an array compacted in pieces */
+    const uint64_t *n_device;
+} scan_compact_desc;
+
+/* What to write; any field may be NULL, not all. Room for n elements is needed in each array. */
+typedef struct scan_compact_out {
+    uint32_t struct_size;
+    void *kept;      /* kept elements, in input order */
+    void *rejected;  /* the others, in input order */
+    void *indices;   /* index of each kept element, of index_type */
+    uint64_t *count; /* how many were kept, context memory */
+} scan_compact_out;
+
+/* Stream compaction in one pass: writes the elements that a predicate or flags select, their indices, the others, the
+ * count. in: n elements; it may be NULL if neither kept, rejected nor a term needs it (type is then ignored).
+ * kept == in is allowed with no other array output and no further column read from in; nothing else may overlap. What
+ * lies beyond the count in an output is unspecified, within its n elements. Deterministic. Errors: as scan_prefix. */
+SCAN_API scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in,
+                                  const scan_compact_out *out, size_t n);
+SCAN_API scan_status scan_compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n,
+                                            size_t *bytes);
+
+typedef struct scan_unique_desc {
+    uint32_t struct_size;
+    scan_type type;
+    scan_type index_type; /* of indices and run_lengths; as in scan_compact_desc */
+    uint32_t reserved;    /* 0 */
+    uint64_t index_base;
+    const uint64_t *n_device;
+} scan_unique_desc;
+
+typedef struct scan_unique_out {
+    uint32_t struct_size;
+    void *kept;        /* the first element of each run */
+    void *indices;     /* where each run begins, of index_type */
+    void *run_lengths; /* how long each run is, of index_type */
+    uint64_t *count;   /* how many runs, context memory */
+} scan_unique_out;
+
+/* Like scan_compact, but keeps the first of each run of equal elements: -0 equals +0, NaN equals NaN. */
+SCAN_API scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *desc, const void *in,
+                                 const scan_unique_out *out, size_t n);
+SCAN_API scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_unique_desc *desc, size_t n, size_t *bytes);
+
+/* ---- sort -------------------------------------------------------------------------------------------------------- */
+
+typedef enum scan_sort_method {
+    SCAN_SORT_AUTO = 0,
+    SCAN_SORT_RADIX = 1, /* least significant digit first: histogram, scan, stable scatter, once a digit */
+    SCAN_SORT_SPLIT = 2, /* CUDA, for teaching: one bit at a time, flags -> exclusive scan -> scatter */
+    SCAN_SORT_QUICK = 3  /* CPU, keys alone: radix partition, then vectorized quicksort in cache */
+} scan_sort_method;
+
+SCAN_API const char *scan_sort_method_name(scan_sort_method method); /* as scan_grid_name */
+
+typedef struct scan_sort_desc {
+    uint32_t struct_size;
+    scan_type type;          /* of the keys */
+    uint32_t descending;     /* 1: largest first; equal keys keep their input order all the same */
+    uint32_t nan_first;      /* 1: NaN before everything; 0: after everything, whatever the direction */
+    uint32_t begin_bit;      /* integer keys: only bits [begin_bit, end_bit) of the key decide; end_bit 0: all bits. */
+    uint32_t end_bit;        /* The sign bit of a signed type, where it is in the range, orders as a sign. */
+    uint32_t value_bytes;    /* scan_sort: 0 (keys alone), 4 or 8 */
+    scan_type index_type;    /* scan_argsort: SCAN_U32 or SCAN_U64; 0: u32 if n < 2^32, else u64 */
+    scan_sort_method method; /* 0: AUTO */
+    uint32_t reserved;       /* 0 */
+    const uint64_t *n_device;
+} scan_sort_desc;
+
+/* Stable sort of keys, with values that travel along if value_bytes is 4 or 8 (values then aligned to value_bytes).
+ * keys_in == keys_out and values_in == values_out are allowed. With begin_bit == end_bit != 0 every key is equal: a
+ * copy. Workspace: at most 1.1 times the bytes of keys and values, plus 4 MiB. Deterministic. Errors: as scan_prefix.
+ */
+SCAN_API scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys_in, void *keys_out,
+                               const void *values_in, void *values_out, size_t n);
+SCAN_API scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, size_t *bytes);
+
+/* Like scan_sort, but leaves the keys alone and writes the permutation: keys[indices[0]], keys[indices[1]], ... is the
+ * stable order. keys and indices may not overlap. Workspace: at most 1.6 times (keys + indices), plus 4 MiB. */
+SCAN_API scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n);
+SCAN_API scan_status scan_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, size_t *bytes);
+
+/* ---- histogram, equalization ------------------------------------------------------------------------------------- */
+
+/* Samples are u8 (256 bins) or u16 (65,536 bins). n counts pixels, each of `channels` interleaved samples. */
+typedef struct scan_histogram_desc {
+    uint32_t struct_size;
+    scan_type type;      /* SCAN_U8 or SCAN_U16 */
+    uint32_t channels;   /* 1 to 4; 0: 1 */
+    uint32_t reserved;   /* 0 */
+    const uint8_t *mask; /* n bytes: only pixels where it is nonzero count; NULL: all */
+    const uint64_t *n_device;
+} scan_histogram_desc;
+
+/* bins: channels histograms of 256 or 65,536 counts, one after another. Errors: as scan_prefix. */
+SCAN_API scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *desc, const void *in, uint64_t *bins,
+                                    size_t n);
+SCAN_API scan_status scan_histogram_workspace(const scan_ctx *ctx, const scan_histogram_desc *desc, size_t n,
+                                              size_t *bytes);
+
+/* Whose bytes equalization gives. With h the histogram, C its inclusive scan, N their total and B the number of bins:
+ *   opencv       m = first bin with h > 0; unchanged if h[m] == N; else L[m] = 0 and for i > m
+ *                L[i] = round-half-even(float(C[i] - h[m]) * ((B-1).f / (N - h[m]))), saturated
+ *   pillow       step = (N - h[last nonzero]) / (B-1) in integers; unchanged if one level or step == 0; else
+ *                L[i] = min(B-1, (step / 2 + C[i-1]) / step)
+ *   imagemagick  on 65,536 bins (8-bit samples times 257): q = floor(65535 * (C[i] - C[0]) / (C[65535] - C[0]) + .5),
+ *                unchanged if C[65535] == C[0]; 8-bit result q / 257, truncated
+ *   vips         floor(float(M / N) * float(C[i])), M = 255, or for 16 bits the largest sample of the image
+ *   skimage      (B-1) * C[i] / N in double, rounded half to even */
+typedef enum scan_like {
+    SCAN_LIKE_OPENCV = 0,
+    SCAN_LIKE_PILLOW = 1,
+    SCAN_LIKE_IMAGEMAGICK = 2,
+    SCAN_LIKE_VIPS = 3,
+    SCAN_LIKE_SKIMAGE = 4
+} scan_like;
+
+SCAN_API const char *scan_like_name(scan_like like); /* as scan_grid_name */
+
+/* Colour images: LUMA equalizes the luma (imagemagick: one table from Rec. 709 luma, applied to R, G and B; else the Y
+ * of OpenCV's fixed-point YCrCb), CHANNELS each of R, G and B alone. AUTO: channels for pillow and vips, else luma. */
+typedef enum scan_color { SCAN_COLOR_AUTO = 0, SCAN_COLOR_LUMA = 1, SCAN_COLOR_CHANNELS = 2 } scan_color;
+
+typedef struct scan_equalize_desc {
+    uint32_t struct_size;
+    scan_type type;    /* SCAN_U8 or SCAN_U16 */
+    uint32_t channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA; 0: 1. Alpha is copied */
+    scan_like like;    /* scan_equalize only */
+    scan_color color;  /* 3 and 4 channels only */
+    uint32_t tiles_x;  /* scan_clahe only: tiles across and down; 0: 8 */
+    uint32_t tiles_y;
+    uint32_t reserved;   /* 0 */
+    double clip;         /* scan_clahe only: the clip limit; 0: 2.0; negative: no limit */
+    const uint8_t *mask; /* scan_equalize only: one byte a pixel; the histogram counts pixels where it is nonzero, every
+                            pixel is mapped; NULL: all */
+} scan_equalize_desc;
+
+/* Histogram, its scan, the look-up table, the map. in, out: n pixels of interleaved samples; in == out allowed.
+ * luts, if not NULL: the tables used, 65,536 or 256 entries of type each, one a channel equalized (1 for grey and luma,
+ * 3 for channels). Errors: as scan_prefix. */
+SCAN_API scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts,
+                                   size_t n);
+SCAN_API scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n,
+                                             size_t *bytes);
+
+/* Contrast-limited adaptive equalization, the bytes of OpenCV's CLAHE for grey images. in, out: width * height pixels,
+ * rows one after another; in == out allowed. Errors: as scan_prefix. */
+SCAN_API scan_status scan_clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width,
+                                size_t height);
+SCAN_API scan_status scan_clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width,
+                                          size_t height, size_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
