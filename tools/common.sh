@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What the scripts in tools/ share; sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=$root/build
+jobs=$(nproc 2>/dev/null || echo 2)
+
+# say TEXT...: a line for the reader, on stderr.
+say() { printf '%s\n' "$*" >&2; }
+
+# quietly COMMAND...: runs it, and shows what it wrote only if it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    if [ "$status" -ne 0 ]; then
+        say "failed with code $status: $*"
+        tail -n 60 "$log" >&2
+    fi
+    rm -f "$log"
+    return "$status"
+}
+
+# configure [CMAKE OPTION...]: configures the release build where there is none, or where options are given.
+configure() {
+    local generator=()
+    if [ ! -f "$build_dir/CMakeCache.txt" ] && command -v ninja >/dev/null; then
+        generator=(-G Ninja)
+    fi
+    if [ $# -gt 0 ] || { [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; }; then
+        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" "$@"
+    fi
+}
+
+# build TARGET...: builds targets of the release build, everything if none is named.
+build() {
+    local targets=()
+    [ $# -gt 0 ] && targets=(--target "$@")
+    quietly cmake --build "$build_dir" -j "$jobs" "${targets[@]}"
+}

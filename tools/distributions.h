@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Synthetic arrays, the same on every machine for the same seed: what make_data writes and the bench measures on.
+ *
+ * All randomness is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and values
+ * are made of its bits by integer arithmetic and exact conversions alone: no libm, no rounding that a compiler could
+ * change. An array is made from left to right in pieces of any length, so it may be longer than memory.
+ */
+#ifndef TOOLS_DISTRIBUTIONS_H
+#define TOOLS_DISTRIBUTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scan/lists.h"
+
+/* X(enum, name, parameter, default parameter, meaning) */
+#define DISTRIBUTIONS(X)                                                                                               \
+    X(UNIFORM, uniform, "", 0, "every value of the type alike; floats: [-1, 1)")                                       \
+    X(BITS, bits, ":K", 16, "integers below 2^K, fewer bits if the type has fewer; floats: those integers")            \
+    X(ZIPF, zipf, ":K", 20, "k below 2^K about as often as 1/k: log-uniform octaves, flat inside one")                 \
+    X(SORTED, sorted, "", 0, "ascending over the whole range of the type; floats: [-1, 1)")                            \
+    X(REVERSED, reversed, "", 0, "the same, descending")                                                               \
+    X(CONSTANT, constant, "", 0, "one value everywhere")                                                               \
+    X(FEW, few, ":K", 16, "K distinct values of the whole range, each alike")                                          \
+    X(RUNS, runs, ":K", 16, "runs of equal values, K long on average (geometric)")                                     \
+    X(NORMAL, normal, "", 0, "bell curve over the range of the type, 12 sigma wide; floats: mean 0, sigma 1")
+
+typedef enum distribution_kind {
+#define DISTRIBUTION_ROW(ENUM, name, parameter, standard, meaning) DISTRIBUTION_##ENUM,
+    DISTRIBUTIONS(DISTRIBUTION_ROW)
+#undef DISTRIBUTION_ROW
+        DISTRIBUTION_COUNT
+} distribution_kind;
+
+typedef struct distribution {
+    distribution_kind kind;
+    uint64_t parameter; /* K in the table above */
+    double nan;         /* share of the elements of a float array that are NaN ... */
+    double zero;        /* ... and that are -0 */
+} distribution;
+
+typedef struct generator {
+    distribution distribution;
+    scan_type type;
+    uint64_t n;     /* of the whole array */
+    uint64_t at;    /* elements made so far */
+    uint64_t state; /* splitmix64 */
+    uint64_t salt;  /* for values that depend on a rank: few */
+    uint64_t run;   /* value of the current run */
+} generator;
+
+/* "zipf" or "zipf:12". NULL, or what is wrong with the text. */
+const char *distribution_parse(distribution *d, const char *text);
+const char *distribution_name(distribution_kind kind);
+
+/* NULL, or why the type cannot have this distribution. */
+const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed);
+
+/* The next `count` elements of the array. */
+void generator_fill(generator *g, void *to, size_t count);
+
+/* One step of splitmix64. */
+uint64_t splitmix64(uint64_t *state);
+
+/* "1000", "64K", "10M", "4G" (powers of ten), "2^28", "2^28+1", "2^28-1". False if it is none of these. */
+bool parse_count(const char *text, uint64_t *count);
+
+/* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. */
+scan_type parse_type(const char *name);
+size_t type_bytes(scan_type type);
+
+#endif
