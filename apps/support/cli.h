@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command line that all programs share: options, the one-line error, exit codes.
+ *
+ *     cli c = {.help = ..., .short_help = ..., .options = ...};
+ *     cli_start(&c, argc, argv);
+ *     for (int key; (key = cli_next(&c));)
+ *         switch (key) { case OPTION_REVERSE: reverse = true; break; ... }
+ *     const char *path = cli_operand(&c);
  */
 #ifndef APPS_SUPPORT_CLI_H
 #define APPS_SUPPORT_CLI_H
@@ -8,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "scan/scan.h"
 
 enum {
     EXIT_DONE = 0,     /* also when nothing was kept */
@@ -19,14 +27,15 @@ enum {
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-/* Prints "PROGRAM: message" on stderr, removes unfinished outputs, exits. Main thread only. */
+/* Prints "PROGRAM: message" as one line on stderr (control characters become '?'), removes unfinished outputs, exits.
+ * Main thread only. */
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
 
-/* Memory or exit 3. Sizes are count * size, checked. cli_free is free(). */
+/* Memory or exit 3; never NULL. Sizes are count * size, checked. Large blocks use huge pages. To be freed by free(). */
 void *must_alloc(size_t count, size_t size);
 void *must_realloc(void *memory, size_t count, size_t size);
 
@@ -38,13 +47,26 @@ typedef enum cli_progress { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER } cli
 typedef struct cli_common {
     const char *output; /* NULL: stdout */
     bool force;
-    const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
+    const char *device; /* "auto", "cpu", "cuda", "cuda:N"; checked */
     unsigned threads;   /* 0: all */
     bool stats;
     const char *json; /* NULL: none, "-": stdout */
     cli_progress progress;
     bool verify;
 } cli_common;
+
+/* Those options in --help: a literal to end a program's help text with. */
+#define CLI_COMMON_HELP                                                                                                \
+    "  -o, --output FILE     write to FILE (complete or not at all) instead of stdout\n"                               \
+    "  -f, --force           let outputs replace existing files\n"                                                     \
+    "      --verify          check the result independently; exit 1 if it is wrong\n"                                  \
+    "      --device D        auto, cpu, cuda or cuda:N (default auto)\n"                                               \
+    "      --threads N       CPU threads (default: all this process may use)\n"                                        \
+    "      --stats           say on stderr what was done and how long it took\n"                                       \
+    "      --json FILE       write the same as JSON; - is stdout and needs -o\n"                                       \
+    "      --progress WHEN   auto, always or never\n"                                                                  \
+    "  -h, --help            show this help\n"                                                                         \
+    "      --version         show the version\n"
 
 typedef struct cli_option {
     const char *name; /* without the dashes; NULL ends the list */
@@ -54,26 +76,42 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli {
-    const char *help;          /* text of --help, examples first; "%s" nowhere: it is printed as it is */
+    const char *help;          /* text of --help, examples first; printed as it is */
     const char *short_help;    /* shown, exit 2, when stdin is a terminal and no file is named */
-    const cli_option *options; /* the program's own */
+    const cli_option *options; /* the program's own, they go before the common ones */
     cli_common common;
-    const char *value; /* value of the option just returned */
-    /* the rest is private to cli.c */
-    int argc;
+    const char *option; /* the option just returned, as written: "--init", "-k" */
+    const char *value;  /* its value */
+    int argc;           /* after the last cli_next: the operands */
     char **argv;
-    void *state;
+    /* the rest is private to cli.c */
+    int next;
+    int operands;
+    const char *cluster; /* what is left of "-abc" */
+    bool options_ended;
+    char letter[3];
 } cli;
 
-/* First call in main. Sets the program's name, resets what a parent may have set (SIGPIPE). */
+/* First call in main. Sets the program's name; undoes what a parent may have done to standard descriptors and SIGPIPE;
+ * makes a file-size limit an error instead of a signal. */
 void cli_start(cli *c, int argc, char **argv);
 
 /* The next of the program's own options, 0 at the end; then operands are argv[0 ... argc-1] of c. Common options,
  * --help and --version are handled inside. Options may follow operands; "--" ends them. */
 int cli_next(cli *c);
 
+/* For programs of one input: its path, or NULL for stdin (no operand, or "-"). Two operands are a usage error; stdin on
+ * a terminal shows the short help. */
+const char *cli_operand(const cli *c);
+
 /* The value of an option as a number in [low, high], or a usage error that names the option. */
 uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high);
+
+/* The value of an option as one of names (a NULL ends them): its position, or a usage error that lists them. */
+int cli_choice(const char *option, const char *text, const char *const *names);
+
+/* --dtype, --out-dtype: "u8" ... "f64", or NumPy's "uint8" ... "float64". */
+scan_type cli_type(const char *option, const char *text);
 
 const char *cli_program(void);
 

@@ -5,21 +5,28 @@
 #ifndef APPS_SUPPORT_INPUT_H
 #define APPS_SUPPORT_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { INPUT_PEEK_MAX = 64 << 10 };
 
 typedef struct input {
     int fd;
     const char *name;    /* for messages: the path, or "stdin" */
-    uint64_t size_hint;  /* bytes of a regular file, else 0 */
+    uint64_t size_hint;  /* bytes of a regular file from where it is read on, else 0. It may change at any time. */
+    bool seekable;       /* a regular file: input_read_at works */
+    uint64_t start;      /* where in the file reading began (stdin may be partly read already) */
+    uint64_t taken;      /* bytes given out by input_read and input_read_all */
     unsigned char *peek; /* bytes looked at and not yet taken */
     size_t peek_bytes;
 } input;
 
-/* path NULL or "-": stdin. Errors are exit 3 here and below. */
+/* path NULL or "-": stdin. Errors are exit 3 here and below. Times count as PHASE_READ (report.h). */
 void input_open(input *in, const char *path);
 
-/* Looks at up to `bytes` (at most 64 KiB) bytes ahead; returns how many there are. */
+/* Looks at up to `bytes` (at most INPUT_PEEK_MAX) bytes ahead; returns how many there are. The pointer is good until
+ * the next call. */
 size_t input_peek(input *in, const unsigned char **data, size_t bytes);
 
 /* Reads until `bytes` are there or the input ends; returns how many. */
@@ -27,6 +34,10 @@ size_t input_read(input *in, void *to, size_t bytes);
 
 /* Everything that is left, in one allocation, followed by 64 zero bytes. */
 unsigned char *input_read_all(input *in, size_t *bytes);
+
+/* Exactly `bytes` from `offset` on, counted from `start`, without moving the reading position; a file that has become
+ * shorter is exit 3. Seekable inputs only. */
+void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
 
 void input_close(input *in);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output files that are complete or absent.
+ * Outputs that are complete or absent: what is written to a new or replaced file gets its name in output_commit_all,
+ * after everything of all outputs is on the disk; on any failure before that, nothing is left and a file that was to be
+ * replaced is as it was. Stdout, pipes and devices are written as data comes.
  */
 #ifndef APPS_SUPPORT_OUTPUT_H
 #define APPS_SUPPORT_OUTPUT_H
@@ -10,16 +12,27 @@
 
 typedef struct output output;
 
-/* path NULL or "-": stdout. Exit 2 for an existing file without force and for binary data on a terminal, exit 3 for
- * what the system refuses. Everything is checked here, before any work is done. */
+/* path NULL or "-": stdout. Exit 2 for an existing file without force, for binary data on a terminal and for the same
+ * place named twice; exit 3 for what the system refuses. Everything is checked here, before any work is done. A
+ * symbolic link is followed: the file it points to is made or replaced. */
 output *output_open(const char *path, bool force, bool binary);
 
-/* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). */
+/* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). Small pieces are collected. Times count
+ * as PHASE_WRITE (report.h). */
 void output_write(output *out, const void *data, size_t bytes);
+
+/* For formats whose head holds a count that is known at the end only. output_reserve_head comes before any data; then
+ * write the data, then output_write_head with as many bytes. Where it cannot go back (stdout, a pipe), data beyond
+ * 256 KiB wait in an unnamed file in $TMPDIR or /tmp. */
+void output_reserve_head(output *out, size_t bytes);
+void output_write_head(output *out, const void *head, size_t bytes);
 
 const char *output_name(const output *out);
 
-/* Makes all outputs opened so far real: every one is flushed and synced before the first gets its name. */
+/* Flushes and syncs all outputs, so that nothing but the names is missing. output_commit_all does it too. */
+void output_sync_all(void);
+
+/* Makes all outputs opened so far real, and closes them; their pointers end here. */
 void output_commit_all(void);
 
 /* Removes what is left of uncommitted outputs. die() calls it; it may be called from a signal handler. */

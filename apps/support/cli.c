@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line that all programs share. Written by hand because getopt_long prints its own messages, accepts
+ * abbreviations (which break scripts when an option is added) and keeps global state.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "output.h"
+#include "report.h"
+
+static const char *program = "scan";
+
+const char *cli_program(void) { return program; }
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+/* One write, so that lines of several processes do not mix. Names and data come from outside: control characters must
+ * neither break the line nor reach the terminal. */
+__attribute__((format(printf, 2, 0))) static void say(const char *end, const char *format, va_list arguments) {
+    char line[8192];
+    size_t room = sizeof line - strlen(end) - 2;
+    int prefix = snprintf(line, 300, "%.256s: ", program);
+    size_t n = prefix > 0 ? (size_t)prefix : 0;
+    int length = vsnprintf(line + n, room - n, format, arguments);
+    if (length > 0)
+        n = n + (size_t)length < room ? n + (size_t)length : room - 1;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+            line[i] = '?';
+    n += (size_t)snprintf(line + n, sizeof line - n, "%s\n", end);
+    report_clear_bar();
+    ssize_t ignored = write(STDERR_FILENO, line, n);
+    (void)ignored;
+}
+
+void die(int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("", format, arguments);
+    va_end(arguments);
+    output_abandon_all();
+    exit(code);
+}
+
+void warn(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("", format, arguments);
+    va_end(arguments);
+}
+
+void die_usage(const char *format, ...) {
+    char end[320];
+    snprintf(end, sizeof end, " (try '%.256s --help')", program);
+    va_list arguments;
+    va_start(arguments, format);
+    say(end, format, arguments);
+    va_end(arguments);
+    output_abandon_all();
+    exit(EXIT_USAGE);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static size_t checked_bytes(size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        die(EXIT_IO, "no memory for %zu items of %zu bytes", count, size);
+    return bytes ? bytes : 1;
+}
+
+void *must_alloc(size_t count, size_t size) {
+    size_t bytes = checked_bytes(count, size);
+    void *memory;
+    if (bytes < 4 * (size_t)HUGE_PAGE) {
+        memory = malloc(bytes);
+    } else {
+        size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        memory = aligned_alloc(HUGE_PAGE, rounded);
+        if (memory)
+            madvise(memory, rounded, MADV_HUGEPAGE);
+    }
+    if (!memory)
+        die(EXIT_IO, "no memory for %zu bytes", bytes);
+    return memory;
+}
+
+void *must_realloc(void *memory, size_t count, size_t size) {
+    size_t bytes = checked_bytes(count, size);
+    void *moved = realloc(memory, bytes);
+    if (!moved)
+        die(EXIT_IO, "no memory for %zu bytes", bytes);
+    return moved;
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+/* A closed standard descriptor would be given to the next file opened, and messages or data would go into it. Opened in
+ * the wrong direction, its use is an error as it was. */
+static void fill_standard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            exit(EXIT_IO);
+}
+
+void cli_start(cli *c, int argc, char **argv) {
+    if (argc > 0 && argv[0][0]) {
+        const char *slash = strrchr(argv[0], '/');
+        program = slash && slash[1] ? slash + 1 : argv[0];
+    }
+    fill_standard_descriptors();
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* write() then answers EFBIG */
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    c->common = (cli_common){.device = "auto"};
+    c->argc = argc;
+    c->argv = argv;
+    c->next = 1;
+    c->operands = 0;
+    c->cluster = NULL;
+    c->options_ended = false;
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+enum {
+    KEY_OUTPUT = 1 << 20,
+    KEY_FORCE,
+    KEY_DEVICE,
+    KEY_THREADS,
+    KEY_STATS,
+    KEY_JSON,
+    KEY_PROGRESS,
+    KEY_VERIFY,
+    KEY_HELP,
+    KEY_VERSION
+};
+
+static const cli_option common_options[] = {
+    {"output", 'o', true, KEY_OUTPUT},
+    {"force", 'f', false, KEY_FORCE},
+    {"device", 0, true, KEY_DEVICE},
+    {"threads", 0, true, KEY_THREADS},
+    {"stats", 0, false, KEY_STATS},
+    {"json", 0, true, KEY_JSON},
+    {"progress", 0, true, KEY_PROGRESS},
+    {"verify", 0, false, KEY_VERIFY},
+    {"help", 'h', false, KEY_HELP},
+    {"version", 0, false, KEY_VERSION},
+    {NULL, 0, false, 0},
+};
+
+static const cli_option *find_long(const cli_option *list, const char *name, size_t length) {
+    for (; list->name; list++)
+        if (strlen(list->name) == length && memcmp(list->name, name, length) == 0)
+            return list;
+    return NULL;
+}
+
+static const cli_option *find_letter(const cli_option *list, char letter) {
+    for (; list->name; list++)
+        if (list->letter && list->letter == letter)
+            return list;
+    return NULL;
+}
+
+/* Levenshtein distance, for "did you mean"; names of 31 letters at most. */
+static unsigned distance(const char *a, size_t a_length, const char *b) {
+    unsigned row[32];
+    size_t b_length = strlen(b);
+    if (a_length >= 32 || b_length >= 32)
+        return 99;
+    for (unsigned j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a_length; i++) {
+        unsigned diagonal = row[0]++;
+        for (size_t j = 0; j < b_length; j++) {
+            unsigned change = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            unsigned step = (row[j] < diagonal ? row[j] : diagonal) + 1;
+            row[j + 1] = step < change ? step : change;
+        }
+    }
+    return row[b_length];
+}
+
+__attribute__((noreturn)) static void die_unknown(const cli *c, const char *name, size_t length) {
+    const char *best = NULL;
+    unsigned best_distance = 3;
+    for (int list = 0; list < 2; list++)
+        for (const cli_option *o = list ? common_options : c->options; o && o->name; o++) {
+            unsigned d = distance(name, length, o->name);
+            if (d < best_distance) {
+                best_distance = d;
+                best = o->name;
+            }
+        }
+    if (best)
+        die_usage("unknown option --%.*s, did you mean --%s?", (int)length, name, best);
+    die_usage("unknown option --%.*s", (int)length, name);
+}
+
+__attribute__((noreturn)) static void print_and_exit(const char *text) {
+    output *out = output_open(NULL, false, false);
+    output_write(out, text, strlen(text));
+    output_commit_all();
+    exit(EXIT_DONE);
+}
+
+/* cuda:N with N up to 1023 */
+static void check_device(const char *device) {
+    if (strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+        return;
+    if (strncmp(device, "cuda:", 5) != 0)
+        die_usage("--device: \"%s\" is none of auto, cpu, cuda, cuda:N", device);
+    cli_number("--device cuda:N", device + 5, 0, 1023);
+}
+
+/* True if it was a common option, which is then dealt with. */
+static bool take_common(cli *c, int key) {
+    static const char *const when[] = {"auto", "always", "never", NULL};
+    cli_common *common = &c->common;
+    char version[300];
+    switch (key) {
+    case KEY_OUTPUT:
+        if (!c->value[0])
+            die_usage("-o: the name is empty");
+        common->output = strcmp(c->value, "-") == 0 ? NULL : c->value;
+        return true;
+    case KEY_FORCE: common->force = true; return true;
+    case KEY_DEVICE:
+        check_device(c->value);
+        common->device = c->value;
+        return true;
+    case KEY_THREADS: common->threads = (unsigned)cli_number(c->option, c->value, 1, 1024); return true;
+    case KEY_STATS: common->stats = true; return true;
+    case KEY_JSON:
+        if (!c->value[0])
+            die_usage("--json: the name is empty");
+        common->json = c->value;
+        return true;
+    case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
+    case KEY_VERIFY: common->verify = true; return true;
+    case KEY_HELP: print_and_exit(c->help);
+    case KEY_VERSION:
+        snprintf(version, sizeof version, "%.256s (scan) %s\n", program, scan_version());
+        print_and_exit(version);
+    }
+    return false;
+}
+
+/* The value of option o: what stands in the same argument, else the next argument. */
+static const char *take_value(cli *c, const cli_option *o, const char *attached) {
+    if (!o->has_value) {
+        if (attached)
+            die_usage("--%s takes no value", o->name);
+        return NULL;
+    }
+    if (attached)
+        return attached;
+    if (c->next >= c->argc)
+        die_usage("%s needs a value", c->option);
+    return c->argv[c->next++];
+}
+
+/* One option at "--name", "--name=value". */
+static int take_long(cli *c, const char *argument) {
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const cli_option *o = c->options ? find_long(c->options, name, length) : NULL;
+    if (!o)
+        o = find_long(common_options, name, length);
+    if (!o)
+        die_unknown(c, name, length);
+    c->option = equals ? o->name : argument;
+    c->value = take_value(c, o, equals ? equals + 1 : NULL);
+    return o->key;
+}
+
+/* One letter of "-abc"; the rest of the argument is the value if the letter takes one. */
+static int take_letter(cli *c) {
+    char letter = *c->cluster++;
+    const cli_option *o = c->options ? find_letter(c->options, letter) : NULL;
+    if (!o)
+        o = find_letter(common_options, letter);
+    if (!o)
+        die_usage("unknown option -%c", letter);
+    snprintf(c->letter, sizeof c->letter, "-%c", letter);
+    c->option = c->letter;
+    if (o->has_value) {
+        const char *attached = *c->cluster ? c->cluster : NULL;
+        c->cluster = NULL;
+        c->value = take_value(c, o, attached);
+    } else {
+        c->value = NULL;
+    }
+    return o->key;
+}
+
+int cli_next(cli *c) {
+    for (;;) {
+        int key;
+        if (c->cluster && *c->cluster) {
+            key = take_letter(c);
+        } else if (c->next < c->argc) {
+            char *argument = c->argv[c->next++];
+            if (c->options_ended || argument[0] != '-' || !argument[1]) {
+                c->argv[c->operands++] = argument; /* operands < next always */
+                continue;
+            }
+            if (strcmp(argument, "--") == 0) {
+                c->options_ended = true;
+                continue;
+            }
+            if (argument[1] != '-') {
+                c->cluster = argument + 1;
+                continue;
+            }
+            key = take_long(c, argument);
+        } else {
+            break;
+        }
+        if (!take_common(c, key))
+            return key;
+    }
+    c->argc = c->operands;
+    if (c->common.json && strcmp(c->common.json, "-") == 0 && !c->common.output)
+        die_usage("--json - needs -o FILE: stdout is taken by the data");
+    return 0;
+}
+
+const char *cli_operand(const cli *c) {
+    if (c->argc > 1)
+        die_usage("one input at a time, but there are %d: \"%s\", \"%s\"", c->argc, c->argv[0], c->argv[1]);
+    if (c->argc == 1 && !c->argv[0][0])
+        die_usage("the name of the input is empty");
+    if (c->argc == 1 && strcmp(c->argv[0], "-") != 0)
+        return c->argv[0];
+    if (c->argc == 0 && isatty(STDIN_FILENO)) {
+        fputs(c->short_help, stderr);
+        exit(EXIT_USAGE);
+    }
+    return NULL;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high) {
+    uint64_t number = 0;
+    bool fits = true;
+    if (!text[0])
+        die_usage("%s: the number is empty", option);
+    for (const char *p = text; *p; p++) {
+        if (*p < '0' || *p > '9')
+            die_usage("%s: \"%s\" is not a whole number", option, text);
+        fits = fits && !__builtin_mul_overflow(number, 10u, &number) &&
+               !__builtin_add_overflow(number, (uint64_t)(*p - '0'), &number);
+    }
+    if (!fits || number < low || number > high)
+        die_usage("%s: %s is not from %llu to %llu", option, text, (unsigned long long)low, (unsigned long long)high);
+    return number;
+}
+
+int cli_choice(const char *option, const char *text, const char *const *names) {
+    char list[512] = "";
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return i;
+        size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", names[i]);
+    }
+    die_usage("%s: \"%s\" is none of %s", option, text, list);
+}
+
+scan_type cli_type(const char *option, const char *text) {
+    static const char *const numpy[] = {"",      "uint8",  "int8",  "uint16",  "int16",  "uint32",
+                                        "int32", "uint64", "int64", "float32", "float64"};
+    for (int t = SCAN_U8; t <= SCAN_F64; t++)
+        if (strcmp(text, scan_type_name((scan_type)t)) == 0 || strcmp(text, numpy[t]) == 0)
+            return (scan_type)t;
+    die_usage("%s: \"%s\" is none of u8, i8, u16, i16, u32, i32, u64, i64, f32, f64", option, text);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Input by read(): loops over short reads and EINTR, a look-ahead for telling formats apart, and reading all of a file
+ * or pipe whose size is a hint at best.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "input.h"
+#include "report.h"
+
+enum { TAIL_BYTES = 64, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
+
+void input_open(input *in, const char *path) {
+    *in = (input){.fd = STDIN_FILENO, .name = "stdin"};
+    if (path && strcmp(path, "-") != 0) {
+        in->name = path;
+        in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (in->fd < 0)
+            die(EXIT_IO, "%s: cannot open: %s", path, strerror(errno));
+    }
+    struct stat st;
+    if (fstat(in->fd, &st) != 0)
+        die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        die(EXIT_IO, "%s: cannot read: it is a directory", in->name);
+    if (S_ISREG(st.st_mode)) {
+        off_t at = lseek(in->fd, 0, SEEK_CUR);
+        if (at >= 0) {
+            in->seekable = true;
+            in->start = (uint64_t)at;
+            in->size_hint = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+        }
+        posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    } else if (S_ISFIFO(st.st_mode)) {
+        fcntl(in->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fewer switches between writer and reader; may be refused */
+    }
+}
+
+static size_t read_full(const input *in, void *to, size_t bytes) {
+    size_t have = 0;
+    while (have < bytes) {
+        size_t want = bytes - have < READ_MAX ? bytes - have : READ_MAX;
+        ssize_t got = read(in->fd, (char *)to + have, want);
+        if (got == 0)
+            break;
+        if (got > 0)
+            have += (size_t)got;
+        else if (errno != EINTR)
+            die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+    }
+    return have;
+}
+
+size_t input_peek(input *in, const unsigned char **data, size_t bytes) {
+    report_phase before = report_enter(PHASE_READ);
+    if (bytes > INPUT_PEEK_MAX)
+        bytes = INPUT_PEEK_MAX;
+    if (!in->peek)
+        in->peek = must_alloc(INPUT_PEEK_MAX, 1);
+    if (in->peek_bytes < bytes)
+        in->peek_bytes += read_full(in, in->peek + in->peek_bytes, bytes - in->peek_bytes);
+    *data = in->peek;
+    report_enter(before);
+    return in->peek_bytes < bytes ? in->peek_bytes : bytes;
+}
+
+static size_t take_peeked(input *in, void *to, size_t bytes) {
+    size_t n = bytes < in->peek_bytes ? bytes : in->peek_bytes;
+    if (n) {
+        memcpy(to, in->peek, n);
+        memmove(in->peek, in->peek + n, in->peek_bytes - n);
+        in->peek_bytes -= n;
+    }
+    return n;
+}
+
+static size_t read_and_count(input *in, void *to, size_t bytes) {
+    size_t have = take_peeked(in, to, bytes);
+    have += read_full(in, (char *)to + have, bytes - have);
+    in->taken += have;
+    report_bytes(have, 0);
+    return have;
+}
+
+size_t input_read(input *in, void *to, size_t bytes) {
+    report_phase before = report_enter(PHASE_READ);
+    size_t have = read_and_count(in, to, bytes);
+    report_enter(before);
+    return have;
+}
+
+/* One read beyond the hint finds the end of a file that is as long as it said; a pipe's room doubles (realloc moves
+ * large blocks by remapping their pages, not by copying). */
+unsigned char *input_read_all(input *in, size_t *bytes) {
+    report_phase before = report_enter(PHASE_READ);
+    uint64_t left = in->size_hint > in->taken ? in->size_hint - in->taken : 0;
+    size_t room = (left > PTRDIFF_MAX ? PTRDIFF_MAX : (size_t)left) + (left ? 1 : PIPE_BYTES), have = 0;
+    unsigned char *data = must_alloc(room + TAIL_BYTES, 1);
+    for (;;) {
+        have += read_and_count(in, data + have, room - have);
+        if (have < room)
+            break;
+        room = room > SIZE_MAX / 4 ? SIZE_MAX - TAIL_BYTES : room * 2;
+        data = must_realloc(data, room + TAIL_BYTES, 1);
+    }
+    memset(data + have, 0, TAIL_BYTES);
+    *bytes = have;
+    report_enter(before);
+    return data;
+}
+
+void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
+    report_phase before = report_enter(PHASE_READ);
+    size_t have = 0;
+    while (have < bytes) {
+        size_t want = bytes - have < READ_MAX ? bytes - have : READ_MAX;
+        ssize_t got = pread(in->fd, (char *)to + have, want, (off_t)(in->start + offset + have));
+        if (got == 0)
+            die(EXIT_IO, "%s: has become shorter while it was read", in->name);
+        if (got > 0)
+            have += (size_t)got;
+        else if (errno != EINTR)
+            die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+    }
+    report_bytes(bytes, 0);
+    report_enter(before);
+}
+
+void input_close(input *in) {
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    free(in->peek);
+    *in = (input){.fd = -1, .name = in->name};
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Outputs: where they go, buffering, and the moment when all of them become real.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "output.h"
+#include "output_file.h"
+#include "report.h"
+
+enum { MAX_OUTPUTS = 8, BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30 };
+
+struct output {
+    const char *name;
+    int fd;
+    bool direct; /* no file of its own: stdout, a pipe, a device */
+    bool synced;
+    output_file file;
+    size_t head_bytes;
+    bool held; /* direct, and the head is not known yet: data wait in buffer and spool */
+    int spool;
+    unsigned char *buffer;
+    size_t used;
+};
+
+/* All that is not committed. Fixed, because the signal handler reads it. */
+static output *volatile outputs[MAX_OUTPUTS];
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static void on_signal(int number) {
+    output_abandon_all();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* A hidden file that exists while data are written must not outlive the process. */
+static void catch_signals(void) {
+    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction action = {.sa_handler = on_signal}, before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+static void check_distinct(const output *out) {
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        const output *other = outputs[i];
+        if (!other || other->direct != out->direct)
+            continue;
+        if (out->direct ? out->fd == STDOUT_FILENO && other->fd == STDOUT_FILENO
+                        : output_file_same(&out->file, &other->file))
+            die_usage("two outputs go to %s", out->name);
+    }
+}
+
+static void register_output(output *out) {
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (!outputs[i]) {
+            outputs[i] = out;
+            return;
+        }
+    die(EXIT_USAGE, "more than %d outputs", MAX_OUTPUTS);
+}
+
+output *output_open(const char *path, bool force, bool binary) {
+    output *out = must_alloc(1, sizeof *out);
+    *out = (output){.name = path, .fd = STDOUT_FILENO, .direct = true, .spool = -1};
+    if (!path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
+        out->name = "stdout";
+    } else if (output_file_open(&out->file, path, force)) {
+        out->direct = false;
+        out->fd = out->file.fd;
+        if (out->file.hidden_exists)
+            catch_signals();
+    } else {
+        out->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (out->fd < 0)
+            die(EXIT_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+    }
+    if (binary && out->direct && isatty(out->fd))
+        die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
+    check_distinct(out);
+    register_output(out);
+    out->buffer = must_alloc(BUFFER_BYTES, 1);
+    return out;
+}
+
+const char *output_name(const output *out) { return out->name; }
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static void wait_writable(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    poll(&p, 1, -1);
+}
+
+static void write_full(const char *name, int fd, const void *data, size_t bytes) {
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
+        ssize_t n = write(fd, (const char *)data + done, want);
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno == EAGAIN)
+            wait_writable(fd);
+        else if (errno != EINTR)
+            die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
+    }
+}
+
+/* An unnamed file in $TMPDIR or /tmp. */
+static int open_spool(void) {
+    const char *directory = getenv("TMPDIR");
+    if (!directory || !directory[0])
+        directory = "/tmp";
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        char path[4096];
+        int length = snprintf(path, sizeof path, "%s/scan-XXXXXX", directory);
+        if (length < (int)sizeof path && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
+            unlink(path);
+    }
+    if (fd < 0)
+        die(EXIT_IO, "%s: cannot make a temporary file there: %s", directory, strerror(errno));
+    return fd;
+}
+
+static void write_through(output *out, const void *data, size_t bytes) {
+    if (out->held && out->spool < 0)
+        out->spool = open_spool();
+    write_full(out->held ? "temporary file" : out->name, out->held ? out->spool : out->fd, data, bytes);
+}
+
+static void flush(output *out) {
+    if (out->used)
+        write_through(out, out->buffer, out->used);
+    out->used = 0;
+}
+
+void output_write(output *out, const void *data, size_t bytes) {
+    if (bytes == 0)
+        return;
+    report_phase before = report_enter(PHASE_WRITE);
+    if (bytes > BUFFER_BYTES - out->used)
+        flush(out);
+    if (bytes >= BUFFER_BYTES) {
+        write_through(out, data, bytes);
+    } else {
+        memcpy(out->buffer + out->used, data, bytes);
+        out->used += bytes;
+    }
+    report_bytes(0, bytes);
+    report_enter(before);
+}
+
+/* ---- heads ------------------------------------------------------------------------------------------------------- */
+
+void output_reserve_head(output *out, size_t bytes) {
+    out->head_bytes = bytes;
+    out->held = out->direct;
+    if (!out->held) {
+        void *zeros = must_alloc(bytes, 1);
+        memset(zeros, 0, bytes);
+        output_write(out, zeros, bytes);
+        free(zeros);
+    }
+}
+
+/* What waited in the spool, to where it belongs. */
+static void copy_spool(output *out) {
+    unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
+    if (lseek(out->spool, 0, SEEK_SET) < 0)
+        die(EXIT_IO, "temporary file: cannot read: %s", strerror(errno));
+    for (;;) {
+        ssize_t n = read(out->spool, piece, BUFFER_BYTES);
+        if (n == 0)
+            break;
+        if (n > 0)
+            write_full(out->name, out->fd, piece, (size_t)n);
+        else if (errno != EINTR)
+            die(EXIT_IO, "temporary file: cannot read: %s", strerror(errno));
+    }
+    free(piece);
+    close(out->spool);
+    out->spool = -1;
+}
+
+void output_write_head(output *out, const void *head, size_t bytes) {
+    report_phase before = report_enter(PHASE_WRITE);
+    if (out->held) {
+        out->held = false;
+        write_full(out->name, out->fd, head, bytes);
+        report_bytes(0, bytes);
+        if (out->spool >= 0)
+            copy_spool(out);
+    } else {
+        flush(out);
+        for (size_t done = 0; done < bytes;) {
+            ssize_t n = pwrite(out->fd, (const char *)head + done, bytes - done, (off_t)done);
+            if (n >= 0)
+                done += (size_t)n;
+            else if (errno != EINTR)
+                die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
+        }
+    }
+    report_enter(before);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+static void sync_output(output *out) {
+    flush(out);
+    if (!out->direct && !out->synced)
+        output_file_sync(&out->file);
+    out->synced = true;
+}
+
+void output_sync_all(void) {
+    report_phase before = report_enter(PHASE_WRITE);
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i] && (outputs[i]->used || !outputs[i]->synced))
+            sync_output(outputs[i]);
+    report_enter(before);
+}
+
+/* Network file systems may report a full disk at close only. */
+static void close_direct(const output *out) {
+    int fd = out->fd == STDOUT_FILENO ? dup(out->fd) : out->fd;
+    if (fd >= 0 && close(fd) != 0 && errno != EINTR)
+        die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
+}
+
+void output_commit_all(void) {
+    output_sync_all();
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        output *out = outputs[i];
+        if (!out)
+            continue;
+        if (out->direct)
+            close_direct(out);
+        else
+            output_file_publish(&out->file);
+    }
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        output *out = outputs[i];
+        outputs[i] = NULL;
+        if (out && !out->direct)
+            output_file_close(&out->file);
+        if (out)
+            free(out->buffer);
+        free(out);
+    }
+}
+
+void output_abandon_all(void) {
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        output *out = outputs[i];
+        if (out && !out->direct)
+            output_file_abandon(&out->file);
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --stats, --json, the clock behind them and the progress bar.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "report.h"
+
+enum { MAX_FACTS = 32, BAR_COLUMNS = 24, BAR_AFTER_NS = 1000000000, BAR_EVERY_NS = 100000000 };
+
+typedef struct fact {
+    const char *key;
+    enum { FACT_TEXT, FACT_NUMBER, FACT_FLAG } kind;
+    char *text;
+    uint64_t number;
+} fact;
+
+static struct {
+    const cli_common *common; /* NULL: not started, nothing is reported */
+    output *json;
+    uint64_t start_ns, last_ns;
+    uint64_t phase_ns[PHASE_COUNT];
+    report_phase phase;
+    uint64_t bytes_read, bytes_written;
+    fact facts[MAX_FACTS];
+    size_t fact_count;
+    uint64_t bar_ns; /* when the bar was drawn last, 0: it is not on the screen */
+} report;
+
+static const char *const phase_names[PHASE_COUNT] = {"other",    "read",  "upload", "compute",
+                                                     "download", "write", "verify"};
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void report_start(const cli_common *common) {
+    report.common = common;
+    report.start_ns = report.last_ns = now_ns();
+    if (common->json)
+        report.json = output_open(common->json, common->force, false);
+}
+
+report_phase report_enter(report_phase phase) {
+    report_phase before = report.phase;
+    if (phase != before) {
+        uint64_t now = now_ns();
+        report.phase_ns[before] += now - report.last_ns;
+        report.last_ns = now;
+        report.phase = phase;
+    }
+    return before;
+}
+
+void report_bytes(size_t read, size_t written) {
+    report.bytes_read += read;
+    report.bytes_written += written;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
+static fact *fact_of(const char *key) {
+    for (size_t i = 0; i < report.fact_count; i++)
+        if (strcmp(report.facts[i].key, key) == 0)
+            return &report.facts[i];
+    if (report.fact_count == MAX_FACTS)
+        return &report.facts[MAX_FACTS - 1];
+    report.facts[report.fact_count].key = key;
+    return &report.facts[report.fact_count++];
+}
+
+void report_text(const char *key, const char *text) {
+    fact *f = fact_of(key);
+    size_t bytes = strlen(text) + 1;
+    free(f->text);
+    f->text = memcpy(must_alloc(bytes, 1), text, bytes);
+    f->kind = FACT_TEXT;
+}
+
+void report_number(const char *key, uint64_t number) {
+    fact *f = fact_of(key);
+    f->kind = FACT_NUMBER;
+    f->number = number;
+}
+
+void report_flag(const char *key, bool flag) {
+    fact *f = fact_of(key);
+    f->kind = FACT_FLAG;
+    f->number = flag;
+}
+
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
+
+static bool bar_wanted(uint64_t now) {
+    if (!report.common || report.common->progress == PROGRESS_NEVER)
+        return false;
+    if (report.bar_ns && now - report.bar_ns < BAR_EVERY_NS)
+        return false;
+    if (report.common->progress == PROGRESS_ALWAYS)
+        return true;
+    return now - report.start_ns > BAR_AFTER_NS && isatty(STDERR_FILENO);
+}
+
+void report_progress(uint64_t done, uint64_t total) {
+    uint64_t now = now_ns();
+    if (!bar_wanted(now))
+        return;
+    report.bar_ns = now;
+    double rate = (double)done / ((double)(now - report.start_ns + 1));
+    if (!total) {
+        fprintf(stderr, "\r%s: %.2f GB, %.2f GB/s ", cli_program(), (double)done / 1e9, rate);
+        return;
+    }
+    double part = done < total ? (double)done / (double)total : 1;
+    char bar[BAR_COLUMNS + 1] = "";
+    memset(bar, '.', BAR_COLUMNS);
+    memset(bar, '#', (size_t)(part * BAR_COLUMNS));
+    fprintf(stderr, "\r%s: [%s] %3.0f%% of %.2f GB, %.2f GB/s ", cli_program(), bar, part * 100, (double)total / 1e9,
+            rate);
+}
+
+void report_clear_bar(void) {
+    if (report.bar_ns)
+        fprintf(stderr, "\r%79s\r", "");
+    report.bar_ns = 0;
+}
+
+/* ---- the two reports --------------------------------------------------------------------------------------------- */
+
+static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+
+/* Bytes moved at the two ends, over the time of the whole. */
+static double gb_per_s(uint64_t total_ns) {
+    return total_ns ? (double)(report.bytes_read + report.bytes_written) / (double)total_ns : 0;
+}
+
+static void print_stats(uint64_t total_ns) {
+    for (size_t i = 0; i < report.fact_count; i++) {
+        const fact *f = &report.facts[i];
+        fprintf(stderr, "%-12s  ", f->key);
+        if (f->kind == FACT_TEXT) {
+            for (const char *p = f->text; *p; p++)
+                fputc((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p, stderr);
+            fputc('\n', stderr);
+        } else if (f->kind == FACT_NUMBER) {
+            fprintf(stderr, "%llu\n", (unsigned long long)f->number);
+        } else {
+            fprintf(stderr, "%s\n", f->number ? "yes" : "no");
+        }
+    }
+    for (int p = PHASE_READ; p <= PHASE_COUNT; p++) {
+        int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
+        if (!report.phase_ns[phase])
+            continue;
+        uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? report.bytes_written : 0;
+        fprintf(stderr, "%-12s  %9.6f s", phase_names[phase], seconds(report.phase_ns[phase]));
+        if (bytes)
+            fprintf(stderr, "  %6.2f GB/s", (double)bytes / (double)report.phase_ns[phase]);
+        fputc('\n', stderr);
+    }
+    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s\n", "total", seconds(total_ns), gb_per_s(total_ns));
+}
+
+/* Length of the UTF-8 sequence at p, 0 if there is none: file names may hold any bytes, JSON may not. */
+static size_t utf8_length(const unsigned char *p) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf8 ? 4 : 0;
+    if (n < 2)
+        return n;
+    unsigned code = p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3fu);
+    }
+    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
+}
+
+static void json_text(const char *text) {
+    output_write(report.json, "\"", 1);
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        size_t n = utf8_length(p);
+        char escape[8];
+        if (n == 0) {
+            output_write(report.json, "\xef\xbf\xbd", 3);
+            n = 1;
+        } else if (*p == '"' || *p == '\\') {
+            snprintf(escape, sizeof escape, "\\%c", *p);
+            output_write(report.json, escape, 2);
+        } else if (*p < 0x20) {
+            snprintf(escape, sizeof escape, "\\u%04x", *p);
+            output_write(report.json, escape, 6);
+        } else {
+            output_write(report.json, p, n);
+        }
+        p += n;
+    }
+    output_write(report.json, "\"", 1);
+}
+
+static void json_raw(const char *text) { output_write(report.json, text, strlen(text)); }
+
+static void write_json(uint64_t total_ns) {
+    char line[160];
+    json_raw("{\n  \"program\": ");
+    json_text(cli_program());
+    json_raw(",\n  \"version\": ");
+    json_text(scan_version());
+    for (size_t i = 0; i < report.fact_count; i++) {
+        const fact *f = &report.facts[i];
+        json_raw(",\n  ");
+        json_text(f->key);
+        json_raw(": ");
+        snprintf(line, sizeof line, "%llu", (unsigned long long)f->number);
+        if (f->kind == FACT_TEXT)
+            json_text(f->text);
+        else
+            json_raw(f->kind == FACT_NUMBER ? line : f->number ? "true" : "false");
+    }
+    snprintf(line, sizeof line, ",\n  \"bytes_read\": %llu,\n  \"bytes_written\": %llu,\n  \"seconds\": {",
+             (unsigned long long)report.bytes_read, (unsigned long long)report.bytes_written);
+    json_raw(line);
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(report.phase_ns[phase]));
+        json_raw(line);
+    }
+    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"gb_per_s\": %.3f\n}\n", seconds(total_ns), gb_per_s(total_ns));
+    json_raw(line);
+}
+
+void report_finish(void) {
+    output_sync_all();
+    report_enter(PHASE_OTHER);
+    report.phase_ns[PHASE_OTHER] += now_ns() - report.last_ns;
+    report.last_ns = now_ns();
+    uint64_t total_ns = report.last_ns - report.start_ns;
+    report_clear_bar();
+    if (report.json)
+        write_json(total_ns);
+    output_commit_all();
+    if (report.common && report.common->stats)
+        print_stats(total_ns);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a run did and how long it took: --stats for people, --json for machines, and the progress bar. One clock runs
+ * from report_start to report_finish and always counts into one phase; input and output switch it by themselves.
+ */
+#ifndef APPS_SUPPORT_REPORT_H
+#define APPS_SUPPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli.h"
+
+typedef enum report_phase {
+    PHASE_OTHER, /* parsing, formatting, whatever has no name of its own */
+    PHASE_READ,
+    PHASE_UPLOAD,
+    PHASE_COMPUTE,
+    PHASE_DOWNLOAD,
+    PHASE_WRITE,
+    PHASE_VERIFY,
+    PHASE_COUNT
+} report_phase;
+
+/* After the options are read. Opens the --json file, so that it is checked before any work. */
+void report_start(const cli_common *common);
+
+/* From now on time counts into `phase`; answers the phase before, to go back to. Main thread only. */
+report_phase report_enter(report_phase phase);
+
+/* Bytes read and written: input and output count by themselves. */
+void report_bytes(size_t read, size_t written);
+
+/* Facts, shown in the order they are first set; setting a key again replaces its value. Keys are literals, in
+ * snake_case; texts are copied. */
+void report_text(const char *key, const char *text);
+void report_number(const char *key, uint64_t number);
+void report_flag(const char *key, bool flag);
+
+/* Draws the bar if it is wanted and a second has passed. total 0: not known. */
+void report_progress(uint64_t done, uint64_t total);
+
+/* Removes the bar, if there is one, before something else is written on stderr. */
+void report_clear_bar(void);
+
+/* Writes the reports, then makes all outputs real (output_commit_all). The last call of a program that succeeds. */
+void report_finish(void);
+
+#endif
