@@ -23,14 +23,14 @@ quietly() {
     return "$status"
 }
 
-# configure [CMAKE OPTION...]: configures the release build where there is none, or where options are given.
+# configure: configures the release build where there is none.
 configure() {
     local generator=()
     if [ ! -f "$build_dir/CMakeCache.txt" ] && command -v ninja >/dev/null; then
         generator=(-G Ninja)
     fi
-    if [ $# -gt 0 ] || { [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; }; then
-        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" "$@"
+    if [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; then
+        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}"
     fi
 }
 
