@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys as unsigned codes whose order is the order asked for: then every sort is a sort of unsigned integers.
+ *
+ *   integers   flip the sign bit of signed types; flip all bits for descending order; keep the bits of the window only.
+ *   floats     IEEE 754 orders as sign and magnitude: flip the sign bit of positive numbers, all bits of negative ones;
+ *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
+ *              the code 0 or ~0, which belong to NaNs of either sign.
+ *
+ * Descending order is a flipped code, not a reversed sort, so ties keep their input order in both directions.
+ */
+#ifndef SCAN_CPU_SORT_CODE_H
+#define SCAN_CPU_SORT_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SCAN_INLINE static inline __attribute__((always_inline))
+
+typedef struct scan_sort_order {
+    uint64_t flip; /* bits to invert */
+    uint64_t mask; /* integers: the bits that decide */
+    uint64_t nan;  /* floats: the code of NaN */
+} scan_sort_order;
+
+/* What the generic routines are instantiated over; always compile-time constants. */
+typedef struct scan_sort_kind {
+    unsigned key_bytes; /* 1, 2, 4, 8 */
+    bool is_float;
+    unsigned value_bytes; /* 0, 4, 8 */
+} scan_sort_kind;
+
+/* Element i of an array of `bytes`-wide elements. memcpy: the arrays have the caller's types. */
+SCAN_INLINE uint64_t scan_sort_load(const void *array, size_t i, unsigned bytes) {
+    const char *p = (const char *)array + i * bytes;
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    switch (bytes) {
+    case 1: memcpy(&u8, p, 1); return u8;
+    case 2: memcpy(&u16, p, 2); return u16;
+    case 4: memcpy(&u32, p, 4); return u32;
+    default: memcpy(&u64, p, 8); return u64;
+    }
+}
+
+SCAN_INLINE void scan_sort_store(void *array, size_t i, uint64_t x, unsigned bytes) {
+    char *p = (char *)array + i * bytes;
+    uint8_t u8 = (uint8_t)x;
+    uint16_t u16 = (uint16_t)x;
+    uint32_t u32 = (uint32_t)x;
+    switch (bytes) {
+    case 1: memcpy(p, &u8, 1); return;
+    case 2: memcpy(p, &u16, 2); return;
+    case 4: memcpy(p, &u32, 4); return;
+    default: memcpy(p, &x, 8); return;
+    }
+}
+
+SCAN_INLINE uint64_t scan_sort_code(uint64_t key, scan_sort_order order, scan_sort_kind kind) {
+    if (!kind.is_float)
+        return (key ^ order.flip) & order.mask;
+    if (kind.key_bytes == 4) {
+        uint32_t x = (uint32_t)key, magnitude = x & 0x7fffffffu;
+        uint32_t code = magnitude ? x ^ ((uint32_t)((int32_t)x >> 31) | 0x80000000u) : 0x80000000u;
+        return magnitude > 0x7f800000u ? (uint32_t)order.nan : code ^ (uint32_t)order.flip;
+    }
+    uint64_t magnitude = key & 0x7fffffffffffffffu;
+    uint64_t code = magnitude ? key ^ ((uint64_t)((int64_t)key >> 63) | 0x8000000000000000u) : 0x8000000000000000u;
+    return magnitude > 0x7ff0000000000000u ? order.nan : code ^ order.flip;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the unit tests share: cmocka, random numbers, arrays between guard pages, contexts.
+ */
+#ifndef TESTS_UNIT_SUPPORT_H
+#define TESTS_UNIT_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "scan/lists.h"
+
+/* splitmix64: any seed will do. */
+static inline uint64_t random_u64(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Room for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the first
+ * byte past its end, one at g->memory at the first byte before its start. */
+typedef struct guarded {
+    char *memory;
+    size_t bytes; /* what was asked for, rounded up to pages */
+} guarded;
+
+static inline guarded guarded_create(size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + page - 1) / page * page;
+    char *all = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(all != (char *)MAP_FAILED);
+    assert_int_equal(mprotect(all + page, inner, PROT_READ | PROT_WRITE), 0);
+    return (guarded){all + page, inner};
+}
+
+static inline void *guarded_end(guarded g, size_t bytes) {
+    assert_true(bytes <= g.bytes);
+    return g.memory + (g.bytes - bytes);
+}
+
+static inline void guarded_destroy(guarded g) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    munmap(g.memory - page, g.bytes + 2 * page);
+}
+
+/* A CPU context with `threads` threads, 0: all. */
+static inline scan_ctx *context_with_threads(uint32_t threads) {
+    scan_options options = {.struct_size = sizeof options, .threads = threads};
+    scan_ctx *ctx;
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    return ctx;
+}
+
+#endif

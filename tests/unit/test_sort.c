@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan_sort and scan_argsort against the oracle: every type, direction and kind of value, data that defeats naive
+ * sorts, sizes around every switch, several thread counts. All arrays end at a page that faults.
+ */
+#include "sort_oracle.h"
+
+enum { MOST = (1 << 20) + 1, CONTEXTS = 4 };
+
+typedef struct fixture {
+    scan_ctx *ctx[CONTEXTS];
+    guarded keys_in, keys_out, values_in, values_out;
+    sort_item *items;
+    uint64_t random;
+} fixture;
+
+static int set_up(void **state) {
+    static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
+    fixture *f = malloc(sizeof *f);
+    for (int i = 0; i < CONTEXTS; i++)
+        f->ctx[i] = context_with_threads(threads[i]);
+    size_t bytes = 8 * (size_t)MOST + 4096;
+    f->keys_in = guarded_create(bytes);
+    f->keys_out = guarded_create(bytes);
+    f->values_in = guarded_create(bytes);
+    f->values_out = guarded_create(bytes);
+    f->items = malloc(sizeof *f->items * MOST);
+    f->random = 1;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    for (int i = 0; i < CONTEXTS; i++)
+        scan_ctx_destroy(f->ctx[i]);
+    guarded_destroy(f->keys_in);
+    guarded_destroy(f->keys_out);
+    guarded_destroy(f->values_in);
+    guarded_destroy(f->values_out);
+    free(f->items);
+    free(f);
+    return 0;
+}
+
+/* An array of n elements: at the end of its memory, or a little after its beginning. */
+static void *place(fixture *f, guarded g, size_t n, size_t size) {
+    uint64_t r = random_u64(&f->random);
+    return r & 1 ? guarded_end(g, n * size) : g.memory + (r >> 1) % (2048 / size) * size;
+}
+
+static uint64_t value_of(uint64_t index) { return index * 0x9e3779b97f4a7c15u; }
+
+static scan_sort_desc desc_of(sort_case c) {
+    return (scan_sort_desc){.struct_size = sizeof(scan_sort_desc),
+                            .type = c.type,
+                            .descending = c.descending,
+                            .nan_first = c.nan_first,
+                            .begin_bit = c.begin_bit,
+                            .end_bit = c.end_bit};
+}
+
+static void fail_case(sort_case c, const char *what, size_t n, size_t i) {
+    fail_msg("%s %s%s bits %u..%u: %s wrong at %zu of %zu", scan_type_name(c.type), c.descending ? "descending" : "",
+             c.nan_first ? " nan first" : "", c.begin_bit, c.end_bit, what, i, n);
+}
+
+static void check_sort(fixture *f, const void *keys, size_t n, sort_case c, uint32_t value_bytes,
+                       scan_sort_method method) {
+    scan_ctx *ctx = f->ctx[random_u64(&f->random) % CONTEXTS];
+    size_t size = scan_type_size(c.type);
+    bool in_place = random_u64(&f->random) & 1;
+    void *out = place(f, f->keys_out, n, size);
+    const void *in = in_place ? memcpy(out, keys, n * size) : keys;
+    void *values_in = NULL, *values_out = NULL;
+    if (value_bytes) {
+        values_out = place(f, f->values_out, n, value_bytes);
+        values_in = random_u64(&f->random) & 1 ? values_out : place(f, f->values_in, n, value_bytes);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t value = value_of(i);
+            memcpy((char *)values_in + i * value_bytes, &value, value_bytes);
+        }
+    }
+    scan_sort_desc desc = desc_of(c);
+    desc.value_bytes = value_bytes;
+    desc.method = method;
+    assert_int_equal(scan_sort(ctx, &desc, in, out, values_in, values_out, n), SCAN_OK);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t from = f->items[i].index, value = value_of(from);
+        if (key_bits(out, i, c.type) != key_bits(keys, from, c.type))
+            fail_case(c, "key", n, i);
+        if (value_bytes && memcmp((char *)values_out + i * value_bytes, &value, value_bytes) != 0)
+            fail_case(c, "value", n, i);
+    }
+}
+
+static void check_argsort(fixture *f, const void *keys, size_t n, sort_case c, scan_type index_type) {
+    scan_ctx *ctx = f->ctx[random_u64(&f->random) % CONTEXTS];
+    size_t size = scan_type_size(index_type);
+    void *out = place(f, f->values_out, n, size);
+    scan_sort_desc desc = desc_of(c);
+    desc.index_type = index_type;
+    assert_int_equal(scan_argsort(ctx, &desc, keys, out, n), SCAN_OK);
+    for (size_t i = 0; i < n; i++)
+        if (memcmp((char *)out + i * size, &f->items[i].index, size) != 0)
+            fail_case(c, "index", n, i);
+}
+
+/* One array under one order, with every kind of value. */
+static void check_all(fixture *f, const void *keys, size_t n, sort_case c) {
+    sort_oracle(f->items, keys, n, c);
+    check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 4, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 8, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+    check_argsort(f, keys, n, c, SCAN_U32);
+    check_argsort(f, keys, n, c, SCAN_U64);
+}
+
+static void check_orders(fixture *f, size_t n, scan_type type, distribution *data) {
+    void *keys = place(f, f->keys_in, n, scan_type_size(type));
+    fill(keys, n, type, data, random_u64(&f->random));
+    for (int order = 0; order < (type_is_float(type) ? 4 : 2); order++)
+        check_all(f, keys, n, (sort_case){type, order & 1, order >> 1, 0, type_bits(type)});
+}
+
+static scan_type random_type(fixture *f) { return (scan_type)(1 + random_u64(&f->random) % SCAN_TYPE_COUNT); }
+
+static void test_small_sizes(void **state) {
+    fixture *f = *state;
+    for (size_t n = 0; n <= 130; n++)
+        for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+            for (int d = 0; d < DISTRIBUTIONS; d++)
+                check_orders(f, n, (scan_type)type, distributions[d]);
+}
+
+static void test_medium_sizes(void **state) {
+    fixture *f = *state;
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int d = 0; d < DISTRIBUTIONS; d++) {
+            check_orders(f, 131 + random_u64(&f->random) % 1000, (scan_type)type, distributions[d]);
+            check_orders(f, 1131 + random_u64(&f->random) % 5000, (scan_type)type, distributions[d]);
+        }
+}
+
+/* 2^k - 1, 2^k, 2^k + 1: wherever a switch is, both sides of it. */
+static void test_powers_of_two(void **state) {
+    fixture *f = *state;
+    for (int k = 8; k <= 17; k++)
+        for (size_t n = ((size_t)1 << k) - 1; n <= ((size_t)1 << k) + 1; n++)
+            for (int repeat = 0; repeat < 3; repeat++)
+                check_orders(f, n, random_type(f), distributions[random_u64(&f->random) % DISTRIBUTIONS]);
+}
+
+static void test_large(void **state) {
+    fixture *f = *state;
+    for (int d = 0; d < DISTRIBUTIONS; d++)
+        check_orders(f, (1 << 19) + random_u64(&f->random) % 3, random_type(f), distributions[d]);
+    check_orders(f, MOST, SCAN_U32, data_uniform);
+    check_orders(f, MOST - 1, SCAN_F64, data_bell);
+}
+
+static void test_bit_ranges(void **state) {
+    fixture *f = *state;
+    for (int round = 0; round < 600; round++) {
+        scan_type type = random_type(f);
+        if (type_is_float(type))
+            continue;
+        size_t n = random_u64(&f->random) % (round % 50 == 0 ? 70000 : 700);
+        uint32_t width = type_bits(type);
+        uint32_t end = 1 + (uint32_t)(random_u64(&f->random) % width);
+        uint32_t begin = (uint32_t)(random_u64(&f->random) % (end + 1));
+        if (random_u64(&f->random) % 4 == 0)
+            end = width;
+        void *keys = place(f, f->keys_in, n, scan_type_size(type));
+        fill(keys, n, type, data_uniform, random_u64(&f->random));
+        check_all(f, keys, n, (sort_case){type, random_u64(&f->random) & 1, false, begin, end});
+    }
+}
+
+/* The count in memory decides; it never exceeds n, and nothing past it is touched. */
+static void test_count_in_memory(void **state) {
+    fixture *f = *state;
+    static const uint64_t counts[] = {0, 1, 17, 4000, 5000, 1ull << 40};
+    uint32_t *keys = (void *)f->keys_in.memory, *out = (void *)f->keys_out.memory,
+             *order = (void *)f->values_out.memory;
+    size_t n = 5000;
+    fill(keys, n, SCAN_U32, data_uniform, 7);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        size_t used = counts[k] < n ? (size_t)counts[k] : n;
+        sort_oracle(f->items, keys, used, (sort_case){SCAN_U32, false, false, 0, 32});
+        memset(out, 0xee, n * 4);
+        memset(order, 0xee, n * 4);
+        scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .n_device = &counts[k]};
+        assert_int_equal(scan_sort(f->ctx[1], &desc, keys, out, NULL, NULL, n), SCAN_OK);
+        assert_int_equal(scan_argsort(f->ctx[1], &desc, keys, order, n), SCAN_OK);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(out[i], i < used ? keys[f->items[i].index] : 0xeeeeeeee);
+            assert_int_equal(order[i], i < used ? f->items[i].index : 0xeeeeeeee);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_sizes), cmocka_unit_test(test_medium_sizes), cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_large),       cmocka_unit_test(test_bit_ranges),   cmocka_unit_test(test_count_in_memory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
