@@ -150,6 +150,7 @@ void output_write(output *out, const void *data, size_t bytes) {
     if (bytes == 0)
         return;
     report_phase before = report_enter(PHASE_WRITE);
+    out->synced = false;
     if (bytes > BUFFER_BYTES - out->used)
         flush(out);
     if (bytes >= BUFFER_BYTES) {
@@ -224,14 +225,6 @@ static void sync_output(output *out) {
     out->synced = true;
 }
 
-void output_sync_all(void) {
-    report_phase before = report_enter(PHASE_WRITE);
-    for (int i = 0; i < MAX_OUTPUTS; i++)
-        if (outputs[i] && (outputs[i]->used || !outputs[i]->synced))
-            sync_output(outputs[i]);
-    report_enter(before);
-}
-
 /* Network file systems may report a full disk at close only. */
 static void close_direct(const output *out) {
     int fd = out->fd == STDOUT_FILENO ? dup(out->fd) : out->fd;
@@ -239,26 +232,50 @@ static void close_direct(const output *out) {
         die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
 }
 
+static void publish(output *out) {
+    if (out->direct)
+        close_direct(out);
+    else
+        output_file_publish(&out->file);
+}
+
+static void destroy(output *out) {
+    if (!out->direct)
+        output_file_close(&out->file);
+    free(out->buffer);
+    free(out);
+}
+
+void output_sync_all(void) {
+    report_phase before = report_enter(PHASE_WRITE);
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i])
+            sync_output(outputs[i]);
+    report_enter(before);
+}
+
 void output_commit_all(void) {
     output_sync_all();
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
-        output *out = outputs[i];
-        if (!out)
-            continue;
-        if (out->direct)
-            close_direct(out);
-        else
-            output_file_publish(&out->file);
-    }
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
-        output *out = outputs[i];
-        outputs[i] = NULL;
-        if (out && !out->direct)
-            output_file_close(&out->file);
-        if (out)
-            free(out->buffer);
-        free(out);
-    }
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i])
+            publish(outputs[i]);
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i]) {
+            output *out = outputs[i];
+            outputs[i] = NULL;
+            destroy(out);
+        }
+}
+
+void output_commit(output *out) {
+    report_phase before = report_enter(PHASE_WRITE);
+    sync_output(out);
+    publish(out);
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i] == out)
+            outputs[i] = NULL;
+    destroy(out);
+    report_enter(before);
 }
 
 void output_abandon_all(void) {

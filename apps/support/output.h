@@ -35,6 +35,9 @@ void output_sync_all(void);
 /* Makes all outputs opened so far real, and closes them; their pointers end here. */
 void output_commit_all(void);
 
+/* The same for one output, where others stay open (one image of many). */
+void output_commit(output *out);
+
 /* Removes what is left of uncommitted outputs. die() calls it; it may be called from a signal handler. */
 void output_abandon_all(void);
 
