@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops of histogram, equalize and clahe, one set a SIMD level, and what the three verbs share. Colour and
+ * interleaved images pass through planar blocks of SCAN_CPU_BLOCK samples, so that counting knows contiguous samples
+ * only.
+ */
+#ifndef SCAN_CPU_EQUALIZE_KERNELS_H
+#define SCAN_CPU_EQUALIZE_KERNELS_H
+
+#include "cpu.h"
+
+/* A counter that is incremented twice in a row waits for its own store, so bytes are counted in several tables in turn:
+ * table k of bin b is counts[256 * k + b]. */
+enum { SCAN_CPU_BLOCK = 2048, SCAN_CPU_BYTE_TABLES = 8 };
+
+/* The cell of CLAHE around a row of pixels: tables of the four tiles, weights of the lower pair and of the right one.
+ */
+typedef struct scan_cpu_cell {
+    const void *upper_left, *upper_right, *lower_left, *lower_right;
+} scan_cpu_cell;
+
+typedef struct scan_cpu_image_kernels {
+    /* Adds n < 2^31 samples to 32-bit counts: SCAN_CPU_BYTE_TABLES * 256 for u8, 65,536 for u16. */
+    void (*count_u8)(const uint8_t *in, size_t n, uint32_t *counts);
+    void (*count_u16)(const uint16_t *in, size_t n, uint32_t *counts);
+    /* out = luts[channel][in] for n pixels of interleaved samples; luts are 256 or 65,536 entries each. */
+    void (*map_u8)(const uint8_t *in, uint8_t *out, size_t n, unsigned channels, const uint8_t *const luts[]);
+    void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[]);
+    /* Y of n pixels of 3 or 4 channels; and the pixels given another Y. */
+    void (*luma_u8)(const uint8_t *in, size_t n, unsigned channels, uint8_t *y);
+    void (*luma_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *y);
+    void (*replace_u8)(const uint8_t *in, const uint8_t *to, uint8_t *out, size_t n, unsigned channels);
+    void (*replace_u16)(const uint16_t *in, const uint16_t *to, uint16_t *out, size_t n, unsigned channels);
+    /* ImageMagick's 65,536 levels of n pixels of 3 or 4 channels. */
+    void (*rec709_u8)(const uint8_t *in, size_t n, unsigned channels, uint16_t *levels);
+    void (*rec709_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *levels);
+    /* One row of a CLAHE cell: n pixels whose right tile weighs u[i], and whose lower tiles weigh v. */
+    void (*blend_u8)(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
+    void (*blend_u16)(const uint16_t *in, uint16_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
+} scan_cpu_image_kernels;
+
+extern const scan_cpu_image_kernels scan_cpu_image_portable;
+
+const scan_cpu_image_kernels *scan_cpu_image(const scan_ctx *ctx);
+
+/* What of an image is counted. */
+typedef enum scan_cpu_view {
+    SCAN_CPU_CHANNELS, /* `planes` first channels, each alone */
+    SCAN_CPU_LUMA,     /* OpenCV's Y */
+    SCAN_CPU_REC709    /* ImageMagick's intensity, 65,536 levels */
+} scan_cpu_view;
+
+typedef struct scan_cpu_counting {
+    scan_type type;
+    unsigned channels;
+    unsigned planes; /* histograms */
+    scan_cpu_view view;
+    const uint8_t *mask;
+} scan_cpu_counting;
+
+static inline scan_type scan_cpu_bin_type(const scan_cpu_counting *c) {
+    return c->view == SCAN_CPU_REC709 ? SCAN_U16 : c->type;
+}
+
+static inline size_t scan_cpu_bins(scan_type type) { return type == SCAN_U8 ? 256 : 65536; }
+
+/* Writes c->planes histograms; workspace has scan_cpu_counting_workspace bytes. */
+void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *c, const void *in, size_t n, uint64_t *bins,
+                          void *workspace);
+size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting *c);
+
+/* Copies one channel of n interleaved pixels into a plane, and back. */
+void scan_cpu_take_channel(scan_type type, const void *in, size_t n, unsigned channels, unsigned channel, void *plane);
+void scan_cpu_put_channel(scan_type type, const void *plane, size_t n, unsigned channels, unsigned channel, void *out);
+
+/* Runs a task on all threads, or alone for work too small to be worth waking them. */
+static inline void scan_cpu_run_task(scan_ctx *ctx, scan_task *task, void *arg, bool parallel) {
+    if (parallel)
+        scan_pool_run(scan_cpu(ctx)->pool, task, arg);
+    else
+        task(arg, 0, 1);
+}
+
+/* Part `index` of `count` of n things, in steps of `step`. */
+static inline void scan_cpu_share(size_t n, size_t step, unsigned index, unsigned count, size_t *begin, size_t *end) {
+    size_t steps = n / step + (n % step != 0), each = steps / count, rest = steps % count;
+    size_t first = each * index + (index < rest ? index : rest);
+    size_t last = first + each + (index < rest);
+    *begin = first * step < n ? first * step : n;
+    *end = last * step < n ? last * step : n;
+}
+
+#endif
