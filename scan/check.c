@@ -52,3 +52,16 @@ scan_status scan_check_disjoint(scan_ctx *ctx, scan_array a, scan_array b) {
         return scan_fail(ctx, SCAN_ERR_OVERLAP, "%s and %s overlap", a.name, b.name);
     return SCAN_OK;
 }
+
+scan_status scan_settle_index_type(scan_ctx *ctx, scan_type *type, uint64_t index_base, size_t n) {
+    const uint64_t u32_indices = 1ull << 32;
+    if (n > UINT64_MAX - index_base)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.index_base: index_base + n does not fit 64 bits");
+    if (*type == SCAN_TYPE_NONE)
+        *type = index_base + n < u32_indices ? SCAN_U32 : SCAN_U64;
+    if (*type != SCAN_U32 && *type != SCAN_U64)
+        return scan_fail(ctx, SCAN_ERR_TYPE, "desc.index_type: %d is neither u32 nor u64", (int)*type);
+    if (*type == SCAN_U32 && index_base + n > u32_indices)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.index_type: u32 cannot hold the indices up to index_base + n");
+    return SCAN_OK;
+}

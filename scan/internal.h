@@ -99,6 +99,10 @@ scan_status scan_check_array(scan_ctx *ctx, scan_array array);
 /* True if two arrays share a byte. Empty arrays and NULL share nothing. */
 bool scan_arrays_overlap(scan_array a, scan_array b);
 
+/* The type of indices index_base ... index_base + n: NONE becomes u32 while index_base + n < 2^32, else u64. ARGUMENT
+ * where they do not fit the type, or 64 bits. */
+scan_status scan_settle_index_type(scan_ctx *ctx, scan_type *type, uint64_t index_base, size_t n);
+
 /* SCAN_ERR_OVERLAP, naming both, if they share a byte. */
 scan_status scan_check_disjoint(scan_ctx *ctx, scan_array a, scan_array b);
 

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The block loop of selection (compact.h).
+ *
+ * Blocks are taken by ticket, so a slow thread takes fewer. A thread that has staged block b waits for the end that
+ * block b - 1 publishes, publishes its own and only then copies: the chain passes at the speed of the counting, never
+ * of the copying. A ticket is only ever waited for after it was taken by a running thread, hence no deadlock.
+ *
+ * In place, the output of block b lands on input of blocks up to b. Blocks before b have published their ends by then,
+ * yet their successors may still read the last of their elements (unique compares with the predecessor): a copy that
+ * ends at element e waits until every block up to the one that holds e, b excepted, has been read. The read of a block
+ * waits for nothing but its selector, so that terminates too. While nothing has been dropped there is nothing to move.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "compact.h"
+
+enum { ALIGN = 256, SLACK = 64, SPINS = 4000, STREAM_BYTES = 8 << 20 };
+
+scan_lane scan_lane_of(scan_type type) {
+    static const uint8_t lanes[SCAN_TYPE_COUNT + 1] = {
+        [SCAN_U8] = SCAN_LANE_8,    [SCAN_I8] = SCAN_LANE_8,    [SCAN_U16] = SCAN_LANE_16, [SCAN_I16] = SCAN_LANE_16,
+        [SCAN_U32] = SCAN_LANE_32,  [SCAN_I32] = SCAN_LANE_32,  [SCAN_U64] = SCAN_LANE_64, [SCAN_I64] = SCAN_LANE_64,
+        [SCAN_F32] = SCAN_LANE_F32, [SCAN_F64] = SCAN_LANE_F64,
+    };
+    return lanes[type];
+}
+
+static const scan_select_kernels *kernels_of(scan_simd simd) {
+    static const scan_select_kernels *const levels[SCAN_SIMD_LEVELS] = {
+        [SCAN_SIMD_PORTABLE] = &scan_select_portable,
+        [SCAN_SIMD_AVX2] = &scan_select_portable,
+        [SCAN_SIMD_AVX512] = &scan_select_portable,
+    };
+    return levels[simd];
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static size_t round_up(size_t bytes) { return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t blocks_of(size_t n) { return n / SCAN_SELECT_BLOCK + (n % SCAN_SELECT_BLOCK != 0); }
+
+/* One staging area: values kept, values rejected (or the lengths of runs), positions. */
+static size_t values_bytes(size_t size, size_t n) { return round_up(min_size(n, SCAN_SELECT_BLOCK) * size + SLACK); }
+
+static size_t staging_bytes(size_t size, scan_type index_type, size_t n) {
+    size_t index_size = scan_type_size(index_type);
+    return 2 * values_bytes(size, n) + 2 * values_bytes(index_size, n);
+}
+
+size_t scan_select_workspace(const scan_ctx *ctx, size_t size, scan_type index_type, size_t n) {
+    size_t blocks = blocks_of(n), threads = min_size(scan_pool_threads(scan_cpu(ctx)->pool), blocks);
+    return round_up(blocks * sizeof(scan_select_block)) + threads * staging_bytes(size, index_type, n);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static inline void relax(int *spins) {
+    if (++*spins < SPINS) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    } else {
+        sched_yield(); /* more threads than processors: the one waited for may not be running */
+    }
+}
+
+static uint64_t wait_end(scan_select_block *block) {
+    uint64_t end;
+    int spins = 0;
+    while ((end = atomic_load_explicit(&block->end, memory_order_acquire)) == 0)
+        relax(&spins);
+    return end - 1;
+}
+
+static void wait_read(scan_select_block *block) {
+    int spins = 0;
+    while (!atomic_load_explicit(&block->read, memory_order_acquire))
+        relax(&spins);
+}
+
+/* ---- one block --------------------------------------------------------------------------------------------------- */
+
+/* A thread's staging area, and what it holds of the current block. */
+typedef struct stage {
+    char *kept, *rejected, *positions, *lengths;
+    size_t block, first, n;
+    size_t kept_count;
+} stage;
+
+static void stage_block(const scan_select_job *job, stage *s) {
+    const scan_select_kernels *k = job->kernels;
+    const char *in = job->in;
+    size_t index_size = scan_type_size(job->index_type);
+    unsigned width = job->size ? (unsigned)__builtin_ctzll(job->size) : 0;
+    uint64_t bits[SCAN_SELECT_PIECE / 64];
+    size_t kept = 0;
+    for (size_t at = 0; at < s->n; at += SCAN_SELECT_PIECE) {
+        size_t first = s->first + at, n = min_size(SCAN_SELECT_PIECE, s->n - at), rejected = at - kept, more = 0;
+        bool counted = false;
+        job->select(job, first, n, bits);
+        if (job->kept)
+            more = k->compress[width](in + first * job->size, bits, 0, n, s->kept + kept * job->size), counted = true;
+        if (job->rejected)
+            more = n - k->compress[width](in + first * job->size, bits, ~0ull, n, s->rejected + rejected * job->size),
+            counted = true;
+        if (job->indices || job->run_lengths)
+            more = k->positions[job->index_type == SCAN_U64](job->index_base + first, bits, n,
+                                                             s->positions + kept * index_size),
+            counted = true;
+        kept += counted ? more : k->count(bits, n);
+    }
+    s->kept_count = kept;
+}
+
+static void put(const scan_select_job *job, void *to, size_t offset, const char *from, size_t n, size_t size) {
+    char *at = (char *)to + offset * size;
+    if (job->streams)
+        job->kernels->stream(at, from, n * size);
+    else
+        memcpy(at, from, n * size);
+}
+
+/* Element i of positions or lengths. */
+static uint64_t load_index(scan_type type, const void *array, size_t i) {
+    return type == SCAN_U64 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
+}
+
+static void store_index(scan_type type, void *array, size_t i, uint64_t value) {
+    if (type == SCAN_U64)
+        ((uint64_t *)array)[i] = value;
+    else
+        ((uint32_t *)array)[i] = (uint32_t)value;
+}
+
+/* A run ends where the next begins: the length of a block's last run is written by the next block that begins one. */
+static void put_lengths(const scan_select_job *job, const stage *s, size_t offset, uint64_t last_before) {
+    scan_type type = job->index_type;
+    if (s->kept_count == 0)
+        return;
+    if (offset > 0)
+        store_index(type, job->run_lengths, offset - 1, load_index(type, s->positions, 0) - last_before);
+    for (size_t i = 0; i + 1 < s->kept_count; i++)
+        store_index(type, s->lengths, i, load_index(type, s->positions, i + 1) - load_index(type, s->positions, i));
+    put(job, job->run_lengths, offset, s->lengths, s->kept_count - 1, scan_type_size(type));
+}
+
+static void put_block(scan_select_job *job, stage *s, size_t *read_blocks) {
+    scan_select_block *block = &job->blocks[s->block];
+    if (job->in_place)
+        atomic_store_explicit(&block->read, 1, memory_order_release);
+    size_t offset = s->block ? (size_t)wait_end(block - 1) : 0;
+    uint64_t last_before = s->block ? block[-1].last : 0;
+    block->last =
+        job->run_lengths && s->kept_count ? load_index(job->index_type, s->positions, s->kept_count - 1) : last_before;
+    size_t end = offset + s->kept_count;
+    atomic_store_explicit(&block->end, end + 1, memory_order_release);
+    if (job->in_place) {
+        if (offset == s->first)
+            return;
+        for (; *read_blocks < s->block && *read_blocks <= end / SCAN_SELECT_BLOCK; ++*read_blocks)
+            wait_read(&job->blocks[*read_blocks]);
+    }
+    if (job->kept)
+        put(job, job->kept, offset, s->kept, s->kept_count, job->size);
+    if (job->rejected)
+        put(job, job->rejected, s->first - offset, s->rejected, s->n - s->kept_count, job->size);
+    if (job->indices)
+        put(job, job->indices, offset, s->positions, s->kept_count, scan_type_size(job->index_type));
+    if (job->run_lengths)
+        put_lengths(job, s, offset, last_before);
+}
+
+static void work(void *arg, unsigned index, unsigned threads) {
+    (void)threads;
+    scan_select_job *job = arg;
+    if (index >= job->block_count)
+        return;
+    char *base = job->staging + index * job->staging_bytes;
+    size_t values = values_bytes(job->size, job->n), positions = values_bytes(scan_type_size(job->index_type), job->n);
+    stage s = {.kept = base,
+               .rejected = base + values,
+               .positions = base + 2 * values,
+               .lengths = base + 2 * values + positions};
+    size_t read_blocks = 0;
+    while ((s.block = atomic_fetch_add_explicit(&job->ticket, 1, memory_order_relaxed)) < job->block_count) {
+        s.first = s.block * SCAN_SELECT_BLOCK;
+        s.n = min_size(SCAN_SELECT_BLOCK, job->n - s.first);
+        stage_block(job, &s);
+        put_block(job, &s, &read_blocks);
+    }
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
+
+scan_status scan_select_run(scan_ctx *ctx, scan_select_job *job) {
+    size_t n = job->n;
+    if (n == 0) {
+        if (job->count)
+            *job->count = 0;
+        return SCAN_OK;
+    }
+    void *workspace;
+    SCAN_TRY(scan_workspace(ctx, scan_select_workspace(ctx, job->size, job->index_type, n), &workspace));
+    job->kernels = kernels_of(scan_cpu(ctx)->simd);
+    job->block_count = blocks_of(n);
+    job->blocks = workspace;
+    for (size_t i = 0; i < job->block_count; i++)
+        job->blocks[i] = (scan_select_block){0};
+    job->staging = (char *)workspace + round_up(job->block_count * sizeof(scan_select_block));
+    job->staging_bytes = staging_bytes(job->size, job->index_type, n);
+    job->in_place = job->kept && job->kept == job->in;
+    job->streams = n * (job->size ? job->size : 1) >= STREAM_BYTES;
+    atomic_init(&job->ticket, 0);
+    if (job->block_count == 1)
+        work(job, 0, 1);
+    else
+        scan_pool_run(scan_cpu(ctx)->pool, work, job);
+    const scan_select_block *end = &job->blocks[job->block_count - 1];
+    size_t kept = (size_t)atomic_load_explicit(&end->end, memory_order_acquire) - 1;
+    if (job->run_lengths && kept)
+        store_index(job->index_type, job->run_lengths, kept - 1, job->index_base + n - end->last);
+    if (job->count)
+        *job->count = kept;
+    return SCAN_OK;
+}

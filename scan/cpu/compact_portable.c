@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Selection kernels in plain C; also the tails of the AVX2 ones. Tests write bytes that the compiler can vectorize,
+ * bytes become bits, and compression stores every element but advances only after the selected ones.
+ */
+#include <string.h>
+
+#include "compact.h"
+
+static inline size_t word_length(size_t n, size_t at) { return n - at < 64 ? n - at : 64; }
+
+/* Byte j of t, 0 or 1, to bit j. */
+static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
+    uint64_t bits = 0;
+    for (int j = 0; j < 64; j++)
+        bits |= (uint64_t)t[j] << j;
+    return bits;
+}
+
+/* `test` over element number i. */
+#define FILL_BITS(test)                                                                                                \
+    for (size_t at = 0; at < n; at += 64) {                                                                            \
+        uint8_t t[64] = {0};                                                                                           \
+        size_t m = word_length(n, at);                                                                                 \
+        if (m == 64)                                                                                                   \
+            for (size_t j = 0; j < 64; j++) {                                                                          \
+                size_t i = at + j;                                                                                     \
+                t[j] = (uint8_t)(test);                                                                                \
+            }                                                                                                          \
+        else                                                                                                           \
+            for (size_t j = 0; j < m; j++) {                                                                           \
+                size_t i = at + j;                                                                                     \
+                t[j] = (uint8_t)(test);                                                                                \
+            }                                                                                                          \
+        bits[at / 64] = bits_of_bytes(t) ^ flip;                                                                       \
+    }
+
+#define INTEGER_KERNELS(name, ctype)                                                                                   \
+    static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
+        const ctype *x = data;                                                                                         \
+        const ctype least = (ctype)lo, span = (ctype)(hi - lo);                                                        \
+        FILL_BITS((ctype)(x[i] - least) <= span)                                                                       \
+    }                                                                                                                  \
+    static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
+        const ctype *x = data, *before = x - 1;                                                                        \
+        const uint64_t flip = 0;                                                                                       \
+        FILL_BITS(x[i] != before[i])                                                                                   \
+    }                                                                                                                  \
+    static size_t compress_##name(const void *data, const uint64_t *bits, uint64_t flip, size_t n, void *to) {         \
+        const ctype *x = data;                                                                                         \
+        ctype *out = to;                                                                                               \
+        size_t kept = 0;                                                                                               \
+        for (size_t at = 0; at < n; at += 64) {                                                                        \
+            uint64_t word = bits[at / 64] ^ flip;                                                                      \
+            size_t m = word_length(n, at);                                                                             \
+            for (size_t j = 0; j < m; j++) {                                                                           \
+                out[kept] = x[at + j];                                                                                 \
+                kept += word >> j & 1;                                                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
+        return kept;                                                                                                   \
+    }
+
+INTEGER_KERNELS(8, uint8_t)
+INTEGER_KERNELS(16, uint16_t)
+INTEGER_KERNELS(32, uint32_t)
+INTEGER_KERNELS(64, uint64_t)
+
+/* Plain C comparisons are quiet enough: they give the right answer for NaN. */
+#define FLOAT_KERNELS(name, ctype, bits_type)                                                                          \
+    static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
+        const ctype *x = data;                                                                                         \
+        const bits_type lo_bits = (bits_type)lo, hi_bits = (bits_type)hi;                                              \
+        ctype least, greatest;                                                                                         \
+        memcpy(&least, &lo_bits, sizeof least);                                                                        \
+        memcpy(&greatest, &hi_bits, sizeof greatest);                                                                  \
+        FILL_BITS((x[i] >= least) & (x[i] <= greatest))                                                                \
+    }                                                                                                                  \
+    static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
+        const ctype *x = data, *before = x - 1;                                                                        \
+        const uint64_t flip = 0;                                                                                       \
+        FILL_BITS((x[i] != before[i]) & ((x[i] == x[i]) | (before[i] == before[i])))                                   \
+    }
+
+FLOAT_KERNELS(f32, float, uint32_t)
+FLOAT_KERNELS(f64, double, uint64_t)
+
+#define POSITION_KERNEL(name, ctype)                                                                                   \
+    static size_t positions_##name(uint64_t first, const uint64_t *bits, size_t n, void *to) {                         \
+        ctype *out = to;                                                                                               \
+        size_t kept = 0;                                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            out[kept] = (ctype)(first + i);                                                                            \
+            kept += bits[i / 64] >> i % 64 & 1;                                                                        \
+        }                                                                                                              \
+        return kept;                                                                                                   \
+    }
+
+POSITION_KERNEL(u32, uint32_t)
+POSITION_KERNEL(u64, uint64_t)
+
+static inline size_t ones(uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return word * 0x0101010101010101u >> 56;
+}
+
+static size_t count(const uint64_t *bits, size_t n) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n / 64; i++)
+        kept += ones(bits[i]);
+    return n % 64 ? kept + ones(bits[n / 64] << (64 - n % 64)) : kept;
+}
+
+static void stream(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
+
+const scan_select_kernels scan_select_portable = {
+    .in_range = {in_range_8, in_range_16, in_range_32, in_range_64, in_range_f32, in_range_f64},
+    .differs = {differs_8, differs_16, differs_32, differs_64, differs_f32, differs_f64},
+    .count = count,
+    .compress = {compress_8, compress_16, compress_32, compress_64},
+    .positions = {positions_u32, positions_u64},
+    .stream = stream,
+};

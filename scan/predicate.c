@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks and compiles predicates.
+ *
+ * The values of an element type, NaN left out, are numbered in ascending order: position 0 is the least, -inf for
+ * floats; -0 comes just before +0. Both ends of a range are found by binary search over these positions with one exact
+ * comparison of element and constant, so no rounding rule needs a case of its own: u32 x >= 4.5 becomes [5, max], f32
+ * x < 0.1 becomes [-inf, largest float below 0.1], i8 x == 0.5 becomes the empty range. Two ranges of one column under
+ * an AND are cut to one.
+ */
+#include "predicate.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+static bool is_comparison(scan_term_op op) { return op <= SCAN_TERM_NE; }
+
+static bool is_leaf(scan_term_op op) { return op <= SCAN_TERM_ISFINITE; }
+
+static scan_status check_leaf(scan_ctx *ctx, const scan_compact_desc *desc, uint32_t i) {
+    const scan_term *term = &desc->terms[i];
+    if (term->column > desc->column_count && term->column != SCAN_COLUMN_INDEX)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: column %u, but column_count is %u", i, term->column,
+                         desc->column_count);
+    if (term->column == 0 && scan_type_size(desc->type) == 0)
+        return scan_fail(ctx, SCAN_ERR_TYPE, "desc.terms[%u] reads column 0, but desc.type %d is not an element type",
+                         i, (int)desc->type);
+    scan_type type = term->constant_type;
+    if (is_comparison(term->op) && type != SCAN_U64 && type != SCAN_I64 && type != SCAN_F64)
+        return scan_fail(ctx, SCAN_ERR_TYPE, "desc.terms[%u]: constant_type %d is none of u64, i64, f64", i, (int)type);
+    return SCAN_OK;
+}
+
+static scan_status check_terms(scan_ctx *ctx, const scan_compact_desc *desc, bool *reads_in) {
+    if (desc->term_count == 0 || desc->term_count > SCAN_MAX_TERMS)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.term_count: %u, not in 1 to %d", desc->term_count,
+                         SCAN_MAX_TERMS);
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < desc->term_count; i++) {
+        const scan_term *term = &desc->terms[i];
+        if ((uint32_t)term->op > SCAN_TERM_NOT)
+            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u].op: %d is not a term", i, (int)term->op);
+        if (term->reserved)
+            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u].reserved: not 0", i);
+        if (is_leaf(term->op)) {
+            SCAN_TRY(check_leaf(ctx, desc, i));
+            *reads_in |= term->column == 0;
+            alive++;
+            continue;
+        }
+        uint32_t takes = term->op == SCAN_TERM_NOT ? 1 : 2;
+        if (alive < takes)
+            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: joins %u results, but only %u came before it", i,
+                             takes, alive);
+        alive -= takes - 1;
+    }
+    if (alive != 1)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: %u results remain after this last term, not one",
+                         desc->term_count - 1, alive);
+    return SCAN_OK;
+}
+
+scan_status scan_predicate_check(scan_ctx *ctx, const scan_compact_desc *desc, bool *reads_in) {
+    *reads_in = false;
+    if (!desc->terms == !desc->flags)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc: %s of terms and flags is given, it takes one",
+                         desc->terms ? "each" : "none");
+    if (!desc->terms && desc->term_count)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.term_count: %u, but terms is NULL", desc->term_count);
+    if (desc->column_count > SCAN_MAX_COLUMNS)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.column_count: %u, at most %d", desc->column_count,
+                         SCAN_MAX_COLUMNS);
+    if (desc->column_count && !desc->columns)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.columns: is NULL, but column_count is %u", desc->column_count);
+    for (uint32_t i = 0; i < desc->column_count; i++) {
+        if (scan_type_size(desc->columns[i].type) == 0)
+            return scan_fail(ctx, SCAN_ERR_TYPE, "desc.columns[%u].type: %d is not an element type", i,
+                             (int)desc->columns[i].type);
+        if (desc->columns[i].reserved)
+            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.columns[%u].reserved: not 0", i);
+    }
+    return desc->terms ? check_terms(ctx, desc, reads_in) : SCAN_OK;
+}
+
+/* ---- the values of a type in order ------------------------------------------------------------------------------- */
+
+static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+
+static bool is_signed(scan_type type) {
+    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
+}
+
+static uint64_t all_bits(scan_type type) { return ~0ull >> (64 - 8 * scan_type_size(type)); }
+
+static uint64_t sign_bit(scan_type type) { return all_bits(type) ^ (all_bits(type) >> 1); }
+
+static uint64_t infinity_bits(scan_type type) { return type == SCAN_F32 ? 0x7f800000ull : 0x7ff0000000000000ull; }
+
+/* Bits of an element to its rank among all bit patterns. Floats: negative ones count downwards. */
+static uint64_t rank_of_bits(scan_type type, uint64_t bits) {
+    if (is_float(type))
+        return bits & sign_bit(type) ? all_bits(type) ^ bits : bits | sign_bit(type);
+    return is_signed(type) ? bits ^ sign_bit(type) : bits;
+}
+
+static uint64_t bits_of_rank(scan_type type, uint64_t rank) {
+    if (is_float(type))
+        return rank & sign_bit(type) ? rank ^ sign_bit(type) : all_bits(type) ^ rank;
+    return is_signed(type) ? rank ^ sign_bit(type) : rank;
+}
+
+static uint64_t least_rank(scan_type type) {
+    return is_float(type) ? rank_of_bits(type, infinity_bits(type) | sign_bit(type)) : 0;
+}
+
+static uint64_t greatest_rank(scan_type type) {
+    return is_float(type) ? rank_of_bits(type, infinity_bits(type)) : all_bits(type);
+}
+
+/* A number as one of the three 64-bit types. */
+typedef struct number {
+    scan_type type;
+    scan_value value;
+} number;
+
+static number number_of_rank(scan_type type, uint64_t rank) {
+    uint64_t bits = bits_of_rank(type, rank);
+    if (type == SCAN_F32) {
+        uint32_t low = (uint32_t)bits;
+        float f;
+        memcpy(&f, &low, sizeof f);
+        return (number){SCAN_F64, {.f = (double)f}};
+    }
+    if (type == SCAN_F64) {
+        number x = {SCAN_F64, {.u = 0}};
+        memcpy(&x.value.f, &bits, sizeof bits);
+        return x;
+    }
+    if (is_signed(type)) /* the sign bit, where set, extends to the left */
+        return (number){SCAN_I64, {.u = (bits ^ sign_bit(type)) - sign_bit(type)}};
+    return (number){SCAN_U64, {.u = bits}};
+}
+
+/* ---- exact comparison -------------------------------------------------------------------------------------------- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* An integer against a double that is not NaN. Inside the integer's range the double's whole part converts exactly. */
+static int order_unsigned_double(uint64_t u, double d) {
+    if (d < 0)
+        return 1;
+    if (d >= 0x1p64)
+        return -1;
+    uint64_t whole = (uint64_t)d;
+    return u != whole ? ORDER(u, whole) : ORDER((double)whole, d);
+}
+
+static int order_signed_double(int64_t i, double d) {
+    if (d < -0x1p63)
+        return 1;
+    if (d >= 0x1p63)
+        return -1;
+    int64_t whole = (int64_t)d;
+    return i != whole ? ORDER(i, whole) : ORDER((double)whole, d);
+}
+
+/* -1, 0, 1 as a is less than, equal to, greater than b. Neither is NaN. */
+static int order(number a, number b) {
+    if (a.type == SCAN_F64 && b.type == SCAN_F64)
+        return ORDER(a.value.f, b.value.f);
+    if (a.type == SCAN_F64)
+        return -order(b, a);
+    if (b.type == SCAN_F64)
+        return a.type == SCAN_I64 ? order_signed_double(a.value.i, b.value.f)
+                                  : order_unsigned_double(a.value.u, b.value.f);
+    if (a.type == SCAN_I64 && a.value.i < 0)
+        return b.type == SCAN_I64 ? ORDER(a.value.i, b.value.i) : -1;
+    if (b.type == SCAN_I64 && b.value.i < 0)
+        return 1;
+    return ORDER(a.value.u, b.value.u);
+}
+
+/* The first rank whose value is at least the constant, or if `above` greater than it. False: there is none. */
+static bool first_rank(scan_type type, number constant, bool above, uint64_t *rank) {
+    uint64_t lo = least_rank(type), hi = greatest_rank(type);
+    if (order(number_of_rank(type, hi), constant) < (int)above)
+        return false;
+    while (lo < hi) {
+        uint64_t middle = lo + (hi - lo) / 2;
+        if (order(number_of_rank(type, middle), constant) < (int)above)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    *rank = lo;
+    return true;
+}
+
+/* ---- compilation ------------------------------------------------------------------------------------------------- */
+
+/* A result on the stack while compiling: steps [first, the next result's first), or a constant without steps. */
+typedef struct operand {
+    uint32_t first;
+    bool is_constant;
+    bool constant;
+} operand;
+
+typedef struct compiler {
+    scan_predicate *out; /* ranges hold ranks until the end */
+    operand stack[SCAN_MAX_TERMS];
+    uint32_t alive;
+} compiler;
+
+static void push_constant(compiler *c, bool constant) {
+    c->stack[c->alive++] = (operand){c->out->step_count, true, constant};
+}
+
+static void push_range(compiler *c, scan_type type, uint32_t column, uint64_t lo, uint64_t hi, bool negate) {
+    bool everything = !is_float(type) && lo == least_rank(type) && hi == greatest_rank(type);
+    if (everything) {
+        push_constant(c, !negate);
+        return;
+    }
+    c->stack[c->alive++] = (operand){.first = c->out->step_count};
+    c->out->steps[c->out->step_count++] =
+        (scan_step){.kind = SCAN_STEP_RANGE, .negate = negate, .column = column, .type = type, .lo = lo, .hi = hi};
+}
+
+static void push_comparison(compiler *c, scan_type type, const scan_term *term) {
+    number constant = {term->constant_type, term->constant};
+    bool negate = term->op == SCAN_TERM_NE;
+    if (constant.type == SCAN_F64 && isnan(constant.value.f)) {
+        push_constant(c, negate);
+        return;
+    }
+    /* [lo, end): end stands one past the range; past the last rank it is `open`. */
+    uint64_t least = least_rank(type), greatest = greatest_rank(type), at = 0, above = 0;
+    bool has_at = first_rank(type, constant, false, &at), has_above = first_rank(type, constant, true, &above);
+    uint64_t lo = least, end = 0;
+    bool starts = true, open = false;
+    switch (term->op) {
+    case SCAN_TERM_LT: end = at, open = !has_at; break;
+    case SCAN_TERM_LE: end = above, open = !has_above; break;
+    case SCAN_TERM_GT: lo = above, starts = has_above, open = true; break;
+    case SCAN_TERM_GE: lo = at, starts = has_at, open = true; break;
+    default: lo = at, starts = has_at, end = above, open = !has_above; break;
+    }
+    if (!starts || (!open && end <= lo))
+        push_constant(c, negate);
+    else
+        push_range(c, type, term->column, lo, open ? greatest : end - 1, negate);
+}
+
+static void push_leaf(compiler *c, scan_type type, const scan_term *term) {
+    if (is_comparison(term->op)) {
+        push_comparison(c, type, term);
+    } else if (!is_float(type)) {
+        push_constant(c, term->op == SCAN_TERM_ISFINITE);
+    } else if (term->op == SCAN_TERM_ISNAN) {
+        push_range(c, type, term->column, least_rank(type), greatest_rank(type), true);
+    } else {
+        push_range(c, type, term->column, least_rank(type) + 1, greatest_rank(type) - 1, false);
+    }
+}
+
+static void negate_top(compiler *c) {
+    operand *top = &c->stack[c->alive - 1];
+    if (top->is_constant)
+        top->constant = !top->constant;
+    else
+        c->out->steps[c->out->step_count - 1].negate ^= true;
+}
+
+/* a AND b, or a OR b = NOT (NOT a AND NOT b), of ranges of one column: one range. */
+static bool merge_ranges(compiler *c, scan_step_kind kind, const operand *left, const operand *right) {
+    scan_step *a = &c->out->steps[left->first], *b = &c->out->steps[right->first];
+    bool negate = kind == SCAN_STEP_OR;
+    if (right->first != left->first + 1 || c->out->step_count != right->first + 1 || a->column != b->column ||
+        a->negate != negate || b->negate != negate)
+        return false;
+    uint64_t lo = a->lo > b->lo ? a->lo : b->lo, hi = a->hi < b->hi ? a->hi : b->hi;
+    scan_type type = a->type;
+    uint32_t column = a->column;
+    c->out->step_count = left->first;
+    if (lo > hi)
+        push_constant(c, negate);
+    else
+        push_range(c, type, column, lo, hi, negate);
+    return true;
+}
+
+static void join(compiler *c, scan_step_kind kind) {
+    operand right = c->stack[--c->alive], left = c->stack[--c->alive];
+    bool decides = kind == SCAN_STEP_OR; /* the constant that settles the join; the other one changes nothing */
+    if ((left.is_constant && left.constant == decides) || (right.is_constant && right.constant == decides)) {
+        c->out->step_count = left.first;
+        push_constant(c, decides);
+    } else if (left.is_constant || right.is_constant) {
+        c->stack[c->alive++] = left.is_constant ? right : left;
+    } else if (!merge_ranges(c, kind, &left, &right)) {
+        c->stack[c->alive++] = left;
+        c->out->steps[c->out->step_count++] = (scan_step){.kind = kind};
+    }
+}
+
+static void finish(compiler *c) {
+    scan_predicate *out = c->out;
+    out->constant = c->stack[0].is_constant && c->stack[0].constant;
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < out->step_count; i++) {
+        scan_step *step = &out->steps[i];
+        if (step->kind != SCAN_STEP_RANGE) {
+            alive--;
+            continue;
+        }
+        step->lo = bits_of_rank(step->type, step->lo);
+        step->hi = bits_of_rank(step->type, step->hi);
+        if (++alive > out->depth)
+            out->depth = alive;
+    }
+}
+
+void scan_predicate_compile(const scan_compact_desc *desc, scan_predicate *predicate) {
+    compiler c = {.out = predicate};
+    predicate->step_count = 0;
+    predicate->depth = 0;
+    if (desc->flags)
+        push_range(&c, SCAN_U8, SCAN_COLUMN_FLAGS, 1, 255, false);
+    for (uint32_t i = 0; i < desc->term_count; i++) {
+        const scan_term *term = &desc->terms[i];
+        if (is_leaf(term->op))
+            push_leaf(&c,
+                      term->column == SCAN_COLUMN_INDEX ? SCAN_U64
+                      : term->column == 0               ? desc->type
+                                                        : desc->columns[term->column - 1].type,
+                      term);
+        else if (term->op == SCAN_TERM_NOT)
+            negate_top(&c);
+        else
+            join(&c, term->op == SCAN_TERM_AND ? SCAN_STEP_AND : SCAN_STEP_OR);
+    }
+    if (desc->invert)
+        negate_top(&c);
+    finish(&c);
+}
