@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The output is cut into blocks of records. Helpers take the next block that has a free buffer in the ring and fill it;
+ * the main thread writes blocks in order, and fills one itself whenever the next to write is not ready. So all threads
+ * work all the time, and whichever of gathering and writing is slower sets the pace.
+ */
+#include "rows.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "number.h"
+#include "parallel.h"
+
+enum { MAX_HELPERS = 63, BUFFERS_A_THREAD = 3, BLOCK_RECORDS = 1 << 15, AHEAD = 16, LARGE_BLOCK_BYTES = 32 << 20 };
+
+/* ---- the ring ---------------------------------------------------------------------------------------------------- */
+
+typedef struct slot {
+    unsigned char *buffer;
+    size_t bytes;
+    bool ready;
+} slot;
+
+typedef struct ring {
+    rows_fill *fill;
+    void *arg;
+    size_t blocks;
+    size_t slots;
+    size_t taken;   /* blocks given to a thread */
+    size_t written; /* blocks on their way out; block b may be filled once b < written + slots */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    slot *slot;
+} ring;
+
+/* With the mutex held: fills the next block, if there is one with a free buffer. */
+static bool fill_one(ring *r) {
+    if (r->taken == r->blocks || r->taken == r->written + r->slots)
+        return false;
+    size_t block = r->taken++;
+    slot *s = &r->slot[block % r->slots];
+    pthread_mutex_unlock(&r->mutex);
+    size_t bytes = r->fill(r->arg, block, s->buffer);
+    pthread_mutex_lock(&r->mutex);
+    s->bytes = bytes;
+    s->ready = true;
+    pthread_cond_broadcast(&r->changed);
+    return true;
+}
+
+static void *help(void *arg) {
+    ring *r = arg;
+    pthread_mutex_lock(&r->mutex);
+    while (r->taken < r->blocks)
+        if (!fill_one(r))
+            pthread_cond_wait(&r->changed, &r->mutex);
+    pthread_mutex_unlock(&r->mutex);
+    return NULL;
+}
+
+static void write_blocks(ring *r, output *out) {
+    pthread_mutex_lock(&r->mutex);
+    while (r->written < r->blocks) {
+        slot *s = &r->slot[r->written % r->slots];
+        if (s->ready) {
+            pthread_mutex_unlock(&r->mutex);
+            output_write(out, s->buffer, s->bytes);
+            pthread_mutex_lock(&r->mutex);
+            s->ready = false;
+            r->written++;
+            pthread_cond_broadcast(&r->changed);
+        } else if (!fill_one(r)) {
+            pthread_cond_wait(&r->changed, &r->mutex);
+        }
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads) {
+    if (blocks == 0)
+        return;
+    size_t helpers = threads > 1 ? threads - 1 : 0, started = 0;
+    helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
+    helpers = helpers < blocks - 1 ? helpers : blocks - 1;
+    ring r = {.fill = fill, .arg = arg, .blocks = blocks, .slots = BUFFERS_A_THREAD * (helpers + 1)};
+    r.slots = r.slots < blocks ? r.slots : blocks;
+    r.slot = must_alloc(r.slots, sizeof *r.slot);
+    for (size_t i = 0; i < r.slots; i++)
+        r.slot[i] = (slot){.buffer = must_alloc(block_bytes ? block_bytes : 1, 1)};
+    pthread_mutex_init(&r.mutex, NULL);
+    pthread_cond_init(&r.changed, NULL);
+
+    pthread_t helper[MAX_HELPERS];
+    sigset_t all, before; /* signals are the main thread's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (started < helpers && pthread_create(&helper[started], NULL, help, &r) == 0)
+        started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    write_blocks(&r, out);
+    while (started > 0)
+        pthread_join(helper[--started], NULL);
+
+    pthread_cond_destroy(&r.changed);
+    pthread_mutex_destroy(&r.mutex);
+    for (size_t i = 0; i < r.slots; i++)
+        free(r.slot[i].buffer);
+    free(r.slot);
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+typedef struct gather {
+    const rows *from;
+    const void *order;
+    bool wide; /* order has u64 indices */
+    size_t n;
+    uint64_t *block_bytes;
+} gather;
+
+static inline uint64_t index_at(const gather *g, size_t i) {
+    return g->wide ? ((const uint64_t *)g->order)[i] : ((const uint32_t *)g->order)[i];
+}
+
+static size_t block_end(const gather *g, size_t block) {
+    size_t begin = block * BLOCK_RECORDS;
+    return g->n - begin > BLOCK_RECORDS ? begin + BLOCK_RECORDS : g->n;
+}
+
+static void measure_block(void *arg, size_t block) {
+    gather *g = arg;
+    const uint64_t *starts = g->from->starts;
+    size_t end = block_end(g, block);
+    uint64_t bytes = 0;
+    for (size_t i = block * BLOCK_RECORDS; i < end; i++) {
+        __builtin_prefetch(&starts[index_at(g, i + 2 * AHEAD < end ? i + 2 * AHEAD : i)]);
+        uint64_t record = index_at(g, i);
+        bytes += starts[record + 1] - starts[record];
+    }
+    g->block_bytes[block] = bytes;
+}
+
+/* Both a record's place and its bytes are random accesses: the one is fetched 2 * AHEAD records early, the other AHEAD.
+ */
+static size_t gather_block(void *arg, size_t block, unsigned char *buffer) {
+    const gather *g = arg;
+    const uint64_t *starts = g->from->starts;
+    const unsigned char *bytes = g->from->bytes;
+    size_t end = block_end(g, block);
+    unsigned char *to = buffer;
+    for (size_t i = block * BLOCK_RECORDS; i < end; i++) {
+        if (i + 2 * AHEAD < end) {
+            __builtin_prefetch(&starts[index_at(g, i + 2 * AHEAD)]);
+            __builtin_prefetch(&bytes[starts[index_at(g, i + AHEAD)]]);
+        }
+        uint64_t record = index_at(g, i);
+        size_t length = starts[record + 1] - starts[record];
+        memcpy(to, bytes + starts[record], length);
+        to += length;
+    }
+    return (size_t)(to - buffer);
+}
+
+void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads) {
+    gather g = {.from = from, .order = order, .wide = index_type == SCAN_U64, .n = n};
+    size_t blocks = n / BLOCK_RECORDS + (n % BLOCK_RECORDS != 0), largest = 0;
+    g.block_bytes = must_alloc(blocks + 1, sizeof *g.block_bytes);
+    parallel_for(threads, blocks, measure_block, &g);
+    for (size_t i = 0; i < blocks; i++)
+        largest = g.block_bytes[i] > largest ? g.block_bytes[i] : largest;
+    if (largest <= LARGE_BLOCK_BYTES) {
+        rows_stream(out, blocks, largest, gather_block, &g, threads);
+    } else { /* records that large need no gathering */
+        for (size_t i = 0; i < n; i++) {
+            uint64_t record = index_at(&g, i);
+            output_write(out, from->bytes + from->starts[record], from->starts[record + 1] - from->starts[record]);
+        }
+    }
+    free(g.block_bytes);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+typedef struct formatting {
+    scan_type type;
+    size_t size;
+    const unsigned char *values;
+    size_t n;
+} formatting;
+
+static size_t format_block(void *arg, size_t block, unsigned char *buffer) {
+    const formatting *f = arg;
+    size_t begin = block * BLOCK_RECORDS, end = f->n - begin > BLOCK_RECORDS ? begin + BLOCK_RECORDS : f->n;
+    char *to = (char *)buffer;
+    for (size_t i = begin; i < end; i++) {
+        to += number_format(to, f->type, f->values + i * f->size);
+        *to++ = '\n';
+    }
+    return (size_t)(to - (char *)buffer);
+}
+
+void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads) {
+    formatting f = {.type = type, .size = scan_type_size(type), .values = values, .n = n};
+    size_t blocks = n / BLOCK_RECORDS + (n % BLOCK_RECORDS != 0);
+    rows_stream(out, blocks, (size_t)BLOCK_RECORDS * (NUMBER_FORMAT_BYTES + 1), format_block, &f, threads);
+}

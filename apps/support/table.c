@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where rows begin is known only to who knows which quotes are open. In a table without faults a place is inside quotes
+ * exactly if an odd number of quotes precede it, so all pieces count their quotes, and their newlines under either
+ * assumption, at once; a scan over the pieces then says how each begins and which row is its first; and all pieces walk
+ * their rows at once, strictly. In a table with faults the count is right up to the first fault, so the first piece
+ * that reports one reports the first one.
+ */
+#include "table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { PIECE_BYTES = 1 << 20, PART_ROWS = 1 << 14 };
+
+typedef enum row_fault { ROW_OK, ROW_OPEN_QUOTE, ROW_QUOTE_INSIDE, ROW_AFTER_QUOTE, ROW_RAGGED } row_fault;
+
+typedef struct field {
+    const unsigned char *begin, *end; /* without its quotes */
+    const unsigned char *next;        /* the delimiter or newline after it */
+    row_fault fault;
+} field;
+
+typedef struct piece {
+    const unsigned char *begin, *end;
+    size_t newlines[2]; /* outside quotes, if the piece begins outside [0] or inside [1] them */
+    bool odd;           /* number of quotes */
+    bool inside;        /* begins inside quotes */
+    size_t row, rows;   /* its first row, and how many begin in it */
+    row_fault fault;
+    const unsigned char *where; /* the row or quote at fault */
+    size_t fields;              /* of a ragged row */
+} piece;
+
+typedef struct job {
+    table *t;
+    piece *pieces;
+    size_t piece_count;
+} job;
+
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
+
+static field quoted_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
+    field f = {.begin = p + 1};
+    for (p++;; p += 2) {
+        p = memchr(p, '"', (size_t)(end - p));
+        if (!p) {
+            f.fault = ROW_OPEN_QUOTE;
+            return f;
+        }
+        if (p[1] != '"')
+            break;
+    }
+    f.end = p;
+    f.next = p[1] == '\r' && p[2] == '\n' ? p + 2 : p + 1;
+    if (*f.next != delimiter && *f.next != '\n')
+        f.fault = ROW_AFTER_QUOTE;
+    return f;
+}
+
+/* The field that begins at p. Every row ends with a newline, and zero bytes follow the last. */
+static field read_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
+    if (*p == '"')
+        return quoted_field(p, end, delimiter);
+    field f = {.begin = p};
+    while (*p != delimiter && *p != '\n' && *p != '"')
+        p++;
+    f.next = p;
+    f.end = *p == '\n' && p > f.begin && p[-1] == '\r' ? p - 1 : p;
+    if (*p == '"')
+        f.fault = ROW_QUOTE_INSIDE;
+    return f;
+}
+
+/* Walks the row at p: its number of fields, and *next is where the next row begins. */
+static row_fault walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields) {
+    const unsigned char *end = t->bytes + t->n_bytes;
+    unsigned char delimiter = (unsigned char)t->delimiter;
+    for (*fields = 1;; ++*fields) {
+        field f = read_field(p, end, delimiter);
+        if (f.fault != ROW_OK) {
+            *next = f.fault == ROW_QUOTE_INSIDE ? f.next : p;
+            return f.fault;
+        }
+        p = f.next + 1;
+        if (*f.next == '\n')
+            break;
+    }
+    *next = p;
+    return ROW_OK;
+}
+
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+static size_t line_number(const table *t, const unsigned char *place) {
+    size_t line = 1;
+    for (const unsigned char *p = t->bytes; (p = memchr(p, '\n', (size_t)(place - p))) != NULL; p++)
+        line++;
+    return line;
+}
+
+__attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault, const unsigned char *where,
+                                                 size_t fields) {
+    size_t line = line_number(t, where);
+    switch (fault) {
+    case ROW_OK:
+    case ROW_OPEN_QUOTE: die(EXIT_USAGE, "%s: line %zu: a quote is opened here and never closed", t->name, line);
+    case ROW_QUOTE_INSIDE:
+        die(EXIT_USAGE, "%s: line %zu: a quote inside a field: put the field in quotes and double the quote", t->name,
+            line);
+    case ROW_AFTER_QUOTE: die(EXIT_USAGE, "%s: line %zu: text after the closing quote of a field", t->name, line);
+    case ROW_RAGGED: break;
+    }
+    die(EXIT_USAGE, "%s: line %zu: %zu field%s, the first row has %zu", t->name, line, fields, fields == 1 ? "" : "s",
+        t->columns);
+}
+
+/* ---- index ------------------------------------------------------------------------------------------------------- */
+
+static size_t count_newlines(const unsigned char *p, const unsigned char *end) {
+    size_t count = 0;
+    while (p < end) {
+        const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
+        unsigned short run = 0;
+        for (; p < stop; p++)
+            run = (unsigned short)(run + (*p == '\n'));
+        count += run;
+    }
+    return count;
+}
+
+/* A row begins where the data does or after a newline outside quotes; piece i looks for the newlines one byte ahead of
+ * itself, so that the row after each begins in it. */
+static void count_piece(void *arg, size_t i) {
+    job *j = arg;
+    piece *own = &j->pieces[i];
+    const unsigned char *p = own->begin;
+    size_t newlines[2] = {0, 0};
+    bool odd = false;
+    while (p < own->end) {
+        const unsigned char *quote = memchr(p, '"', (size_t)(own->end - p));
+        newlines[odd] += count_newlines(p, quote ? quote : own->end);
+        if (!quote)
+            break;
+        odd = !odd;
+        p = quote + 1;
+    }
+    own->newlines[0] = newlines[0];
+    own->newlines[1] = newlines[1];
+    own->odd = odd;
+}
+
+static const unsigned char *first_row(const piece *own) {
+    bool inside = own->inside;
+    for (const unsigned char *p = own->begin; p < own->end; p++) {
+        if (*p == '"')
+            inside = !inside;
+        else if (*p == '\n' && !inside)
+            return p + 1;
+    }
+    return own->end;
+}
+
+static void walk_piece(void *arg, size_t i) {
+    job *j = arg;
+    piece *own = &j->pieces[i];
+    const table *t = j->t;
+    const unsigned char *p = i == 0 ? own->begin : first_row(own);
+    for (size_t k = 0; k < own->rows; k++) {
+        const unsigned char *next = p;
+        size_t fields = 0;
+        row_fault fault = walk_row(t, p, &next, &fields);
+        if (fault == ROW_OK && fields != t->columns)
+            fault = ROW_RAGGED;
+        if (fault != ROW_OK) {
+            own->fault = fault;
+            own->where = fault == ROW_RAGGED ? p : next;
+            own->fields = fields;
+            return;
+        }
+        t->starts[own->row + k] = (uint64_t)(p - t->bytes);
+        p = next;
+    }
+}
+
+static void cut(job *j, table *t) {
+    const unsigned char *data = t->bytes + t->head_bytes;
+    size_t body = t->n_bytes - t->head_bytes;
+    j->t = t;
+    j->piece_count = body / PIECE_BYTES + (body % PIECE_BYTES != 0);
+    j->pieces = must_alloc(j->piece_count + 1, sizeof *j->pieces);
+    for (size_t i = 0; i < j->piece_count; i++) {
+        const unsigned char *begin = data + i * PIECE_BYTES;
+        const unsigned char *end = i + 1 < j->piece_count ? begin + PIECE_BYTES : data + body;
+        j->pieces[i] = (piece){.begin = i ? begin - 1 : begin, .end = end - 1};
+    }
+}
+
+static void index_rows(table *t, unsigned threads) {
+    job j;
+    cut(&j, t);
+    parallel_for(threads, j.piece_count, count_piece, &j);
+    bool inside = false;
+    t->n = 0;
+    for (size_t i = 0; i < j.piece_count; i++) {
+        piece *own = &j.pieces[i];
+        own->inside = inside;
+        own->row = t->n;
+        own->rows = own->newlines[inside] + (i == 0);
+        t->n += own->rows;
+        inside ^= own->odd;
+    }
+    t->starts = must_alloc(t->n + 1, sizeof *t->starts);
+    parallel_for(threads, j.piece_count, walk_piece, &j);
+    for (size_t i = 0; i < j.piece_count; i++)
+        if (j.pieces[i].fault != ROW_OK)
+            refuse_row(t, j.pieces[i].fault, j.pieces[i].where, j.pieces[i].fields);
+    t->starts[t->n] = t->n_bytes;
+    free(j.pieces);
+}
+
+/* ---- the first row ----------------------------------------------------------------------------------------------- */
+
+/* A field's text without quotes, doubled ones single. */
+static char *unquoted(const field *f) {
+    size_t bytes = (size_t)(f->end - f->begin), length = 0;
+    char *name = must_alloc(bytes + 1, 1);
+    bool quoted = f->next > f->end && *f->end == '"';
+    for (size_t i = 0; i < bytes; i++) {
+        name[length++] = (char)f->begin[i];
+        if (quoted && f->begin[i] == '"')
+            i++;
+    }
+    name[length] = 0;
+    return name;
+}
+
+static void take_names(table *t, const unsigned char *p) {
+    t->names = must_alloc(t->columns, sizeof *t->names);
+    for (size_t i = 0; i < t->columns; i++) {
+        field f = read_field(p, t->bytes + t->n_bytes, (unsigned char)t->delimiter);
+        t->names[i] = unquoted(&f);
+        p = f.next + 1;
+    }
+}
+
+static void end_last_row(table *t, const char *line_end) {
+    if (t->bytes[t->n_bytes - 1] == '\n')
+        return;
+    size_t bytes = strlen(line_end);
+    t->bytes = must_realloc(t->bytes, t->n_bytes + bytes + 64, 1);
+    memcpy(t->bytes + t->n_bytes, line_end, bytes);
+    memset(t->bytes + t->n_bytes + bytes, 0, 64);
+    t->n_bytes += bytes;
+}
+
+/* True if the first line feed outside quotes follows a carriage return. */
+static bool has_crlf(const table *t) {
+    bool inside = false;
+    for (size_t i = 0; i < t->n_bytes; i++) {
+        if (t->bytes[i] == '"')
+            inside = !inside;
+        else if (t->bytes[i] == '\n' && !inside)
+            return i > 0 && t->bytes[i - 1] == '\r';
+    }
+    return false;
+}
+
+void table_read(table *t, input *in, char delimiter, bool header, unsigned threads) {
+    *t = (table){.name = in->name, .delimiter = delimiter, .end_bytes = 1};
+    t->bytes = input_read_all(in, &t->n_bytes);
+    if (t->n_bytes >= 3 && memcmp(t->bytes, "\xef\xbb\xbf", 3) == 0)
+        t->head_bytes = 3;
+    if (t->n_bytes == t->head_bytes) {
+        t->starts = must_alloc(1, sizeof *t->starts);
+        t->starts[0] = t->n_bytes;
+        return;
+    }
+    t->end_bytes = has_crlf(t) ? 2 : 1;
+    end_last_row(t, t->end_bytes == 2 && t->bytes[t->n_bytes - 1] != '\r' ? "\r\n" : "\n");
+    const unsigned char *first = t->bytes + t->head_bytes, *next = first;
+    row_fault fault = walk_row(t, first, &next, &t->columns);
+    if (fault != ROW_OK)
+        refuse_row(t, fault, next, t->columns);
+    if (header) {
+        take_names(t, first);
+        t->head_bytes = (size_t)(next - t->bytes);
+    }
+    index_rows(t, threads);
+}
+
+void table_free(table *t) {
+    for (size_t i = 0; t->names && i < t->columns; i++)
+        free(t->names[i]);
+    free(t->names);
+    free(t->starts);
+    free(t->bytes);
+    *t = (table){0};
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+
+const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]) {
+    int length = snprintf(to, TABLE_LABEL_BYTES, "%zu", index + 1);
+    if (t->names && t->names[index][0]) {
+        char quoted[NUMBER_QUOTE_BYTES];
+        number_quote(quoted, t->names[index], strlen(t->names[index]));
+        snprintf(to + length, TABLE_LABEL_BYTES - (size_t)length, " (%s)", quoted);
+    }
+    return to;
+}
+
+size_t table_find(const table *t, const char *key) {
+    if (t->columns == 0)
+        return 0;
+    size_t found = t->columns;
+    for (size_t i = 0; t->names && i < t->columns; i++) {
+        if (strcmp(t->names[i], key) != 0)
+            continue;
+        if (found < t->columns)
+            die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
+                i + 1, key);
+        found = i;
+    }
+    if (found < t->columns)
+        return found;
+    char *end = NULL;
+    unsigned long long number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
+    if (end && *end == 0) {
+        if (number >= 1 && number <= t->columns)
+            return (size_t)number - 1;
+        die(EXIT_USAGE, "%s: there is no column %s: columns are 1 to %zu", t->name, key, t->columns);
+    }
+    if (!t->names)
+        die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
+    die(EXIT_USAGE, "%s: the header has no column \"%s\"", t->name, key);
+}
+
+static field find_field(const table *t, size_t row, size_t index) {
+    const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
+    field f = read_field(p, end, (unsigned char)t->delimiter);
+    while (index-- > 0)
+        f = read_field(f.next + 1, end, (unsigned char)t->delimiter);
+    return f;
+}
+
+typedef struct reading {
+    const table *t;
+    size_t index;
+    column_part *parts;
+} reading;
+
+static void read_part(void *arg, size_t i) {
+    reading *r = arg;
+    column_part part = r->parts[i];
+    size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
+    for (; row < end; row++) {
+        field f = find_field(r->t, row, r->index);
+        number x;
+        number_status status = number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where);
+        if (status == NUMBER_EMPTY) {
+            column_part_add_missing(&part);
+        } else if (status == NUMBER_OK) {
+            column_part_add(&part, &x);
+        } else {
+            part.fault = status;
+            break;
+        }
+    }
+    r->parts[i] = part;
+}
+
+void table_numbers(const table *t, size_t index, column *c, unsigned threads) {
+    size_t part_count = t->n / PART_ROWS + (t->n % PART_ROWS != 0);
+    reading r = {t, index, must_alloc(part_count + 1, sizeof(column_part))};
+    *c = (column){.data = must_alloc(t->n + 1, sizeof(uint64_t))};
+    for (size_t i = 0; i < part_count; i++)
+        column_part_begin(&r.parts[i], c->u64 + i * PART_ROWS, false);
+    parallel_for(threads, part_count, read_part, &r);
+    column_fault fault;
+    if (!column_finish(c, r.parts, part_count, read_part, &r, threads, &fault)) {
+        field f = find_field(t, fault.row, index);
+        char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES];
+        die(EXIT_USAGE, "%s: line %zu, column %s: %s %s", t->name, line_number(t, f.begin),
+            table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
+            fault.complaint);
+    }
+    free(r.parts);
+}
+
+size_t table_row_bytes(const table *t, size_t row) {
+    const unsigned char *begin = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1] - 1;
+    return (size_t)(end - begin) - (end > begin && end[-1] == '\r');
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The input is cut into pieces of about a megabyte. Newlines are counted in all pieces at once, an exclusive scan of
+ * the counts says which line each piece begins with, and then all pieces are parsed at once, straight into place. A
+ * piece owns the lines that begin in it.
+ *
+ * Most lines of integer files are a sign and at most 19 digits: those are read eight digits at a time, by arithmetic on
+ * a word, without looking for the newline first. All else goes through number_parse.
+ */
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+typedef struct piece {
+    const unsigned char *first; /* where its first line begins */
+    const unsigned char *end;   /* lines that begin here or later are not its own */
+    size_t lines;
+    size_t line; /* index of its first line */
+    bool canonical;
+} piece;
+
+typedef struct job {
+    text *t;
+    piece *pieces;
+    size_t piece_count;
+    column_part *parts;
+} job;
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+static size_t count_newlines(const unsigned char *p, const unsigned char *end) {
+    size_t count = 0;
+    while (p < end) { /* short runs of byte counters are what compilers turn into SIMD */
+        const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
+        unsigned short run = 0;
+        for (; p < stop; p++)
+            run = (unsigned short)(run + (*p == '\n'));
+        count += run;
+    }
+    return count;
+}
+
+static void count_piece(void *arg, size_t i) {
+    job *j = arg;
+    piece *own = &j->pieces[i];
+    const unsigned char *begin = own->first;
+    if (i > 0) { /* the first line that begins in this piece; a piece within one long line has none */
+        const unsigned char *newline = memchr(begin - 1, '\n', (size_t)(own->end - begin));
+        own->first = newline ? newline + 1 : own->end;
+    }
+    own->lines = own->first < own->end ? count_newlines(own->first, own->end - 1) + 1 : 0;
+}
+
+static void cut(job *j, text *t, unsigned threads) {
+    size_t body = t->n_bytes - t->head_bytes;
+    j->t = t;
+    j->piece_count = body / PIECE_BYTES + (body % PIECE_BYTES != 0);
+    j->pieces = must_alloc(j->piece_count + 1, sizeof *j->pieces);
+    for (size_t i = 0; i < j->piece_count; i++) {
+        const unsigned char *begin = t->bytes + t->head_bytes + i * PIECE_BYTES;
+        const unsigned char *end = i + 1 < j->piece_count ? begin + PIECE_BYTES : t->bytes + t->n_bytes;
+        j->pieces[i] = (piece){.first = begin, .end = end, .canonical = true};
+    }
+    parallel_for(threads, j->piece_count, count_piece, j);
+    t->n = 0;
+    for (size_t i = 0; i < j->piece_count; i++) {
+        j->pieces[i].line = t->n;
+        t->n += j->pieces[i].lines;
+    }
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t load_word(const unsigned char *p) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* How many of the eight bytes are digits, from the first on. `digits` is the word xor "00000000": a byte above 9 gets
+ * its high bit set; a carry can only spoil bytes after the first such one. */
+static unsigned leading_digits(uint64_t digits) {
+    uint64_t others = ((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080);
+    return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+}
+
+/* The value of the first `count` (1 to 8) digits: moved to the end behind zeros, then pairs, fours, all eight. */
+static uint64_t digits_value(uint64_t digits, unsigned count) {
+    digits <<= 64 - 8 * count;
+    digits = digits * 10 + (digits >> 8);
+    const uint64_t mask = UINT64_C(0x000000ff000000ff);
+    return (((digits & mask) * UINT64_C(0x000f424000000064)) +
+            (((digits >> 16) & mask) * UINT64_C(0x0000271000000001))) >>
+           32;
+}
+
+static const uint64_t powers_of_ten[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/* Reads a plain integer line of at most 19 digits; returns the start of the next line, or NULL if it is not that. May
+ * look at 32 bytes, newline or not. */
+static const unsigned char *plain_integer(const unsigned char *p, int64_t *value, bool *canonical) {
+    bool negative = *p == '-';
+    p += negative;
+    const unsigned char first = *p;
+    uint64_t magnitude = 0;
+    unsigned length = 0, count = 8;
+    while (count == 8 && length < 24) {
+        uint64_t digits = load_word(p + length) ^ UINT64_C(0x3030303030303030);
+        count = leading_digits(digits);
+        if (count > 0)
+            magnitude = magnitude * powers_of_ten[count] + digits_value(digits, count);
+        length += count;
+    }
+    if (length == 0 || length > 19 || p[length] != '\n' || magnitude > INT64_MAX)
+        return NULL;
+    *canonical &= first != '0' || (length == 1 && !negative);
+    *value = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+    return p + length + 1;
+}
+
+static bool is_canonical(const number *x, const unsigned char *line, size_t bytes) {
+    char formatted[NUMBER_FORMAT_BYTES];
+    return x->type != SCAN_F64 && number_format(formatted, x->type, &x->value) == bytes &&
+           memcmp(formatted, line, bytes) == 0;
+}
+
+static void parse_piece(void *arg, size_t i) {
+    job *j = arg;
+    piece *own = &j->pieces[i];
+    column_part part = j->parts[i]; /* a copy: neighbours in the array belong to other threads */
+    const unsigned char *p = own->first, *end = j->t->bytes + j->t->n_bytes;
+    bool canonical = true;
+    for (size_t k = 0; k < own->lines; k++) {
+        int64_t integer;
+        const unsigned char *next = part.is_float ? NULL : plain_integer(p, &integer, &canonical);
+        if (next && (integer != 0 || *p != '-')) {
+            column_part_add_i64(&part, integer);
+        } else {
+            const unsigned char *newline = memchr(p, '\n', (size_t)(end - p));
+            size_t bytes = (size_t)(newline - p);
+            number x;
+            part.fault = number_parse((const char *)p, bytes, &x, &part.where);
+            if (part.fault != NUMBER_OK)
+                break;
+            canonical = canonical && is_canonical(&x, p, bytes);
+            column_part_add(&part, &x);
+            next = newline + 1;
+        }
+        p = next;
+    }
+    own->canonical = canonical;
+    j->parts[i] = part;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static size_t skip_byte_order_mark(const unsigned char *bytes, size_t n_bytes) {
+    return n_bytes >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static const unsigned char *find_line(const text *t, size_t line) {
+    const unsigned char *p = t->bytes + t->head_bytes, *end = t->bytes + t->n_bytes;
+    for (size_t i = 0; i < line; i++)
+        p = (const unsigned char *)memchr(p, '\n', (size_t)(end - p)) + 1;
+    return p;
+}
+
+__attribute__((noreturn)) static void refuse(const text *t, const column_fault *fault) {
+    const unsigned char *p = find_line(t, fault->row);
+    const unsigned char *newline = memchr(p, '\n', (size_t)(t->bytes + t->n_bytes - p));
+    size_t bytes = (size_t)(newline - p);
+    if (bytes > 0 && p[bytes - 1] == '\r')
+        bytes--;
+    char quoted[NUMBER_QUOTE_BYTES];
+    if (bytes == 0)
+        die(EXIT_USAGE, "%s: line %zu is empty, a number is needed", t->name, fault->row + 1);
+    die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s", t->name, fault->row + 1, fault->where + 1,
+        number_quote(quoted, (const char *)p, bytes), fault->complaint);
+}
+
+void text_read(text *t, input *in, unsigned threads) {
+    *t = (text){.name = in->name};
+    t->bytes = input_read_all(in, &t->n_bytes);
+    t->head_bytes = skip_byte_order_mark(t->bytes, t->n_bytes);
+    if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n') {
+        t->bytes = must_realloc(t->bytes, t->n_bytes + 65, 1);
+        t->bytes[t->n_bytes++] = '\n';
+        memset(t->bytes + t->n_bytes, 0, 64);
+    }
+    job j = {0};
+    cut(&j, t, threads);
+    t->values.data = must_alloc(t->n + 1, sizeof(uint64_t));
+    j.parts = must_alloc(j.piece_count + 1, sizeof *j.parts);
+    for (size_t i = 0; i < j.piece_count; i++)
+        column_part_begin(&j.parts[i], t->values.u64 + j.pieces[i].line, false);
+    parallel_for(threads, j.piece_count, parse_piece, &j);
+
+    column_fault fault;
+    if (!column_finish(&t->values, j.parts, j.piece_count, parse_piece, &j, threads, &fault))
+        refuse(t, &fault);
+    t->canonical = true;
+    for (size_t i = 0; i < j.piece_count; i++)
+        t->canonical &= j.pieces[i].canonical;
+    free(j.parts);
+    free(j.pieces);
+}
+
+typedef struct indexing {
+    job cut;
+    uint64_t *starts;
+} indexing;
+
+static void index_piece(void *arg, size_t i) {
+    indexing *x = arg;
+    const piece *own = &x->cut.pieces[i];
+    const unsigned char *bytes = x->cut.t->bytes, *end = bytes + x->cut.t->n_bytes, *p = own->first;
+    uint64_t *starts = x->starts + own->line;
+    for (size_t k = 0; k < own->lines; k++) {
+        starts[k] = (uint64_t)(p - bytes);
+        p = (const unsigned char *)memchr(p, '\n', (size_t)(end - p)) + 1;
+    }
+}
+
+void text_index(text *t, unsigned threads) {
+    if (t->starts)
+        return;
+    indexing x = {0};
+    cut(&x.cut, t, threads);
+    x.starts = must_alloc(t->n + 1, sizeof *x.starts);
+    parallel_for(threads, x.cut.piece_count, index_piece, &x);
+    x.starts[t->n] = t->n_bytes;
+    t->starts = x.starts;
+    free(x.cut.pieces);
+}
+
+void text_free(text *t) {
+    free(t->bytes);
+    free(t->values.data);
+    free(t->starts);
+    *t = (text){0};
+}

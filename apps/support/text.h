@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of numbers: one number a line, lines kept byte for byte. Parsed in parallel into one column, whose type follows
+ * from all lines (column.h).
+ */
+#ifndef APPS_SUPPORT_TEXT_H
+#define APPS_SUPPORT_TEXT_H
+
+#include "column.h"
+#include "input.h"
+
+typedef struct text {
+    const char *name;     /* for messages */
+    unsigned char *bytes; /* the input, its last line ended by a newline, and 64 zero bytes */
+    size_t n_bytes;
+    size_t head_bytes; /* a byte order mark, which belongs to no line: keep it first */
+    size_t n;          /* lines */
+    column values;     /* n of them */
+    bool canonical;    /* every line is what number_format gives for its integer, and a newline */
+    uint64_t *starts;  /* after text_index: line i is bytes[starts[i] ... starts[i + 1] - 1], newline included */
+} text;
+
+/* Reads everything in `in` and parses it. Exit 2 with line and column for what is not a number, exit 3 for input errors
+ * and memory. Empty input: n = 0, type SCAN_I64. */
+void text_read(text *t, input *in, unsigned threads);
+
+/* Finds where the lines begin: for those who move lines. */
+void text_index(text *t, unsigned threads);
+
+void text_free(text *t);
+
+#endif
