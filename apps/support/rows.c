@@ -16,7 +16,70 @@
 #include "number.h"
 #include "parallel.h"
 
-enum { MAX_HELPERS = 63, BUFFERS_A_THREAD = 3, BLOCK_RECORDS = 1 << 15, AHEAD = 16, LARGE_BLOCK_BYTES = 32 << 20 };
+enum {
+    MAX_HELPERS = 63,
+    BUFFERS_A_THREAD = 3,
+    BLOCK_RECORDS = 1 << 15,
+    AHEAD = 16,
+    LARGE_BLOCK_BYTES = 32 << 20,
+    HASH_PIECE_BYTES = 1 << 20
+};
+
+/* ---- hashes of lines -------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_line(const unsigned char *p, size_t bytes) {
+    uint64_t hash = bytes, word;
+    for (; bytes >= sizeof word; p += sizeof word, bytes -= sizeof word) {
+        memcpy(&word, p, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    memcpy(&word, p, bytes);
+    hash = (hash ^ word) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_lines(const unsigned char *p, const unsigned char *end) {
+    uint64_t sum = 0;
+    while (p < end) {
+        const unsigned char *newline = memchr(p, '\n', (size_t)(end - p));
+        const unsigned char *next = newline ? newline + 1 : end;
+        sum += hash_line(p, (size_t)(next - p));
+        p = next;
+    }
+    return sum;
+}
+
+typedef struct hashing {
+    const unsigned char *bytes;
+    size_t n_bytes;
+    uint64_t *sums;
+} hashing;
+
+/* The first line that begins at `place` or later. */
+static const unsigned char *line_from(const hashing *h, size_t place) {
+    if (place == 0 || place >= h->n_bytes)
+        return h->bytes + (place < h->n_bytes ? place : h->n_bytes);
+    const unsigned char *newline = memchr(h->bytes + place - 1, '\n', h->n_bytes - place + 1);
+    return newline ? newline + 1 : h->bytes + h->n_bytes;
+}
+
+static void hash_piece(void *arg, size_t i) {
+    const hashing *h = arg;
+    h->sums[i] = hash_lines(line_from(h, i * HASH_PIECE_BYTES), line_from(h, (i + 1) * HASH_PIECE_BYTES));
+}
+
+uint64_t rows_line_hash(const unsigned char *bytes, size_t n_bytes, unsigned threads) {
+    size_t pieces = n_bytes / HASH_PIECE_BYTES + (n_bytes % HASH_PIECE_BYTES != 0);
+    hashing h = {bytes, n_bytes, must_alloc(pieces + 1, sizeof(uint64_t))};
+    uint64_t sum = 0;
+    parallel_for(threads, pieces, hash_piece, &h);
+    for (size_t i = 0; i < pieces; i++)
+        sum += h.sums[i];
+    free(h.sums);
+    return sum;
+}
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
@@ -36,6 +99,7 @@ typedef struct ring {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     slot *slot;
+    uint64_t *line_hash;
 } ring;
 
 /* With the mutex held: fills the next block, if there is one with a free buffer. */
@@ -46,7 +110,10 @@ static bool fill_one(ring *r) {
     slot *s = &r->slot[block % r->slots];
     pthread_mutex_unlock(&r->mutex);
     size_t bytes = r->fill(r->arg, block, s->buffer);
+    uint64_t hash = r->line_hash ? hash_lines(s->buffer, s->buffer + bytes) : 0;
     pthread_mutex_lock(&r->mutex);
+    if (r->line_hash)
+        *r->line_hash += hash;
     s->bytes = bytes;
     s->ready = true;
     pthread_cond_broadcast(&r->changed);
@@ -81,13 +148,15 @@ static void write_blocks(ring *r, output *out) {
     pthread_mutex_unlock(&r->mutex);
 }
 
-void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads) {
+void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads,
+                 uint64_t *line_hash) {
     if (blocks == 0)
         return;
     size_t helpers = threads > 1 ? threads - 1 : 0, started = 0;
     helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
     helpers = helpers < blocks - 1 ? helpers : blocks - 1;
-    ring r = {.fill = fill, .arg = arg, .blocks = blocks, .slots = BUFFERS_A_THREAD * (helpers + 1)};
+    ring r = {
+        .fill = fill, .arg = arg, .blocks = blocks, .slots = BUFFERS_A_THREAD * (helpers + 1), .line_hash = line_hash};
     r.slots = r.slots < blocks ? r.slots : blocks;
     r.slot = must_alloc(r.slots, sizeof *r.slot);
     for (size_t i = 0; i < r.slots; i++)
@@ -174,11 +243,15 @@ void rows_write(output *out, const rows *from, const void *order, scan_type inde
     for (size_t i = 0; i < blocks; i++)
         largest = g.block_bytes[i] > largest ? g.block_bytes[i] : largest;
     if (largest <= LARGE_BLOCK_BYTES) {
-        rows_stream(out, blocks, largest, gather_block, &g, threads);
+        rows_stream(out, blocks, largest, gather_block, &g, threads, from->line_hash);
     } else { /* records that large need no gathering */
         for (size_t i = 0; i < n; i++) {
             uint64_t record = index_at(&g, i);
-            output_write(out, from->bytes + from->starts[record], from->starts[record + 1] - from->starts[record]);
+            const unsigned char *begin = from->bytes + from->starts[record],
+                                *end = from->bytes + from->starts[record + 1];
+            output_write(out, begin, (size_t)(end - begin));
+            if (from->line_hash)
+                *from->line_hash += hash_lines(begin, end);
         }
     }
     free(g.block_bytes);
@@ -204,8 +277,9 @@ static size_t format_block(void *arg, size_t block, unsigned char *buffer) {
     return (size_t)(to - (char *)buffer);
 }
 
-void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads) {
+void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads,
+                        uint64_t *line_hash) {
     formatting f = {.type = type, .size = scan_type_size(type), .values = values, .n = n};
     size_t blocks = n / BLOCK_RECORDS + (n % BLOCK_RECORDS != 0);
-    rows_stream(out, blocks, (size_t)BLOCK_RECORDS * (NUMBER_FORMAT_BYTES + 1), format_block, &f, threads);
+    rows_stream(out, blocks, (size_t)BLOCK_RECORDS * (NUMBER_FORMAT_BYTES + 1), format_block, &f, threads, line_hash);
 }

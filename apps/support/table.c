@@ -395,3 +395,5 @@ size_t table_row_bytes(const table *t, size_t row) {
     const unsigned char *begin = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1] - 1;
     return (size_t)(end - begin) - (end > begin && end[-1] == '\r');
 }
+
+size_t table_line(const table *t, size_t row) { return line_number(t, t->bytes + t->starts[row]); }

@@ -38,6 +38,9 @@ const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]
  * the column f64. Exit 2 with line and column for a field that is not a number. */
 void table_numbers(const table *t, size_t index, column *c, unsigned threads);
 
+/* The number from 1 of the line that row i begins with. */
+size_t table_line(const table *t, size_t row);
+
 /* Row i without its line end: what a new last field is appended to. */
 size_t table_row_bytes(const table *t, size_t row);
 
