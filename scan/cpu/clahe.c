@@ -31,8 +31,6 @@ typedef struct clahe {
 
 static size_t align(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
-static size_t table_counters(scan_type type) { return type == SCAN_U8 ? SCAN_CPU_BYTE_TABLES * 256 : 65536; }
-
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t sample_at(const clahe *c, size_t x, size_t y) {
@@ -42,20 +40,17 @@ static uint32_t sample_at(const clahe *c, size_t x, size_t y) {
 
 static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *counts) {
     const scan_clahe_grid *g = &c->grid;
-    memset(counts, 0, table_counters(c->desc->type) * sizeof *counts);
+    scan_cpu_counter counter = scan_cpu_counter_begin(c->desc->type, g->area, counts);
     size_t left = tile_x * g->tile_width, right = left + g->tile_width, top = tile_y * g->tile_height;
     size_t inside = left >= g->width ? 0 : right <= g->width ? g->tile_width : g->width - left;
     for (size_t row = 0; row < g->tile_height; row++) {
         size_t y = scan_clahe_reflect(top + row, g->height);
-        if (inside && c->desc->type == SCAN_U8)
-            c->kernels->count_u8(c->in + y * g->width + left, inside, counts);
-        else if (inside)
-            c->kernels->count_u16((const uint16_t *)(const void *)c->in + y * g->width + left, inside, counts);
+        if (inside)
+            scan_cpu_counter_add(&counter, c->in + (y * g->width + left) * scan_type_size(c->desc->type), inside);
         for (size_t x = left + inside; x < right; x++)
             counts[sample_at(c, scan_clahe_reflect(x, g->width), y)]++;
     }
-    for (size_t i = g->bins; i < table_counters(c->desc->type); i++)
-        counts[i % g->bins] += counts[i];
+    scan_cpu_counter_end(&counter);
 }
 
 static void make_table(const clahe *c, const uint32_t *counts, void *lut) {
@@ -81,7 +76,7 @@ static unsigned char *table_of(const clahe *c, size_t tile_x, size_t tile_y) {
 static void table_task(void *arg, unsigned index, unsigned count) {
     clahe *c = arg;
     (void)count;
-    uint32_t *counts = c->tables + index * table_counters(c->desc->type);
+    uint32_t *counts = c->tables + index * scan_cpu_counter_size(c->desc->type);
     size_t tiles = c->grid.tiles_x * c->grid.tiles_y;
     for (size_t tile; (tile = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < tiles;) {
         size_t tile_x = tile % c->grid.tiles_x, tile_y = tile / c->grid.tiles_x;
@@ -225,7 +220,7 @@ typedef struct layout {
 static layout layout_of(const scan_ctx *ctx, const scan_equalize_desc *desc, const scan_clahe_grid *g) {
     size_t size = scan_type_size(desc->type);
     layout l;
-    l.luts = align(scan_pool_threads(scan_cpu(ctx)->pool) * table_counters(desc->type) * sizeof(uint32_t));
+    l.luts = align(scan_pool_threads(scan_cpu(ctx)->pool) * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
     l.weights = l.luts + align(g->tiles_x * g->tiles_y * g->bins * size);
     l.plane = l.weights + align(g->width * sizeof(float));
     l.bytes = l.plane + (desc->channels > 1 ? align(g->width * g->height * size) : 0);

@@ -9,8 +9,6 @@
 
 #include "cpu.h"
 
-/* A counter that is incremented twice in a row waits for its own store, so bytes are counted in several tables in turn:
- * table k of bin b is counts[256 * k + b]. */
 enum { SCAN_CPU_BLOCK = 2048, SCAN_CPU_BYTE_TABLES = 8 };
 
 /* The cell of CLAHE around a row of pixels: tables of the four tiles, weights of the lower pair and of the right one.
@@ -20,9 +18,6 @@ typedef struct scan_cpu_cell {
 } scan_cpu_cell;
 
 typedef struct scan_cpu_image_kernels {
-    /* Adds n < 2^31 samples to 32-bit counts: SCAN_CPU_BYTE_TABLES * 256 for u8, 65,536 for u16. */
-    void (*count_u8)(const uint8_t *in, size_t n, uint32_t *counts);
-    void (*count_u16)(const uint16_t *in, size_t n, uint32_t *counts);
     /* out = luts[channel][in] for n pixels of interleaved samples; luts are 256 or 65,536 entries each. */
     void (*map_u8)(const uint8_t *in, uint8_t *out, size_t n, unsigned channels, const uint8_t *const luts[]);
     void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[]);
@@ -68,6 +63,20 @@ static inline size_t scan_cpu_bins(scan_type type) { return type == SCAN_U8 ? 25
 void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *c, const void *in, size_t n, uint64_t *bins,
                           void *workspace);
 size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting *c);
+
+/* Counting contiguous samples into 32-bit counters: begin with an estimate of how many will come, add any number of
+ * times fewer than 2^32 samples in all, end; then counts[0 ... bins) is the histogram. counts has
+ * scan_cpu_counter_size(type) elements. */
+typedef struct scan_cpu_counter {
+    scan_type type;
+    bool pairs;
+    uint32_t *counts;
+} scan_cpu_counter;
+
+size_t scan_cpu_counter_size(scan_type type);
+scan_cpu_counter scan_cpu_counter_begin(scan_type type, size_t estimate, uint32_t *counts);
+void scan_cpu_counter_add(const scan_cpu_counter *counter, const void *samples, size_t n);
+void scan_cpu_counter_end(const scan_cpu_counter *counter);
 
 /* Copies one channel of n interleaved pixels into a plane, and back. */
 void scan_cpu_take_channel(scan_type type, const void *in, size_t n, unsigned channels, unsigned channel, void *plane);

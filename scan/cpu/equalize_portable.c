@@ -3,27 +3,9 @@
  * The portable inner loops of histogram, equalize and clahe, and the table that picks a set.
  */
 #include <math.h>
-#include <string.h>
 
 #include "../equalize_color.h"
 #include "equalize_kernels.h"
-
-static void count_u8(const uint8_t *in, size_t n, uint32_t *counts) {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t eight;
-        memcpy(&eight, in + i, sizeof eight);
-        for (unsigned k = 0; k < SCAN_CPU_BYTE_TABLES; k++)
-            counts[256 * k + (eight >> (8 * k) & 255)]++;
-    }
-    for (; i < n; i++)
-        counts[in[i]]++;
-}
-
-static void count_u16(const uint16_t *in, size_t n, uint32_t *counts) {
-    for (size_t i = 0; i < n; i++)
-        counts[in[i]]++;
-}
 
 #define MAP(NAME, T)                                                                                                   \
     static void NAME(const T *in, T *out, size_t n, unsigned channels, const T *const luts[]) {                        \
@@ -86,8 +68,6 @@ BLEND(blend_u8, uint8_t, 255)
 BLEND(blend_u16, uint16_t, 65535)
 
 const scan_cpu_image_kernels scan_cpu_image_portable = {
-    .count_u8 = count_u8,
-    .count_u16 = count_u16,
     .map_u8 = map_u8,
     .map_u16 = map_u16,
     .luma_u8 = luma_u8,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Histograms on the CPU. Every thread counts its share of the pixels in tables of its own, 32-bit counters that fit a
- * cache; then the threads add up all tables, each for its share of the bins. Grey images are counted where they lie;
+ * Histograms on the CPU. Every thread counts its share of the pixels in tables of its own (histogram_counter.c);
+ * then the threads add up all tables, each for its share of the bins. Grey images are counted where they lie;
  * other views (a channel, a luma, pixels under a mask) are first copied block by block into a short plane.
  */
 #include <string.h>
@@ -18,12 +18,10 @@ typedef struct counting {
     const unsigned char *in;
     const uint8_t *mask;
     size_t n;
-    uint32_t *tables;    /* per thread: planes * table_size */
+    uint32_t *tables;    /* per thread: planes * scan_cpu_counter_size */
     unsigned table_sets; /* threads that counted */
     uint64_t *bins;
 } counting;
-
-static size_t table_size(scan_type bin_type) { return bin_type == SCAN_U8 ? SCAN_CPU_BYTE_TABLES * 256 : 65536; }
 
 void scan_cpu_take_channel(scan_type type, const void *in, size_t n, unsigned channels, unsigned channel, void *plane) {
     if (type == SCAN_U8)
@@ -62,13 +60,6 @@ static size_t keep_masked(scan_type type, void *plane, const uint8_t *mask, size
     return kept;
 }
 
-static void count_samples(const counting *c, const void *samples, size_t n, uint32_t *table) {
-    if (scan_cpu_bin_type(c->what) == SCAN_U8)
-        c->kernels->count_u8(samples, n, table);
-    else
-        c->kernels->count_u16(samples, n, table);
-}
-
 static void fill_plane(const counting *c, const void *in, size_t n, unsigned plane, void *samples) {
     unsigned channels = c->what->channels;
     bool bytes = c->what->type == SCAN_U8;
@@ -89,7 +80,7 @@ static void fill_plane(const counting *c, const void *in, size_t n, unsigned pla
     }
 }
 
-static void count_blocks(const counting *c, size_t begin, size_t end, uint32_t *tables) {
+static void count_blocks(const counting *c, size_t begin, size_t end, const scan_cpu_counter *counters) {
     uint16_t samples[SCAN_CPU_BLOCK];
     scan_type bin_type = scan_cpu_bin_type(c->what);
     size_t pixel_bytes = c->what->channels * scan_type_size(c->what->type);
@@ -98,38 +89,42 @@ static void count_blocks(const counting *c, size_t begin, size_t end, uint32_t *
         for (unsigned plane = 0; plane < c->what->planes; plane++) {
             fill_plane(c, c->in + i * pixel_bytes, n, plane, samples);
             size_t kept = c->mask ? keep_masked(bin_type, samples, c->mask + i, n) : n;
-            count_samples(c, samples, kept, tables + plane * table_size(bin_type));
+            scan_cpu_counter_add(&counters[plane], samples, kept);
         }
     }
 }
 
 static void count_task(void *arg, unsigned index, unsigned count) {
     const counting *c = arg;
-    size_t set = c->what->planes * table_size(scan_cpu_bin_type(c->what));
-    uint32_t *tables = c->tables + index * set;
-    memset(tables, 0, set * sizeof *tables);
-    size_t begin, end;
+    scan_type bin_type = scan_cpu_bin_type(c->what);
+    size_t begin, end, size = scan_cpu_counter_size(bin_type);
     scan_cpu_share(c->n, SCAN_CPU_BLOCK, index, count, &begin, &end);
+    scan_cpu_counter counters[4];
+    for (unsigned plane = 0; plane < c->what->planes; plane++) {
+        uint32_t *counts = c->tables + (index * c->what->planes + plane) * size;
+        counters[plane] = scan_cpu_counter_begin(bin_type, end - begin, counts);
+    }
     if (c->what->channels == 1 && !c->mask)
-        count_samples(c, c->in + begin * scan_type_size(c->what->type), end - begin, tables);
+        scan_cpu_counter_add(&counters[0], c->in + begin * scan_type_size(c->what->type), end - begin);
     else
-        count_blocks(c, begin, end, tables);
+        count_blocks(c, begin, end, counters);
+    for (unsigned plane = 0; plane < c->what->planes; plane++)
+        scan_cpu_counter_end(&counters[plane]);
 }
 
 /* bins += the tables of all threads, for this thread's share of the bins. */
 static void sum_task(void *arg, unsigned index, unsigned count) {
     const counting *c = arg;
     scan_type bin_type = scan_cpu_bin_type(c->what);
-    size_t bins = scan_cpu_bins(bin_type), size = table_size(bin_type), planes = c->what->planes;
+    size_t bins = scan_cpu_bins(bin_type), size = scan_cpu_counter_size(bin_type), planes = c->what->planes;
     size_t begin, end;
     scan_cpu_share(bins, 64, index, count, &begin, &end);
     for (size_t plane = 0; plane < planes; plane++)
-        for (size_t set = 0; set < c->table_sets; set++)
-            for (size_t part = 0; part < size; part += bins) {
-                const uint32_t *table = c->tables + (set * planes + plane) * size + part;
-                for (size_t b = begin; b < end; b++)
-                    c->bins[plane * bins + b] += table[b];
-            }
+        for (size_t set = 0; set < c->table_sets; set++) {
+            const uint32_t *table = c->tables + (set * planes + plane) * size;
+            for (size_t b = begin; b < end; b++)
+                c->bins[plane * bins + b] += table[b];
+        }
 }
 
 void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *what, const void *in, size_t n, uint64_t *bins,
@@ -153,7 +148,8 @@ void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *what, const vo
 }
 
 size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting *c) {
-    return scan_pool_threads(scan_cpu(ctx)->pool) * c->planes * table_size(scan_cpu_bin_type(c)) * sizeof(uint32_t);
+    return scan_pool_threads(scan_cpu(ctx)->pool) * c->planes * scan_cpu_counter_size(scan_cpu_bin_type(c)) *
+           sizeof(uint32_t);
 }
 
 static scan_cpu_counting counting_of(const scan_histogram_desc *desc) {

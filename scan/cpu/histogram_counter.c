@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counting samples in one thread.
+ *
+ * The cost of a histogram is one load, add and store of a counter for each increment, so many bytes are counted two at
+ * a time: as 16-bit samples in 65,536 counters (256 KiB: the second-level cache; the pairs that occur in a natural
+ * image mostly fit the first), whose marginal sums are the byte histogram. Few bytes do not repay the sums of 65,536
+ * counters and go to eight tables of 256 in turn: a counter incremented twice in a row would wait for its own store.
+ *
+ * Runs of one value, as in backgrounds and saturated areas, are added at once.
+ */
+#include <string.h>
+
+#include "equalize_kernels.h"
+
+enum { BYTE_COUNTS = SCAN_CPU_BYTE_TABLES * 256, PAIRS_FROM = 1 << 17 };
+enum { WORDS = 8, STRIDE = 8 * WORDS, AHEAD = 1024 }; /* bytes */
+
+/* True if the words repeat their first two bytes. */
+static bool is_flat(const uint64_t words[WORDS]) {
+    uint64_t differ = words[0] ^ (words[0] << 16 | words[0] >> 48);
+    for (int i = 1; i < WORDS; i++)
+        differ |= words[0] ^ words[i];
+    return differ == 0;
+}
+
+/* 2 n bytes at `in`, of any alignment. The counters' misses keep the hardware from reading far ahead of the samples:
+ * hence the prefetch, which may point past the end. */
+static void count_words(const unsigned char *in, size_t n, uint32_t *counts) {
+    const unsigned char *end = in + 2 * n;
+    for (; end - in >= STRIDE; in += STRIDE) {
+        __builtin_prefetch((const void *)((uintptr_t)in + AHEAD));
+        uint64_t words[WORDS];
+        memcpy(words, in, sizeof words);
+        if (__builtin_expect(is_flat(words), false)) {
+            counts[words[0] & 65535] += STRIDE / 2;
+            continue;
+        }
+        for (int i = 0; i < WORDS; i++) {
+            counts[words[i] & 65535]++;
+            counts[words[i] >> 16 & 65535]++;
+            counts[words[i] >> 32 & 65535]++;
+            counts[words[i] >> 48]++;
+        }
+    }
+    for (; in < end; in += 2) {
+        uint16_t word;
+        memcpy(&word, in, sizeof word);
+        counts[word]++;
+    }
+}
+
+static void count_bytes(const unsigned char *in, size_t n, uint32_t *counts) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, in + i, sizeof eight);
+        for (unsigned k = 0; k < SCAN_CPU_BYTE_TABLES; k++)
+            counts[256 * k + (eight >> (8 * k) & 255)]++;
+    }
+    for (; i < n; i++)
+        counts[in[i]]++;
+}
+
+size_t scan_cpu_counter_size(scan_type type) { return type == SCAN_U8 ? BYTE_COUNTS + 65536 : 65536; }
+
+scan_cpu_counter scan_cpu_counter_begin(scan_type type, size_t estimate, uint32_t *counts) {
+    scan_cpu_counter counter = {type, type == SCAN_U8 && estimate >= PAIRS_FROM, counts};
+    size_t size = type == SCAN_U8 && !counter.pairs ? BYTE_COUNTS : scan_cpu_counter_size(type);
+    memset(counts, 0, size * sizeof *counts);
+    return counter;
+}
+
+void scan_cpu_counter_add(const scan_cpu_counter *counter, const void *samples, size_t n) {
+    const unsigned char *in = samples;
+    if (counter->type == SCAN_U16) {
+        count_words(in, n, counter->counts);
+    } else if (counter->pairs) {
+        count_words(in, n / 2, counter->counts + BYTE_COUNTS);
+        if (n % 2)
+            counter->counts[in[n - 1]]++;
+    } else {
+        count_bytes(in, n, counter->counts);
+    }
+}
+
+void scan_cpu_counter_end(const scan_cpu_counter *counter) {
+    if (counter->type == SCAN_U16)
+        return;
+    uint32_t *counts = counter->counts;
+    for (size_t i = 256; i < BYTE_COUNTS; i++)
+        counts[i % 256] += counts[i];
+    if (!counter->pairs)
+        return;
+    for (size_t high = 0; high < 256; high++) {
+        const uint32_t *row = counts + BYTE_COUNTS + 256 * high;
+        uint32_t sum = 0;
+        for (size_t low = 0; low < 256; low++) {
+            sum += row[low];
+            counts[low] += row[low];
+        }
+        counts[high] += sum;
+    }
+}
