@@ -137,11 +137,11 @@ void report_clear_bar(void) {
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 
 /* Bytes moved at the two ends, over the time of the whole. */
-static double gb_per_s(uint64_t total_ns) {
-    return total_ns ? (double)(report.bytes_read + report.bytes_written) / (double)total_ns : 0;
+static double gb_per_s(uint64_t total_ns, uint64_t written) {
+    return total_ns ? (double)(report.bytes_read + written) / (double)total_ns : 0;
 }
 
-static void print_stats(uint64_t total_ns) {
+static void print_stats(uint64_t total_ns, uint64_t written) {
     for (size_t i = 0; i < report.fact_count; i++) {
         const fact *f = &report.facts[i];
         fprintf(stderr, "%-12s  ", f->key);
@@ -159,13 +159,13 @@ static void print_stats(uint64_t total_ns) {
         int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
         if (!report.phase_ns[phase])
             continue;
-        uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? report.bytes_written : 0;
+        uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? written : 0;
         fprintf(stderr, "%-12s  %9.6f s", phase_names[phase], seconds(report.phase_ns[phase]));
         if (bytes)
             fprintf(stderr, "  %6.2f GB/s", (double)bytes / (double)report.phase_ns[phase]);
         fputc('\n', stderr);
     }
-    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s\n", "total", seconds(total_ns), gb_per_s(total_ns));
+    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s\n", "total", seconds(total_ns), gb_per_s(total_ns, written));
 }
 
 /* Length of the UTF-8 sequence at p, 0 if there is none: file names may hold any bytes, JSON may not. */
@@ -207,7 +207,7 @@ static void json_text(const char *text) {
 
 static void json_raw(const char *text) { output_write(report.json, text, strlen(text)); }
 
-static void write_json(uint64_t total_ns) {
+static void write_json(uint64_t total_ns, uint64_t written) {
     char line[160];
     json_raw("{\n  \"program\": ");
     json_text(cli_program());
@@ -225,13 +225,14 @@ static void write_json(uint64_t total_ns) {
             json_raw(f->kind == FACT_NUMBER ? line : f->number ? "true" : "false");
     }
     snprintf(line, sizeof line, ",\n  \"bytes_read\": %llu,\n  \"bytes_written\": %llu,\n  \"seconds\": {",
-             (unsigned long long)report.bytes_read, (unsigned long long)report.bytes_written);
+             (unsigned long long)report.bytes_read, (unsigned long long)written);
     json_raw(line);
     for (int phase = 0; phase < PHASE_COUNT; phase++) {
         snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(report.phase_ns[phase]));
         json_raw(line);
     }
-    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"gb_per_s\": %.3f\n}\n", seconds(total_ns), gb_per_s(total_ns));
+    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"gb_per_s\": %.3f\n}\n", seconds(total_ns),
+             gb_per_s(total_ns, written));
     json_raw(line);
 }
 
@@ -240,11 +241,11 @@ void report_finish(void) {
     report_enter(PHASE_OTHER);
     report.phase_ns[PHASE_OTHER] += now_ns() - report.last_ns;
     report.last_ns = now_ns();
-    uint64_t total_ns = report.last_ns - report.start_ns;
+    uint64_t total_ns = report.last_ns - report.start_ns, written = report.bytes_written;
     report_clear_bar();
     if (report.json)
-        write_json(total_ns);
+        write_json(total_ns, written);
     output_commit_all();
     if (report.common && report.common->stats)
-        print_stats(total_ns);
+        print_stats(total_ns, written);
 }

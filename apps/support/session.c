@@ -87,6 +87,32 @@ void session_free(session *s, session_buffer *buffer) {
     *buffer = (session_buffer){0};
 }
 
+void *session_put(session *s, void *host, size_t bytes) {
+    if (s->on_host)
+        return host;
+    report_phase before = report_enter(PHASE_UPLOAD);
+    void *context;
+    session_check(s, scan_malloc(s->ctx, bytes, &context), "memory");
+    session_check(s, scan_upload(s->ctx, context, host, bytes), "upload");
+    session_check(s, scan_ctx_sync(s->ctx), "upload");
+    report_enter(before);
+    return context;
+}
+
+void session_get(session *s, void *host, const void *context, size_t bytes) {
+    if (s->on_host)
+        return;
+    report_phase before = report_enter(PHASE_DOWNLOAD);
+    session_check(s, scan_download(s->ctx, host, context, bytes), "download");
+    session_check(s, scan_ctx_sync(s->ctx), "download");
+    report_enter(before);
+}
+
+void session_drop(session *s, void *context) {
+    if (!s->on_host)
+        scan_free(s->ctx, context);
+}
+
 void session_upload(session *s, const session_buffer *buffer, size_t bytes) {
     if (s->on_host)
         return;

@@ -40,6 +40,13 @@ typedef struct session_buffer {
 session_buffer session_alloc(session *s, size_t bytes);
 void session_free(session *s, session_buffer *buffer);
 
+/* Context memory that holds what is at `host`: on the CPU that memory itself. session_drop ends its use. */
+void *session_put(session *s, void *host, size_t bytes);
+void session_drop(session *s, void *context);
+
+/* Brings back what became of memory that session_put gave. */
+void session_get(session *s, void *host, const void *context, size_t bytes);
+
 /* The first `bytes` bytes, from host to context and back; the latter waits for what was queued. */
 void session_upload(session *s, const session_buffer *buffer, size_t bytes);
 void session_download(session *s, const session_buffer *buffer, size_t bytes);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compact: selectors that need no more than one column, masks, heads of outputs.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "compact.h"
+
+static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
+    (void)user;
+    (void)quoted;
+    if (strcmp(name, "x") == 0)
+        *column = 0;
+    else if (strcmp(name, "i") == 0)
+        *column = SCAN_COLUMN_INDEX;
+    else {
+        snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the element, i its index", name);
+        return false;
+    }
+    return true;
+}
+
+void compact_terms(const compact_job *job, expression *e) {
+    *e = (expression){.term_count = 1};
+    if (job->selector == SELECT_NONZERO)
+        e->terms[0] = (scan_term){.op = SCAN_TERM_NE, .constant_type = SCAN_U64};
+    else if (job->selector == SELECT_FINITE)
+        e->terms[0] = (scan_term){.op = SCAN_TERM_ISFINITE};
+    else if (!expression_parse(e, job->where, resolve, NULL))
+        die_usage("--where '%s': %s", job->where, e->reason);
+}
+
+void compact_mask_open(compact_mask *mask, const char *path) {
+    const unsigned char *start;
+    input_open(&mask->in, path);
+    if (!npy_is_magic(start, input_peek(&mask->in, &start, NPY_PREFIX_BYTES)))
+        die(EXIT_USAGE, "%s: a mask is an .npy file of bool or u8", mask->in.name);
+    array_open(&mask->reader, &mask->in, FORMAT_NPY, SCAN_TYPE_NONE);
+    if (mask->reader.type != SCAN_U8)
+        die(EXIT_USAGE, "%s: a mask is bool or u8, this is %s", mask->in.name, scan_type_name(mask->reader.type));
+}
+
+void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n) {
+    if (array_read(&mask->reader, to, n) < n)
+        die(EXIT_USAGE, "%s: the mask has %llu elements, fewer than the input", mask->in.name,
+            (unsigned long long)mask->reader.header.count);
+}
+
+void compact_mask_end(compact_mask *mask, uint64_t n) {
+    if (mask->reader.header.count != n)
+        die(EXIT_USAGE, "%s: the mask has %llu elements, the input has %llu", mask->in.name,
+            (unsigned long long)mask->reader.header.count, (unsigned long long)n);
+    input_close(&mask->in);
+}
+
+void compact_write_head(output *out, scan_type type, uint64_t count) {
+    unsigned char head[NPY_FORMAT_MAX];
+    output_write_head(out, head, npy_format(head, type, 1, &count));
+}
