@@ -2,7 +2,10 @@
  *
  * PNG through libpng.
  *
- * Level 2 with the Sub filter (up to 8 bits).
+ * Level 1 without row filters. An equalized image has fewer distinct values, further apart: differences between
+ * neighbours, which filters make, are then harder to compress than the values. Measured on the images in data/,
+ * equalized: 65 to 230 MB/s a core and 20 to 73 % of the raw size; level 6 with all filters takes 5 to 10 times as long
+ * for -29 % (retina) to +49 % (hubble) of that.
  */
 #include "apps/support/encode.h"
 
@@ -40,8 +43,8 @@ static void write_image(png_structp png, png_infop info, const image_header *hea
                                  PNG_COLOR_TYPE_RGB_ALPHA};
     size_t row_bytes = (size_t)header->width * header->channels * (header->depth / 8);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_compression_level(png, 2);
-    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
+    png_set_compression_level(png, 1);
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
     png_set_IHDR(png, info, header->width, header->height, (int)header->depth, color[header->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);

@@ -21,6 +21,7 @@
 #include "apps/support/cli.h"
 #include "apps/support/decode.h"
 #include "apps/support/encode.h"
+#include "apps/support/image_turn.h"
 #include "apps/support/pnm.h"
 #include "apps/support/probe.h"
 #include "apps/support/sandbox.h"
@@ -262,6 +263,8 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
         munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header));
     }
     load->img.file_bytes = load->file_bytes;
+    if (good)
+        good = image_upright(load->name, &load->img, &load->error);
     if (good)
         *out = load->img;
     else

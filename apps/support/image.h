@@ -26,6 +26,7 @@ typedef struct image_header {
     uint32_t height;
     uint32_t channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
     uint32_t depth;    /* 8 or 16 bits a sample */
+    uint32_t turn;     /* EXIF orientation of the stored pixels, 2 to 8; 0: none. Loaded images are upright */
 } image_header;
 
 typedef struct image {

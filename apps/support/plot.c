@@ -122,7 +122,8 @@ static void draw_axes(const canvas *c, const plot *p, const char *title, double 
         put(c, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", left, y, right, y,
             k ? "grid" : "axis");
         put(c, "<text x=\"%.1f\" y=\"%.1f\" class=\"tick end\">%.3g%%</text>\n", left - 7, y + 3.6, share);
-        put(c, "<text x=\"%.1f\" y=\"%.1f\" class=\"tick sum\">%d%%</text>\n", right + 7, y + 3.6, 25 * k);
+        put(c, "<text x=\"%.1f\" y=\"%.1f\" class=\"tick%s\">%d%%</text>\n", right + 7, y + 3.6,
+            p->channels == 1 ? " sum" : "", 25 * k);
     }
     for (int k = 0; k <= 4; k++) {
         double x = left + PANEL_WIDTH * k / 4.0;
@@ -171,12 +172,13 @@ static void draw_head(const canvas *c, const plot *p) {
            ".head{font-size:16px;font-weight:600}.side{font-size:13px;font-weight:600}.key{font-size:12px}\n"
            ".tick{font-size:10.5px;fill:" FAINT "}.mid{text-anchor:middle}.end{text-anchor:end}.sum{fill:" CUMULATIVE
            "}\n");
-    put(c, ".grid{stroke:" GRID ";stroke-width:1}.axis{stroke:" INK ";stroke-width:1}\n"
-           ".h0{fill:#5b7fa6}.r{fill:#d62728;fill-opacity:.45}.g{fill:#2ca02c;fill-opacity:.45}"
-           ".b{fill:#1f6fd0;fill-opacity:.45}\n"
-           ".c0{fill:none;stroke:" CUMULATIVE ";stroke-width:1.8;stroke-linejoin:round}\n"
-           ".cr{fill:none;stroke:#a31515;stroke-width:1.5}.cg{fill:none;stroke:#1d7a1d;stroke-width:1.5}"
-           ".cb{fill:none;stroke:#154f9c;stroke-width:1.5}\n</style>\n");
+    put(c,
+        ".grid{stroke:" GRID ";stroke-width:1}.axis{stroke:" INK ";stroke-width:1}\n"
+        ".h0{fill:#5b7fa6}.r{fill:#d62728;fill-opacity:.45}.g{fill:#2ca02c;fill-opacity:.45}"
+        ".b{fill:#1f6fd0;fill-opacity:.45}.n{fill:#b4b9c0}\n"
+        ".c0{fill:none;stroke:" CUMULATIVE ";stroke-width:1.8;stroke-linejoin:round}\n"
+        ".cr{fill:none;stroke:#a31515;stroke-width:1.5}.cg{fill:none;stroke:#1d7a1d;stroke-width:1.5}"
+        ".cb{fill:none;stroke:#154f9c;stroke-width:1.5}.cn{fill:none;stroke:" FAINT ";stroke-width:1.5}\n</style>\n");
     put(c, "<rect width=\"%d\" height=\"%d\" fill=\"" PAPER "\"/>\n<text x=\"%d\" y=\"30\" class=\"head\">", WIDTH,
         HEIGHT, LEFT);
     put_escaped(c, p->title);
@@ -188,9 +190,9 @@ static void draw_key(const canvas *c, const plot *p) {
     put(c,
         "<rect x=\"%d\" y=\"20\" width=\"14\" height=\"10\" class=\"%s\"/>"
         "<text x=\"%d\" y=\"29\" class=\"key\">share of pixels</text>\n",
-        box, p->channels == 1 ? "h0" : "b", box + 20);
+        box, p->channels == 1 ? "h0" : "n", box + 20);
     put(c, "<path class=\"%s\" d=\"M%d 25h18\"/><text x=\"%d\" y=\"29\" class=\"key\">cumulative share</text>\n",
-        p->channels == 1 ? "c0" : "cb", line, line + 24);
+        p->channels == 1 ? "c0" : "cn", line, line + 24);
 }
 
 void plot_write(const plot *p, output *out) {

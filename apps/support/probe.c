@@ -15,6 +15,7 @@
 #include "apps/support/cli.h"
 
 static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
+static uint32_t le16(const uint8_t *p) { return (uint32_t)p[1] << 8 | p[0]; }
 static uint32_t be32(const uint8_t *p) { return be16(p) << 16 | be16(p + 2); }
 
 static bool sides_fit(const char *name, const image_header *h, image_error *error) {
@@ -94,6 +95,29 @@ static bool probe_png(const char *name, const uint8_t *file, size_t bytes, image
 
 /* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
+/* The orientation in an EXIF segment: 2 to 8, or 0 where there is none or anything is odd. */
+static uint32_t exif_turn(const uint8_t *segment, uint32_t size) {
+    if (size < 14 || memcmp(segment, "Exif\0", 6) != 0)
+        return 0;
+    const uint8_t *tiff = segment + 6;
+    size -= 6;
+    bool little = memcmp(tiff, "II*\0", 4) == 0;
+    if (!little && memcmp(tiff, "MM\0*", 4) != 0)
+        return 0;
+    uint32_t at = little ? le16(tiff + 4) | le16(tiff + 6) << 16 : be32(tiff + 4);
+    if (at > size || size - at < 2)
+        return 0;
+    uint32_t entries = little ? le16(tiff + at) : be16(tiff + at);
+    for (at += 2; entries > 0 && size - at >= 12; entries--, at += 12) {
+        const uint8_t *entry = tiff + at;
+        uint32_t tag = little ? le16(entry) : be16(entry), type = little ? le16(entry + 2) : be16(entry + 2);
+        uint32_t value = little ? le16(entry + 8) : be16(entry + 8);
+        if (tag == 0x0112)
+            return type == 3 && value >= 2 && value <= 8 ? value : 0;
+    }
+    return 0;
+}
+
 static bool jpeg_frame(const char *name, uint32_t marker, const uint8_t *segment, uint32_t size, image_header *h,
                        image_error *error) {
     static const char *const kinds[16] = {
@@ -138,6 +162,7 @@ static size_t jpeg_skip_scan(const uint8_t *file, size_t bytes, size_t at) {
 
 static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, image_header *h, image_error *error) {
     bool frame = false, scan = false;
+    uint32_t turn = 0;
     for (size_t at = 2;;) {
         while (at + 1 < bytes && file[at] == 0xff && file[at + 1] == 0xff)
             at++;
@@ -163,6 +188,8 @@ static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, imag
         if (is_frame && !jpeg_frame(name, marker, file + at + 2, size - 2, h, error))
             return false;
         frame |= is_frame;
+        if (marker == 0xe1 && turn == 0)
+            turn = exif_turn(file + at + 2, size - 2);
         at += size;
         if (marker == 0xda) {
             scan = true;
@@ -171,6 +198,7 @@ static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, imag
     }
     if (!frame || !scan)
         return image_fail(error, EXIT_USAGE, "%s: a JPEG without image data", name);
+    h->turn = turn;
     return true;
 }
 
