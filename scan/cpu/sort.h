@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the sort share.
+ * What the files of the sort share: the columns they move, and the table of kernels that exists once a SIMD level and
+ * once a kind of element (sort_kernels.h), from which sort.c builds the sort.
  */
 #ifndef SCAN_CPU_SORT_H
 #define SCAN_CPU_SORT_H
@@ -8,10 +9,70 @@
 #include "cpu.h"
 #include "sort_code.h"
 
+enum {
+    SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
+    SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
+    SCAN_SORT_MAX_PASSES = 8,
+    SCAN_SORT_TINY = 24 /* up to here by insertion, without workspace */
+};
+
 /* Keys and the values that travel with them. */
 typedef struct scan_sort_columns {
-    void *keys;
+    void *keys;   /* NULL as a destination: the keys are not wanted */
     void *values; /* NULL as a source: the values are 0, 1, 2, ... */
 } scan_sort_columns;
+
+/* One thread's share of a partition. */
+typedef struct scan_sort_part {
+    scan_sort_order order;
+    scan_sort_columns from;
+    scan_sort_columns to; /* base of the whole array */
+    size_t begin, end;    /* of from: this thread's elements */
+    unsigned shift, bits; /* the digit */
+    bool stream;          /* the destination is too large for the caches */
+    uint64_t first;       /* histogram, in: any code of the range */
+    uint64_t varying;     /* histogram, out: the bits in which a code differs from first */
+    uint64_t *counts;     /* [1 << bits] histogram: zeroed and counted */
+    uint64_t *positions;  /* [1 << bits] scatter: where this thread's next element of a digit goes */
+    void *buffers;        /* histogram: 2 * 4 << bits bytes; scatter: scan_sort_buffer_bytes() */
+} scan_sort_part;
+
+/* A sort inside the cache by one thread. to and from may be the same; spare is neither. */
+typedef struct scan_sort_local {
+    scan_sort_order order;
+    scan_sort_columns from, to, spare; /* already offset to the range */
+    size_t n;
+    bool drop_keys;   /* to.keys is scratch: the last pass need not write it */
+    uint32_t *counts; /* SCAN_SORT_LOCAL_COUNTS of them */
+} scan_sort_local;
+
+enum { SCAN_SORT_LOCAL_COUNTS = 6 * SCAN_SORT_MAX_BINS };
+
+enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2 }; /* descending: strictly */
+
+typedef struct scan_sort_kernels {
+    uint64_t (*code)(const void *keys, size_t i, scan_sort_order order);
+    unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order);
+    void (*reverse)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n);
+    void (*copy)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end);
+    void (*histogram)(scan_sort_part *part);
+    void (*scatter)(const scan_sort_part *part);
+    void (*local)(const scan_sort_local *local);
+    size_t buffer_bytes; /* a bin, in scatter */
+} scan_sort_kernels;
+
+/* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */
+#define SCAN_SORT_KEYS(X)                                                                                              \
+    X(u8, 1, false)                                                                                                    \
+    X(u16, 2, false)                                                                                                   \
+    X(u32, 4, false)                                                                                                   \
+    X(u64, 8, false)                                                                                                   \
+    X(f32, 4, true)                                                                                                    \
+    X(f64, 8, true)
+enum { SCAN_SORT_KEY_KINDS = 6 };
+
+/* [kind of key][value bytes / 4] */
+typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
+extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
 
 #endif
