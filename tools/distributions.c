@@ -55,11 +55,11 @@ const char *generator_start(generator *g, const distribution *d, scan_type type,
         return "only f32 and f64 have NaN and -0";
     if (!(d->nan >= 0 && d->zero >= 0 && d->nan + d->zero <= 1))
         return "the shares of NaN and -0 are from 0 to 1 together";
-    *g = (generator){.distribution = *d, .type = type, .n = n, .state = seed};
+    *g = (generator){.spread = *d, .type = type, .n = n, .state = seed};
     bool is_signed = type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
     uint64_t width = is_float ? 64 : 8 * type_bytes(type) - is_signed;
     if (is_natural(d->kind) && d->parameter > width)
-        g->distribution.parameter = width;
+        g->spread.parameter = width;
     g->salt = splitmix64(&g->state);
     g->run = splitmix64(&g->state);
     return NULL;
@@ -71,8 +71,8 @@ const char *generator_start(generator *g, const distribution *d, scan_type type,
 static uint64_t ramp(uint64_t at, uint64_t n) { return (uint64_t)(((unsigned __int128)at << 64) / n); }
 
 static uint64_t next_bits(generator *g) {
-    uint64_t parameter = g->distribution.parameter;
-    switch (g->distribution.kind) {
+    uint64_t parameter = g->spread.parameter;
+    switch (g->spread.kind) {
     case DISTRIBUTION_UNIFORM: return splitmix64(&g->state);
     case DISTRIBUTION_BITS: return splitmix64(&g->state) >> (64 - parameter);
     case DISTRIBUTION_ZIPF: {
@@ -107,38 +107,38 @@ static uint64_t next_bits(generator *g) {
 /* 64 ordered bits as a float type: [-1, 1), or for the normal distribution [-6, 6). Both steps are exact or rounded
  * once, to nearest. A natural number is that number. */
 static double to_double(const generator *g, uint64_t bits) {
-    if (is_natural(g->distribution.kind))
+    if (is_natural(g->spread.kind))
         return (double)bits;
     double unit = (double)(int64_t)((bits >> 11) - (UINT64_C(1) << 52)) * 0x1p-52;
-    return g->distribution.kind == DISTRIBUTION_NORMAL ? unit * 6 : unit;
+    return g->spread.kind == DISTRIBUTION_NORMAL ? unit * 6 : unit;
 }
 
 static float to_float(const generator *g, uint64_t bits) {
-    if (is_natural(g->distribution.kind))
+    if (is_natural(g->spread.kind))
         return (float)bits;
     float unit = (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-23f;
-    return g->distribution.kind == DISTRIBUTION_NORMAL ? unit * 6 : unit;
+    return g->spread.kind == DISTRIBUTION_NORMAL ? unit * 6 : unit;
 }
 
 /* 64 ordered bits as an integer type of `width` bits: the top bits, the sign bit flipped where there is a sign. A
  * natural number is one that fits (generator_start). */
 static uint64_t to_integer(const generator *g, uint64_t bits, unsigned width, bool is_signed) {
-    if (is_natural(g->distribution.kind))
+    if (is_natural(g->spread.kind))
         return bits;
     return (bits >> (64 - width)) ^ ((uint64_t)is_signed << (width - 1));
 }
 
 /* Replaces an element by NaN or -0 as often as asked. One draw an element, so that neither share moves the others. */
 static bool special(generator *g, double *value) {
-    if (g->distribution.nan <= 0 && g->distribution.zero <= 0)
+    if (g->spread.nan <= 0 && g->spread.zero <= 0)
         return false;
     double draw = (double)(splitmix64(&g->state) >> 11) * 0x1p-53;
-    if (draw < g->distribution.nan) {
+    if (draw < g->spread.nan) {
         *value = __builtin_nan("");
         return true;
     }
     *value = -0.0;
-    return draw < g->distribution.nan + g->distribution.zero;
+    return draw < g->spread.nan + g->spread.zero;
 }
 
 #define FILL_INTEGER(name, ctype, is_signed)                                                                           \

@@ -15,6 +15,10 @@
 
 #include "scan/lists.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* X(enum, name, parameter, default parameter, meaning) */
 #define DISTRIBUTIONS(X)                                                                                               \
     X(UNIFORM, uniform, "", 0, "every value of the type alike; floats: [-1, 1)")                                       \
@@ -42,7 +46,7 @@ typedef struct distribution {
 } distribution;
 
 typedef struct generator {
-    distribution distribution;
+    distribution spread;
     scan_type type;
     uint64_t n;     /* of the whole array */
     uint64_t at;    /* elements made so far */
@@ -70,5 +74,9 @@ bool parse_count(const char *text, uint64_t *count);
 /* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. */
 scan_type parse_type(const char *name);
 size_t type_bytes(scan_type type);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A job's arrays and context. Everything is written once before it is timed, so that no contender pays for pages that
+ * the system hands out at the first touch.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static void *array(size_t bytes) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, 4096, bytes > 0 ? bytes : 1) != 0) {
+        fprintf(stderr, "bench: no memory for an array of %zu bytes: choose a smaller --n\n", bytes);
+        exit(3);
+    }
+    memset(memory, 0x5a, bytes);
+    return memory;
+}
+
+/* The number below which a share `keep` of a uniform array lies. */
+static scan_value threshold(const job *j) {
+    scan_value t = {0};
+    unsigned width = (unsigned)(8 * type_bytes(j->type));
+    double range = j->keep >= 1 ? 0x1p64 : j->keep * 0x1p64;
+    uint64_t bits = range >= 0x1p64 ? UINT64_MAX : (uint64_t)range;
+    switch (j->type) {
+    case SCAN_F32:
+    case SCAN_F64: t.f = j->keep * 2 - 1; break;
+    case SCAN_U64: t.u = bits; break;
+    case SCAN_U8:
+    case SCAN_U16:
+    case SCAN_U32: t.i = (int64_t)(bits >> (64 - width)); break;
+    default: t.i = (int64_t)(bits ^ (UINT64_C(1) << 63)) >> (64 - width); break;
+    }
+    return t;
+}
+
+/* A running product of numbers in [-1, 1) is zero after a few hundred, and slow on the way: use 1 + x / 2^20. */
+static void near_one(job *j) {
+    for (uint64_t i = 0; i < j->n; i++)
+        if (j->type == SCAN_F32)
+            ((float *)j->in)[i] = 1 + ((float *)j->in)[i] * 0x1p-20f;
+        else
+            ((double *)j->in)[i] = 1 + ((double *)j->in)[i] * 0x1p-20;
+}
+
+static const char *input(job *j, uint64_t seed) {
+    generator g;
+    const char *wrong = generator_start(&g, &j->spread, j->type, j->n, seed);
+    if (wrong != NULL)
+        return wrong;
+    generator_fill(&g, j->in, j->n);
+    if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && (j->type == SCAN_F32 || j->type == SCAN_F64))
+        near_one(j);
+    for (uint64_t i = 0; i < j->values_in_bytes / 4; i++)
+        ((uint32_t *)j->values_in)[i] = (uint32_t)i;
+    return NULL;
+}
+
+static void sizes(job *j) {
+    size_t element = type_bytes(j->type);
+    j->in_bytes = j->n * element;
+    j->out_bytes = j->in_bytes;
+    j->traffic_bytes = 2.0 * (double)j->in_bytes;
+    switch (j->verb) {
+    case BENCH_PREFIX:
+        j->out_bytes = j->n * type_bytes(j->out_type);
+        j->traffic_bytes = (double)(j->in_bytes + j->out_bytes);
+        break;
+    case BENCH_PAIRS:
+        j->values_in_bytes = j->values_out_bytes = j->n * 4;
+        j->traffic_bytes += 8.0 * (double)j->n;
+        break;
+    case BENCH_ARGSORT:
+        j->out_bytes = j->n * (j->n < UINT64_C(1) << 32 ? 4 : 8);
+        j->traffic_bytes = (double)(j->in_bytes + j->out_bytes);
+        break;
+    case BENCH_HISTOGRAM:
+        j->out_bytes = sizeof(uint64_t) << (8 * element);
+        j->traffic_bytes = (double)j->in_bytes;
+        break;
+    case BENCH_CLAHE:
+        j->width = j->n < 8192 ? j->n : 8192;
+        j->height = j->width > 0 ? j->n / j->width : 0;
+        j->n = j->width * j->height;
+        j->in_bytes = j->out_bytes = j->n * element;
+        break;
+    default: break;
+    }
+}
+
+static bool device_arrays(job *j) {
+    struct {
+        void **device;
+        const void *host;
+        size_t bytes;
+    } all[] = {{&j->d_in, j->in, j->in_bytes},
+               {&j->d_out, j->out, j->out_bytes},
+               {&j->d_values_in, j->values_in, j->values_in_bytes},
+               {&j->d_values_out, j->values_out, j->values_out_bytes}};
+    for (size_t a = 0; a < 4; a++)
+        if (scan_malloc(j->ctx, all[a].bytes, all[a].device) != SCAN_OK ||
+            scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
+            return false;
+    void *count;
+    if (scan_malloc(j->ctx, sizeof(uint64_t), &count) != SCAN_OK)
+        return false;
+    j->d_count = count;
+    return scan_ctx_sync(j->ctx) == SCAN_OK;
+}
+
+bool job_open(job *j, const char *device, uint64_t seed) {
+    static char detail[256];
+    scan_options options = {
+        .struct_size = sizeof options, .threads = j->threads, .detail = detail, .detail_bytes = sizeof detail};
+    if (strcmp(device, "cpu") != 0)
+        options.backend = strcmp(device, "auto") == 0 ? SCAN_BACKEND_AUTO : SCAN_BACKEND_CUDA;
+    if (strncmp(device, "cuda:", 5) == 0)
+        options.device = atoi(device + 5);
+    detail[0] = '\0';
+    scan_status status = scan_ctx_create(&j->ctx, &options);
+    if (status != SCAN_OK) {
+        j->wrong = detail[0] != '\0' ? detail : scan_status_string(status);
+        return false;
+    }
+    scan_info info = {.struct_size = sizeof info};
+    scan_ctx_info(j->ctx, &info);
+    j->on_device = info.backend == SCAN_BACKEND_CUDA;
+
+    if (j->verb == BENCH_TEXT || j->verb == BENCH_FILE)
+        return files_open(j, seed);
+    sizes(j);
+    j->threshold = threshold(j);
+    j->in = array(j->in_bytes);
+    j->out = array(j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
+    j->values_in = array(j->values_in_bytes);
+    j->values_out = array(j->values_out_bytes);
+    if ((j->wrong = input(j, seed)) != NULL)
+        return false;
+    if (j->on_device && !device_arrays(j)) {
+        j->wrong = scan_ctx_detail(j->ctx);
+        return false;
+    }
+    if (!j->on_device) {
+        j->d_in = j->in, j->d_out = j->out, j->d_values_in = j->values_in, j->d_values_out = j->values_out;
+        j->d_count = &j->count;
+    }
+    return true;
+}
+
+void job_close(job *j) {
+    if (j->on_device) {
+        scan_free(j->ctx, j->d_in);
+        scan_free(j->ctx, j->d_out);
+        scan_free(j->ctx, j->d_values_in);
+        scan_free(j->ctx, j->d_values_out);
+        scan_free(j->ctx, j->d_count);
+    }
+    free(j->in);
+    free(j->out);
+    free(j->values_in);
+    free(j->values_out);
+    if (j->path_in[0] != '\0')
+        unlink(j->path_in);
+    if (j->path_out[0] != '\0')
+        unlink(j->path_out);
+    scan_ctx_destroy(j->ctx);
+}

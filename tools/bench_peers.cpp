@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+//
+// Peers that are C++ libraries, behind the plain C interface of bench.h: vqsort (Highway), the parallel algorithms of
+// the standard library (TBB), OpenCV. Each is there if its headers were found: PEER_HWY, PEER_TBB, PEER_OPENCV.
+#include "bench.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <string>
+
+#ifdef PEER_HWY
+#include <hwy/contrib/sort/vqsort.h>
+#endif
+#ifdef PEER_TBB
+#include <execution>
+#include <tbb/global_control.h>
+#endif
+#ifdef PEER_OPENCV
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#endif
+
+namespace {
+
+using runner = bool (*)(job *, contender *);
+
+// The instance of a template for a type known at run time.
+template <template <class> class Job> runner pick(scan_type type) {
+    switch (type) {
+#define ROW(ENUM, name, ctype)                                                                                         \
+    case SCAN_##ENUM: return Job<ctype>::run;
+        SCAN_TYPES(ROW)
+#undef ROW
+    case SCAN_TYPE_NONE: break;
+    }
+    return nullptr;
+}
+
+// Sorts in place, so the keys are copied to the output first, untimed.
+[[maybe_unused]] bool copy_keys(job *j) {
+    std::memcpy(j->out, j->in, j->in_bytes);
+    return true;
+}
+
+[[maybe_unused]] void add(contender *list, size_t &count, const std::string &name, runner run,
+                          bool (*prepare)(job *) = nullptr, bool unchecked = false) {
+    contender c{};
+    std::snprintf(c.name, sizeof c.name, "%s", name.c_str());
+    c.run = run;
+    c.prepare = prepare;
+    c.unchecked = unchecked;
+    list[count++] = c;
+}
+
+#ifdef PEER_HWY
+template <class T> struct vqsort {
+    static bool run(job *j, contender *) {
+        if constexpr (sizeof(T) > 1)
+            hwy::Sorter()(static_cast<T *>(j->out), j->n, hwy::SortAscending());
+        return true;
+    }
+};
+#endif
+
+#ifdef PEER_TBB
+struct limit_threads {
+    tbb::global_control control;
+    explicit limit_threads(const job *j) : control(tbb::global_control::max_allowed_parallelism, j->threads) {}
+};
+
+template <class T> struct std_scan {
+    template <class Op> static void scan(job *j, Op op, T init) {
+        const T *in = static_cast<const T *>(j->in);
+        T *out = static_cast<T *>(j->out);
+        if (j->kind == SCAN_INCLUSIVE)
+            std::inclusive_scan(std::execution::par_unseq, in, in + j->n, out, op);
+        else
+            std::exclusive_scan(std::execution::par_unseq, in, in + j->n, out, init, op);
+    }
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        switch (j->op) {
+        case SCAN_ADD:
+            scan(
+                j, [](T a, T b) { return T(a + b); }, T(0));
+            break;
+        case SCAN_MUL:
+            scan(
+                j, [](T a, T b) { return T(a * b); }, T(1));
+            break;
+        case SCAN_MIN:
+            scan(
+                j, [](T a, T b) { return b < a ? b : a; }, T(0));
+            break;
+        case SCAN_MAX:
+            scan(
+                j, [](T a, T b) { return a < b ? b : a; }, T(0));
+            break;
+        }
+        return true;
+    }
+};
+
+template <class T> struct std_copy_if {
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        const T *in = static_cast<const T *>(j->in);
+        T *out = static_cast<T *>(j->out);
+        T below = std::is_floating_point<T>::value ? T(j->threshold.f)
+                  : std::is_unsigned<T>::value     ? T(j->threshold.u)
+                                                   : T(j->threshold.i);
+        T *end = std::copy_if(std::execution::par, in, in + j->n, out, [=](T x) { return x < below; });
+        j->count = static_cast<uint64_t>(end - out);
+        return true;
+    }
+};
+
+template <class T> struct std_unique {
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        const T *in = static_cast<const T *>(j->in);
+        T *out = static_cast<T *>(j->out);
+        j->count = static_cast<uint64_t>(std::unique_copy(std::execution::par, in, in + j->n, out) - out);
+        return true;
+    }
+};
+
+template <class T> struct std_sort {
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        T *out = static_cast<T *>(j->out);
+        std::sort(std::execution::par, out, out + j->n);
+        return true;
+    }
+};
+
+template <class T> struct std_argsort {
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        const T *in = static_cast<const T *>(j->in);
+        uint32_t *out = static_cast<uint32_t *>(j->out);
+        std::iota(out, out + j->n, 0u);
+        std::stable_sort(std::execution::par, out, out + j->n, [=](uint32_t a, uint32_t b) { return in[a] < in[b]; });
+        return true;
+    }
+};
+#endif
+
+#ifdef PEER_OPENCV
+cv::Mat image(const job *j, void *samples) {
+    int type = j->type == SCAN_U8 ? CV_8UC1 : CV_16UC1;
+    int columns = static_cast<int>(j->width != 0 ? j->width : 4096), rows = static_cast<int>(j->n) / columns;
+    return cv::Mat(rows, columns, type, samples);
+}
+
+bool opencv_equalize(job *j, contender *) {
+    cv::setNumThreads(static_cast<int>(j->threads));
+    cv::Mat out = image(j, j->out);
+    cv::equalizeHist(image(j, j->in), out);
+    return out.data == j->out;
+}
+
+bool opencv_clahe(job *j, contender *) {
+    cv::setNumThreads(static_cast<int>(j->threads));
+    cv::Mat out = image(j, j->out);
+    cv::createCLAHE(2.0, cv::Size(8, 8))->apply(image(j, j->in), out);
+    return out.data == j->out;
+}
+
+bool opencv_histogram(job *j, contender *) {
+    cv::setNumThreads(static_cast<int>(j->threads));
+    int bins = j->type == SCAN_U8 ? 256 : 65536, channel = 0;
+    float range[] = {0, static_cast<float>(bins)};
+    const float *ranges[] = {range};
+    cv::Mat in = image(j, j->in), histogram;
+    cv::calcHist(&in, 1, &channel, cv::noArray(), histogram, 1, &bins, ranges);
+    for (int b = 0; b < bins; b++)
+        static_cast<uint64_t *>(j->out)[b] = static_cast<uint64_t>(histogram.at<float>(b));
+    return true;
+}
+#endif
+
+} // namespace
+
+size_t contenders_cxx([[maybe_unused]] const job *j, [[maybe_unused]] contender *list) {
+    size_t count = 0;
+#ifdef PEER_HWY
+    if (j->verb == BENCH_SORT && type_bytes(j->type) > 1)
+        add(list, count, "vqsort, 1 thread", pick<vqsort>(j->type), copy_keys);
+#endif
+#ifdef PEER_TBB
+    // NaN breaks the ordering that the standard algorithms need
+    bool ordered = j->spread.nan == 0;
+    if (j->verb == BENCH_PREFIX && j->type == j->out_type && (j->kind == SCAN_INCLUSIVE || j->op <= SCAN_MUL) &&
+        ordered)
+        add(list, count, "std::inclusive_scan par_unseq" + std::string(j->kind ? " (exclusive)" : ""),
+            pick<std_scan>(j->type));
+    if (j->verb == BENCH_COMPACT)
+        add(list, count, "std::copy_if par", pick<std_copy_if>(j->type));
+    if (j->verb == BENCH_UNIQUE && ordered)
+        add(list, count, "std::unique_copy par", pick<std_unique>(j->type));
+    if (j->verb == BENCH_SORT && ordered)
+        add(list, count, "std::sort par", pick<std_sort>(j->type), copy_keys);
+    if (j->verb == BENCH_ARGSORT && ordered && j->out_bytes == j->n * 4)
+        add(list, count, "std::stable_sort par, indices", pick<std_argsort>(j->type));
+#endif
+#ifdef PEER_OPENCV
+    bool fits = j->n % 4096 == 0 && j->n / 4096 < 32768;
+    if (j->verb == BENCH_EQUALIZE && j->type == SCAN_U8 && fits)
+        add(list, count, "OpenCV equalizeHist", opencv_equalize);
+    if (j->verb == BENCH_HISTOGRAM && fits && j->n <= 1u << 24) // its counts are floats
+        add(list, count, "OpenCV calcHist", opencv_histogram);
+    if (j->verb == BENCH_CLAHE)
+        add(list, count, "OpenCV CLAHE", opencv_clahe);
+#endif
+    return count;
+}
+
+const char *peers_missing(void) {
+    return ""
+#ifndef PEER_HWY
+           " vqsort (libhwy-dev)"
+#endif
+#ifndef PEER_TBB
+           " std::execution::par (libtbb-dev)"
+#endif
+#ifndef PEER_OPENCV
+           " OpenCV (libopencv-dev)"
+#endif
+        ;
+}

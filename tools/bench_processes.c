@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contenders that are processes: NumPy behind a pair of pipes (one line in, one run, one line out with the nanoseconds
+ * it took), and whole programs from file to file.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+extern char **environ;
+
+static const char *scratch_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    if (folder != NULL && folder[0] != '\0')
+        return folder;
+    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* memory, where there is such a place: no disk noise */
+}
+
+static bool scratch_file(char *path, size_t path_bytes) {
+    snprintf(path, path_bytes, "%s/scan-bench-XXXXXX", scratch_folder());
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        path[0] = '\0';
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+/* True if the program ends with code 0. Its output goes nowhere. */
+static bool run_program(char *const *arguments) {
+    posix_spawn_file_actions_t actions;
+    pid_t process;
+    int status = -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    bool right = posix_spawnp(&process, arguments[0], &actions, NULL, arguments, environ) == 0 &&
+                 waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return right;
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+bool files_open(job *j, uint64_t seed) {
+    char program[600], n[32], seed_text[32], spec[48];
+    snprintf(program, sizeof program, "%s/tools/make_data", j->folder);
+    snprintf(n, sizeof n, "%" PRIu64, j->n);
+    snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
+    snprintf(spec, sizeof spec, "%s", distribution_name(j->spread.kind));
+    if (j->spread.parameter != 0)
+        snprintf(spec, sizeof spec, "%s:%" PRIu64, distribution_name(j->spread.kind), j->spread.parameter);
+    if (!scratch_file(j->path_in, sizeof j->path_in) || !scratch_file(j->path_out, sizeof j->path_out)) {
+        j->wrong = "cannot make a scratch file (set TMPDIR)";
+        return false;
+    }
+    char *arguments[] = {program,
+                         "--type",
+                         (char *)(uintptr_t)scan_type_name(j->type),
+                         "--n",
+                         n,
+                         "--seed",
+                         seed_text,
+                         "--distribution",
+                         spec,
+                         "--format",
+                         j->verb == BENCH_TEXT ? "text" : "npy",
+                         j->path_in,
+                         NULL};
+    if (run_program(arguments)) {
+        int fd = open(j->path_in, O_RDONLY | O_CLOEXEC);
+        off_t bytes = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+        if (fd >= 0)
+            close(fd);
+        j->traffic_bytes = 2.0 * (double)bytes;
+        return true;
+    }
+    j->wrong = "make_data could not write the input (is there room in TMPDIR?)";
+    return false;
+}
+
+/* A hash over the numbers of the output: all of a text, what follows the header of a .npy. */
+bool files_agree(job *j) {
+    uint64_t hash = 1;
+    FILE *file = fopen(j->path_out, "rb");
+    if (file == NULL)
+        return false;
+    if (j->verb == BENCH_FILE)
+        fseeko(file, -(off_t)(j->n * type_bytes(j->type)), SEEK_END);
+    static unsigned char block[1 << 16];
+    for (size_t bytes; (bytes = fread(block, 1, sizeof block, file)) > 0;)
+        hash = fnv1a(hash, block, bytes);
+    fclose(file);
+    if (truncate(j->path_out, 0) != 0) /* the next contender must write it anew */
+        return false;
+    return hash_agrees(j, hash);
+}
+
+static bool run_our_sort(job *j, contender *c) {
+    (void)c;
+    char program[600], threads[16];
+    snprintf(program, sizeof program, "%s/bin/sort", j->folder);
+    snprintf(threads, sizeof threads, "%u", j->threads);
+    char *arguments[] = {program, "--threads", threads, "--device", "cpu", "-f", "-o", j->path_out, j->path_in, NULL};
+    if (run_program(arguments))
+        return true;
+    j->wrong = "bin/sort failed";
+    return false;
+}
+
+static bool run_gnu_sort(job *j, contender *c) {
+    (void)c;
+    char parallel[32];
+    snprintf(parallel, sizeof parallel, "--parallel=%u", j->threads);
+    bool floats = j->type == SCAN_F32 || j->type == SCAN_F64;
+    char *arguments[] = {"env",       "LC_ALL=C", "sort", floats ? "-g" : "-n", parallel, "-o",
+                         j->path_out, j->path_in, NULL};
+    if (run_program(arguments))
+        return true;
+    j->wrong = "sort(1) failed";
+    return false;
+}
+
+size_t contenders_programs(const job *j, contender *list) {
+    size_t count = 0;
+    if (j->verb != BENCH_TEXT && j->verb != BENCH_FILE)
+        return 0;
+    list[count++] = (contender){.name = "scan: sort", .run = run_our_sort, .is_ours = true};
+    if (j->verb == BENCH_TEXT) {
+        contender *c = &list[count++];
+        *c = (contender){.run = run_gnu_sort};
+        snprintf(c->name, sizeof c->name, "GNU sort %s --parallel=%u", j->type >= SCAN_F32 ? "-g" : "-n", j->threads);
+    }
+    return count;
+}
+
+/* ---- NumPy ------------------------------------------------------------------------------------------------------- */
+
+static bool run_python(job *j, contender *c) {
+    char answer[64];
+    size_t length = 0;
+    if (write(c->to, "\n", 1) != 1)
+        return false;
+    while (length + 1 < sizeof answer && read(c->from, &answer[length], 1) == 1)
+        if (answer[length++] == '\n')
+            break;
+    answer[length] = '\0';
+    j->wrong = "the Python peer ended early";
+    return sscanf(answer, "%" SCNu64, &j->reported_ns) == 1;
+}
+
+static void close_python(contender *c) {
+    close(c->to);
+    close(c->from);
+    waitpid((pid_t)c->process, NULL, 0);
+}
+
+/* Starts the script for one of its ways to do the job; false if it says that it has none. */
+static bool start_python(job *j, contender *c, const char *script, const char *way) {
+    int to[2], from[2];
+    char n[32], threshold[64];
+    snprintf(n, sizeof n, "%" PRIu64, j->n);
+    bool is_float = j->type == SCAN_F32 || j->type == SCAN_F64;
+    snprintf(threshold, sizeof threshold, is_float ? "%.17g" : "%.0f",
+             is_float              ? j->threshold.f
+             : j->type == SCAN_U64 ? (double)j->threshold.u
+                                   : (double)j->threshold.i);
+    if (pipe2(to, O_CLOEXEC) != 0)
+        return false;
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        close(to[0]), close(to[1]);
+        return false;
+    }
+    char *arguments[] = {"/usr/bin/python3",
+                         (char *)(uintptr_t)script,
+                         (char *)(uintptr_t)way,
+                         (char *)(uintptr_t)scan_type_name(j->type),
+                         (char *)(uintptr_t)scan_type_name(j->out_type),
+                         (char *)(uintptr_t)scan_op_name(j->op),
+                         threshold,
+                         j->path_in,
+                         j->path_out,
+                         NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t process;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+    int failed = posix_spawn(&process, arguments[0], &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(to[0]), close(from[1]);
+    *c = (contender){
+        .run = run_python, .close = close_python, .unchecked = true, .process = process, .to = to[1], .from = from[0]};
+    size_t length = 0; /* the script's first line is the contender's name, empty if it cannot do the job */
+    while (!failed && length + 1 < sizeof c->name && read(c->from, &c->name[length], 1) == 1 && c->name[length] != '\n')
+        length++;
+    c->name[length] = '\0';
+    if (failed)
+        close(c->to), close(c->from);
+    else if (length == 0)
+        close_python(c);
+    return length > 0;
+}
+
+size_t contenders_python(job *j, contender *list, const char *script) {
+    static const char *const ways[BENCH_VERB_COUNT][2] = {
+        [BENCH_PREFIX] = {"prefix"},       [BENCH_COMPACT] = {"compact"}, [BENCH_UNIQUE] = {"unique"},
+        [BENCH_SORT] = {"sort", "stable"}, [BENCH_PAIRS] = {"pairs"},     [BENCH_ARGSORT] = {"argsort"},
+        [BENCH_HISTOGRAM] = {"histogram"}, [BENCH_FILE] = {"file"},
+    };
+    size_t count = 0;
+    if (access("/usr/bin/python3", X_OK) != 0 || ways[j->verb][0] == NULL)
+        return 0;
+    if (j->path_in[0] == '\0') {
+        FILE *file = NULL;
+        bool written = scratch_file(j->path_in, sizeof j->path_in) && (file = fopen(j->path_in, "wb")) != NULL &&
+                       fwrite(j->in, 1, j->in_bytes, file) == j->in_bytes;
+        if ((file != NULL && fclose(file) != 0) || !written)
+            return 0;
+    }
+    for (int w = 0; w < 2 && ways[j->verb][w] != NULL; w++)
+        count += start_python(j, &list[count], script, ways[j->verb][w]);
+    if (j->verb != BENCH_FILE) { /* the script has read it */
+        unlink(j->path_in);
+        j->path_in[0] = '\0';
+    } else if (count > 0)
+        list[0].unchecked = false;
+    return count;
+}
