@@ -106,6 +106,7 @@ bool column_finish(column *c, column_part *parts, size_t part_count, parallel_ta
         if (part->fault != NUMBER_OK) {
             fail(fault, part, c->u64, part->n, number_complaint(part->fault));
             fault->where = part->where;
+            fault->empty = part->fault == NUMBER_EMPTY;
             return false;
         }
         c->n += part->n;

@@ -67,6 +67,7 @@ void column_part_add_missing(column_part *part);
 typedef struct column_fault {
     size_t row;
     size_t where; /* offset of the first byte that does not fit, 0 if the whole number is meant */
+    bool empty;   /* there is nothing to quote */
     const char *complaint;
 } column_fault;
 

@@ -180,8 +180,8 @@ __attribute__((noreturn)) static void refuse(const text *t, const column_fault *
     if (bytes > 0 && p[bytes - 1] == '\r')
         bytes--;
     char quoted[NUMBER_QUOTE_BYTES];
-    if (bytes == 0)
-        die(EXIT_USAGE, "%s: line %zu is empty, a number is needed", t->name, fault->row + 1);
+    if (fault->empty)
+        die(EXIT_USAGE, "%s: line %zu %s", t->name, fault->row + 1, fault->complaint);
     die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s", t->name, fault->row + 1, fault->where + 1,
         number_quote(quoted, (const char *)p, bytes), fault->complaint);
 }
