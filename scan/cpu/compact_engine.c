@@ -160,7 +160,7 @@ static void put_block(scan_select_job *job, stage *s, size_t *read_blocks) {
     size_t end = offset + s->kept_count;
     atomic_store_explicit(&block->end, end + 1, memory_order_release);
     if (job->in_place) {
-        if (offset == s->first)
+        if (offset == s->first && s->kept_count == s->n)
             return;
         for (; *read_blocks < s->block && *read_blocks <= end / SCAN_SELECT_BLOCK; ++*read_blocks)
             wait_read(&job->blocks[*read_blocks]);
