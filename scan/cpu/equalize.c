@@ -25,7 +25,18 @@ typedef struct mapping {
     unsigned char *out;
     size_t n;
     const void *luts[4];
+    bool stream;
 } mapping;
+
+static const scan_cpu_image_kernels *const levels[SCAN_SIMD_LEVELS] = {
+    [SCAN_SIMD_PORTABLE] = &scan_cpu_image_portable,
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX2] = &scan_cpu_image_avx2,
+    [SCAN_SIMD_AVX512] = &scan_cpu_image_avx512,
+#endif
+};
+
+const scan_cpu_image_kernels *scan_cpu_image(const scan_ctx *ctx) { return levels[scan_cpu(ctx)->simd]; }
 
 static plan plan_of(const scan_equalize_desc *desc) {
     bool color = desc->channels >= 3;
@@ -51,11 +62,11 @@ static void map_luma(const mapping *m, const void *in, void *out, size_t n) {
     if (m->desc->type == SCAN_U8) {
         uint8_t *luma = (uint8_t *)y;
         m->kernels->luma_u8(in, n, channels, luma);
-        m->kernels->map_u8(luma, luma, n, 1, (const uint8_t *const[]){m->luts[0]});
+        m->kernels->map_u8(luma, luma, n, 1, (const uint8_t *const[]){m->luts[0]}, false);
         m->kernels->replace_u8(in, luma, out, n, channels);
     } else {
         m->kernels->luma_u16(in, n, channels, y);
-        m->kernels->map_u16(y, y, n, 1, (const uint16_t *const[]){m->luts[0]});
+        m->kernels->map_u16(y, y, n, 1, (const uint16_t *const[]){m->luts[0]}, false);
         m->kernels->replace_u16(in, y, out, n, channels);
     }
 }
@@ -63,9 +74,10 @@ static void map_luma(const mapping *m, const void *in, void *out, size_t n) {
 static void map_channels(const mapping *m, const void *in, void *out, size_t n) {
     const void *const *t = m->luts;
     if (m->desc->type == SCAN_U8)
-        m->kernels->map_u8(in, out, n, m->desc->channels, (const uint8_t *const[]){t[0], t[1], t[2], t[3]});
+        m->kernels->map_u8(in, out, n, m->desc->channels, (const uint8_t *const[]){t[0], t[1], t[2], t[3]}, m->stream);
     else
-        m->kernels->map_u16(in, out, n, m->desc->channels, (const uint16_t *const[]){t[0], t[1], t[2], t[3]});
+        m->kernels->map_u16(in, out, n, m->desc->channels, (const uint16_t *const[]){t[0], t[1], t[2], t[3]},
+                            m->stream);
 }
 
 static void map_task(void *arg, unsigned index, unsigned count) {

@@ -18,9 +18,12 @@ typedef struct scan_cpu_cell {
 } scan_cpu_cell;
 
 typedef struct scan_cpu_image_kernels {
-    /* out = luts[channel][in] for n pixels of interleaved samples; luts are 256 or 65,536 entries each. */
-    void (*map_u8)(const uint8_t *in, uint8_t *out, size_t n, unsigned channels, const uint8_t *const luts[]);
-    void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[]);
+    /* out = luts[channel][in] for n pixels of interleaved samples; luts are 256 or 65,536 entries each. stream: write
+     * past the caches if that is possible. */
+    void (*map_u8)(const uint8_t *in, uint8_t *out, size_t n, unsigned channels, const uint8_t *const luts[],
+                   bool stream);
+    void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[],
+                    bool stream);
     /* Y of n pixels of 3 or 4 channels; and the pixels given another Y. */
     void (*luma_u8)(const uint8_t *in, size_t n, unsigned channels, uint8_t *y);
     void (*luma_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *y);
@@ -35,6 +38,10 @@ typedef struct scan_cpu_image_kernels {
 } scan_cpu_image_kernels;
 
 extern const scan_cpu_image_kernels scan_cpu_image_portable;
+#if defined(__x86_64__)
+extern const scan_cpu_image_kernels scan_cpu_image_avx2;
+extern const scan_cpu_image_kernels scan_cpu_image_avx512;
+#endif
 
 const scan_cpu_image_kernels *scan_cpu_image(const scan_ctx *ctx);
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops of equalize and clahe in plain C: the formulas, pixel by pixel. Each SIMD level compiles them with
+ * its own flags and replaces those that it can do better by hand. The number of channels is a constant in each loop,
+ * which is what lets the compiler vectorize them.
+ */
+#ifndef SCAN_CPU_EQUALIZE_LOOPS_H
+#define SCAN_CPU_EQUALIZE_LOOPS_H
+
+#include <math.h>
+
+#include "../equalize_color.h"
+#include "equalize_kernels.h"
+
+#define LOOP static inline __attribute__((always_inline))
+
+#define MAP(NAME, T)                                                                                                   \
+    LOOP void NAME##_channels(const T *in, T *out, size_t n, unsigned channels, const T *const luts[]) {               \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            for (unsigned c = 0; c < channels; c++)                                                                    \
+                out[i * channels + c] = luts[c][in[i * channels + c]];                                                 \
+    }                                                                                                                  \
+    static inline void NAME(const T *in, T *out, size_t n, unsigned channels, const T *const luts[], bool stream) {    \
+        (void)stream;                                                                                                  \
+        switch (channels) {                                                                                            \
+        case 1: NAME##_channels(in, out, n, 1, luts); break;                                                           \
+        case 2: NAME##_channels(in, out, n, 2, luts); break;                                                           \
+        case 3: NAME##_channels(in, out, n, 3, luts); break;                                                           \
+        case 4: NAME##_channels(in, out, n, 4, luts); break;                                                           \
+        }                                                                                                              \
+    }
+MAP(loop_map_u8, uint8_t)
+MAP(loop_map_u16, uint16_t)
+#undef MAP
+
+#define LUMA(NAME, T)                                                                                                  \
+    LOOP void NAME##_channels(const T *in, size_t n, unsigned channels, T *restrict y) {                               \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            y[i] = (T)scan_color_y(in[i * channels], in[i * channels + 1], in[i * channels + 2]);                      \
+    }                                                                                                                  \
+    static inline void NAME(const T *in, size_t n, unsigned channels, T *y) {                                          \
+        if (channels == 3)                                                                                             \
+            NAME##_channels(in, n, 3, y);                                                                              \
+        else                                                                                                           \
+            NAME##_channels(in, n, 4, y);                                                                              \
+    }
+LUMA(loop_luma_u8, uint8_t)
+LUMA(loop_luma_u16, uint16_t)
+#undef LUMA
+
+#define REPLACE(NAME, T, TOP)                                                                                          \
+    LOOP void NAME##_channels(const T *in, const T *restrict to, T *out, size_t n, unsigned channels) {                \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            int32_t r = in[i * channels], g = in[i * channels + 1], b = in[i * channels + 2];                          \
+            T alpha = in[i * channels + channels - 1];                                                                 \
+            scan_color_replace_y(&r, &g, &b, scan_color_y(r, g, b), to[i], TOP);                                       \
+            out[i * channels] = (T)r;                                                                                  \
+            out[i * channels + 1] = (T)g;                                                                              \
+            out[i * channels + 2] = (T)b;                                                                              \
+            if (channels == 4)                                                                                         \
+                out[i * channels + 3] = alpha;                                                                         \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline void NAME(const T *in, const T *to, T *out, size_t n, unsigned channels) {                           \
+        if (channels == 3)                                                                                             \
+            NAME##_channels(in, to, out, n, 3);                                                                        \
+        else                                                                                                           \
+            NAME##_channels(in, to, out, n, 4);                                                                        \
+    }
+REPLACE(loop_replace_u8, uint8_t, 255)
+REPLACE(loop_replace_u16, uint16_t, 65535)
+#undef REPLACE
+
+#define REC709(NAME, T, SCALE)                                                                                         \
+    LOOP void NAME##_channels(const T *in, size_t n, unsigned channels, uint16_t *restrict levels) {                   \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            levels[i] = (uint16_t)scan_color_rec709(SCALE * in[i * channels], SCALE * in[i * channels + 1],            \
+                                                    SCALE * in[i * channels + 2]);                                     \
+    }                                                                                                                  \
+    static inline void NAME(const T *in, size_t n, unsigned channels, uint16_t *levels) {                              \
+        if (channels == 3)                                                                                             \
+            NAME##_channels(in, n, 3, levels);                                                                         \
+        else                                                                                                           \
+            NAME##_channels(in, n, 4, levels);                                                                         \
+    }
+REC709(loop_rec709_u8, uint8_t, 257)
+REC709(loop_rec709_u16, uint16_t, 1)
+#undef REC709
+
+#define BLEND(NAME, T, TOP)                                                                                            \
+    static inline void NAME(const T *in, T *out, size_t n, const scan_cpu_cell *cell, const float *u, float v) {       \
+        const T *a = cell->upper_left, *b = cell->upper_right, *c = cell->lower_left, *d = cell->lower_right;          \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const float right = u[i], left = 1.0f - right;                                                             \
+            const float upper = (float)a[in[i]] * left + (float)b[in[i]] * right;                                      \
+            const float lower = (float)c[in[i]] * left + (float)d[in[i]] * right;                                      \
+            const int32_t value = (int32_t)rintf(upper * (1.0f - v) + lower * v);                                      \
+            out[i] = (T)(value > TOP ? TOP : value);                                                                   \
+        }                                                                                                              \
+    }
+BLEND(loop_blend_u8, uint8_t, 255)
+BLEND(loop_blend_u16, uint16_t, 65535)
+#undef BLEND
+#undef LOOP
+
+#endif
