@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the program `prefix` share: the job as the command line gives it, and the check of its result.
+ */
+#ifndef APPS_SUPPORT_PREFIX_H
+#define APPS_SUPPORT_PREFIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "array.h"
+#include "cli.h"
+#include "session.h"
+
+typedef struct prefix_job {
+    const cli_common *common;
+    scan_op op;
+    scan_kind kind;
+    bool reverse;
+    const char *init; /* text of the number, or NULL */
+    scan_type out_dtype;
+    scan_algorithm algorithm;
+    const char *key; /* tables: the column */
+    bool header;     /* tables: the first row is one */
+    data_format format;
+    output *out;
+} prefix_job;
+
+/* .npy and raw, in pieces: prefix_array.c. Text and tables, as a whole: prefix_lines.c. */
+void prefix_array(const prefix_job *job, array_reader *reader, session *s);
+void prefix_text(const prefix_job *job, input *in, session *s);
+void prefix_table(const prefix_job *job, input *in, session *s);
+
+/* ---- shared by them: prefix_describe.c --------------------------------------------------------------------------- */
+
+/* One value of any type, as its bytes. */
+typedef union prefix_value {
+    uint64_t bits;
+    unsigned char bytes[8];
+} prefix_value;
+
+/* The descriptor for input of this type, without carries; out_type is set. *init is where its init is kept. Exits 2 if
+ * --init is no number of that type. */
+scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
+
+/* ---- --verify: prefix_check.c ------------------------------------------------------------------------------------ */
+
+/* The scan once more, serially, one element after another in the order that scan.h gives for floats. Its state may be
+ * copied to go on from the same element twice. */
+typedef struct prefix_check {
+    scan_type type, out_type;
+    scan_op op;
+    scan_kind kind;
+    bool first_shows_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
+    uint64_t n;            /* elements so far */
+    uint64_t integer;      /* the fold of integers */
+    double extreme;        /* of float min and max */
+    double groups;         /* of float add and mul: the fold of whole groups, and inside the open one of */
+    double tiles[32];      /* whole tiles, */
+    double chunks, rows;   /* whole chunks of the tile and whole rows of the chunk, */
+    double vectors[32];    /* vectors of the row, */
+    double before_vector;  /* everything before the vector, */
+    double elements;       /* and the elements of the vector */
+} prefix_check;
+
+void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
+
+/* Goes over the next element and answers if `result` is right for it; result NULL: goes over it only. */
+bool prefix_check_next(prefix_check *c, const void *element, const void *result);
+
+/* n elements from the first to the last, or from the last to the first: the index of the first wrong result, or n. */
+size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse);
+
+#endif

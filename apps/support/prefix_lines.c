@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefix on text and tables. A text becomes the lines of its results; a table keeps its rows and gets one more column.
+ * Missing fields of a table do not take part: they count as the identity and stay missing in the new column.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+#include "parallel.h"
+#include "prefix.h"
+#include "report.h"
+#include "rows.h"
+#include "table.h"
+#include "text.h"
+
+enum { BLOCK_BYTES = 256 << 10 };
+
+/* ---- scanning a column ------------------------------------------------------------------------------------------- */
+
+/* The scan of n values, a new allocation. */
+static void *scan_column_values(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
+                                void *values, size_t n) {
+    void *result = must_alloc(n, scan_type_size(desc->out_type));
+    void *in = session_put(s, values, n * scan_type_size(desc->type));
+    void *out = session_put(s, result, n * scan_type_size(desc->out_type));
+    report_phase before = report_enter(PHASE_COMPUTE);
+    session_check(s, scan_prefix(s->ctx, desc, in, out, n), name);
+    report_enter(before);
+    session_get(s, result, out, n * scan_type_size(desc->out_type));
+    session_drop(s, in);
+    session_drop(s, out);
+    if (job->common->verify) {
+        prefix_check check;
+        report_enter(PHASE_VERIFY);
+        prefix_check_begin(&check, desc);
+        size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
+        if (wrong != n)
+            die(EXIT_NEGATIVE, "%s: verification failed: result %zu is wrong", name, wrong);
+        report_enter(before);
+    }
+    return result;
+}
+
+static void report_types(const scan_prefix_desc *desc, const char *what, size_t n) {
+    report_text("type", scan_type_name(desc->type));
+    report_text("out_type", scan_type_name(desc->out_type));
+    report_number(what, n);
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+void prefix_text(const prefix_job *job, input *in, session *s) {
+    unsigned threads = parallel_threads(job->common->threads);
+    text t;
+    prefix_value init;
+    text_read(&t, in, threads);
+    scan_prefix_desc desc = prefix_describe(job, t.values.type, &init);
+    void *result = scan_column_values(job, s, in->name, &desc, t.values.data, t.n);
+    output_write(job->out, t.bytes, t.head_bytes);
+    rows_write_numbers(job->out, desc.out_type, result, t.n, threads, NULL);
+    report_types(&desc, "elements", t.n);
+    free(result);
+    text_free(&t);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+typedef struct append {
+    const table *t;
+    const column *values;
+    scan_type type;
+    size_t size;
+    const char *result;
+    const size_t *first; /* of each block: its first row; one more at the end */
+} append;
+
+static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
+    const append *a = arg;
+    const table *t = a->t;
+    unsigned char *to = buffer;
+    for (size_t row = a->first[block]; row < a->first[block + 1]; row++) {
+        size_t bytes = table_row_bytes(t, row);
+        const unsigned char *from = t->bytes + t->starts[row];
+        memcpy(to, from, bytes);
+        to += bytes;
+        *to++ = (unsigned char)t->delimiter;
+        if (!a->values->missing || a->values->u64[row] != COLUMN_MISSING_BITS)
+            to += number_format((char *)to, a->type, a->result + row * a->size);
+        size_t end_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) - bytes;
+        memcpy(to, from + bytes, end_bytes);
+        to += end_bytes;
+    }
+    return (size_t)(to - buffer);
+}
+
+/* Cuts the rows into blocks of about BLOCK_BYTES and writes each with its new field. */
+static void write_rows(output *out, append *a, unsigned threads) {
+    const table *t = a->t;
+    size_t room = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
+    size_t *first = must_alloc(t->n + 2, sizeof *first);
+    for (size_t row = 0; row < t->n; row++) {
+        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + room;
+        if (row == 0 || bytes + row_bytes > BLOCK_BYTES) {
+            first[blocks++] = row;
+            bytes = 0;
+        }
+        bytes += row_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    first[blocks] = t->n;
+    a->first = first;
+    rows_stream(out, blocks, largest, append_block, a, threads, NULL);
+    free(first);
+}
+
+/* The name of the new column, quoted if it must be. */
+static void write_name(output *out, const table *t, const char *name, const char *op) {
+    const char special[] = {t->delimiter, '"', '\r', '\n', 0};
+    bool quoted = strpbrk(name, special) != NULL;
+    output_write(out, "\"", quoted);
+    for (const char *p = name; *p; p++)
+        output_write(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
+    output_write(out, "_", 1);
+    output_write(out, op, strlen(op));
+    output_write(out, "\"", quoted);
+}
+
+static void write_header(const prefix_job *job, const table *t, size_t index) {
+    size_t end = t->head_bytes;
+    if (t->names && end && t->bytes[end - 1] == '\n')
+        end -= end > 1 && t->bytes[end - 2] == '\r' ? 2 : 1;
+    output_write(job->out, t->bytes, end);
+    if (t->names) {
+        output_write(job->out, &t->delimiter, 1);
+        write_name(job->out, t, t->names[index], scan_op_name(job->op));
+    }
+    output_write(job->out, t->bytes + end, t->head_bytes - end);
+}
+
+/* Values with the identity where a field is missing: a column with missing fields is f64. */
+static void *fill_missing(const prefix_job *job, const column *c) {
+    static const double identity[] = {
+        [SCAN_ADD] = -0.0, [SCAN_MUL] = 1, [SCAN_MIN] = (double)INFINITY, [SCAN_MAX] = -(double)INFINITY};
+    double *values = must_alloc(c->n, sizeof *values);
+    for (size_t i = 0; i < c->n; i++)
+        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity[job->op] : c->f64[i];
+    return values;
+}
+
+void prefix_table(const prefix_job *job, input *in, session *s) {
+    unsigned threads = parallel_threads(job->common->threads);
+    table t;
+    column c = {.type = SCAN_I64};
+    prefix_value init;
+    table_read(&t, in, job->format == FORMAT_CSV ? ',' : '\t', job->header, threads);
+    size_t index = table_find(&t, job->key);
+    if (t.columns)
+        table_numbers(&t, index, &c, threads);
+    scan_prefix_desc desc = prefix_describe(job, c.type, &init);
+    void *filled = c.missing ? fill_missing(job, &c) : NULL;
+    void *result = scan_column_values(job, s, in->name, &desc, filled ? filled : c.data, t.n);
+    if (t.columns)
+        write_header(job, &t, index);
+    append a = {.t = &t, .values = &c, .type = desc.out_type, .size = scan_type_size(desc.out_type), .result = result};
+    write_rows(job->out, &a, threads);
+    report_types(&desc, "rows", t.n);
+    free(filled);
+    free(result);
+    free(c.data);
+    table_free(&t);
+}
