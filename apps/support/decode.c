@@ -133,17 +133,16 @@ void decode_run(decode_job *job, void *arena_memory) {
     const char *reason = NULL;
     void *pixels = NULL;
 
-    if (!stbi_info_from_memory(file, file_bytes, &width, &height, &channels))
-        reason = stbi_failure_reason();
-    else if ((uint32_t)width != expect.width || (uint32_t)height != expect.height)
+    bool known = stbi_info_from_memory(file, file_bytes, &width, &height, &channels) != 0;
+    if (known && ((uint32_t)width != expect.width || (uint32_t)height != expect.height))
         reason = "its size is not what its header says";
     else if (expect.depth == 16)
         pixels = stbi_load_16_from_memory(file, file_bytes, &width, &height, &channels, 0);
     else
         pixels = stbi_load_from_memory(file, file_bytes, &width, &height, &channels, 0);
     if (!pixels && !reason)
-        reason = stbi_failure_reason();
-    if (pixels && ((uint32_t)width != expect.width || (uint32_t)height != expect.height ||
+        reason = stbi_failure_reason(); /* says more than that of stbi_info */
+    if (pixels && (!known || (uint32_t)width != expect.width || (uint32_t)height != expect.height ||
                    (uint32_t)channels != expect.channels)) {
         pixels = NULL;
         reason = "its size or channels are not what its header says";

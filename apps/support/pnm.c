@@ -29,16 +29,20 @@ static bool is_blank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
+/* The next character of a header, where a comment counts as the end of its line. */
+static int next_of_text(reader *r) {
+    int c = next(r);
+    if (c == '#')
+        while (c != '\n' && c != '\r' && c != -1)
+            c = next(r);
+    return c;
+}
+
 /* A number in [low, high] after blanks and comments, and the blank (or end) that closes it. */
 static bool read_number(reader *r, const char *what, uint32_t low, uint32_t high, uint32_t *value) {
-    int c = next(r);
-    while (is_blank(c) || c == '#') {
-        if (c == '#')
-            while (c != '\n' && c != '\r' && c != -1)
-                c = next(r);
-        else
-            c = next(r);
-    }
+    int c = next_of_text(r);
+    while (is_blank(c))
+        c = next_of_text(r);
     size_t start = r->at;
     if (c == -1)
         return image_fail(r->error, EXIT_USAGE, "%s: truncated: the file ends before its %s", r->name, what);
@@ -46,7 +50,7 @@ static bool read_number(reader *r, const char *what, uint32_t low, uint32_t high
         return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: not a number where the %s should be", r->name, start - 1,
                           what);
     uint64_t n = 0;
-    for (; is_digit(c); c = next(r))
+    for (; is_digit(c); c = next_of_text(r))
         n = n > high ? n : n * 10 + (uint64_t)(c - '0');
     if (c != -1 && !is_blank(c))
         return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: the %s is followed by neither blank nor end", r->name,

@@ -92,12 +92,16 @@ __attribute__((noreturn)) static void child_main(int memory, int pipe_end) {
         _exit(1);
     job->state = DECODE_NO_SETUP;
     size_t arena_bytes = job->arena_bytes;
-    struct rlimit cpu = {job->cpu_seconds, job->cpu_seconds}, none = {0, 0};
+    struct rlimit cpu, none = {0, 0};
     void *arena = map_arena(arena_bytes);
     bool ready = arena && dup2(pipe_end, 0) == 0;
     if (ready) {
         close_all_from(1);
-        ready = setrlimit(RLIMIT_CPU, &cpu) == 0 && setrlimit(RLIMIT_CORE, &none) == 0;
+        ready = getrlimit(RLIMIT_CPU, &cpu) == 0;
+        if (cpu.rlim_max > job->cpu_seconds)
+            cpu.rlim_max = job->cpu_seconds;
+        cpu.rlim_cur = cpu.rlim_max;
+        ready = ready && setrlimit(RLIMIT_CPU, &cpu) == 0 && setrlimit(RLIMIT_CORE, &none) == 0;
     }
     alarm(4 * job->cpu_seconds);
     if (!ready || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
