@@ -46,9 +46,8 @@ static const char help[] =
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] =
-    "usage: compact --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
-    "example: compact --where 'x >= 4.5' in.npy -o out.npy\n"
-    "compact --help shows more\n";
+    "Usage: compact --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
+    "Keeps what a test selects: elements, lines, rows. Try 'compact --help'.\n";
 
 enum {
     OPTION_WHERE = 1,

@@ -403,9 +403,11 @@ int main(int argc, char **argv) {
     const char *path = cli_operand(&c);
     report_start(&c.common);
     input_open(&j.in, path);
+    report_text("input", j.in.name);
     data_format format = data_format_of(&j.in, j.dtype, j.csv, j.tsv);
     if (!j.check) {
         j.out = output_open(c.common.output, c.common.force, format == FORMAT_NPY || format == FORMAT_RAW);
+        report_text("output", output_name(j.out));
         session_open(&j.session, &c.common);
     }
     switch (format) {
@@ -419,6 +421,8 @@ int main(int argc, char **argv) {
         session_report(&j.session);
         session_close(&j.session);
     }
+    if (j.verify)
+        report_flag("verified", true);
     input_close(&j.in);
     report_finish();
     return EXIT_DONE;

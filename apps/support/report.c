@@ -26,6 +26,7 @@ static struct {
     uint64_t start_ns, last_ns;
     uint64_t phase_ns[PHASE_COUNT];
     report_phase phase;
+    bool ended; /* the clock stands: the report is being written */
     uint64_t bytes_read, bytes_written;
     fact facts[MAX_FACTS];
     size_t fact_count;
@@ -50,7 +51,7 @@ void report_start(const cli_common *common) {
 
 report_phase report_enter(report_phase phase) {
     report_phase before = report.phase;
-    if (phase != before) {
+    if (phase != before && !report.ended) {
         uint64_t now = now_ns();
         report.phase_ns[before] += now - report.last_ns;
         report.last_ns = now;
@@ -239,9 +240,10 @@ static void write_json(uint64_t total_ns, uint64_t written) {
 void report_finish(void) {
     output_sync_all();
     report_enter(PHASE_OTHER);
-    report.phase_ns[PHASE_OTHER] += now_ns() - report.last_ns;
-    report.last_ns = now_ns();
-    uint64_t total_ns = report.last_ns - report.start_ns, written = report.bytes_written;
+    uint64_t end_ns = now_ns();
+    report.phase_ns[PHASE_OTHER] += end_ns - report.last_ns;
+    report.ended = true;
+    uint64_t total_ns = end_ns - report.start_ns, written = report.bytes_written;
     report_clear_bar();
     if (report.json)
         write_json(total_ns, written);

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the programs share: the fixture `box`, an empty folder in which programs run."""
+import io
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
+
+TYPES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8",
+         "f32": "f4", "f64": "f8"}
+
+
+class Result:
+    def __init__(self, process):
+        self.code = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr.decode()
+
+    @property
+    def array(self):
+        return np.load(io.BytesIO(self.out), allow_pickle=False)
+
+
+class Box:
+    """A folder of its own; paths are relative to it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, program, *arguments, input=b"", **keywords):
+        keywords.setdefault("stdout", subprocess.PIPE)
+        keywords.setdefault("cwd", self.path)
+        if "stdin" not in keywords:
+            keywords["input"] = input
+        command = [str(BIN / program), *map(str, arguments)]
+        return Result(subprocess.run(command, stderr=subprocess.PIPE, timeout=60, **keywords))
+
+    def good(self, program, *arguments, **keywords):
+        """Runs, expects success and silence."""
+        result = self.run(program, *arguments, **keywords)
+        assert (result.code, result.err) == (0, "")
+        return result
+
+    def refused(self, code, text, program, *arguments, **keywords):
+        """Runs, expects this exit code, one line of error that holds `text`, no output and no new or changed file."""
+        before = self.snapshot()
+        result = self.run(program, *arguments, **keywords)
+        assert result.err.startswith(program + ": ") and result.err.count("\n") == 1, result.err
+        assert text in result.err
+        assert result.code == code, result.err
+        assert not result.out
+        assert self.snapshot() == before
+        return result
+
+    def snapshot(self):
+        return {p.name: p.read_bytes() if p.is_file() else None for p in self.path.iterdir() if not p.is_fifo()}
+
+    def save(self, name, array):
+        np.save(self.path / name, array)
+        return name
+
+    def load(self, name):
+        return np.load(self.path / name, allow_pickle=False)
+
+    def write(self, name, data):
+        (self.path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        return name
+
+    def read(self, name):
+        return (self.path / name).read_bytes()
+
+    def names(self):
+        return sorted(p.name for p in self.path.iterdir())
+
+
+@pytest.fixture
+def box(tmp_path):
+    return Box(tmp_path)
+
+
+def numbers(name, n, seed=0):
+    """Random elements of a type by its name here: all bits for integers; floats of both signs and many sizes."""
+    rng = np.random.default_rng([seed, n])
+    dtype = np.dtype(TYPES[name])
+    if dtype.kind == "f":
+        return (rng.normal(size=n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype)
+    return rng.integers(0, 256, n * dtype.itemsize, dtype="u1").view(dtype)
+
+
+def same(a, b):
+    """Equal in type, shape and bits."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

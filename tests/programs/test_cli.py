@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""The command line that the programs share."""
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+from conftest import BIN
+
+PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
+ARRAYS = [p for p in PROGRAMS if p != "equalize"]
+JOB = {"prefix": [], "compact": ["--nonzero"], "sort": []}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help(box, program):
+    out = box.good(program, "--help").out.decode()
+    lines = out.splitlines()
+    assert program not in ARRAYS or (lines[0] == "Examples:" and "Exit status: 0 done" in out)
+    assert all(len(line) <= 120 for line in lines)
+    for option in ("--output", "--force", "--verify", "--device", "--threads", "--stats", "--json", "--progress"):
+        assert option in out
+    assert box.good(program, "-h").out.decode() == out
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_version(box, program):
+    out = box.good(program, "--version").out.decode()
+    assert out.startswith(program + " (scan) ") and out.count("\n") == 1
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_on_a_full_disk(box, program):
+    with open("/dev/full", "wb") as full:
+        box.refused(3, "No space left", program, "--help", stdout=full)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_name_in_messages_is_the_name_of_the_file(box, program):
+    os.symlink(BIN / program, box.path / "other")
+    result = subprocess.run([box.path / "other", "--nonsense"], capture_output=True, timeout=60)
+    assert result.returncode == 2 and result.stderr.startswith(b"other: ")
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+@pytest.mark.parametrize("arguments, text", [
+    (["--nonsense"], "unknown option --nonsense"),
+    (["--forse"], "did you mean --force?"),
+    (["--outptu=x"], "did you mean --output?"),
+    (["-Z"], "unknown option -Z"),
+    (["-fZ"], "unknown option -Z"),
+    (["-o"], "-o needs a value"),
+    (["--output"], "--output needs a value"),
+    (["--force=yes"], "--force takes no value"),
+    (["-o", ""], "the name is empty"),
+    (["--json", ""], "the name is empty"),
+    (["--json", "-"], "needs -o"),
+    (["--json", "-", "-o", "-"], "needs -o"),
+    (["--threads", "0"], "0 is not from 1 to 1024"),
+    (["--threads", "1025"], "1025 is not from 1 to 1024"),
+    (["--threads", "-1"], "not a whole number"),
+    (["--threads", "+1"], "not a whole number"),
+    (["--threads", "2x"], "not a whole number"),
+    (["--threads", "0x2"], "not a whole number"),
+    (["--threads", " 2"], "not a whole number"),
+    (["--threads", "1.0"], "not a whole number"),
+    (["--threads="], "the number is empty"),
+    (["--threads", "99999999999999999999999"], "is not from 1 to 1024"),
+    (["--threads", "18446744073709551617"], "is not from 1 to 1024"),
+    (["--device", "gpu"], "none of auto, cpu, cuda, cuda:N"),
+    (["--device", "cuda:"], "number is empty"),
+    (["--device", "cuda:x"], "not a whole number"),
+    (["--device", "cuda:4096"], "not from 0 to 1023"),
+    (["--progress", "maybe"], "none of auto, always, never"),
+    (["--dtype", "u7"], "none of u8, i8"),
+    (["--dtype", ""], "none of u8, i8"),
+    (["--csv", "--tsv"], "exclude each other"),
+    (["--csv", "--dtype", "u8"], "excludes --csv"),
+    (["--tsv", "--dtype", "u8"], "excludes --tsv"),
+    (["a", "b"], "one input at a time"),
+    (["--", "-a", "-b"], "one input at a time"),
+    ([""], "name of the input is empty"),
+])
+def test_usage_errors(box, program, arguments, text):
+    result = box.refused(2, text, program, *JOB[program], *arguments)
+    assert result.err.endswith(f"(try '{program} --help')\n")
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_ways_to_write_options(box, program):
+    box.save("in.npy", np.arange(5, dtype="i8"))
+    expected = box.good(program, *JOB[program], "in.npy").out
+    for arguments in (["in.npy", "-o", "out"], ["-oout", "in.npy"], ["--output", "out", "in.npy"],
+                      ["--output=out", "in.npy"], ["-fo", "out", "in.npy"], ["-foout", "in.npy"],
+                      ["-o", "out", "--", "in.npy"]):
+        box.good(program, *JOB[program], *arguments)
+        assert box.read("out") == expected
+        (box.path / "out").unlink()
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_dashes(box, program):
+    box.save("-x", np.arange(5, dtype="i8"))
+    (box.path / "-x.npy").rename(box.path / "-x")
+    expected = box.good(program, *JOB[program], "./-x").out
+    assert box.good(program, *JOB[program], "--", "-x").out == expected
+    assert box.good(program, *JOB[program], "-", input=box.read("-x")).out == expected
+    assert box.good(program, *JOB[program], input=box.read("-x")).out == expected
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_device(box, program):
+    box.save("in.npy", np.arange(5, dtype="i8"))
+    expected = box.good(program, *JOB[program], "in.npy").out
+    assert box.good(program, *JOB[program], "--device", "cpu", "in.npy").out == expected
+    assert box.good(program, *JOB[program], "--device", "auto", "in.npy").out == expected
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:7"])
+def test_no_cuda_in_this_build(box, program, device):
+    box.save("in.npy", np.arange(5, dtype="i8"))
+    box.refused(4, "no CUDA backend", program, *JOB[program], "--device", device, "in.npy", "-o", "out")
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_threads(box, program, threads):
+    x = np.random.default_rng(1).normal(size=100_000)
+    box.save("in.npy", x)
+    assert (box.good(program, *JOB[program], "--threads", threads, "in.npy").out ==
+            box.good(program, *JOB[program], "in.npy").out)
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_unreadable_inputs(box, program):
+    box.refused(3, "absent: cannot open: No such file", program, *JOB[program], "absent", "-o", "out")
+    box.refused(3, "it is a directory", program, *JOB[program], ".", "-o", "out")
+    box.refused(3, "it is a directory", program, *JOB[program], "/", "-o", "out")
+    box.refused(3, "cannot open", program, *JOB[program], "/dev/null/x", "-o", "out")
+    box.refused(3, "cannot", program, *JOB[program], "/proc/self/mem", "-o", "out")
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.parametrize("program", ARRAYS)
+def test_input_without_permission(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("private")
+    (folder / "in.txt").write_bytes(b"1\n")
+    os.chmod(folder / "in.txt", 0)
+    with open(folder / "in.txt", "rb") as open_file:  # the folders above are closed to others: go by /proc
+        result = subprocess.run([BIN / program, *JOB[program], f"/proc/self/fd/{open_file.fileno()}"],
+                                capture_output=True, preexec_fn=as_nobody, pass_fds=[open_file.fileno()], timeout=60)
+    assert result.returncode in (2, 3, 126) or b"Permission denied" in result.stderr
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_control_characters_stay_out_of_messages(box, program):
+    result = box.refused(3, "a??[31mb", program, *JOB[program], "a\n\x1b[31mb")
+    assert "\x1b" not in result.err
+
+
+def on_terminal(program, *arguments, stdin=True, stdout=False, cwd=None):
+    """Runs with a terminal; answers the exit status and what came on stderr and on the terminal."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([BIN / program, *map(str, arguments)], stdin=slave if stdin else subprocess.DEVNULL,
+                               stdout=slave if stdout else subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+    out, err = process.communicate(timeout=60)
+    os.close(slave)
+    try:
+        shown = os.read(master, 4096)
+    except OSError:
+        shown = b""
+    os.close(master)
+    return process.returncode, err.decode(), shown
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_terminal_as_input(program):
+    code, err, _ = on_terminal(program, *JOB[program])
+    assert code == 2 and err.startswith("Usage: " + program) and "--help" in err
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_terminal_as_output(box, program):
+    box.save("in.npy", np.arange(5, dtype="i8"))
+    code, err, shown = on_terminal(program, *JOB[program], "in.npy", stdin=False, stdout=True, cwd=box.path)
+    assert code == 2 and "binary data are not written to a terminal" in err and shown == b""
+    box.write("in.txt", "1\n1\n")
+    code, err, shown = on_terminal(program, *JOB[program], "in.txt", stdin=False, stdout=True, cwd=box.path)
+    assert (code, err) == (0, "") and shown
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_reader_that_goes_away(box, program):
+    box.save("in.npy", np.arange(3_000_000, dtype="i8"))
+    process = subprocess.Popen([BIN / program, *JOB[program], "in.npy"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd=box.path)
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) == -signal.SIGPIPE
+
+
+def test_reader_that_goes_away_where_sigpipe_was_ignored(box):
+    box.save("in.npy", np.arange(3_000_000, dtype="i8"))
+    process = subprocess.Popen([BIN / "prefix", "in.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=box.path,
+                               restore_signals=False, preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "0,1,2", "1,2"])
+def test_closed_standard_descriptors(box, closed):
+    box.save("in.npy", np.arange(5, dtype="i8"))
+
+    def close():
+        for fd in closed.split(","):
+            os.close(int(fd))
+    process = subprocess.Popen([BIN / "prefix", "in.npy", "-o", "out.npy"], cwd=box.path, preexec_fn=close)
+    assert process.wait(timeout=60) == 0
+    assert box.load("out.npy").tolist() == [0, 1, 3, 6, 10]
+    if "1" in closed:
+        process = subprocess.Popen([BIN / "prefix", "in.npy"], cwd=box.path, preexec_fn=close)
+        assert process.wait(timeout=60) == 3
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_stats(box, program):
+    box.save("in.npy", np.arange(1000, dtype="i8"))
+    result = box.run(program, *JOB[program], "--stats", "in.npy", "-o", "out.npy")
+    assert result.code == 0 and result.out == b""
+    for word in ("input", "in.npy", "output", "out.npy", "type", "i64", "elements", "1000", "device", "cpu", "threads",
+                 "read", "compute", "write", "total", " s", "GB/s"):
+        assert word in result.err
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_json(box, program):
+    box.save("in.npy", np.arange(1000, dtype="i4"))
+    result = box.good(program, *JOB[program], "--json", "-", "--verify", "--threads", 2, "in.npy", "-o", "out.npy")
+    report = json.loads(result.out)
+    assert report["program"] == program and report["input"] == "in.npy" and report["output"] == "out.npy"
+    assert report["elements"] == 1000 and report["type"] == "i32" and report["threads"] == 2
+    assert report["verified"] is True and report["bytes_read"] == 4128
+    assert report["bytes_written"] == os.path.getsize(box.path / "out.npy")
+    seconds = report["seconds"]
+    phases = [seconds[k] for k in ("other", "read", "upload", "compute", "download", "write", "verify")]
+    assert all(s >= 0 for s in phases) and seconds["compute"] > 0
+    assert abs(sum(phases) - seconds["total"]) < 1e-6
+    box.good(program, *JOB[program], "--json", "report.json", "in.npy", "-o", "out2.npy")
+    assert json.loads(box.read("report.json"))["output"] == "out2.npy"
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_json_with_data_on_stdout(box, program):
+    box.save("in.npy", np.arange(10, dtype="i4"))
+    plain = box.good(program, *JOB[program], "in.npy").out
+    assert box.good(program, *JOB[program], "--json", "report.json", "in.npy").out == plain
+    assert json.loads(box.read("report.json"))["output"] == "stdout"
+
+
+@pytest.mark.parametrize("name", [b'quote".npy', b"back\\slash.npy", b"tab\t.npy", "größe.npy".encode(), b"bad\xff.npy",
+                                  b"cut\xe2\x82.npy", b"\xed\xa0\x80.npy", "\U0001f600.npy".encode()])
+def test_json_names(box, name):
+    box.save("in.npy", np.arange(10, dtype="i4"))
+    (box.path / "in.npy").rename(os.path.join(os.fsencode(box.path), name).decode("utf-8", "surrogateescape"))
+    result = subprocess.run([BIN / "prefix", name, "--json", "-", "-o", "out"], cwd=box.path, capture_output=True)
+    assert result.returncode == 0
+    assert json.loads(result.stdout.decode())["input"] == name.decode("utf-8", "replace") or b"\xff" in name \
+        or b"\xe2\x82." in name or b"\xed" in name
+
+
+def test_json_keeps_the_rules_of_outputs(box):
+    box.save("in.npy", np.arange(10, dtype="i4"))
+    box.write("report.json", "precious")
+    box.refused(2, "report.json: exists already", "prefix", "in.npy", "-o", "out.npy", "--json", "report.json")
+    box.refused(2, "two outputs go to out.npy", "prefix", "in.npy", "-o", "out.npy", "--json", "out.npy")
+    box.refused(2, "in.npy: exists already", "prefix", "in.npy", "-o", "out.npy", "--json", "in.npy")
+    box.good("prefix", "in.npy", "-f", "-o", "out.npy", "--json", "report.json")
+    assert json.loads(box.read("report.json"))["elements"] == 10
+
+
+def test_progress(box):
+    box.save("in.npy", np.arange(3_000_000, dtype="i8"))
+    result = box.run("prefix", "--progress", "always", "in.npy", "-o", "out.npy")
+    assert result.code == 0 and result.err.startswith("\rprefix: [") and "GB/s" in result.err
+    assert result.err.endswith("\r") and "\x1b" not in result.err
+    box.good("prefix", "--progress", "never", "in.npy", "-f", "-o", "out.npy")
+    box.good("prefix", "--progress", "auto", "in.npy", "-f", "-o", "out.npy")
+
+
+@pytest.mark.parametrize("locale", ["C", "de_DE.UTF-8", "C.UTF-8"])
+def test_locale_does_not_matter(box, locale):
+    environment = dict(os.environ, LC_ALL=locale, LANG=locale)
+    assert box.good("prefix", input=b"1.5\n2.25\n", env=environment).out == b"1.5\n3.75\n"
+    assert box.good("compact", "--where", "x > 1.75", input=b"1.5\n2.25\n", env=environment).out == b"2.25\n"
+
+
+@pytest.mark.skipif("san" in os.environ.get("SCAN_BIN", ""), reason="sanitizers need more address space")
+@pytest.mark.parametrize("program", ARRAYS)
+@pytest.mark.parametrize("megabytes", [30, 60, 90, 120, 150])
+def test_too_little_memory(box, program, megabytes):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    box.write("in.txt", b"1234567\n" * 4_000_000)
+    result = box.run(program, *JOB[program], "--threads", 2, "in.txt", "-o", "out", preexec_fn=limit)
+    if result.code != 0:
+        assert result.code == 3 and "memory" in result.err and result.err.count("\n") == 1
+        assert box.names() == ["in.txt"]
+    assert megabytes > 30 or result.code == 3
