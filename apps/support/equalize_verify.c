@@ -20,7 +20,7 @@ typedef struct verifier {
     image result;
     size_t n;
     uint32_t top;     /* 255 or 65535 */
-    uint32_t largest; /* sample that counts, of the whole image */
+    uint32_t largest; /* sample that counts: of the whole image, or of the luma if that is equalized */
     uint16_t *plane;  /* n samples, before and after */
     uint64_t *counts; /* 65,536 */
     uint16_t *table;  /* 65,536 */

@@ -146,7 +146,10 @@ def pnm(samples, maxval=None, plain=False):
 
 
 def read_pnm(file):
-    kind, size, maxval, data = file.split(b"\n", 3)
+    kind, rest = file.split(b"\n", 1)
+    while rest.startswith(b"#"):
+        rest = rest.split(b"\n", 1)[1]
+    size, maxval, data = rest.split(b"\n", 2)
     width, height = map(int, size.split())
     maxval = int(maxval)
     samples = np.frombuffer(data, ">u2" if maxval > 255 else np.uint8)
