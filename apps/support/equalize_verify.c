@@ -209,9 +209,13 @@ static int32_t rounded(int32_t value) { return (value + 8192) >> 14; }
 /* OpenCV's YCrCb with 14 bits of fraction: Y is replaced, Cr and Cb stay. */
 static bool change_luma(verifier *v) {
     int32_t middle = (int32_t)(v->top / 2 + 1);
-    for (size_t p = 0; p < v->n; p++)
+    v->largest = 0;
+    for (size_t p = 0; p < v->n; p++) {
         v->plane[p] = (uint16_t)rounded(
             (int32_t)(4899 * sample(v->in, p, 0) + 9617 * sample(v->in, p, 1) + 1868 * sample(v->in, p, 2)));
+        if (counts_pixel(v, p) && v->plane[p] > v->largest)
+            v->largest = v->plane[p];
+    }
     if (!change_plane(v))
         return false;
     for (size_t p = 0; p < v->n; p++) {
