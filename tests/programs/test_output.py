@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: MIT
+"""Outputs are complete or absent."""
+import os
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from conftest import BIN, same
+
+X = np.arange(1000, dtype="i8")
+SUMS = np.cumsum(X)
+
+
+@pytest.fixture
+def job(box):
+    box.save("in.npy", X)
+    return box
+
+
+def good(job, *arguments, **keywords):
+    return job.good("prefix", "in.npy", *arguments, **keywords)
+
+
+def refused(job, code, text, *arguments, **keywords):
+    return job.refused(code, text, "prefix", "in.npy", *arguments, **keywords)
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test_new_file(job):
+    good(job, "-o", "out.npy")
+    assert same(job.load("out.npy"), SUMS)
+    assert job.names() == ["in.npy", "out.npy"]
+
+
+@pytest.mark.parametrize("mask, expected", [(0o022, 0o644), (0o077, 0o600), (0o000, 0o666)])
+def test_mode_of_a_new_file_follows_umask(job, mask, expected):
+    good(job, "-o", "out.npy", preexec_fn=lambda: os.umask(mask))
+    assert mode(job.path / "out.npy") == expected
+
+
+def test_existing_file_needs_force(job):
+    job.write("out.npy", "precious")
+    refused(job, 2, "out.npy: exists already, --force replaces it", "-o", "out.npy")
+    good(job, "-f", "-o", "out.npy")
+    assert same(job.load("out.npy"), SUMS)
+    assert job.names() == ["in.npy", "out.npy"]
+
+
+def test_existing_file_is_refused_before_the_input_is_read(job):
+    job.write("out.npy", "precious")
+    read, write = os.pipe()
+    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", "-o", "out.npy"], stdin=read, stderr=subprocess.PIPE,
+                               cwd=job.path)
+    os.write(write, b"0123456789abcdef")
+    assert process.wait(timeout=20) == 2  # the pipe is still open
+    process.stderr.close()
+    os.close(write)
+    os.close(read)
+    assert job.read("out.npy") == b"precious"
+
+
+@pytest.mark.parametrize("bits", [0o600, 0o640, 0o644, 0o755, 0o444, 0o666])
+def test_mode_of_a_replaced_file_is_kept(job, bits):
+    job.write("out.npy", "old")
+    os.chmod(job.path / "out.npy", bits)
+    good(job, "-f", "-o", "out.npy", preexec_fn=lambda: os.umask(0o077))
+    assert mode(job.path / "out.npy") == bits
+    assert same(job.load("out.npy"), SUMS)
+
+
+def test_setuid_is_not_kept(job):
+    job.write("out.npy", "old")
+    os.chmod(job.path / "out.npy", 0o4755)
+    good(job, "-f", "-o", "out.npy")
+    assert mode(job.path / "out.npy") == 0o755
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_owner_of_a_replaced_file_is_kept(job):
+    job.write("out.npy", "old")
+    os.chown(job.path / "out.npy", 65534, 65534)
+    good(job, "-f", "-o", "out.npy")
+    st = os.stat(job.path / "out.npy")
+    assert (st.st_uid, st.st_gid) == (65534, 65534)
+
+
+def test_output_over_the_input(job):
+    refused(job, 2, "in.npy: exists already", "-o", "in.npy")
+    good(job, "-f", "-o", "in.npy")
+    assert same(job.load("in.npy"), SUMS)
+
+
+def test_output_over_the_input_in_pieces(job):
+    x = np.arange(3_000_000, dtype="i8")
+    job.save("in.npy", x)
+    good(job, "-f", "-o", "in.npy")
+    assert same(job.load("in.npy"), np.cumsum(x))
+
+
+def test_other_names_of_the_replaced_file_keep_the_old_data(job):
+    job.write("out.npy", "old")
+    os.link(job.path / "out.npy", job.path / "other")
+    good(job, "-f", "-o", "out.npy")
+    assert job.read("other") == b"old" and same(job.load("out.npy"), SUMS)
+
+
+# ---- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_is_followed(job):
+    (job.path / "folder").mkdir()
+    job.write("folder/real.npy", "old")
+    os.symlink("folder/real.npy", job.path / "link.npy")
+    refused(job, 2, "link.npy: exists already", "-o", "link.npy")
+    good(job, "-f", "-o", "link.npy")
+    assert os.readlink(job.path / "link.npy") == "folder/real.npy"
+    assert same(job.load("folder/real.npy"), SUMS)
+    assert os.listdir(job.path / "folder") == ["real.npy"]
+
+
+def test_a_chain_of_links_is_followed(job):
+    (job.path / "a").mkdir()
+    (job.path / "b").mkdir()
+    os.symlink("../b/two", job.path / "a/one")
+    os.symlink(job.path / "real.npy", job.path / "b/two")
+    os.symlink("a/one", job.path / "link")
+    good(job, "-o", "link")
+    assert same(job.load("real.npy"), SUMS)
+
+
+def test_a_link_to_nothing_makes_its_target(job):
+    os.symlink("new.npy", job.path / "link.npy")
+    good(job, "-o", "link.npy")
+    assert os.path.islink(job.path / "link.npy") and not os.path.islink(job.path / "new.npy")
+    assert same(job.load("new.npy"), SUMS)
+
+
+def test_a_circle_of_links(job):
+    os.symlink("b", job.path / "a")
+    os.symlink("a", job.path / "b")
+    result = job.run("prefix", "in.npy", "-o", "a")
+    assert result.code == 3 and "Too many levels" in result.err
+
+
+# ---- places that are no regular files ---------------------------------------------------------------------------------
+
+
+def test_dev_null(job):
+    good(job, "-o", "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_dev_full(job):
+    refused(job, 3, "/dev/full: cannot write: No space left", "-o", "/dev/full")
+
+
+def test_full_stdout(job):
+    with open("/dev/full", "wb") as full:
+        refused(job, 3, "stdout: cannot write: No space left", stdout=full)
+
+
+def test_dev_stdout(job):
+    assert good(job, "-o", "/dev/stdout").out == good(job).out
+
+
+def test_fifo(job):
+    os.mkfifo(job.path / "pipe")
+    got = []
+    reader = threading.Thread(target=lambda: got.append((job.path / "pipe").read_bytes()))
+    reader.start()
+    good(job, "-o", "pipe")
+    reader.join(timeout=20)
+    assert stat.S_ISFIFO(os.stat(job.path / "pipe").st_mode)
+    assert got == [good(job).out]
+
+
+def test_directory(job):
+    (job.path / "folder").mkdir()
+    refused(job, 3, "folder: cannot write: it is a directory", "-o", "folder")
+    refused(job, 3, "folder/: cannot write: it is a directory", "-f", "-o", "folder/")
+    refused(job, 3, "it is a directory", "-o", ".")
+
+
+@pytest.mark.parametrize("path", ["absent/out.npy", "absent/", "in.npy/out", "/proc/out.npy"])
+def test_missing_folder(job, path):
+    refused(job, 3, path + ": cannot create", "-o", path)
+
+
+def test_long_names(job):
+    good(job, "-o", "n" * 255)
+    assert same(job.load("n" * 255), SUMS)
+    good(job, "-f", "-o", "n" * 255)
+    assert same(job.load("n" * 255), SUMS)
+    refused(job, 3, "File name too long", "-o", "n" * 256)
+    refused(job, 3, "File name too long", "-o", "d/" * 2500)
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
+def test_folder_without_permission(job):
+    for folder in [job.path, *job.path.parents]:
+        if folder.owner() == "root" and not mode(folder) & 0o001:
+            os.chmod(folder, mode(folder) | 0o011)
+    program = job.path / "prefix"
+    shutil.copy(BIN / "prefix", program)
+    os.chmod(program, 0o755)
+    result = subprocess.run([program, "in.npy", "-o", "out.npy"], cwd=job.path, capture_output=True,
+                            preexec_fn=as_nobody)
+    assert result.returncode == 3 and b"out.npy: cannot create: Permission denied" in result.stderr
+    assert job.names() == ["in.npy", "prefix"]
+    os.chmod(job.path, 0o777)
+    result = subprocess.run([program, "in.npy", "-o", "out.npy"], cwd=job.path, capture_output=True,
+                            preexec_fn=as_nobody)
+    assert result.returncode == 0 and same(job.load("out.npy"), SUMS)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
+def test_read_only_and_full_file_systems(job):
+    (job.path / "small").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", job.path / "small"],
+                      capture_output=True).returncode:
+        pytest.skip("cannot mount")
+    try:
+        good(job, "-o", "small/fits.npy")
+        x = np.arange(30_000, dtype="i8")
+        job.save("large.npy", x)
+        result = job.run("prefix", "large.npy", "-o", "small/large.npy")
+        assert result.code == 3 and "small/large.npy: cannot write: No space left on device" in result.err
+        result = job.run("prefix", "large.npy", "-f", "-o", "small/fits.npy")
+        assert result.code == 3 and same(job.load("small/fits.npy"), SUMS)
+        assert os.listdir(job.path / "small") == ["fits.npy"]
+        with open(job.path / "small/direct", "wb") as direct:
+            result = job.run("prefix", "large.npy", stdout=direct)
+        assert result.code == 3 and "stdout: cannot write: No space left" in result.err
+        subprocess.run(["mount", "-o", "remount,ro", job.path / "small"], check=True)
+        result = job.run("prefix", "in.npy", "-o", "small/new.npy")
+        assert result.code == 3 and "Read-only file system" in result.err
+    finally:
+        subprocess.run(["umount", job.path / "small"], check=True)
+
+
+def test_file_size_limit(job):
+    refused(job, 3, "out.npy: cannot write: File too large", "-o", "out.npy",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+
+
+# ---- hidden files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_leftover_of_a_killed_run_is_removed(job):
+    job.write("out.npy", "old")
+    job.write(".out.npy.scan-tmp", "half a result")
+    good(job, "-f", "-o", "out.npy")
+    assert same(job.load("out.npy"), SUMS) and job.names() == ["in.npy", "out.npy"]
+    job.write(".new.npy.scan-tmp", "half a result")
+    good(job, "-o", "new.npy")
+    assert job.names() == ["in.npy", "new.npy", "out.npy"]
+
+
+def slow(job, *arguments):
+    """A run that waits for the end of its input, which the caller holds."""
+    read, write = os.pipe()
+    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
+                               cwd=job.path)
+    os.close(read)
+    os.write(write, bytes(1000))
+    time.sleep(0.05)
+    return process, write
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL])
+@pytest.mark.parametrize("force", [False, True])
+def test_signals_leave_nothing(job, number, force):
+    if force:
+        job.write("out", "old")
+    before = job.snapshot()
+    process, write = slow(job, *(["-f"] if force else []), "-o", "out")
+    process.send_signal(number)
+    assert process.wait(timeout=20) == -number
+    process.stderr.close()
+    os.close(write)
+    assert job.snapshot() == before
+
+
+def test_a_name_that_comes_into_existence_meanwhile(job):
+    process, write = slow(job, "-o", "out")
+    job.write("out", "of another")
+    os.close(write)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 2 and b"out: has come into existence meanwhile" in error
+    assert job.read("out") == b"of another" and job.names() == ["in.npy", "out"]
+
+
+def test_two_runs_replace_one_file(job):
+    job.write("out", "old")
+    first, write_first = slow(job, "-f", "-o", "out")
+    second, write_second = slow(job, "-f", "-o", "out", "--init", "5")
+    for process, write in ((first, write_first), (second, write_second)):
+        os.close(write)
+        assert process.wait(timeout=20) == 0
+        process.stderr.close()
+    assert job.read("out") == np.full(1000, 5, "u8").tobytes() and job.names() == ["in.npy", "out"]
+
+
+def test_bad_input_leaves_nothing(job):
+    job.write("bad.npy", job.read("in.npy")[:-1])
+    job.write("out", "old")
+    job.refused(2, "is cut short", "prefix", "bad.npy", "-f", "-o", "out")
+    job.refused(2, "is cut short", "prefix", "-f", "-o", "out", input=job.read("bad.npy"))
+    job.refused(2, "is cut short", "prefix", "-o", "new", input=job.read("bad.npy"))
+
+
+# ---- several outputs --------------------------------------------------------------------------------------------------
+
+
+def test_several_outputs(job):
+    job.good("compact", "--where", "x < 10", "in.npy", "-o", "a.npy", "--indices", "b.npy", "--rejected", "c.npy",
+             "--json", "d.json")
+    assert job.load("a.npy").tolist() == job.load("b.npy").tolist() == list(range(10))
+    assert job.load("c.npy").tolist() == list(range(10, 1000))
+    assert job.names() == ["a.npy", "b.npy", "c.npy", "d.json", "in.npy"]
+
+
+@pytest.mark.parametrize("existing", ["a.npy", "b.npy", "c.npy"])
+def test_one_existing_output_stops_all(job, existing):
+    job.write(existing, "old")
+    job.refused(2, existing + ": exists already", "compact", "--nonzero", "in.npy", "-o", "a.npy", "--indices",
+                "b.npy", "--rejected", "c.npy")
+
+
+def test_one_place_twice(job):
+    (job.path / "folder").mkdir()
+    os.symlink("a.npy", job.path / "link")
+    for other in ("a.npy", "./a.npy", "folder/../a.npy", str(job.path / "a.npy"), "link"):
+        job.refused(2, "two outputs go to", "compact", "--nonzero", "in.npy", "-o", "a.npy", "--indices", other)
+        job.refused(2, "two outputs go to", "compact", "--nonzero", "in.npy", "--indices", "a.npy", "--rejected",
+                    other, "-o", "b.npy")
+    job.refused(2, "two outputs go to stdout", "compact", "--nonzero", "in.npy", "--indices", "-")
+    job.good("compact", "--nonzero", "in.npy", "-o", "/dev/null", "--indices", "/dev/null")
+
+
+def test_indices_on_stdout(job):
+    result = job.good("compact", "--where", "x < 3", "in.npy", "-o", "a.npy", "--indices", "-")
+    assert same(result.array, np.arange(3, dtype="u4"))
+
+
+def test_one_output_that_cannot_be_made_stops_all(job):
+    job.refused(3, "absent/b.npy: cannot create", "compact", "--nonzero", "in.npy", "-o", "a.npy", "--indices",
+                "absent/b.npy")
+    job.refused(3, "/dev/full: cannot write", "compact", "--nonzero", "in.npy", "-o", "a.npy", "--indices",
+                "/dev/full")
+
+
+# ---- heads that are known at the end ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000, 32_752, 32_768, 40_000, 1_200_000])
+def test_npy_of_unknown_length_to_a_pipe(box, n):
+    x = np.arange(n, dtype="i8")
+    box.save("in.npy", x)
+    piped = box.good("compact", "--where", "x >= 0", "in.npy").out
+    box.good("compact", "--where", "x >= 0", "in.npy", "-o", "out.npy")
+    assert piped == box.read("out.npy")
+    assert same(box.load("out.npy"), x)
+    assert piped == box.read("in.npy")  # NumPy's bytes
+
+
+def test_spool_in_a_missing_folder(box):
+    box.save("in.npy", np.arange(100_000, dtype="i8"))
+    environment = dict(os.environ, TMPDIR="/nonexistent")
+    box.refused(3, "/nonexistent: cannot make a temporary file", "compact", "--nonzero", "in.npy", env=environment)
+    box.good("compact", "--nonzero", "in.npy", "-o", "out.npy", env=environment)
+
+
+# ---- without O_TMPFILE ------------------------------------------------------------------------------------------------
+
+# What a file system without unnamed files answers, by a library that is loaded before the C library.
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int deny(int flags) { return (flags & O_TMPFILE) == O_TMPFILE ? (errno = EOPNOTSUPP, 1) : 0; }
+int openat(int d, const char *path, int flags, ...) {
+    va_list a; va_start(a, flags); int mode = va_arg(a, int); va_end(a);
+    if (deny(flags)) return -1;
+    return ((int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat"))(d, path, flags, mode);
+}
+int openat64(int d, const char *path, int flags, ...) {
+    va_list a; va_start(a, flags); int mode = va_arg(a, int); va_end(a);
+    if (deny(flags)) return -1;
+    return ((int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat64"))(d, path, flags, mode);
+}
+int open64(const char *path, int flags, ...) {
+    va_list a; va_start(a, flags); int mode = va_arg(a, int); va_end(a);
+    if (deny(flags)) return -1;
+    return ((int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64"))(path, flags, mode);
+}
+int renameat2(int d, const char *a, int e, const char *b, unsigned f) {
+    if (getenv("NO_RENAMEAT2")) { errno = EINVAL; return -1; }
+    return ((int (*)(int, const char *, int, const char *, unsigned))dlsym(RTLD_NEXT, "renameat2"))(d, a, e, b, f);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def no_tmpfile(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shim")
+    (folder / "shim.c").write_text(SHIM)
+    if not shutil.which("cc") or subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "shim.so", folder / "shim.c",
+                                                 "-ldl"]).returncode:
+        pytest.skip("no compiler")
+    if "san" in str(BIN):
+        pytest.skip("sanitizers must be loaded first")
+    return dict(os.environ, LD_PRELOAD=str(folder / "shim.so"))
+
+
+@pytest.mark.parametrize("no_renameat2", [False, True])
+def test_named_file_new_and_over(job, no_tmpfile, no_renameat2):
+    environment = dict(no_tmpfile, **({"NO_RENAMEAT2": "1"} if no_renameat2 else {}))
+    good(job, "-o", "out.npy", env=environment)
+    assert same(job.load("out.npy"), SUMS) and job.names() == ["in.npy", "out.npy"]
+    refused(job, 2, "exists already", "-o", "out.npy", env=environment)
+    job.write("out.npy", "old")
+    os.chmod(job.path / "out.npy", 0o640)
+    good(job, "-f", "-o", "out.npy", env=environment)
+    assert same(job.load("out.npy"), SUMS) and job.names() == ["in.npy", "out.npy"]
+    assert mode(job.path / "out.npy") == 0o640
+
+
+def test_named_file_is_there_and_goes_with_an_error(job, no_tmpfile):
+    job.write("bad.npy", job.read("in.npy")[:-1])
+    refused_names = job.names()
+    result = job.run("prefix", "-o", "out", env=no_tmpfile, input=job.read("bad.npy"))
+    assert result.code == 2 and job.names() == refused_names
+
+
+def slow_named(job, environment, *arguments):
+    read, write = os.pipe()
+    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
+                               cwd=job.path, env=environment)
+    os.close(read)
+    os.write(write, bytes(1000))
+    deadline = time.monotonic() + 10
+    while ".out.scan-tmp" not in job.names() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert ".out.scan-tmp" in job.names()
+    return process, write
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1])
+def test_named_file_goes_with_a_signal(job, no_tmpfile, number):
+    process, write = slow_named(job, no_tmpfile, "-o", "out")
+    process.send_signal(number)
+    assert process.wait(timeout=20) == -number
+    process.stderr.close()
+    os.close(write)
+    assert job.names() == ["in.npy"]
+
+
+def test_named_file_of_a_killed_run_is_removed_by_the_next(job, no_tmpfile):
+    process, write = slow_named(job, no_tmpfile, "-o", "out")
+    process.kill()
+    process.wait(timeout=20)
+    process.stderr.close()
+    os.close(write)
+    assert job.names() == [".out.scan-tmp", "in.npy"]
+    good(job, "-o", "out", env=no_tmpfile)
+    assert job.names() == ["in.npy", "out"]
+
+
+def test_named_file_of_a_living_run_is_left_alone(job, no_tmpfile):
+    process, write = slow_named(job, no_tmpfile, "-o", "out")
+    result = job.run("prefix", "in.npy", "-o", "out", env=no_tmpfile)
+    assert result.code == 3 and "another process is writing it" in result.err
+    os.close(write)
+    assert process.wait(timeout=20) == 0
+    process.stderr.close()
+    assert job.read("out") == bytes(8000)
+    assert job.names() == ["in.npy", "out"]
+
+
+def test_named_file_and_a_name_that_comes_into_existence(job, no_tmpfile):
+    process, write = slow_named(job, no_tmpfile, "-o", "out")
+    job.write("out", "of another")
+    os.close(write)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 2 and b"come into existence" in error
+    assert job.read("out") == b"of another" and job.names() == ["in.npy", "out"]
