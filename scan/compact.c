@@ -2,7 +2,17 @@
  *
  * Argument checks of scan_compact; unique.c is alike.
  */
+#include <stdio.h>
+
 #include "predicate.h"
+
+enum { NAME_BYTES = 32 };
+
+/* Column i + 1; `name` is where its name goes. */
+static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t n, char name[NAME_BYTES]) {
+    snprintf(name, NAME_BYTES, "desc.columns[%u].data", i);
+    return (scan_array){desc->columns[i].data, n, scan_type_size(desc->columns[i].type), name};
+}
 
 /* Takes the descriptor and settles the type of the indices. */
 static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size_t n, scan_compact_desc *desc,
@@ -25,10 +35,8 @@ static scan_status check_overlaps(scan_ctx *ctx, const scan_compact_desc *desc, 
             SCAN_TRY(scan_check_disjoint(ctx, outputs[i], in));
         SCAN_TRY(scan_check_disjoint(ctx, outputs[i], flags));
         SCAN_TRY(scan_check_disjoint(ctx, outputs[i], n_device));
-        for (uint32_t k = 0; k < desc->column_count; k++) {
-            scan_array column = {desc->columns[k].data, n, scan_type_size(desc->columns[k].type), "desc.columns"};
-            SCAN_TRY(scan_check_disjoint(ctx, outputs[i], column));
-        }
+        for (uint32_t k = 0; k < desc->column_count; k++)
+            SCAN_TRY(scan_check_disjoint(ctx, outputs[i], column_array(desc, k, n, (char[NAME_BYTES]){0})));
         for (size_t k = 0; k < i; k++)
             SCAN_TRY(scan_check_disjoint(ctx, outputs[k], outputs[i]));
     }
@@ -42,10 +50,8 @@ static scan_status check_inputs(scan_ctx *ctx, const scan_compact_desc *desc, sc
         SCAN_TRY(scan_check_array(ctx, (scan_array){desc->flags, n, 1, "desc.flags"}));
     if (desc->n_device)
         SCAN_TRY(scan_check_array(ctx, (scan_array){desc->n_device, 1, sizeof *desc->n_device, "desc.n_device"}));
-    for (uint32_t i = 0; i < desc->column_count; i++) {
-        const scan_column *column = &desc->columns[i];
-        SCAN_TRY(scan_check_array(ctx, (scan_array){column->data, n, scan_type_size(column->type), "desc.columns"}));
-    }
+    for (uint32_t i = 0; i < desc->column_count; i++)
+        SCAN_TRY(scan_check_array(ctx, column_array(desc, i, n, (char[NAME_BYTES]){0})));
     return SCAN_OK;
 }
 

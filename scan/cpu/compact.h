@@ -33,6 +33,11 @@ typedef enum scan_lane {
 
 scan_lane scan_lane_of(scan_type type);
 
+/* Input that will be wanted next, and has not been prefetched yet. */
+typedef struct scan_ahead {
+    const char *next, *end;
+} scan_ahead;
+
 /* One table a SIMD level. Bit i % 64 of bits[i / 64] belongs to element i; where n is no multiple of 64, the bits after
  * n in the last word are written as anything and read as nothing. `flip` is XORed onto every word: 0 or ~0. */
 typedef struct scan_select_kernels {
@@ -45,11 +50,15 @@ typedef struct scan_select_kernels {
     size_t (*compress[4])(const void *x, const uint64_t *bits, uint64_t flip, size_t n, void *to); /* by log2(size) */
     /* first + i for each set bit i, as u32, u64; otherwise as compress. */
     size_t (*positions[2])(uint64_t first, const uint64_t *bits, size_t n, void *to);
-    /* memcpy for memory that nobody will read soon. */
-    void (*stream)(void *to, const void *from, size_t bytes);
+    /* memcpy for memory that nobody will read soon; meanwhile prefetches from `ahead`. */
+    void (*stream)(void *to, const void *from, size_t bytes, scan_ahead *ahead);
 } scan_select_kernels;
 
 extern const scan_select_kernels scan_select_portable, scan_select_avx2, scan_select_avx512;
+
+/* Kernels that two levels share. */
+size_t scan_select_count_avx2(const uint64_t *bits, size_t n);
+void scan_select_stream_avx2(void *to, const void *from, size_t bytes, scan_ahead *ahead);
 
 /* What a block publishes. */
 typedef struct scan_select_block {

@@ -4,19 +4,21 @@
  *
  * Blocks are taken by ticket, so a slow thread takes fewer. A thread that has staged block b waits for the end that
  * block b - 1 publishes, publishes its own and only then copies: the chain passes at the speed of the counting, never
- * of the copying. A ticket is only ever waited for after it was taken by a running thread, hence no deadlock.
+ * of the copying. The next ticket is taken before the copy, which prefetches that block's input. A thread only waits
+ * for blocks before its current one; the first block that is not published is therefore the current one of its thread,
+ * or that thread is on its way there: no deadlock.
  *
  * In place, the output of block b lands on input of blocks up to b. Blocks before b have published their ends by then,
  * yet their successors may still read the last of their elements (unique compares with the predecessor): a copy that
  * ends at element e waits until every block up to the one that holds e, b excepted, has been read. The read of a block
- * waits for nothing but its selector, so that terminates too. While nothing has been dropped there is nothing to move.
+ * waits for nothing but its selector, so that terminates too. While nothing has been dropped nothing is moved.
  */
 #include <sched.h>
 #include <string.h>
 
 #include "compact.h"
 
-enum { ALIGN = 256, SLACK = 64, SPINS = 4000, STREAM_BYTES = 8 << 20 };
+enum { ALIGN = 256, SLACK = 64, SPINS = 256, STREAM_BYTES = 8 << 20, POOL_BLOCKS = 8 };
 
 scan_lane scan_lane_of(scan_type type) {
     static const uint8_t lanes[SCAN_TYPE_COUNT + 1] = {
@@ -30,8 +32,10 @@ scan_lane scan_lane_of(scan_type type) {
 static const scan_select_kernels *kernels_of(scan_simd simd) {
     static const scan_select_kernels *const levels[SCAN_SIMD_LEVELS] = {
         [SCAN_SIMD_PORTABLE] = &scan_select_portable,
-        [SCAN_SIMD_AVX2] = &scan_select_portable,
-        [SCAN_SIMD_AVX512] = &scan_select_portable,
+#if defined(__x86_64__)
+        [SCAN_SIMD_AVX2] = &scan_select_avx2,
+        [SCAN_SIMD_AVX512] = &scan_select_avx512,
+#endif
     };
     return levels[simd];
 }
@@ -90,6 +94,7 @@ typedef struct stage {
     char *kept, *rejected, *positions, *lengths;
     size_t block, first, n;
     size_t kept_count;
+    scan_ahead ahead;
 } stage;
 
 static void stage_block(const scan_select_job *job, stage *s) {
@@ -117,10 +122,11 @@ static void stage_block(const scan_select_job *job, stage *s) {
     s->kept_count = kept;
 }
 
-static void put(const scan_select_job *job, void *to, size_t offset, const char *from, size_t n, size_t size) {
+static void put(const scan_select_job *job, stage *s, void *to, size_t offset, const char *from, size_t n,
+                size_t size) {
     char *at = (char *)to + offset * size;
     if (job->streams)
-        job->kernels->stream(at, from, n * size);
+        job->kernels->stream(at, from, n * size, &s->ahead);
     else
         memcpy(at, from, n * size);
 }
@@ -138,7 +144,7 @@ static void store_index(scan_type type, void *array, size_t i, uint64_t value) {
 }
 
 /* A run ends where the next begins: the length of a block's last run is written by the next block that begins one. */
-static void put_lengths(const scan_select_job *job, const stage *s, size_t offset, uint64_t last_before) {
+static void put_lengths(const scan_select_job *job, stage *s, size_t offset, uint64_t last_before) {
     scan_type type = job->index_type;
     if (s->kept_count == 0)
         return;
@@ -146,7 +152,7 @@ static void put_lengths(const scan_select_job *job, const stage *s, size_t offse
         store_index(type, job->run_lengths, offset - 1, load_index(type, s->positions, 0) - last_before);
     for (size_t i = 0; i + 1 < s->kept_count; i++)
         store_index(type, s->lengths, i, load_index(type, s->positions, i + 1) - load_index(type, s->positions, i));
-    put(job, job->run_lengths, offset, s->lengths, s->kept_count - 1, scan_type_size(type));
+    put(job, s, job->run_lengths, offset, s->lengths, s->kept_count - 1, scan_type_size(type));
 }
 
 static void put_block(scan_select_job *job, stage *s, size_t *read_blocks) {
@@ -166,13 +172,25 @@ static void put_block(scan_select_job *job, stage *s, size_t *read_blocks) {
             wait_read(&job->blocks[*read_blocks]);
     }
     if (job->kept)
-        put(job, job->kept, offset, s->kept, s->kept_count, job->size);
+        put(job, s, job->kept, offset, s->kept, s->kept_count, job->size);
     if (job->rejected)
-        put(job, job->rejected, s->first - offset, s->rejected, s->n - s->kept_count, job->size);
+        put(job, s, job->rejected, s->first - offset, s->rejected, s->n - s->kept_count, job->size);
     if (job->indices)
-        put(job, job->indices, offset, s->positions, s->kept_count, scan_type_size(job->index_type));
+        put(job, s, job->indices, offset, s->positions, s->kept_count, scan_type_size(job->index_type));
     if (job->run_lengths)
         put_lengths(job, s, offset, last_before);
+}
+
+static size_t take_ticket(scan_select_job *job) {
+    return atomic_fetch_add_explicit(&job->ticket, 1, memory_order_relaxed);
+}
+
+static scan_ahead input_of(const scan_select_job *job, size_t block) {
+    if (block >= job->block_count || !job->in)
+        return (scan_ahead){NULL, NULL};
+    const char *in = job->in;
+    size_t first = block * SCAN_SELECT_BLOCK, n = min_size(SCAN_SELECT_BLOCK, job->n - first);
+    return (scan_ahead){in + first * job->size, in + (first + n) * job->size};
 }
 
 static void work(void *arg, unsigned index, unsigned threads) {
@@ -186,11 +204,13 @@ static void work(void *arg, unsigned index, unsigned threads) {
                .rejected = base + values,
                .positions = base + 2 * values,
                .lengths = base + 2 * values + positions};
-    size_t read_blocks = 0;
-    while ((s.block = atomic_fetch_add_explicit(&job->ticket, 1, memory_order_relaxed)) < job->block_count) {
+    size_t read_blocks = 0, next = take_ticket(job);
+    while ((s.block = next) < job->block_count) {
         s.first = s.block * SCAN_SELECT_BLOCK;
         s.n = min_size(SCAN_SELECT_BLOCK, job->n - s.first);
         stage_block(job, &s);
+        next = take_ticket(job);
+        s.ahead = input_of(job, next);
         put_block(job, &s, &read_blocks);
     }
 }
@@ -209,14 +229,13 @@ scan_status scan_select_run(scan_ctx *ctx, scan_select_job *job) {
     job->kernels = kernels_of(scan_cpu(ctx)->simd);
     job->block_count = blocks_of(n);
     job->blocks = workspace;
-    for (size_t i = 0; i < job->block_count; i++)
-        job->blocks[i] = (scan_select_block){0};
+    memset(job->blocks, 0, job->block_count * sizeof *job->blocks);
     job->staging = (char *)workspace + round_up(job->block_count * sizeof(scan_select_block));
     job->staging_bytes = staging_bytes(job->size, job->index_type, n);
     job->in_place = job->kept && job->kept == job->in;
     job->streams = n * (job->size ? job->size : 1) >= STREAM_BYTES;
     atomic_init(&job->ticket, 0);
-    if (job->block_count == 1)
+    if (job->block_count < POOL_BLOCKS) /* waking the threads would take longer */
         work(job, 0, 1);
     else
         scan_pool_run(scan_cpu(ctx)->pool, work, job);

@@ -113,7 +113,10 @@ static size_t count(const uint64_t *bits, size_t n) {
     return n % 64 ? kept + ones(bits[n / 64] << (64 - n % 64)) : kept;
 }
 
-static void stream(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
+static void stream(void *to, const void *from, size_t bytes, scan_ahead *ahead) {
+    (void)ahead;
+    memcpy(to, from, bytes);
+}
 
 const scan_select_kernels scan_select_portable = {
     .in_range = {in_range_8, in_range_16, in_range_32, in_range_64, in_range_f32, in_range_f64},
