@@ -240,6 +240,16 @@ static void verify_lines(const job *j, const unsigned char *bytes, size_t n_byte
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
+/* In the input's shape, unless --unique has changed the count. */
+static void write_array(job *j, const array_reader *reader, scan_type type, const void *data, size_t n) {
+    uint64_t count = n;
+    if (reader->npy && j->unique)
+        array_write_header(j->out, type, 1, &count);
+    else if (reader->npy)
+        array_write_header(j->out, type, reader->header.dimensions, reader->header.shape);
+    output_write(j->out, data, n * scan_type_size(type));
+}
+
 static void sort_array(job *j, data_format format) {
     if (j->key_count || j->no_header)
         die_usage("%s is for tables", j->key_count ? "--key" : "--no-header");
@@ -258,25 +268,15 @@ static void sort_array(job *j, data_format format) {
         size_t place = order_first_disorder(&o, j->unique, j->threads);
         if (place != ORDER_NONE)
             die(EXIT_NEGATIVE, "%s: element %zu is out of order", j->in.name, place);
-        return;
-    }
-    const void *result = key.data;
-    scan_type type = key.type;
-    if (j->argsort) {
+    } else if (j->argsort) {
         make_order(j, &o);
-        result = o.index.host;
-        type = o.type;
+        write_array(j, &reader, o.type, o.index.host, o.n);
+        session_free(&j->session, &o.index);
     } else {
         o.n = sort_in_place(j, &key, n);
+        write_array(j, &reader, key.type, key.data, o.n);
     }
-    uint64_t count = o.n;
-    if (format == FORMAT_NPY && j->unique)
-        array_write_header(j->out, type, 1, &count);
-    else if (format == FORMAT_NPY)
-        array_write_header(j->out, type, reader.header.dimensions, reader.header.shape);
-    output_write(j->out, result, o.n * scan_type_size(type));
     report_number("kept", o.n);
-    session_free(&j->session, &o.index);
     free(key.data);
 }
 
