@@ -84,9 +84,24 @@ SCAN_CLAHE_FN scan_clahe_grid scan_clahe_grid_of(const scan_equalize_desc *desc,
     return g;
 }
 
+/* v rounded half to even, for 0 <= v < 2^22: the sum has no fraction bits left. (rintf is a call on a plain x86-64.) */
+SCAN_CLAHE_FN float scan_clahe_round(float v) {
+    const float two_23 = 8388608.0f;
+    return (v + two_23) - two_23;
+}
+
+/* The sample that blends the tables' answers for one pixel: u is the weight of the right pair, v of the lower one. */
+SCAN_CLAHE_FN uint32_t scan_clahe_blend(float upper_left, float upper_right, float lower_left, float lower_right,
+                                        float u, float v, uint32_t top) {
+    const float upper = upper_left * (1.0f - u) + upper_right * u;
+    const float lower = lower_left * (1.0f - u) + lower_right * u;
+    const int32_t value = (int32_t)scan_clahe_round(upper * (1.0f - v) + lower * v);
+    return value > (int32_t)top ? top : (uint32_t)value;
+}
+
 /* The entry of a tile's table for a bin whose inclusive prefix sum, clipped and refilled, is `sum`. */
 SCAN_CLAHE_FN uint32_t scan_clahe_entry(const scan_clahe_grid *g, uint64_t sum) {
-    const float value = rintf((float)sum * g->scale), top = (float)(g->bins - 1);
+    const float value = scan_clahe_round((float)sum * g->scale), top = (float)(g->bins - 1);
     return value > top ? g->bins - 1 : (uint32_t)value;
 }
 

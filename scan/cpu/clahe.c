@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../clahe_tiles.h"
 #include "equalize_kernels.h"
 
 enum { BAND_ROWS = 32, ALIGN = 256 };
@@ -53,20 +52,25 @@ static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *c
     scan_cpu_counter_end(&counter);
 }
 
-static void make_table(const clahe *c, const uint32_t *counts, void *lut) {
-    const scan_clahe_grid *g = &c->grid;
-    uint64_t excess = 0, sum = 0;
-    for (uint32_t i = 0; i < g->bins; i++)
-        excess += counts[i] > g->limit ? counts[i] - g->limit : 0;
-    scan_clahe_refill refill = scan_clahe_refill_of(g, excess);
+/* Clips and refills the counts of a tile, which end as their own inclusive scan: see scan_clahe_count. */
+static void equalize_counts(const scan_clahe_grid *g, uint32_t *counts) {
+    uint32_t excess = 0, limit = g->limit < UINT32_MAX ? (uint32_t)g->limit : UINT32_MAX;
     for (uint32_t i = 0; i < g->bins; i++) {
-        sum += scan_clahe_count(g, refill, i, counts[i]);
-        uint32_t entry = scan_clahe_entry(g, sum);
-        if (c->desc->type == SCAN_U8)
-            ((uint8_t *)lut)[i] = (uint8_t)entry;
-        else
-            ((uint16_t *)lut)[i] = (uint16_t)entry;
+        uint32_t kept = counts[i] < limit ? counts[i] : limit;
+        excess += counts[i] - kept;
+        counts[i] = kept;
     }
+    scan_clahe_refill refill = scan_clahe_refill_of(g, excess);
+    for (uint32_t i = 0; i < refill.rest; i++)
+        counts[i * refill.step]++;
+    uint32_t sum = 0, each = (uint32_t)refill.each;
+    for (uint32_t i = 0; i < g->bins; i++)
+        counts[i] = sum += counts[i] + each;
+}
+
+static void make_table(const clahe *c, uint32_t *counts, void *lut) {
+    equalize_counts(&c->grid, counts);
+    c->kernels->entries((const int32_t *)counts, &c->grid, lut);
 }
 
 static unsigned char *table_of(const clahe *c, size_t tile_x, size_t tile_y) {

@@ -9,7 +9,10 @@
 #include "../equalize_lut.h"
 #include "equalize_kernels.h"
 
-enum { PARALLEL_SAMPLES = 1 << 16 };
+enum { PARALLEL_SAMPLES = 1 << 16, MAP_BLOCK = 1 << 15 };
+
+/* An image of this many bytes would push more out of the caches than it leaves of use in them. */
+enum { STREAM_BYTES = 8 << 20 };
 
 typedef struct plan {
     scan_cpu_counting counting;
@@ -73,20 +76,25 @@ static void map_luma(const mapping *m, const void *in, void *out, size_t n) {
 
 static void map_channels(const mapping *m, const void *in, void *out, size_t n) {
     const void *const *t = m->luts;
+    unsigned channels = m->desc->channels;
+    if (channels == 3 && m->plan->tables == 1) { /* one table for all samples */
+        n *= channels;
+        channels = 1;
+    }
     if (m->desc->type == SCAN_U8)
-        m->kernels->map_u8(in, out, n, m->desc->channels, (const uint8_t *const[]){t[0], t[1], t[2], t[3]}, m->stream);
+        m->kernels->map_u8(in, out, n, channels, (const uint8_t *const[]){t[0], t[1], t[2], t[3]}, m->stream);
     else
-        m->kernels->map_u16(in, out, n, m->desc->channels, (const uint16_t *const[]){t[0], t[1], t[2], t[3]},
-                            m->stream);
+        m->kernels->map_u16(in, out, n, channels, (const uint16_t *const[]){t[0], t[1], t[2], t[3]}, m->stream);
 }
 
 static void map_task(void *arg, unsigned index, unsigned count) {
     const mapping *m = arg;
+    size_t block = m->plan->luma ? SCAN_CPU_BLOCK : MAP_BLOCK;
     size_t pixel_bytes = m->desc->channels * scan_type_size(m->desc->type);
     size_t begin, end;
     scan_cpu_share(m->n, SCAN_CPU_BLOCK, index, count, &begin, &end);
     while (end > begin) {
-        size_t n = (end - begin - 1) % SCAN_CPU_BLOCK + 1;
+        size_t n = (end - begin - 1) % block + 1;
         end -= n;
         const void *in = m->in + end * pixel_bytes;
         void *out = m->out + end * pixel_bytes;
@@ -145,6 +153,7 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
         memcpy(luts, tables, p.tables * table_bytes(desc->type));
 
     mapping m = {.desc = desc, .kernels = scan_cpu_image(ctx), .plan = &p, .in = in, .out = out, .n = n};
+    m.stream = in != out && n * desc->channels * scan_type_size(desc->type) >= STREAM_BYTES;
     unsigned colors = desc->channels >= 3 ? 3 : 1;
     for (unsigned i = 0; i < 4; i++) {
         unsigned table = i >= colors ? p.tables : p.tables == 1 ? 0 : i;

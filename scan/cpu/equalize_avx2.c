@@ -15,4 +15,5 @@ const scan_cpu_image_kernels scan_cpu_image_avx2 = {
     .rec709_u16 = loop_rec709_u16,
     .blend_u8 = loop_blend_u8,
     .blend_u16 = loop_blend_u16,
+    .entries = loop_entries,
 };

@@ -7,6 +7,7 @@
 #ifndef SCAN_CPU_EQUALIZE_KERNELS_H
 #define SCAN_CPU_EQUALIZE_KERNELS_H
 
+#include "../clahe_tiles.h"
 #include "cpu.h"
 
 enum { SCAN_CPU_BLOCK = 2048, SCAN_CPU_BYTE_TABLES = 8 };
@@ -35,6 +36,8 @@ typedef struct scan_cpu_image_kernels {
     /* One row of a CLAHE cell: n pixels whose right tile weighs u[i], and whose lower tiles weigh v. */
     void (*blend_u8)(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
     void (*blend_u16)(const uint16_t *in, uint16_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
+    /* scan_clahe_entry of every bin's prefix sum. */
+    void (*entries)(const int32_t *sums, const scan_clahe_grid *grid, void *lut);
 } scan_cpu_image_kernels;
 
 extern const scan_cpu_image_kernels scan_cpu_image_portable;

@@ -7,8 +7,7 @@
 #ifndef SCAN_CPU_EQUALIZE_LOOPS_H
 #define SCAN_CPU_EQUALIZE_LOOPS_H
 
-#include <math.h>
-
+#include "../clahe_tiles.h"
 #include "../equalize_color.h"
 #include "equalize_kernels.h"
 
@@ -91,16 +90,25 @@ REC709(loop_rec709_u16, uint16_t, 1)
     static inline void NAME(const T *in, T *out, size_t n, const scan_cpu_cell *cell, const float *u, float v) {       \
         const T *a = cell->upper_left, *b = cell->upper_right, *c = cell->lower_left, *d = cell->lower_right;          \
         for (size_t i = 0; i < n; i++) {                                                                               \
-            const float right = u[i], left = 1.0f - right;                                                             \
-            const float upper = (float)a[in[i]] * left + (float)b[in[i]] * right;                                      \
-            const float lower = (float)c[in[i]] * left + (float)d[in[i]] * right;                                      \
-            const int32_t value = (int32_t)rintf(upper * (1.0f - v) + lower * v);                                      \
-            out[i] = (T)(value > TOP ? TOP : value);                                                                   \
+            out[i] =                                                                                                   \
+                (T)scan_clahe_blend((float)a[in[i]], (float)b[in[i]], (float)c[in[i]], (float)d[in[i]], u[i], v, TOP); \
         }                                                                                                              \
     }
 BLEND(loop_blend_u8, uint8_t, 255)
 BLEND(loop_blend_u16, uint16_t, 65535)
 #undef BLEND
+
+static inline void loop_entries(const int32_t *sums, const scan_clahe_grid *grid, void *lut) {
+    const float scale = grid->scale, top = (float)(grid->bins - 1);
+    for (uint32_t i = 0; i < grid->bins; i++) {
+        const float value = scan_clahe_round((float)sums[i] * scale);
+        const uint32_t entry = (uint32_t)(value < top ? value : top);
+        if (grid->bins == 256)
+            ((uint8_t *)lut)[i] = (uint8_t)entry;
+        else
+            ((uint16_t *)lut)[i] = (uint16_t)entry;
+    }
+}
 #undef LOOP
 
 #endif
