@@ -132,6 +132,7 @@ def test_counts(text, count):
     assert make("--type", "u8", "--n", text).shape == (count,)
 
 
+@pytest.mark.skipif("san" in BUILT.parts[-3], reason="sanitizers need more address space")
 def test_more_than_2_to_the_32_elements_in_constant_memory():
     """The header promises 2^33 elements; the first ones come at once and in little memory."""
     def limit():

@@ -242,6 +242,7 @@ def test_long_lines():
         line + b"\n" for line in sorted(lines, key=lambda line: int(line)))
 
 
+@pytest.mark.skipif("san" in str(SORT), reason="sanitizers need more address space")
 def test_line_longer_than_memory(tmp_path):
     if any(name in pathlib.Path(SORT).read_bytes() for name in (b"__asan_init", b"__tsan_init")):
         pytest.skip("sanitizers need more address space than this limit leaves")
