@@ -30,13 +30,13 @@ enum {
 static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {
     &scan_cpu_assoc_portable,
     &scan_cpu_assoc_portable,
-    &scan_cpu_assoc_portable,
+    &scan_cpu_assoc_avx512,
 };
 
 static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {
     &scan_cpu_rows_portable,
     &scan_cpu_rows_portable,
-    &scan_cpu_rows_portable,
+    &scan_cpu_rows_avx512,
 };
 
 typedef union fold {

@@ -36,7 +36,7 @@ typedef struct scan_cpu_assoc_kernel {
 
 /* Indexed by [element][accumulator][operator]; empty for float add and mul. */
 typedef const scan_cpu_assoc_kernel scan_cpu_assoc_table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1][SCAN_OP_COUNT];
-extern scan_cpu_assoc_table scan_cpu_assoc_portable;
+extern scan_cpu_assoc_table scan_cpu_assoc_portable, scan_cpu_assoc_avx2, scan_cpu_assoc_avx512;
 
 /* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table. */
 #define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_SAME) SCAN_WIDENINGS(SCAN_CPU_WIDER)
@@ -82,7 +82,18 @@ typedef struct scan_cpu_rows_kernel {
 
 /* Indexed by [element][accumulator][operator]; empty but for float add and mul. */
 typedef const scan_cpu_rows_kernel scan_cpu_rows_table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1][SCAN_OP_COUNT];
-extern scan_cpu_rows_table scan_cpu_rows_portable;
+extern scan_cpu_rows_table scan_cpu_rows_portable, scan_cpu_rows_avx2, scan_cpu_rows_avx512;
+
+/* Every kernel of such a table, as in SCAN_CPU_ASSOC_KERNELS, and its entry in the table. */
+#define SCAN_CPU_ROWS_KERNELS(X)                                                                                       \
+    X(F32, f32, F32, f32, ADD, add)                                                                                    \
+    X(F32, f32, F32, f32, MUL, mul)                                                                                    \
+    X(F32, f32, F64, f64, ADD, add)                                                                                    \
+    X(F32, f32, F64, f64, MUL, mul)                                                                                    \
+    X(F64, f64, F64, f64, ADD, add)                                                                                    \
+    X(F64, f64, F64, f64, MUL, mul)
+#define SCAN_CPU_ROWS_ENTRY(IN, in, ENUM, name, OP, op)                                                                \
+    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
 
 /* How far a scan has come. The arrays hold, for each level k of a Kogge-Stone fold, z[l] before step d = 2^k; only
  * l < the current tile of the group or vector of the row counts. A fold of nothing is the identity. */
