@@ -24,20 +24,18 @@ enum {
     PARALLEL_BYTES = 512 << 10, /* below this the pool costs more than it gains */
     BLOCK_BYTES = 256 << 10,
     STREAM_BYTES = 16 << 20,
-    SPINS = 4096
+    SPINS = 256
 };
 
-static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {
-    &scan_cpu_assoc_portable,
-    &scan_cpu_assoc_portable,
-    &scan_cpu_assoc_avx512,
-};
-
-static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {
-    &scan_cpu_rows_portable,
-    &scan_cpu_rows_portable,
-    &scan_cpu_rows_avx512,
-};
+#if defined(__x86_64__)
+static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_assoc_portable, &scan_cpu_assoc_avx2,
+                                                                     &scan_cpu_assoc_avx512};
+static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_rows_portable, &scan_cpu_rows_avx2,
+                                                                   &scan_cpu_rows_avx512};
+#else
+static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_assoc_portable};
+static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_rows_portable};
+#endif
 
 typedef union fold {
     unsigned char bytes[8];

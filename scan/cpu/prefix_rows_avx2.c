@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of float add and mul for AVX2; see prefix_rows_simd.h.
+ */
+#include "prefix_vec_avx2.h"
+
+#include "prefix_rows_simd.h"
+
+scan_cpu_rows_table scan_cpu_rows_avx2 = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
