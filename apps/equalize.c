@@ -237,8 +237,11 @@ static int run_one(program *p, const char *path) {
 typedef struct many {
     program *p;
     char **out_names;
-    equalize_job *jobs; /* one for each image; only those under way hold memory */
-    bool *good;
+    struct slot {
+        equalize_job job;
+        bool good;
+    } * slots;
+    size_t slot_count;
     scan_ctx **contexts; /* one a worker */
     uint64_t done_bytes, total_bytes;
     size_t failed;
@@ -276,21 +279,27 @@ static char **name_outputs(const program *p, size_t count) {
 
 static void work(void *arg, size_t index, unsigned worker) {
     many *m = arg;
-    equalize_job *job = &m->jobs[index];
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
     struct stat st;
-    job->ctx = m->contexts[worker];
+    *job = (equalize_job){.options = &m->p->options,
+                          .ctx = m->contexts[worker],
+                          .on_host = m->p->s.on_host,
+                          .in_name = m->p->c.argv[index],
+                          .out_name = m->out_names[index]};
     if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
-        image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
+        slot->good = image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
     else
-        m->good[index] = equalize_job_run(job);
-    image_free(&job->in);
+        slot->good = equalize_job_run(job);
+    image_free(&job->in); /* what waits to be written is the file alone */
     image_free(&job->out);
 }
 
 static void take(void *arg, size_t index) {
     many *m = arg;
-    equalize_job *job = &m->jobs[index];
-    if (m->good[index]) {
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
+    if (slot->good) {
         output *out = output_open(job->out_name, m->p->c.common.force, true);
         output_write(out, job->file.data, job->file.bytes);
         output_commit(out);
@@ -324,16 +333,12 @@ static int run_many(program *p) {
     struct stat st;
     if (stat(p->out_dir, &st) != 0 || !S_ISDIR(st.st_mode))
         die(EXIT_IO, "%s: not a folder: %s", p->out_dir, strerror(errno ? errno : ENOTDIR));
-    unsigned workers = open_contexts(&m, count);
-    m.jobs = must_alloc(count, sizeof *m.jobs);
-    m.good = must_alloc(count, sizeof *m.good);
-    for (size_t i = 0; i < count; i++) {
-        m.jobs[i] = (equalize_job){
-            .options = &p->options, .on_host = p->s.on_host, .in_name = p->c.argv[i], .out_name = m.out_names[i]};
-        m.good[i] = false;
+    for (size_t i = 0; i < count; i++)
         if (stat(p->c.argv[i], &st) == 0)
             m.total_bytes += (uint64_t)st.st_size;
-    }
+    unsigned workers = open_contexts(&m, count);
+    m.slot_count = batch_window(workers);
+    m.slots = must_alloc(m.slot_count, sizeof *m.slots);
     report_enter(PHASE_COMPUTE);
     batch_run(&(batch){.count = count, .threads = workers, .work = work, .take = take, .arg = &m});
     report_enter(PHASE_OTHER);
@@ -342,9 +347,13 @@ static int run_many(program *p) {
     report_method(p);
     session_report(&p->s);
     report_finish();
-    if (workers > 1)
-        for (unsigned k = 0; k < workers; k++)
-            scan_ctx_destroy(m.contexts[k]);
+    for (unsigned k = 0; workers > 1 && k < workers; k++)
+        scan_ctx_destroy(m.contexts[k]);
+    for (size_t i = 0; i < count; i++)
+        free(m.out_names[i]);
+    free(m.out_names);
+    free(m.contexts);
+    free(m.slots);
     return m.worst;
 }
 

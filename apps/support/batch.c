@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers draw indices from a counter; the caller waits for the next index in order. A worker that is `threads` + 2
- * ahead of the caller waits, so that memory is bounded whatever the number of pieces. The worker with the lowest index
+ * Workers draw indices from a counter; the caller waits for the next index in order. A worker that is a window ahead of
+ * the caller waits, so that memory is bounded whatever the number of pieces. The worker with the lowest index
  * never waits, hence no deadlock.
  */
 #include "apps/support/batch.h"
@@ -78,7 +78,7 @@ static unsigned start_workers(worker *workers, const batch *b, state *s) {
 }
 
 void batch_run(const batch *b) {
-    state s = {.b = b, .window = (size_t)b->threads + 2};
+    state s = {.b = b, .window = batch_window(b->threads)};
     s.done = must_alloc(s.window, sizeof *s.done);
     for (size_t k = 0; k < s.window; k++)
         s.done[k] = false;
