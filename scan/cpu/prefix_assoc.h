@@ -92,10 +92,10 @@ SCAN_INLINE uint64_t scan_assoc_wrap(scan_type type, uint64_t word) {
     case SCAN_U16: return (uint16_t)word;
     case SCAN_I16: return (uint64_t)(int16_t)word;
     case SCAN_U32: return (uint32_t)word;
-    case SCAN_I32: return (uint64_t)(int32_t)word;
+    case SCAN_I32:
+    case SCAN_F32: return (uint64_t)(int32_t)word;
     case SCAN_U64:
     case SCAN_I64:
-    case SCAN_F32:
     case SCAN_F64:
     case SCAN_TYPE_NONE: break;
     }
