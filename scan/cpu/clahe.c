@@ -11,6 +11,9 @@
 
 enum { BAND_ROWS = 32, ALIGN = 256 };
 
+/* PIECE pixels at a time keep 32-bit counters from overflowing. */
+#define PIECE ((size_t)1 << 30)
+
 typedef struct clahe {
     const scan_equalize_desc *desc;
     const scan_cpu_image_kernels *kernels;
@@ -19,6 +22,7 @@ typedef struct clahe {
     unsigned char *out;      /* a plane, perhaps the same */
     unsigned char *luts;     /* tiles_y * tiles_x tables */
     uint32_t *tables;        /* counters of each thread */
+    uint64_t *wide;          /* 64-bit counters of each thread; NULL if tiles are small enough for 32 bits */
     float *weights;          /* of the right tile, a column of the image each */
     atomic_size_t next;
     /* colour */
@@ -32,24 +36,49 @@ static size_t align(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; 
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
+static void flush(const scan_clahe_grid *g, const scan_cpu_counter *counter, uint64_t *wide) {
+    scan_cpu_counter_end(counter);
+    for (uint32_t i = 0; i < g->bins; i++)
+        wide[i] += counter->counts[i];
+}
+
 static uint32_t sample_at(const clahe *c, size_t x, size_t y) {
     size_t i = y * c->grid.width + x;
     return c->desc->type == SCAN_U8 ? c->in[i] : ((const uint16_t *)(const void *)c->in)[i];
 }
 
-static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *counts) {
+/* Columns [left, right) of one row of the grown image. */
+static void count_row(const clahe *c, const scan_cpu_counter *counter, size_t y, size_t left, size_t right) {
+    size_t width = c->grid.width, inside = left >= width ? 0 : (right < width ? right : width) - left;
+    if (inside)
+        scan_cpu_counter_add(counter, c->in + (y * width + left) * scan_type_size(c->desc->type), inside);
+    for (size_t x = left + inside; x < right; x++)
+        counter->counts[sample_at(c, scan_clahe_reflect(x, width), y)]++;
+}
+
+/* Fills counts, or for a tile of more than PIECE pixels `wide`. */
+static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *counts, uint64_t *wide) {
     const scan_clahe_grid *g = &c->grid;
+    const size_t left = tile_x * g->tile_width, right = left + g->tile_width, top = tile_y * g->tile_height;
+    if (wide)
+        memset(wide, 0, g->bins * sizeof *wide);
     scan_cpu_counter counter = scan_cpu_counter_begin(c->desc->type, g->area, counts);
-    size_t left = tile_x * g->tile_width, right = left + g->tile_width, top = tile_y * g->tile_height;
-    size_t inside = left >= g->width ? 0 : right <= g->width ? g->tile_width : g->width - left;
-    for (size_t row = 0; row < g->tile_height; row++) {
-        size_t y = scan_clahe_reflect(top + row, g->height);
-        if (inside)
-            scan_cpu_counter_add(&counter, c->in + (y * g->width + left) * scan_type_size(c->desc->type), inside);
-        for (size_t x = left + inside; x < right; x++)
-            counts[sample_at(c, scan_clahe_reflect(x, g->width), y)]++;
-    }
-    scan_cpu_counter_end(&counter);
+    size_t counted = 0;
+    for (size_t row = 0; row < g->tile_height; row++)
+        for (size_t x = left, next; x < right; x = next) {
+            next = right - x > PIECE ? x + PIECE : right;
+            if (counted + (next - x) > PIECE) {
+                flush(g, &counter, wide);
+                counter = scan_cpu_counter_begin(c->desc->type, g->area, counts);
+                counted = 0;
+            }
+            count_row(c, &counter, scan_clahe_reflect(top + row, g->height), x, next);
+            counted += next - x;
+        }
+    if (wide)
+        flush(g, &counter, wide);
+    else
+        scan_cpu_counter_end(&counter);
 }
 
 /* Clips and refills the counts of a tile, which end as their own inclusive scan: see scan_clahe_count. */
@@ -68,9 +97,20 @@ static void equalize_counts(const scan_clahe_grid *g, uint32_t *counts) {
         counts[i] = sum += counts[i] + each;
 }
 
-static void make_table(const clahe *c, uint32_t *counts, void *lut) {
-    equalize_counts(&c->grid, counts);
-    c->kernels->entries((const int32_t *)counts, &c->grid, lut);
+static void make_wide_table(const clahe *c, const uint64_t *counts, void *lut) {
+    const scan_clahe_grid *g = &c->grid;
+    uint64_t excess = 0, sum = 0;
+    for (uint32_t i = 0; i < g->bins; i++)
+        excess += counts[i] > g->limit ? counts[i] - g->limit : 0;
+    scan_clahe_refill refill = scan_clahe_refill_of(g, excess);
+    for (uint32_t i = 0; i < g->bins; i++) {
+        sum += scan_clahe_count(g, refill, i, counts[i]);
+        uint32_t entry = scan_clahe_entry(g, sum);
+        if (c->desc->type == SCAN_U8)
+            ((uint8_t *)lut)[i] = (uint8_t)entry;
+        else
+            ((uint16_t *)lut)[i] = (uint16_t)entry;
+    }
 }
 
 static unsigned char *table_of(const clahe *c, size_t tile_x, size_t tile_y) {
@@ -81,11 +121,18 @@ static void table_task(void *arg, unsigned index, unsigned count) {
     clahe *c = arg;
     (void)count;
     uint32_t *counts = c->tables + index * scan_cpu_counter_size(c->desc->type);
+    uint64_t *wide = c->wide ? c->wide + index * c->grid.bins : NULL;
     size_t tiles = c->grid.tiles_x * c->grid.tiles_y;
     for (size_t tile; (tile = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < tiles;) {
         size_t tile_x = tile % c->grid.tiles_x, tile_y = tile / c->grid.tiles_x;
-        count_tile(c, tile_x, tile_y, counts);
-        make_table(c, counts, table_of(c, tile_x, tile_y));
+        void *lut = table_of(c, tile_x, tile_y);
+        count_tile(c, tile_x, tile_y, counts, wide);
+        if (wide) {
+            make_wide_table(c, wide, lut);
+        } else {
+            equalize_counts(&c->grid, counts);
+            c->kernels->entries((const int32_t *)counts, &c->grid, lut);
+        }
     }
 }
 
@@ -171,7 +218,7 @@ static void take_task(void *arg, unsigned index, unsigned count) {
     const void *in = c->image + begin * c->desc->channels * size;
     void *plane = c->plane + begin * size;
     if (c->desc->channels < 3 || c->desc->color == SCAN_COLOR_CHANNELS)
-        scan_cpu_take_channel(c->desc->type, in, end - begin, c->desc->channels, c->channel, plane);
+        scan_cpu_take_channel(c->kernels, c->desc->type, in, end - begin, c->desc->channels, c->channel, plane);
     else if (c->desc->type == SCAN_U8)
         c->kernels->luma_u8(in, end - begin, c->desc->channels, plane);
     else
@@ -185,7 +232,7 @@ static void put_task(void *arg, unsigned index, unsigned count) {
     const void *in = c->image + begin * c->desc->channels * size, *plane = c->plane + begin * size;
     void *out = c->image_out + begin * c->desc->channels * size;
     if (c->desc->channels < 3 || c->desc->color == SCAN_COLOR_CHANNELS)
-        scan_cpu_put_channel(c->desc->type, plane, end - begin, c->desc->channels, c->channel, out);
+        scan_cpu_put_channel(c->kernels, c->desc->type, plane, end - begin, c->desc->channels, c->channel, out);
     else if (c->desc->type == SCAN_U8)
         c->kernels->replace_u8(in, plane, out, end - begin, c->desc->channels);
     else
@@ -217,14 +264,17 @@ static void run_color(scan_ctx *ctx, clahe *c) {
 /* ---- the verb ---------------------------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    size_t luts, weights, plane, bytes;
+    size_t wide, luts, weights, plane, bytes;
 } layout;
 
-/* Workspace: counters of the threads, tables of the tiles, column weights, a plane if the image is not one. */
+/* Workspace: counters of the threads, 64-bit ones if need be, tables of the tiles, column weights, a plane if the image
+ * is not one. */
 static layout layout_of(const scan_ctx *ctx, const scan_equalize_desc *desc, const scan_clahe_grid *g) {
     size_t size = scan_type_size(desc->type);
     layout l;
-    l.luts = align(scan_pool_threads(scan_cpu(ctx)->pool) * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
+    size_t threads = scan_pool_threads(scan_cpu(ctx)->pool);
+    l.wide = align(threads * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
+    l.luts = l.wide + (g->area > PIECE ? align(threads * g->bins * sizeof(uint64_t)) : 0);
     l.weights = l.luts + align(g->tiles_x * g->tiles_y * g->bins * size);
     l.plane = l.weights + align(g->width * sizeof(float));
     l.bytes = l.plane + (desc->channels > 1 ? align(g->width * g->height * size) : 0);
@@ -243,6 +293,7 @@ scan_status scan_cpu_clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const 
     SCAN_TRY(scan_workspace(ctx, l.bytes, &memory));
     unsigned char *workspace = memory;
     c.tables = memory;
+    c.wide = c.grid.area > PIECE ? (uint64_t *)(void *)(workspace + l.wide) : NULL;
     c.luts = workspace + l.luts;
     c.weights = (float *)(void *)(workspace + l.weights);
     c.plane = workspace + l.plane;

@@ -152,6 +152,10 @@ static void blend_u8(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_c
 const scan_cpu_image_kernels scan_cpu_image_avx512 = {
     .map_u8 = map_u8,
     .map_u16 = loop_map_u16,
+    .take_u8 = loop_take_u8,
+    .take_u16 = loop_take_u16,
+    .put_u8 = loop_put_u8,
+    .put_u16 = loop_put_u16,
     .luma_u8 = loop_luma_u8,
     .luma_u16 = loop_luma_u16,
     .replace_u8 = loop_replace_u8,

@@ -25,6 +25,11 @@ typedef struct scan_cpu_image_kernels {
                    bool stream);
     void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[],
                     bool stream);
+    /* plane[i] = in[i * channels], and back. */
+    void (*take_u8)(const uint8_t *in, size_t n, unsigned channels, uint8_t *plane);
+    void (*take_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *plane);
+    void (*put_u8)(const uint8_t *plane, size_t n, unsigned channels, uint8_t *out);
+    void (*put_u16)(const uint16_t *plane, size_t n, unsigned channels, uint16_t *out);
     /* Y of n pixels of 3 or 4 channels; and the pixels given another Y. */
     void (*luma_u8)(const uint8_t *in, size_t n, unsigned channels, uint8_t *y);
     void (*luma_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *y);
@@ -89,8 +94,21 @@ void scan_cpu_counter_add(const scan_cpu_counter *counter, const void *samples, 
 void scan_cpu_counter_end(const scan_cpu_counter *counter);
 
 /* Copies one channel of n interleaved pixels into a plane, and back. */
-void scan_cpu_take_channel(scan_type type, const void *in, size_t n, unsigned channels, unsigned channel, void *plane);
-void scan_cpu_put_channel(scan_type type, const void *plane, size_t n, unsigned channels, unsigned channel, void *out);
+static inline void scan_cpu_take_channel(const scan_cpu_image_kernels *kernels, scan_type type, const void *in,
+                                         size_t n, unsigned channels, unsigned channel, void *plane) {
+    if (type == SCAN_U8)
+        kernels->take_u8((const uint8_t *)in + channel, n, channels, plane);
+    else
+        kernels->take_u16((const uint16_t *)in + channel, n, channels, plane);
+}
+
+static inline void scan_cpu_put_channel(const scan_cpu_image_kernels *kernels, scan_type type, const void *plane,
+                                        size_t n, unsigned channels, unsigned channel, void *out) {
+    if (type == SCAN_U8)
+        kernels->put_u8(plane, n, channels, (uint8_t *)out + channel);
+    else
+        kernels->put_u16(plane, n, channels, (uint16_t *)out + channel);
+}
 
 /* Runs a task on all threads, or alone for work too small to be worth waking them. */
 static inline void scan_cpu_run_task(scan_ctx *ctx, scan_task *task, void *arg, bool parallel) {

@@ -32,6 +32,27 @@ MAP(loop_map_u8, uint8_t)
 MAP(loop_map_u16, uint16_t)
 #undef MAP
 
+#define TAKE(TAKE_NAME, PUT_NAME, T)                                                                                   \
+    LOOP void TAKE_NAME##_channels(const T *in, size_t n, unsigned channels, T *restrict plane) {                      \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            plane[i] = in[i * channels];                                                                               \
+    }                                                                                                                  \
+    static inline void TAKE_NAME(const T *in, size_t n, unsigned channels, T *plane) {                                 \
+        switch (channels) {                                                                                            \
+        case 1: TAKE_NAME##_channels(in, n, 1, plane); break;                                                          \
+        case 2: TAKE_NAME##_channels(in, n, 2, plane); break;                                                          \
+        case 3: TAKE_NAME##_channels(in, n, 3, plane); break;                                                          \
+        case 4: TAKE_NAME##_channels(in, n, 4, plane); break;                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline void PUT_NAME(const T *plane, size_t n, unsigned channels, T *out) {                                 \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i * channels] = plane[i];                                                                              \
+    }
+TAKE(loop_take_u8, loop_put_u8, uint8_t)
+TAKE(loop_take_u16, loop_put_u16, uint16_t)
+#undef TAKE
+
 #define LUMA(NAME, T)                                                                                                  \
     LOOP void NAME##_channels(const T *in, size_t n, unsigned channels, T *restrict y) {                               \
         for (size_t i = 0; i < n; i++)                                                                                 \

@@ -7,6 +7,10 @@
 const scan_cpu_image_kernels scan_cpu_image_portable = {
     .map_u8 = loop_map_u8,
     .map_u16 = loop_map_u16,
+    .take_u8 = loop_take_u8,
+    .take_u16 = loop_take_u16,
+    .put_u8 = loop_put_u8,
+    .put_u16 = loop_put_u16,
     .luma_u8 = loop_luma_u8,
     .luma_u16 = loop_luma_u16,
     .replace_u8 = loop_replace_u8,

@@ -23,24 +23,6 @@ typedef struct counting {
     uint64_t *bins;
 } counting;
 
-void scan_cpu_take_channel(scan_type type, const void *in, size_t n, unsigned channels, unsigned channel, void *plane) {
-    if (type == SCAN_U8)
-        for (size_t i = 0; i < n; i++)
-            ((uint8_t *)plane)[i] = ((const uint8_t *)in)[i * channels + channel];
-    else
-        for (size_t i = 0; i < n; i++)
-            ((uint16_t *)plane)[i] = ((const uint16_t *)in)[i * channels + channel];
-}
-
-void scan_cpu_put_channel(scan_type type, const void *plane, size_t n, unsigned channels, unsigned channel, void *out) {
-    if (type == SCAN_U8)
-        for (size_t i = 0; i < n; i++)
-            ((uint8_t *)out)[i * channels + channel] = ((const uint8_t *)plane)[i];
-    else
-        for (size_t i = 0; i < n; i++)
-            ((uint16_t *)out)[i * channels + channel] = ((const uint16_t *)plane)[i];
-}
-
 /* Moves the samples under the mask to the front and returns how many they are. */
 static size_t keep_masked(scan_type type, void *plane, const uint8_t *mask, size_t n) {
     size_t kept = 0;
@@ -64,7 +46,7 @@ static void fill_plane(const counting *c, const void *in, size_t n, unsigned pla
     unsigned channels = c->what->channels;
     bool bytes = c->what->type == SCAN_U8;
     switch (c->what->view) {
-    case SCAN_CPU_CHANNELS: scan_cpu_take_channel(c->what->type, in, n, channels, plane, samples); break;
+    case SCAN_CPU_CHANNELS: scan_cpu_take_channel(c->kernels, c->what->type, in, n, channels, plane, samples); break;
     case SCAN_CPU_LUMA:
         if (bytes)
             c->kernels->luma_u8(in, n, channels, samples);
