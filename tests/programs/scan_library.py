@@ -31,7 +31,8 @@ class EqualizeDesc(ctypes.Structure):
 
 
 def library_path():
-    return pathlib.Path(os.environ["SCAN_BIN"]).parent / "lib" / "libscan.so"
+    folder = os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin")
+    return pathlib.Path(folder).parent / "lib" / "libscan.so"
 
 
 def pointer(array):
