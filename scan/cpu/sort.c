@@ -33,10 +33,12 @@ enum {
 /* Sizes that follow from the descriptor, n and the threads of the context: the layout of the workspace. */
 typedef struct plan {
     const scan_sort_kernels *kernels;
+    void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
     size_t key_bytes, value_bytes;
     size_t local_n;      /* elements one thread sorts alone */
     unsigned digit_bits; /* widest partition */
     unsigned threads;    /* that have an area */
+    size_t spare_bytes;  /* keys of local_n elements */
     size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
     size_t stack_bytes, keys_bytes, values_bytes;
     size_t total_bytes;
@@ -67,6 +69,12 @@ static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
 #endif
 };
 
+static scan_sort_quick_table *const quick_tables[SCAN_SIMD_LEVELS] = {
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
+#endif
+};
+
 static const unsigned char kind_of_type[] = {
     [SCAN_U8] = 0,  [SCAN_I8] = 0,  [SCAN_U16] = 1, [SCAN_I16] = 1, [SCAN_U32] = 2,
     [SCAN_I32] = 2, [SCAN_U64] = 3, [SCAN_I64] = 3, [SCAN_F32] = 4, [SCAN_F64] = 5,
@@ -84,17 +92,31 @@ static unsigned digit_bits_for(size_t n, size_t local_n) {
     return bits;
 }
 
+/* Quicksort, if it can serve; else NULL. */
+static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const scan_sort_local *) {
+    scan_sort_quick_table *table = quick_tables[scan_cpu(ctx)->simd];
+    bool whole = desc->begin_bit == 0 && desc->end_bit == 8 * scan_type_size(desc->type);
+    if (!table || desc->value_bytes || !whole || desc->method == SCAN_SORT_RADIX)
+        return NULL;
+    return (*table)[kind_of_type[desc->type]];
+}
+
 /* second_keys: argsort's partitions need room for keys on both sides. */
 static plan make_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool second_keys) {
     plan p = {.key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .threads = 1};
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
+    p.local = quick_of(ctx, desc);
+    if (!p.local)
+        p.local = p.kernels->local;
+    bool quick = p.local != p.kernels->local;
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
     p.local_n = LOCAL_BYTES / element_bytes;
     p.digit_bits = digit_bits_for(n, p.local_n);
     size_t counts = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
-    size_t scratch = round_up(smaller(n, p.local_n) * p.key_bytes) + round_up(smaller(n, p.local_n) * p.value_bytes);
+    p.spare_bytes = round_up(smaller(n, p.local_n) * p.key_bytes);
+    size_t scratch = p.spare_bytes + (quick ? p.spare_bytes : round_up(smaller(n, p.local_n) * p.value_bytes));
     p.keys_bytes = round_up(n * p.key_bytes);
     p.values_bytes = round_up(n * p.value_bytes);
     if (n <= p.local_n) {
@@ -168,11 +190,12 @@ static void sort_locally(const job *j, range r, char *scratch) {
     scan_sort_local local = {.order = j->order,
                              .from = offset(place_of(j, r.where), r.begin, p),
                              .to = offset(j->out, r.begin, p),
-                             .spare = {keys, keys + round_up(smaller(j->n, p->local_n) * p->key_bytes)},
+                             .spare = {keys, keys + p->spare_bytes},
+                             .spare_keys = keys + p->spare_bytes,
                              .n = r.n,
                              .drop_keys = j->drop_keys,
                              .counts = (uint32_t *)(void *)scratch};
-    p->kernels->local(&local);
+    p->local(&local);
 }
 
 static void sort_bins(job *j, place where, size_t bins, unsigned thread) {
@@ -334,16 +357,23 @@ static void sort_task(void *arg, unsigned thread, unsigned threads) {
     }
 }
 
+static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
+    if (desc->method == SCAN_SORT_SPLIT)
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method split exists on CUDA only");
+    if (desc->method == SCAN_SORT_QUICK && !quick_of(ctx, desc))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM,
+                         "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX-512");
+    return SCAN_OK;
+}
+
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_columns in, scan_sort_columns out, size_t n,
                        bool argsort) {
-    if (desc->method != SCAN_SORT_AUTO && desc->method != SCAN_SORT_RADIX)
-        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "sort method %s is not available here",
-                         scan_sort_method_name(desc->method));
+    SCAN_TRY(check_method(ctx, desc));
     job j = {.plan = make_plan(ctx, desc, n, argsort), .order = order_of(desc), .pool = scan_cpu(ctx)->pool};
     const plan *p = &j.plan;
     char *workspace;
     SCAN_TRY(scan_workspace(ctx, p->total_bytes, (void **)&workspace));
-    scan_cpu_note(ctx, "radix");
+    scan_cpu_note(ctx, p->local == p->kernels->local ? "radix" : "quick");
     j.n = scan_cpu_count(n, desc->n_device);
     if (j.n == 0)
         return SCAN_OK;
@@ -359,7 +389,12 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
         j.out.keys = next;
     j.stack = (range *)(void *)workspace;
     j.areas = workspace + p->stack_bytes;
-    if (j.n <= larger(p->local_n, SCAN_SORT_TINY)) {
+    if (j.n <= SCAN_SORT_TINY) {
+        p->kernels->local(
+            &(scan_sort_local){.order = j.order, .from = in, .to = j.out, .n = j.n, .drop_keys = argsort});
+        return SCAN_OK;
+    }
+    if (j.n <= p->local_n) {
         sort_locally(&j, (range){0, j.n, IN}, j.areas);
         return SCAN_OK;
     }

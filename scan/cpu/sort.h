@@ -41,6 +41,7 @@ typedef struct scan_sort_part {
 typedef struct scan_sort_local {
     scan_sort_order order;
     scan_sort_columns from, to, spare; /* already offset to the range */
+    void *spare_keys;                  /* quick only: a second spare array of keys */
     size_t n;
     bool drop_keys;   /* to.keys is scratch: the last pass need not write it */
     uint32_t *counts; /* SCAN_SORT_LOCAL_COUNTS of them */
@@ -74,5 +75,9 @@ enum { SCAN_SORT_KEY_KINDS = 6 };
 /* [kind of key][value bytes / 4] */
 typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
+
+/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. to must not be from. */
+typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
+extern scan_sort_quick_table scan_cpu_sort_quick_avx512;
 
 #endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys alone in cache, AVX-512: keys become unsigned codes that can be turned back, the codes are sorted by
+ * sort_quick_lanes.h, and turned back. Equal codes are equal keys, so a sort that is not stable does; where floats have
+ * ties that can be told apart, zeros of both signs or different NaNs, the stable radix sort does the work instead.
+ */
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "sort.h"
+
+typedef struct quick_job {
+    __m512i flip;                 /* what to invert in sorted codes to have the keys */
+    const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
+} quick_job;
+
+/* n codes at x by the radix sort. */
+static void quick_give_up(const quick_job *job, void *x, void *y, void *to, size_t n, size_t key_bytes) {
+    uint64_t all = ~0ull >> (64 - 8 * key_bytes);
+    scan_sort_local l = *job->local;
+    l.order = (scan_sort_order){.mask = all};
+    l.from.keys = x;
+    l.spare.keys = y;
+    l.to.keys = to;
+    l.n = n;
+    scan_cpu_sort_kernels_avx512[key_bytes == 4 ? 2 : 3][0].local(&l);
+    uint64_t flip = (uint64_t)_mm512_reduce_or_epi64(job->flip) & all;
+    for (size_t i = 0; flip && i < n; i++)
+        scan_sort_store(to, i, scan_sort_load(to, i, (unsigned)key_bytes) ^ flip, (unsigned)key_bytes);
+}
+
+/* ---- 32 bits ----------------------------------------------------------------------------------------------------- */
+
+/* Lanes i and i ^ distance exchanged, distance 1, 3, 7, 15 (reversal in groups) or a power of two. */
+SCAN_INLINE __m512i exchange_32(__m512i v, unsigned distance) {
+    switch (distance) {
+    case 1: return _mm512_shuffle_epi32(v, _MM_PERM_CDAB);
+    case 2: return _mm512_shuffle_epi32(v, _MM_PERM_BADC);
+    case 3: return _mm512_shuffle_epi32(v, _MM_PERM_ABCD);
+    case 4: return _mm512_permutex_epi64(v, 0x4e);
+    case 8: return _mm512_shuffle_i64x2(v, v, 0x4e);
+    case 7: return _mm512_permutexvar_epi32(_mm512_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8), v);
+    default:
+        return _mm512_permutexvar_epi32(_mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), v);
+    }
+}
+
+/* The lanes whose number has this bit. */
+SCAN_INLINE __mmask16 lanes_with_bit(unsigned bit) {
+    return bit == 1 ? 0xaaaa : bit == 2 ? 0xcccc : bit == 4 ? 0xf0f0 : 0xff00;
+}
+
+/* Of n keys in registers of `lanes`, those in register r. */
+SCAN_INLINE uint32_t first_lanes(size_t n, size_t r, size_t lanes) {
+    size_t left = n > r * lanes ? n - r * lanes : 0;
+    return left >= lanes ? (1u << lanes) - 1 : (1u << left) - 1;
+}
+
+#define KEY uint32_t
+#define LANES 16
+#define NAME(name) name##_32
+#define V_MASK __mmask16
+#define V_MIN _mm512_min_epu32
+#define V_MAX _mm512_max_epu32
+#define V_MASK_MIN _mm512_mask_min_epu32
+#define V_MASK_MAX _mm512_mask_max_epu32
+#define V_EXCHANGE exchange_32
+#define V_LANES_WITH_BIT(bit) lanes_with_bit(bit)
+#define V_INTERLEAVE_LOW _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define V_INTERLEAVE_HIGH _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define V_PERMUTE2 _mm512_permutex2var_epi32
+#define V_FIRST(n, r) ((__mmask16)first_lanes(n, r, 16))
+#define V_MASK_LOAD _mm512_mask_loadu_epi32
+#define V_MASK_STORE _mm512_mask_storeu_epi32
+#define V_SET1(x) _mm512_set1_epi32((int)(x))
+#define V_LESS_EQUAL _mm512_cmple_epu32_mask
+#define V_COMPRESS _mm512_mask_compress_epi32
+#include "sort_quick_lanes.h"
+#undef KEY
+#undef LANES
+#undef NAME
+#undef V_MASK
+#undef V_MIN
+#undef V_MAX
+#undef V_MASK_MIN
+#undef V_MASK_MAX
+#undef V_EXCHANGE
+#undef V_LANES_WITH_BIT
+#undef V_INTERLEAVE_LOW
+#undef V_INTERLEAVE_HIGH
+#undef V_PERMUTE2
+#undef V_FIRST
+#undef V_MASK_LOAD
+#undef V_MASK_STORE
+#undef V_SET1
+#undef V_LESS_EQUAL
+#undef V_COMPRESS
+
+/* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
+
+SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
+    switch (distance) {
+    case 1: return _mm512_shuffle_epi32(v, _MM_PERM_BADC);
+    case 2: return _mm512_permutex_epi64(v, 0x4e);
+    case 3: return _mm512_permutex_epi64(v, 0x1b);
+    case 4: return _mm512_shuffle_i64x2(v, v, 0x4e);
+    default: return _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
+    }
+}
+
+#define KEY uint64_t
+#define LANES 8
+#define NAME(name) name##_64
+#define V_MASK __mmask8
+#define V_MIN _mm512_min_epu64
+#define V_MAX _mm512_max_epu64
+#define V_MASK_MIN _mm512_mask_min_epu64
+#define V_MASK_MAX _mm512_mask_max_epu64
+#define V_EXCHANGE exchange_64
+#define V_LANES_WITH_BIT(bit) ((__mmask8)lanes_with_bit(bit))
+#define V_INTERLEAVE_LOW _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11)
+#define V_INTERLEAVE_HIGH _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15)
+#define V_PERMUTE2 _mm512_permutex2var_epi64
+#define V_FIRST(n, r) ((__mmask8)first_lanes(n, r, 8))
+#define V_MASK_LOAD _mm512_mask_loadu_epi64
+#define V_MASK_STORE _mm512_mask_storeu_epi64
+#define V_SET1(x) _mm512_set1_epi64((long long)(x))
+#define V_LESS_EQUAL _mm512_cmple_epu64_mask
+#define V_COMPRESS _mm512_mask_compress_epi64
+#include "sort_quick_lanes.h"
+
+/* ---- keys to codes and back -------------------------------------------------------------------------------------- */
+
+/* Integers: codes are keys with bits inverted. */
+static void quick_integers(const scan_sort_local *l, unsigned key_bytes) {
+    size_t n = l->n;
+    unsigned depth = 2 * (64 - (unsigned)__builtin_clzll(n | 1));
+    if (key_bytes == 4) {
+        uint32_t flip = (uint32_t)l->order.flip, *codes = l->spare.keys;
+        for (size_t i = 0; i < n; i++)
+            codes[i] = ((const uint32_t *)l->from.keys)[i] ^ flip;
+        quick_job job = {_mm512_set1_epi32((int)flip), l};
+        quick_32(&job, codes, l->spare_keys, l->to.keys, n, depth);
+    } else {
+        uint64_t flip = l->order.flip, *codes = l->spare.keys;
+        for (size_t i = 0; i < n; i++)
+            codes[i] = ((const uint64_t *)l->from.keys)[i] ^ flip;
+        quick_job job = {_mm512_set1_epi64((long long)flip), l};
+        quick_64(&job, codes, l->spare_keys, l->to.keys, n, depth);
+    }
+}
+
+/* What ties a float range may have. */
+typedef struct ties {
+    bool zeros;   /* of both signs */
+    bool nans;    /* of different bits */
+    uint64_t nan; /* one of them, 0 if there are none */
+} ties;
+
+SCAN_INLINE ties find_ties(const scan_sort_local *l, unsigned key_bytes) {
+    const uint64_t sign = 1ull << (8 * key_bytes - 1), infinity = key_bytes == 4 ? 0x7f800000u : 0x7ffull << 52;
+    uint64_t plus = 0, minus = 0, any = 0, all = ~0ull;
+    for (size_t i = 0; i < l->n; i++) {
+        uint64_t x = scan_sort_load(l->from.keys, i, key_bytes);
+        plus |= x == 0;
+        minus |= x == sign;
+        bool nan = (x & (sign - 1)) > infinity;
+        any |= nan ? x : 0;
+        all &= nan ? x : ~0ull;
+    }
+    return (ties){plus && minus, any && any != all, any};
+}
+
+/* A key's code, zeros of each sign apart: no NaN here has another's bits, so it can be turned back. */
+SCAN_INLINE uint64_t encode(uint64_t x, scan_sort_order order, unsigned key_bytes) {
+    const unsigned width = 8 * key_bytes;
+    const uint64_t sign = 1ull << (width - 1), infinity = key_bytes == 4 ? 0x7f800000u : 0x7ffull << 52;
+    uint64_t code = (x & sign ? x ^ (sign | (sign - 1)) : x ^ sign) ^ order.flip;
+    return (x & (sign - 1)) > infinity ? order.nan : code;
+}
+
+SCAN_INLINE uint64_t decode(uint64_t code, scan_sort_order order, uint64_t nan, unsigned key_bytes) {
+    const uint64_t sign = 1ull << (8 * key_bytes - 1);
+    uint64_t x = code ^ order.flip;
+    x ^= x & sign ? sign : sign | (sign - 1);
+    return code == order.nan && nan ? nan : x;
+}
+
+SCAN_INLINE bool quick_floats(const scan_sort_local *l, unsigned key_bytes) {
+    ties t = find_ties(l, key_bytes);
+    if (t.zeros || t.nans)
+        return false;
+    size_t n = l->n;
+    unsigned depth = 2 * (64 - (unsigned)__builtin_clzll(n | 1));
+    for (size_t i = 0; i < n; i++)
+        scan_sort_store(l->spare.keys, i, encode(scan_sort_load(l->from.keys, i, key_bytes), l->order, key_bytes),
+                        key_bytes);
+    quick_job job = {_mm512_setzero_si512(), l};
+    if (key_bytes == 4)
+        quick_32(&job, l->spare.keys, l->spare_keys, l->to.keys, n, depth);
+    else
+        quick_64(&job, l->spare.keys, l->spare_keys, l->to.keys, n, depth);
+    for (size_t i = 0; i < n; i++)
+        scan_sort_store(l->to.keys, i, decode(scan_sort_load(l->to.keys, i, key_bytes), l->order, t.nan, key_bytes),
+                        key_bytes);
+    return true;
+}
+
+static void quick_u32(const scan_sort_local *l) { quick_integers(l, 4); }
+static void quick_u64(const scan_sort_local *l) { quick_integers(l, 8); }
+
+static void quick_f32(const scan_sort_local *l) {
+    if (!quick_floats(l, 4))
+        scan_cpu_sort_kernels_avx512[4][0].local(l);
+}
+
+static void quick_f64(const scan_sort_local *l) {
+    if (!quick_floats(l, 8))
+        scan_cpu_sort_kernels_avx512[5][0].local(l);
+}
+
+scan_sort_quick_table scan_cpu_sort_quick_avx512 = {NULL, NULL, quick_u32, quick_u64, quick_f32, quick_f64};
+#endif

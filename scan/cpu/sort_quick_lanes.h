@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quicksort of unsigned integers in cache, AVX-512. Included by sort_quick_avx512.c once a width, with the vector
+ * operations of that width defined.
+ *
+ *   partition   16 (8) keys a step: one comparison, two compressions, two whole-vector stores. The keys up to the
+ *               pivot go to the other array, the keys beyond it to the front of the array they are read from; both
+ *               fill up no faster than the reading advances, so that whole vectors may be stored without harm.
+ *   network     up to 256 (128) keys in 16 registers: columns by Green's network of 60 comparators, then bitonic
+ *               merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
+ *
+ * The sorted keys go to a third array, in order from its beginning. After a partition each side has room of its own
+ * size in both arrays, so recursion needs nothing more. When the splits are bad too often the caller's radix sort takes
+ * over. Keys equal to a pivot that is the maximum of its range are final and leave the recursion.
+ */
+
+SCAN_INLINE void NAME(in_order)(__m512i *a, __m512i *b) {
+    __m512i low = V_MIN(*a, *b);
+    *b = V_MAX(*a, *b);
+    *a = low;
+}
+
+#define IN_ORDER(a, b) NAME(in_order)(&v[a], &v[b])
+
+/* Sorts each lane's column of `rows` registers. */
+SCAN_INLINE void NAME(sort_columns)(__m512i *v, unsigned rows) {
+    if (rows == 2) {
+        IN_ORDER(0, 1);
+    } else if (rows == 4) {
+        IN_ORDER(0, 2), IN_ORDER(1, 3);
+        IN_ORDER(0, 1), IN_ORDER(2, 3);
+        IN_ORDER(1, 2);
+    } else if (rows == 8) {
+        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
+        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
+        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
+        IN_ORDER(2, 4), IN_ORDER(3, 5);
+        IN_ORDER(1, 4), IN_ORDER(3, 6);
+        IN_ORDER(1, 2), IN_ORDER(3, 4), IN_ORDER(5, 6);
+    } else if (rows == 16) {
+        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
+        IN_ORDER(8, 9), IN_ORDER(10, 11), IN_ORDER(12, 13), IN_ORDER(14, 15);
+        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
+        IN_ORDER(8, 10), IN_ORDER(9, 11), IN_ORDER(12, 14), IN_ORDER(13, 15);
+        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
+        IN_ORDER(8, 12), IN_ORDER(9, 13), IN_ORDER(10, 14), IN_ORDER(11, 15);
+        IN_ORDER(0, 8), IN_ORDER(1, 9), IN_ORDER(2, 10), IN_ORDER(3, 11);
+        IN_ORDER(4, 12), IN_ORDER(5, 13), IN_ORDER(6, 14), IN_ORDER(7, 15);
+        IN_ORDER(5, 10), IN_ORDER(6, 9), IN_ORDER(3, 12), IN_ORDER(13, 14), IN_ORDER(4, 8), IN_ORDER(7, 11);
+        IN_ORDER(1, 2), IN_ORDER(1, 4), IN_ORDER(7, 13), IN_ORDER(2, 8), IN_ORDER(11, 14);
+        IN_ORDER(2, 4), IN_ORDER(5, 6), IN_ORDER(9, 10), IN_ORDER(11, 13), IN_ORDER(3, 8), IN_ORDER(7, 12);
+        IN_ORDER(6, 8), IN_ORDER(10, 12), IN_ORDER(3, 5), IN_ORDER(7, 9);
+        IN_ORDER(3, 4), IN_ORDER(5, 6), IN_ORDER(7, 8), IN_ORDER(9, 10), IN_ORDER(11, 12);
+        IN_ORDER(6, 7), IN_ORDER(8, 9);
+    }
+}
+
+/* Merges sorted blocks of width / 2 columns into blocks of `width`: a block's order is column by column. */
+SCAN_INLINE void NAME(merge_columns)(__m512i *v, unsigned rows, unsigned width) {
+    /* The second half reversed, in columns and rows, makes the block bitonic. */
+    const V_MASK upper = V_LANES_WITH_BIT(width / 2);
+    if (rows == 1) {
+        __m512i other = V_EXCHANGE(v[0], width - 1);
+        v[0] = V_MASK_MAX(V_MIN(v[0], other), upper, v[0], other);
+    }
+#pragma GCC unroll 8
+    for (unsigned r = 0; r < rows / 2; r++) {
+        __m512i a = v[r], b = V_EXCHANGE(v[rows - 1 - r], width - 1);
+        v[r] = V_MASK_MAX(V_MIN(a, b), upper, a, b);
+        v[rows - 1 - r] = V_EXCHANGE(V_MASK_MIN(V_MAX(a, b), upper, a, b), width - 1);
+    }
+#pragma GCC unroll 4
+    for (unsigned distance = width / 4; distance > 0; distance /= 2) {
+        const V_MASK far = V_LANES_WITH_BIT(distance);
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++) {
+            __m512i other = V_EXCHANGE(v[r], distance);
+            v[r] = V_MASK_MAX(V_MIN(v[r], other), far, v[r], other);
+        }
+    }
+#pragma GCC unroll 4
+    for (unsigned distance = rows / 2; distance > 0; distance /= 2)
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            if ((r & distance) == 0)
+                IN_ORDER(r, r + distance);
+}
+
+/* From column by column to memory order. Interleaving the two halves of the registers rotates an element's position,
+ * as a binary number, by one bit. */
+SCAN_INLINE void NAME(transpose)(__m512i *v, unsigned rows) {
+    const __m512i low = V_INTERLEAVE_LOW, high = V_INTERLEAVE_HIGH;
+    __m512i w[16];
+#pragma GCC unroll 4
+    for (unsigned round = 1; round < rows; round *= 2) {
+#pragma GCC unroll 8
+        for (unsigned r = 0; r < rows / 2; r++) {
+            w[2 * r] = V_PERMUTE2(v[r], low, v[r + rows / 2]);
+            w[2 * r + 1] = V_PERMUTE2(v[r], high, v[r + rows / 2]);
+        }
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            v[r] = w[r];
+    }
+}
+
+/* Sorts n keys, (rows - 1) * LANES < n <= rows * LANES or fewer, from one array to another, inverting `flip` on the
+ * way out. */
+SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, __m512i flip, unsigned rows) {
+    __m512i v[16];
+#pragma GCC unroll 16
+    for (unsigned r = 0; r < rows; r++)
+        v[r] = V_MASK_LOAD(_mm512_set1_epi32(-1), V_FIRST(n, r), from + r * LANES);
+    NAME(sort_columns)(v, rows);
+    NAME(merge_columns)(v, rows, 2);
+    NAME(merge_columns)(v, rows, 4);
+    NAME(merge_columns)(v, rows, 8);
+    if (LANES == 16)
+        NAME(merge_columns)(v, rows, LANES);
+    NAME(transpose)(v, rows);
+#pragma GCC unroll 16
+    for (unsigned r = 0; r < rows; r++)
+        V_MASK_STORE(to + r * LANES, V_FIRST(n, r), _mm512_xor_si512(v[r], flip));
+}
+
+static void NAME(network_16)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+    NAME(network_of)(from, to, n, flip, 16);
+}
+static void NAME(network_8)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+    NAME(network_of)(from, to, n, flip, 8);
+}
+static void NAME(network_4)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+    NAME(network_of)(from, to, n, flip, 4);
+}
+static void NAME(network_1)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+    NAME(network_of)(from, to, n, flip, 1);
+}
+
+static void NAME(network)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+    if (n > 8 * LANES)
+        NAME(network_16)(from, to, n, flip);
+    else if (n > 4 * LANES)
+        NAME(network_8)(from, to, n, flip);
+    else if (n > LANES)
+        NAME(network_4)(from, to, n, flip);
+    else
+        NAME(network_1)(from, to, n, flip);
+}
+
+/* The middle of the medians of three keys, taken all over the range. n >= 4 * LANES. */
+static KEY NAME(choose_pivot)(const KEY *x, size_t n) {
+    __m512i a = _mm512_loadu_si512(x + n / 4), b = _mm512_loadu_si512(x + n / 2),
+            c = _mm512_loadu_si512(x + (n - n / 4 - LANES));
+    __m512i medians = V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c));
+    KEY sorted[LANES];
+    _mm512_storeu_si512(sorted, medians);
+    NAME(network_1)(sorted, sorted, LANES, _mm512_setzero_si512());
+    return sorted[LANES / 2 - 1];
+}
+
+/* Keys <= last go to y, the others to the front of x. Returns how many went to y. */
+static size_t NAME(partition)(KEY *x, size_t n, KEY last, KEY *y) {
+    const __m512i pivot = V_SET1(last);
+    size_t below = 0, above = 0, i = 0;
+#define STEP(v)                                                                                                        \
+    do {                                                                                                               \
+        V_MASK low_ = V_LESS_EQUAL(v, pivot);                                                                          \
+        _mm512_storeu_si512(y + below, V_COMPRESS(v, low_, v));                                                        \
+        _mm512_storeu_si512(x + above, V_COMPRESS(v, (V_MASK)~low_, v));                                               \
+        size_t count_ = (size_t)__builtin_popcount(low_);                                                              \
+        below += count_;                                                                                               \
+        above += LANES - count_;                                                                                       \
+    } while (0)
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        __m512i a = _mm512_loadu_si512(x + i), b = _mm512_loadu_si512(x + i + LANES),
+                c = _mm512_loadu_si512(x + i + 2 * LANES), d = _mm512_loadu_si512(x + i + 3 * LANES);
+        STEP(a);
+        STEP(b);
+        STEP(c);
+        STEP(d);
+    }
+    for (; i + LANES <= n; i += LANES) {
+        __m512i a = _mm512_loadu_si512(x + i);
+        STEP(a);
+    }
+#undef STEP
+    if (i < n) {
+        V_MASK valid = V_FIRST(n - i, 0);
+        __m512i v = V_MASK_LOAD(pivot, valid, x + i);
+        V_MASK low = V_LESS_EQUAL(v, pivot) & valid;
+        V_MASK high = (V_MASK)~low & valid;
+        size_t count = (size_t)__builtin_popcount(low);
+        V_MASK_STORE(y + below, V_FIRST(count, 0), V_COMPRESS(v, low, v));
+        V_MASK_STORE(x + above, V_FIRST(n - i - count, 0), V_COMPRESS(v, high, v));
+        below += count;
+    }
+    return below;
+}
+
+/* Sorts x[0 ... n) into `to`; y is scratch of n keys. */
+static void NAME(quick)(const quick_job *job, KEY *x, KEY *y, KEY *to, size_t n, unsigned depth) {
+    for (;;) {
+        if (n <= 16 * LANES) {
+            NAME(network)(x, to, n, job->flip);
+            return;
+        }
+        if (depth-- == 0) {
+            quick_give_up(job, x, y, to, n, sizeof(KEY));
+            return;
+        }
+        KEY pivot = NAME(choose_pivot)(x, n);
+        size_t below = NAME(partition)(x, n, pivot, y);
+        if (below == n) {
+            /* All in y now. Those equal to the pivot are the largest: what stays in y in front is final. */
+            size_t less = pivot == 0 ? 0 : NAME(partition)(y, n, pivot - 1, x);
+            const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
+            for (size_t i = less; i < n; i += LANES)
+                V_MASK_STORE(to + i, n - i < LANES ? V_FIRST(n - i, 0) : (V_MASK)~0, last);
+            n = less;
+            continue;
+        }
+        NAME(quick)(job, y, x + (n - below), to, below, depth);
+        y += below;
+        to += below;
+        n -= below;
+    }
+}
+
+#undef IN_ORDER
