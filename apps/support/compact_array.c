@@ -8,7 +8,7 @@
 #include "compact.h"
 #include "report.h"
 
-enum { PIECE_BYTES = 8 << 20 };
+enum { PIECE_BYTES = 2 << 20 };
 
 typedef struct work {
     const compact_job *job;

@@ -11,7 +11,7 @@
 #include "prefix.h"
 #include "report.h"
 
-enum { PIECE_BYTES = 8 << 20 };
+enum { PIECE_BYTES = 2 << 20 };
 
 typedef struct work {
     const prefix_job *job;
