@@ -110,14 +110,14 @@ static bool take_column(parser *p, uint32_t *column) {
     char name[EXPRESSION_NAME_BYTES], reason[EXPRESSION_REASON_BYTES];
     size_t n = word_length(start);
     bool quoted = *start == '`';
+    if ((unsigned char)start[n] >= 0x80)
+        return fail_at(p, start, "names with other letters than A to Z go in backticks: `name`");
     if (quoted) {
         if (!take_quoted(p, name))
             return false;
     } else if (n == 0) {
         if (!*start)
             return fail_at(p, start, "the expression ends where a column is expected");
-        if ((unsigned char)*start >= 0x80)
-            return fail_at(p, start, "names with other letters than A to Z go in backticks: `name`");
         return fail_at(p, start, "'%c' stands where a column is expected", *start);
     } else if (n >= EXPRESSION_NAME_BYTES) {
         return fail_at(p, start, "the name is longer than %d bytes", EXPRESSION_NAME_BYTES - 1);
