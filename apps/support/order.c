@@ -7,7 +7,6 @@
 
 #include "parallel.h"
 #include "report.h"
-#include "scan/lists.h"
 
 enum { PIECE_ROWS = 1 << 16 };
 
@@ -21,20 +20,29 @@ static size_t piece_end(size_t n, size_t piece) {
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 /* x != x is true for NaN alone, and folds away for integers. */
-#define COMPARE(ENUM, name, ctype)                                                                                     \
+#define COMPARE(name, ctype)                                                                                           \
     static int compare_##name(const order_key *key, size_t a, size_t b) {                                              \
         ctype x = ((const ctype *)key->data)[a], y = ((const ctype *)key->data)[b];                                    \
         if (x != x || y != y)                                                                                          \
             return ((x != x) - (y != y)) * (key->nan_first ? -1 : 1);                                                  \
         return ((x > y) - (x < y)) * (key->descending ? -1 : 1);                                                       \
     }
-SCAN_TYPES(COMPARE)
+COMPARE(u8, uint8_t)
+COMPARE(i8, int8_t)
+COMPARE(u16, uint16_t)
+COMPARE(i16, int16_t)
+COMPARE(u32, uint32_t)
+COMPARE(i32, int32_t)
+COMPARE(u64, uint64_t)
+COMPARE(i64, int64_t)
+COMPARE(f32, float)
+COMPARE(f64, double)
 
 typedef int comparer(const order_key *key, size_t a, size_t b);
-static comparer *const comparers[SCAN_TYPE_COUNT + 1] = {
-#define ROW(ENUM, name, ctype) [SCAN_##ENUM] = compare_##name,
-    SCAN_TYPES(ROW)
-#undef ROW
+static comparer *const comparers[] = {
+    [SCAN_U8] = compare_u8,   [SCAN_I8] = compare_i8,   [SCAN_U16] = compare_u16, [SCAN_I16] = compare_i16,
+    [SCAN_U32] = compare_u32, [SCAN_I32] = compare_i32, [SCAN_U64] = compare_u64, [SCAN_I64] = compare_i64,
+    [SCAN_F32] = compare_f32, [SCAN_F64] = compare_f64,
 };
 
 static int compare_rows(const order *o, size_t a, size_t b) {

@@ -19,9 +19,12 @@
 enum {
     MAX_HELPERS = 63,
     BUFFERS_A_THREAD = 3,
-    BLOCK_RECORDS = 1 << 15,
+    RING_BYTES = 256 << 20,       /* of all buffers, if blocks are large */
+    GROUP_RECORDS = 256,          /* measured together, never cut */
+    BLOCK_BYTES = 512 << 10,      /* of groups in a block, if one group alone is not larger */
+    LARGE_BLOCK_BYTES = 32 << 20, /* not gathered: written record by record */
+    BLOCK_NUMBERS = 1 << 15,
     AHEAD = 16,
-    LARGE_BLOCK_BYTES = 32 << 20,
     HASH_PIECE_BYTES = 1 << 20
 };
 
@@ -158,6 +161,8 @@ void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill
     ring r = {
         .fill = fill, .arg = arg, .blocks = blocks, .slots = BUFFERS_A_THREAD * (helpers + 1), .line_hash = line_hash};
     r.slots = r.slots < blocks ? r.slots : blocks;
+    if (block_bytes > RING_BYTES / r.slots)
+        r.slots = block_bytes > RING_BYTES / 2 ? 2 : RING_BYTES / block_bytes;
     r.slot = must_alloc(r.slots, sizeof *r.slot);
     for (size_t i = 0; i < r.slots; i++)
         r.slot[i] = (slot){.buffer = must_alloc(block_bytes ? block_bytes : 1, 1)};
@@ -189,29 +194,47 @@ typedef struct gather {
     const void *order;
     bool wide; /* order has u64 indices */
     size_t n;
-    uint64_t *block_bytes;
+    size_t groups;
+    uint64_t *group_bytes;
+    size_t blocks;
+    size_t *first_group; /* of each block, and one more */
+    size_t largest;      /* bytes of a block */
 } gather;
 
 static inline uint64_t index_at(const gather *g, size_t i) {
     return g->wide ? ((const uint64_t *)g->order)[i] : ((const uint32_t *)g->order)[i];
 }
 
-static size_t block_end(const gather *g, size_t block) {
-    size_t begin = block * BLOCK_RECORDS;
-    return g->n - begin > BLOCK_RECORDS ? begin + BLOCK_RECORDS : g->n;
+static size_t group_end(const gather *g, size_t group) {
+    return group + 1 < g->groups ? (group + 1) * GROUP_RECORDS : g->n;
 }
 
-static void measure_block(void *arg, size_t block) {
+static void measure_group(void *arg, size_t group) {
     gather *g = arg;
     const uint64_t *starts = g->from->starts;
-    size_t end = block_end(g, block);
+    size_t end = group_end(g, group);
     uint64_t bytes = 0;
-    for (size_t i = block * BLOCK_RECORDS; i < end; i++) {
-        __builtin_prefetch(&starts[index_at(g, i + 2 * AHEAD < end ? i + 2 * AHEAD : i)]);
+    for (size_t i = group * GROUP_RECORDS; i < end; i++) {
+        __builtin_prefetch(&starts[index_at(g, i + 2 * AHEAD < g->n ? i + 2 * AHEAD : i)]);
         uint64_t record = index_at(g, i);
         bytes += starts[record + 1] - starts[record];
     }
-    g->block_bytes[block] = bytes;
+    g->group_bytes[group] = bytes;
+}
+
+/* Joins groups to blocks. */
+static void cut_blocks(gather *g) {
+    uint64_t bytes = 0;
+    g->first_group[0] = 0;
+    for (size_t i = 0; i < g->groups; i++) {
+        if (bytes > 0 && bytes + g->group_bytes[i] > BLOCK_BYTES) {
+            g->first_group[++g->blocks] = i;
+            bytes = 0;
+        }
+        bytes += g->group_bytes[i];
+        g->largest = bytes > g->largest ? bytes : g->largest;
+    }
+    g->first_group[++g->blocks] = g->groups;
 }
 
 /* Both a record's place and its bytes are random accesses: the one is fetched 2 * AHEAD records early, the other AHEAD.
@@ -220,9 +243,9 @@ static size_t gather_block(void *arg, size_t block, unsigned char *buffer) {
     const gather *g = arg;
     const uint64_t *starts = g->from->starts;
     const unsigned char *bytes = g->from->bytes;
-    size_t end = block_end(g, block);
+    size_t end = group_end(g, g->first_group[block + 1] - 1);
     unsigned char *to = buffer;
-    for (size_t i = block * BLOCK_RECORDS; i < end; i++) {
+    for (size_t i = g->first_group[block] * GROUP_RECORDS; i < end; i++) {
         if (i + 2 * AHEAD < end) {
             __builtin_prefetch(&starts[index_at(g, i + 2 * AHEAD)]);
             __builtin_prefetch(&bytes[starts[index_at(g, i + AHEAD)]]);
@@ -235,26 +258,31 @@ static size_t gather_block(void *arg, size_t block, unsigned char *buffer) {
     return (size_t)(to - buffer);
 }
 
-void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads) {
-    gather g = {.from = from, .order = order, .wide = index_type == SCAN_U64, .n = n};
-    size_t blocks = n / BLOCK_RECORDS + (n % BLOCK_RECORDS != 0), largest = 0;
-    g.block_bytes = must_alloc(blocks + 1, sizeof *g.block_bytes);
-    parallel_for(threads, blocks, measure_block, &g);
-    for (size_t i = 0; i < blocks; i++)
-        largest = g.block_bytes[i] > largest ? g.block_bytes[i] : largest;
-    if (largest <= LARGE_BLOCK_BYTES) {
-        rows_stream(out, blocks, largest, gather_block, &g, threads, from->line_hash);
-    } else { /* records that large need no gathering */
-        for (size_t i = 0; i < n; i++) {
-            uint64_t record = index_at(&g, i);
-            const unsigned char *begin = from->bytes + from->starts[record],
-                                *end = from->bytes + from->starts[record + 1];
-            output_write(out, begin, (size_t)(end - begin));
-            if (from->line_hash)
-                *from->line_hash += hash_lines(begin, end);
-        }
+static void write_one_by_one(output *out, const gather *g) {
+    for (size_t i = 0; i < g->n; i++) {
+        const uint64_t *start = &g->from->starts[index_at(g, i)];
+        const unsigned char *begin = g->from->bytes + start[0], *end = g->from->bytes + start[1];
+        output_write(out, begin, (size_t)(end - begin));
+        if (g->from->line_hash)
+            *g->from->line_hash += hash_lines(begin, end);
     }
-    free(g.block_bytes);
+}
+
+void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads) {
+    if (n == 0)
+        return;
+    gather g = {.from = from, .order = order, .wide = index_type == SCAN_U64, .n = n};
+    g.groups = n / GROUP_RECORDS + (n % GROUP_RECORDS != 0);
+    g.group_bytes = must_alloc(g.groups, sizeof *g.group_bytes);
+    g.first_group = must_alloc(g.groups + 1, sizeof *g.first_group);
+    parallel_for(threads, g.groups, measure_group, &g);
+    cut_blocks(&g);
+    if (g.largest <= LARGE_BLOCK_BYTES)
+        rows_stream(out, g.blocks, g.largest, gather_block, &g, threads, from->line_hash);
+    else
+        write_one_by_one(out, &g);
+    free(g.first_group);
+    free(g.group_bytes);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
@@ -268,7 +296,7 @@ typedef struct formatting {
 
 static size_t format_block(void *arg, size_t block, unsigned char *buffer) {
     const formatting *f = arg;
-    size_t begin = block * BLOCK_RECORDS, end = f->n - begin > BLOCK_RECORDS ? begin + BLOCK_RECORDS : f->n;
+    size_t begin = block * BLOCK_NUMBERS, end = f->n - begin > BLOCK_NUMBERS ? begin + BLOCK_NUMBERS : f->n;
     char *to = (char *)buffer;
     for (size_t i = begin; i < end; i++) {
         to += number_format(to, f->type, f->values + i * f->size);
@@ -280,6 +308,6 @@ static size_t format_block(void *arg, size_t block, unsigned char *buffer) {
 void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads,
                         uint64_t *line_hash) {
     formatting f = {.type = type, .size = scan_type_size(type), .values = values, .n = n};
-    size_t blocks = n / BLOCK_RECORDS + (n % BLOCK_RECORDS != 0);
-    rows_stream(out, blocks, (size_t)BLOCK_RECORDS * (NUMBER_FORMAT_BYTES + 1), format_block, &f, threads, line_hash);
+    size_t blocks = n / BLOCK_NUMBERS + (n % BLOCK_NUMBERS != 0);
+    rows_stream(out, blocks, (size_t)BLOCK_NUMBERS * (NUMBER_FORMAT_BYTES + 1), format_block, &f, threads, line_hash);
 }

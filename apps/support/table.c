@@ -247,14 +247,17 @@ static void take_names(table *t, const unsigned char *p) {
     }
 }
 
-static void end_last_row(table *t, const char *line_end) {
-    if (t->bytes[t->n_bytes - 1] == '\n')
+/* Ends the last row, in the place of zero bytes. */
+static void end_last_row(table *t) {
+    unsigned char *end = t->bytes + t->n_bytes;
+    if (end[-1] == '\n')
         return;
-    size_t bytes = strlen(line_end);
-    t->bytes = must_realloc(t->bytes, t->n_bytes + bytes + 64, 1);
-    memcpy(t->bytes + t->n_bytes, line_end, bytes);
-    memset(t->bytes + t->n_bytes + bytes, 0, 64);
-    t->n_bytes += bytes;
+    if (t->end_bytes == 2 && end[-1] != '\r') {
+        *end++ = '\r';
+        t->n_bytes++;
+    }
+    *end = '\n';
+    t->n_bytes++;
 }
 
 /* True if the first line feed outside quotes follows a carriage return. */
@@ -280,7 +283,7 @@ void table_read(table *t, input *in, char delimiter, bool header, unsigned threa
         return;
     }
     t->end_bytes = has_crlf(t) ? 2 : 1;
-    end_last_row(t, t->end_bytes == 2 && t->bytes[t->n_bytes - 1] != '\r' ? "\r\n" : "\n");
+    end_last_row(t);
     const unsigned char *first = t->bytes + t->head_bytes, *next = first;
     row_fault fault = walk_row(t, first, &next, &t->columns);
     if (fault != ROW_OK)

@@ -12,7 +12,7 @@
 typedef struct table {
     const char *name;     /* for messages */
     char delimiter;       /* ',' or '\t' */
-    unsigned char *bytes; /* the input, its last row ended like its first, and 64 zero bytes */
+    unsigned char *bytes; /* the input, its last row ended like its first, and 62 zero bytes */
     size_t n_bytes;
     size_t head_bytes; /* byte order mark and header row: keep them first */
     size_t n;          /* rows, without the header */

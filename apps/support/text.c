@@ -190,11 +190,8 @@ void text_read(text *t, input *in, unsigned threads) {
     *t = (text){.name = in->name};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = skip_byte_order_mark(t->bytes, t->n_bytes);
-    if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n') {
-        t->bytes = must_realloc(t->bytes, t->n_bytes + 65, 1);
-        t->bytes[t->n_bytes++] = '\n';
-        memset(t->bytes + t->n_bytes, 0, 64);
-    }
+    if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n')
+        t->bytes[t->n_bytes++] = '\n'; /* in the place of a zero byte */
     job j = {0};
     cut(&j, t, threads);
     t->values.data = must_alloc(t->n + 1, sizeof(uint64_t));

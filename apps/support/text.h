@@ -11,7 +11,7 @@
 
 typedef struct text {
     const char *name;     /* for messages */
-    unsigned char *bytes; /* the input, its last line ended by a newline, and 64 zero bytes */
+    unsigned char *bytes; /* the input, its last line ended by a newline, and 63 zero bytes */
     size_t n_bytes;
     size_t head_bytes; /* a byte order mark, which belongs to no line: keep it first */
     size_t n;          /* lines */
