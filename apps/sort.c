@@ -182,9 +182,16 @@ static void verify_unique(const job *j, const order *o, size_t runs) {
     report_enter(before);
 }
 
+/* Reading, sorting and writing count as a third of the work each. */
+static void show_progress(const job *j, int thirds) {
+    report_progress((uint64_t)thirds * j->in.taken / 3, j->in.taken);
+}
+
 /* Sorts keys into an order; with --unique only the first of equal ones stays. */
 static void make_order(job *j, order *o) {
+    show_progress(j, 1);
     order_sort(o, &j->session, j->in.name, j->threads);
+    show_progress(j, 2);
     if (j->verify)
         verify_sorted(j, o);
     if (j->unique) {
@@ -197,6 +204,7 @@ static void make_order(job *j, order *o) {
 
 /* Sorts n elements where they are, and returns how many stay. */
 static size_t sort_in_place(job *j, order_key *key, size_t n) {
+    show_progress(j, 1);
     report_phase before = report_enter(PHASE_COMPUTE);
     size_t size = scan_type_size(key->type);
     uint64_t hash = j->verify ? order_hash(key->type, key->data, n, j->threads) : 0;
@@ -228,6 +236,7 @@ static size_t sort_in_place(job *j, order_key *key, size_t n) {
     }
     order_take_back(&j->session, &data);
     report_enter(before);
+    show_progress(j, 2);
     return o.n;
 }
 

@@ -246,6 +246,12 @@ def test_report(tmp_path):
     assert report["bytes_read"] == 6 and report["bytes_written"] == 4
 
 
+def test_progress(tmp_path):
+    code, out, err = run("--progress", "always", stdin=b"2\n1\n")
+    assert (code, out) == (0, b"1\n2\n") and "sort: [" in err
+    assert run("--progress", "never", "--stats", stdin=b"2\n1\n")[2].count("[") == 0
+
+
 @pytest.mark.parametrize("level", ["portable", "avx2", "avx512"])
 def test_simd_levels_agree(level):
     rng = np.random.default_rng(1)
