@@ -115,3 +115,12 @@ def test_demo(tmp_path):
     assert (np.load(out / "delays-running-sum.npy") == np.cumsum(delays, dtype=np.int64)).all()
     assert b"<svg" in (out / "moon-histogram.svg").read_bytes()
     assert (out / "moon.png").read_bytes()[:4] == b"\x89PNG" and (out / "hubble.png").stat().st_size > 100_000
+
+
+def test_picture(home):
+    """The picture and the plot in README.md are what equalize makes."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    bash("scan-equalize data/moon.png -o moon.png --plot moon.svg", home)
+    made, shown = (np.asarray(image.open(home / path)) for path in ("moon.png", "data/expected/moon.png"))
+    assert np.array_equal(made, shown)
+    assert (home / "moon.svg").read_bytes() == (ROOT / "data/expected/moon.svg").read_bytes()
