@@ -10,73 +10,68 @@
 
 #include "compact.h"
 
-/* The first `left` of `lanes` bits. */
-static inline uint64_t first_bits(size_t left, size_t lanes) {
-    return left >= lanes ? ~0ull >> (64 - lanes) : (1ull << left) - 1;
+/* The first m of `lanes` bits. */
+static inline uint64_t first_bits(size_t m, size_t lanes) {
+    return m >= lanes ? ~0ull >> (64 - lanes) : (1ull << m) - 1;
 }
 
-/* `left` elements of a word, in vectors of `lanes`: vector j of them as TEST(j, load mask) bits, then joined. */
-#define WORD_OF(lanes, left, TEST)                                                                                     \
-    ({                                                                                                                 \
-        uint64_t word_ = 0;                                                                                            \
-        _Pragma("GCC unroll 8") for (size_t j = 0; j < 64 / (lanes); j++) {                                            \
-            size_t first_ = j * (lanes), left_ = (left) > first_ ? (left)-first_ : 0;                                  \
-            word_ |= (uint64_t)(TEST(first_, first_bits(left_, lanes))) << first_;                                     \
-        }                                                                                                              \
-        word_;                                                                                                         \
-    })
+/* m elements, then zeros; m known to be a whole vector at compile time makes a plain load. */
+static inline __m512i load_8(const uint8_t *x, size_t m) { return _mm512_maskz_loadu_epi8(first_bits(m, 64), x); }
+static inline __m512i load_16(const uint16_t *x, size_t m) {
+    return _mm512_maskz_loadu_epi16((__mmask32)first_bits(m, 32), x);
+}
+static inline __m512i load_32(const uint32_t *x, size_t m) {
+    return _mm512_maskz_loadu_epi32((__mmask16)first_bits(m, 16), x);
+}
+static inline __m512i load_64(const uint64_t *x, size_t m) {
+    return _mm512_maskz_loadu_epi64((__mmask8)first_bits(m, 8), x);
+}
+static inline __m512 load_f32(const float *x, size_t m) {
+    return _mm512_maskz_loadu_ps((__mmask16)first_bits(m, 16), x);
+}
+static inline __m512d load_f64(const double *x, size_t m) {
+    return _mm512_maskz_loadu_pd((__mmask8)first_bits(m, 8), x);
+}
 
-/* Whole words first, with constants the compiler folds to plain loads. */
-#define FOR_WORDS(BODY)                                                                                                \
+/* A body for each word of `left` elements from `at` on. Written twice so that whole words are compiled on their own. */
+#define FOR_WORDS(...)                                                                                                 \
     size_t at = 0;                                                                                                     \
     for (; at + 64 <= n; at += 64) {                                                                                   \
         const size_t left = 64;                                                                                        \
-        BODY                                                                                                           \
+        __VA_ARGS__                                                                                                    \
     }                                                                                                                  \
     if (at < n) {                                                                                                      \
         const size_t left = n - at;                                                                                    \
-        BODY                                                                                                           \
+        __VA_ARGS__                                                                                                    \
     }
 
-#define LOAD(width, array, first, mask) _mm512_maskz_loadu_epi##width(LANE_MASK(width, mask), (array) + at + (first))
-#define LANE_MASK(width, mask) (MASK_##width)(mask)
-#define MASK_8 __mmask64
-#define MASK_16 __mmask32
-#define MASK_32 __mmask16
-#define MASK_64 __mmask8
-
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* TEST gives the bits of `lanes` elements from i on, of which m may be read. */
+#define FILL_BITS(lanes, TEST, flip)                                                                                   \
+    FOR_WORDS({                                                                                                        \
+        uint64_t word = 0;                                                                                             \
+        for (size_t first = 0; first < 64; first += (lanes)) {                                                         \
+            const size_t i = at + first;                                                                               \
+            const size_t m = left > first ? left - first : 0;                                                          \
+            word |= (uint64_t)(TEST) << first;                                                                         \
+        }                                                                                                              \
+        bits[at / 64] = word ^ (flip);                                                                                 \
+    })
 
 #define INTEGER_KERNELS(width, lanes, ctype, itype)                                                                    \
     static void in_range_##width(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip,                  \
                                  uint64_t *bits) {                                                                     \
         const ctype *x = data;                                                                                         \
-        const __m512i least = SET1_##width((itype)(ctype)lo), span = SET1_##width((itype)(ctype)(hi - lo));            \
-        FOR_WORDS(bits[at / 64] = WORD_OF(lanes, left, IN_RANGE_##width) ^ flip;)                                      \
+        const __m512i least = _mm512_set1_epi##width((itype)(ctype)lo);                                                \
+        const __m512i span = _mm512_set1_epi##width((itype)(ctype)(hi - lo));                                          \
+        FILL_BITS(lanes, _mm512_cmple_epu##width##_mask(_mm512_sub_epi##width(load_##width(x + i, m), least), span),   \
+                  flip)                                                                                                \
     }                                                                                                                  \
     static void differs_##width(const void *data, size_t n, uint64_t *bits) {                                          \
         const ctype *x = data, *before = x - 1;                                                                        \
-        FOR_WORDS(bits[at / 64] = WORD_OF(lanes, left, DIFFERS_##width);)                                              \
+        FILL_BITS(lanes, _mm512_cmpneq_epu##width##_mask(load_##width(x + i, m), load_##width(before + i, m)), 0)      \
     }
-
-#define SET1_8(value) _mm512_set1_epi8(value)
-#define SET1_16(value) _mm512_set1_epi16(value)
-#define SET1_32(value) _mm512_set1_epi32(value)
-#define SET1_64(value) _mm512_set1_epi64(value)
-
-#define IN_RANGE(width, first, mask)                                                                                   \
-    _mm512_cmple_epu##width##_mask(_mm512_sub_epi##width(LOAD(width, x, first, mask), least), span)
-#define IN_RANGE_8(first, mask) IN_RANGE(8, first, mask)
-#define IN_RANGE_16(first, mask) IN_RANGE(16, first, mask)
-#define IN_RANGE_32(first, mask) IN_RANGE(32, first, mask)
-#define IN_RANGE_64(first, mask) IN_RANGE(64, first, mask)
-
-#define DIFFERS(width, first, mask)                                                                                    \
-    _mm512_cmpneq_epu##width##_mask(LOAD(width, x, first, mask), LOAD(width, before, first, mask))
-#define DIFFERS_8(first, mask) DIFFERS(8, first, mask)
-#define DIFFERS_16(first, mask) DIFFERS(16, first, mask)
-#define DIFFERS_32(first, mask) DIFFERS(32, first, mask)
-#define DIFFERS_64(first, mask) DIFFERS(64, first, mask)
 
 INTEGER_KERNELS(8, 64, uint8_t, char)
 INTEGER_KERNELS(16, 32, uint16_t, short)
@@ -84,11 +79,15 @@ INTEGER_KERNELS(32, 16, uint32_t, int)
 INTEGER_KERNELS(64, 8, uint64_t, long long)
 
 /* The compares are quiet, NaN is in no range; two NaN do not differ. */
-#define FLOAT_KERNELS(name, suffix, width, lanes, ctype, bits_type, vector, cast)                                      \
+#define FLOAT_KERNELS(name, suffix, lanes, ctype, bits_type, vector)                                                   \
     static inline uint64_t differ_##name(vector a, vector b) {                                                         \
         uint64_t nan_a = _mm512_cmp_##suffix##_mask(a, a, _CMP_UNORD_Q);                                               \
         uint64_t nan_b = _mm512_cmp_##suffix##_mask(b, b, _CMP_UNORD_Q);                                               \
         return _mm512_cmp_##suffix##_mask(a, b, _CMP_NEQ_UQ) & ~(nan_a & nan_b);                                       \
+    }                                                                                                                  \
+    static inline uint64_t between_##name(vector a, vector least, vector greatest) {                                   \
+        return _mm512_mask_cmp_##suffix##_mask(_mm512_cmp_##suffix##_mask(a, least, _CMP_GE_OQ), a, greatest,          \
+                                               _CMP_LE_OQ);                                                            \
     }                                                                                                                  \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
@@ -97,47 +96,47 @@ INTEGER_KERNELS(64, 8, uint64_t, long long)
         memcpy(&lo_value, &lo_bits, sizeof lo_value);                                                                  \
         memcpy(&hi_value, &hi_bits, sizeof hi_value);                                                                  \
         const vector least = _mm512_set1_##suffix(lo_value), greatest = _mm512_set1_##suffix(hi_value);                \
-        FOR_WORDS(bits[at / 64] = WORD_OF(lanes, left, IN_RANGE_##name) ^ flip;)                                       \
+        FILL_BITS(lanes, between_##name(load_##name(x + i, m), least, greatest), flip)                                 \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \
-        FOR_WORDS(bits[at / 64] = WORD_OF(lanes, left, DIFFERS_##name);)                                               \
+        FILL_BITS(lanes, differ_##name(load_##name(x + i, m), load_##name(before + i, m)), 0)                          \
     }
 
-#define FLOAT_IN_RANGE(suffix, vector)                                                                                 \
-    _mm512_mask_cmp_##suffix##_mask(_mm512_cmp_##suffix##_mask(vector, least, _CMP_GE_OQ), vector, greatest, _CMP_LE_OQ)
-#define LOAD_F32(array, first, mask) _mm512_maskz_loadu_ps((__mmask16)(mask), (array) + at + (first))
-#define LOAD_F64(array, first, mask) _mm512_maskz_loadu_pd((__mmask8)(mask), (array) + at + (first))
-#define IN_RANGE_f32(first, mask) FLOAT_IN_RANGE(ps, LOAD_F32(x, first, mask))
-#define IN_RANGE_f64(first, mask) FLOAT_IN_RANGE(pd, LOAD_F64(x, first, mask))
-#define DIFFERS_f32(first, mask) differ_f32(LOAD_F32(x, first, mask), LOAD_F32(before, first, mask))
-#define DIFFERS_f64(first, mask) differ_f64(LOAD_F64(x, first, mask), LOAD_F64(before, first, mask))
-
-FLOAT_KERNELS(f32, ps, 32, 16, float, uint32_t, __m512, )
-FLOAT_KERNELS(f64, pd, 64, 8, double, uint64_t, __m512d, )
+FLOAT_KERNELS(f32, ps, 16, float, uint32_t, __m512)
+FLOAT_KERNELS(f64, pd, 8, double, uint64_t, __m512d)
 
 /* ---- compression ------------------------------------------------------------------------------------------------- */
 
-/* VECTOR is what the lanes [first, first + lanes) of the current word hold. */
-#define COMPRESS_WORD(width, lanes, VECTOR)                                                                            \
-    _Pragma("GCC unroll 8") for (size_t first = 0; first < 64 && first < left; first += lanes) {                       \
-        MASK_##width mask = (MASK_##width)(word >> first);                                                             \
-        __m512i v = VECTOR;                                                                                            \
-        _mm512_storeu_si512(out + kept, _mm512_mask_compress_epi##width(v, mask, v));                                  \
-        kept += (size_t)__builtin_popcountll(mask);                                                                    \
-    }
+/* VECTOR is what the `lanes` elements from i on, of which m are in the array, would store. */
+#define COMPRESS(width, lanes, ctype, VECTOR)                                                                          \
+    ctype *out = to;                                                                                                   \
+    size_t kept = 0;                                                                                                   \
+    FOR_WORDS({                                                                                                        \
+        const uint64_t word = (bits[at / 64] ^ flip) & first_bits(left, 64);                                           \
+        for (size_t first = 0; first < left; first += (lanes)) {                                                       \
+            const size_t i = at + first;                                                                               \
+            const size_t m = left - first;                                                                             \
+            const uint64_t mask = word >> first & first_bits(lanes, lanes);                                            \
+            __m512i v = VECTOR;                                                                                        \
+            (void)i, (void)m;                                                                                          \
+            _mm512_storeu_si512(out + kept, COMPRESS_##width(v, mask));                                                \
+            kept += (size_t)__builtin_popcountll(mask);                                                                \
+        }                                                                                                              \
+    })                                                                                                                 \
+    return kept;
 
+#define COMPRESS_8(v, mask) _mm512_mask_compress_epi8(v, mask, v)
+#define COMPRESS_16(v, mask) _mm512_mask_compress_epi16(v, (__mmask32)(mask), v)
+#define COMPRESS_32(v, mask) _mm512_mask_compress_epi32(v, (__mmask16)(mask), v)
+#define COMPRESS_64(v, mask) _mm512_mask_compress_epi64(v, (__mmask8)(mask), v)
+
+/* The memory is busy meanwhile with the piece that the selector reads next. */
 #define COMPRESS_KERNEL(width, lanes, ctype)                                                                           \
     static size_t compress_##width(const void *data, const uint64_t *bits, uint64_t flip, size_t n, void *to) {        \
         const ctype *x = data;                                                                                         \
-        ctype *out = to;                                                                                               \
-        size_t kept = 0;                                                                                               \
-        FOR_WORDS({                                                                                                    \
-            uint64_t word = (bits[at / 64] ^ flip) & first_bits(left, 64);                                             \
-            COMPRESS_WORD(width, lanes, LOAD(width, x, first, first_bits(left - first, lanes));                        \
-                          _mm_prefetch((const char *)(x + at + first + SCAN_SELECT_PIECE), _MM_HINT_T0))               \
-        })                                                                                                             \
-        return kept;                                                                                                   \
+        COMPRESS(width, lanes, ctype, load_##width(x + i, m);                                                          \
+                 _mm_prefetch((const char *)(x + i + SCAN_SELECT_PIECE), _MM_HINT_T0))                                 \
     }
 
 COMPRESS_KERNEL(8, 64, uint8_t)
@@ -145,21 +144,17 @@ COMPRESS_KERNEL(16, 32, uint16_t)
 COMPRESS_KERNEL(32, 16, uint32_t)
 COMPRESS_KERNEL(64, 8, uint64_t)
 
-#define POSITION_KERNEL(name, width, lanes, ctype, itype, FIRST_LANES)                                                 \
-    static size_t positions_##name(uint64_t base, const uint64_t *bits, size_t n, void *to) {                          \
-        const __m512i step = SET1_##width((itype)(lanes));                                                             \
-        __m512i position = _mm512_add_epi##width(SET1_##width((itype)base), FIRST_LANES);                              \
-        ctype *out = to;                                                                                               \
-        size_t kept = 0;                                                                                               \
-        FOR_WORDS({                                                                                                    \
-            uint64_t word = bits[at / 64] & first_bits(left, 64);                                                      \
-            COMPRESS_WORD(width, lanes, position; position = _mm512_add_epi##width(position, step))                    \
-        })                                                                                                             \
-        return kept;                                                                                                   \
-    }
+static size_t positions_u32(uint64_t base, const uint64_t *bits, size_t n, void *to) {
+    const __m512i ascending = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const uint64_t flip = 0;
+    COMPRESS(32, 16, uint32_t, _mm512_add_epi32(_mm512_set1_epi32((int)(uint32_t)(base + i)), ascending))
+}
 
-POSITION_KERNEL(u32, 32, 16, uint32_t, int, _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-POSITION_KERNEL(u64, 64, 8, uint64_t, long long, _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))
+static size_t positions_u64(uint64_t base, const uint64_t *bits, size_t n, void *to) {
+    const __m512i ascending = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    const uint64_t flip = 0;
+    COMPRESS(64, 8, uint64_t, _mm512_add_epi64(_mm512_set1_epi64((long long)(base + i)), ascending))
+}
 
 const scan_select_kernels scan_select_avx512 = {
     .in_range = {in_range_8, in_range_16, in_range_32, in_range_64, in_range_f32, in_range_f64},

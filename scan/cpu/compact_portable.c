@@ -9,11 +9,19 @@
 
 static inline size_t word_length(size_t n, size_t at) { return n - at < 64 ? n - at : 64; }
 
-/* Byte j of t, 0 or 1, to bit j. */
+/* Byte j of t, 0 or 1, to bit j: the product brings the eight bytes of a word together in its top byte. */
 static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t gather = 0x0102040810204080u;
+#else
+    const uint64_t gather = 0x8040201008040201u;
+#endif
     uint64_t bits = 0;
-    for (int j = 0; j < 64; j++)
-        bits |= (uint64_t)t[j] << j;
+    for (int j = 0; j < 64; j += 8) {
+        uint64_t eight;
+        memcpy(&eight, t + j, sizeof eight);
+        bits |= (eight * gather >> 56) << j;
+    }
     return bits;
 }
 
@@ -35,6 +43,26 @@ static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
         bits[at / 64] = bits_of_bytes(t) ^ flip;                                                                       \
     }
 
+/* Stores `value` of every i, advances where bit i is set. Fixed inner loops are unrolled. */
+#define COMPRESS(ctype, value)                                                                                         \
+    ctype *out = to;                                                                                                   \
+    size_t kept = 0;                                                                                                   \
+    for (size_t at = 0; at < n; at += 64) {                                                                            \
+        uint64_t word = bits[at / 64] ^ flip;                                                                          \
+        size_t end = at + word_length(n, at), first = at;                                                              \
+        for (; first + 8 <= end; first += 8, word >>= 8)                                                               \
+            for (size_t j = 0; j < 8; j++) {                                                                           \
+                size_t i = first + j;                                                                                  \
+                out[kept] = (value);                                                                                   \
+                kept += word >> j & 1;                                                                                 \
+            }                                                                                                          \
+        for (size_t i = first; i < end; i++, word >>= 1) {                                                             \
+            out[kept] = (value);                                                                                       \
+            kept += word & 1;                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    return kept;
+
 #define INTEGER_KERNELS(name, ctype)                                                                                   \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
@@ -48,17 +76,7 @@ static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
     }                                                                                                                  \
     static size_t compress_##name(const void *data, const uint64_t *bits, uint64_t flip, size_t n, void *to) {         \
         const ctype *x = data;                                                                                         \
-        ctype *out = to;                                                                                               \
-        size_t kept = 0;                                                                                               \
-        for (size_t at = 0; at < n; at += 64) {                                                                        \
-            uint64_t word = bits[at / 64] ^ flip;                                                                      \
-            size_t m = word_length(n, at);                                                                             \
-            for (size_t j = 0; j < m; j++) {                                                                           \
-                out[kept] = x[at + j];                                                                                 \
-                kept += word >> j & 1;                                                                                 \
-            }                                                                                                          \
-        }                                                                                                              \
-        return kept;                                                                                                   \
+        COMPRESS(ctype, x[i])                                                                                          \
     }
 
 INTEGER_KERNELS(8, uint8_t)
@@ -86,14 +104,9 @@ FLOAT_KERNELS(f32, float, uint32_t)
 FLOAT_KERNELS(f64, double, uint64_t)
 
 #define POSITION_KERNEL(name, ctype)                                                                                   \
-    static size_t positions_##name(uint64_t first, const uint64_t *bits, size_t n, void *to) {                         \
-        ctype *out = to;                                                                                               \
-        size_t kept = 0;                                                                                               \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            out[kept] = (ctype)(first + i);                                                                            \
-            kept += bits[i / 64] >> i % 64 & 1;                                                                        \
-        }                                                                                                              \
-        return kept;                                                                                                   \
+    static size_t positions_##name(uint64_t base, const uint64_t *bits, size_t n, void *to) {                          \
+        const uint64_t flip = 0;                                                                                       \
+        COMPRESS(ctype, (ctype)(base + i))                                                                             \
     }
 
 POSITION_KERNEL(u32, uint32_t)
