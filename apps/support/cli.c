@@ -3,106 +3,15 @@
  * The command line that all programs share. Written by hand because getopt_long prints its own messages, accepts
  * abbreviations (which break scripts when an option is added) and keeps global state.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "output.h"
-#include "report.h"
-
-static const char *program = "scan";
-
-const char *cli_program(void) { return program; }
-
-/* ---- errors ------------------------------------------------------------------------------------------------------ */
-
-/* One write, so that lines of several processes do not mix. Names and data come from outside: control characters must
- * neither break the line nor reach the terminal. */
-__attribute__((format(printf, 2, 0))) static void say(const char *end, const char *format, va_list arguments) {
-    char line[8192];
-    size_t room = sizeof line - strlen(end) - 2;
-    int prefix = snprintf(line, 300, "%.256s: ", program);
-    size_t n = prefix > 0 ? (size_t)prefix : 0;
-    int length = vsnprintf(line + n, room - n, format, arguments);
-    if (length > 0)
-        n = n + (size_t)length < room ? n + (size_t)length : room - 1;
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-            line[i] = '?';
-    n += (size_t)snprintf(line + n, sizeof line - n, "%s\n", end);
-    report_clear_bar();
-    ssize_t ignored = write(STDERR_FILENO, line, n);
-    (void)ignored;
-}
-
-void die(int code, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    say("", format, arguments);
-    va_end(arguments);
-    output_abandon_all();
-    exit(code);
-}
-
-void warn(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    say("", format, arguments);
-    va_end(arguments);
-}
-
-void die_usage(const char *format, ...) {
-    char end[320];
-    snprintf(end, sizeof end, " (try '%.256s --help')", program);
-    va_list arguments;
-    va_start(arguments, format);
-    say(end, format, arguments);
-    va_end(arguments);
-    output_abandon_all();
-    exit(EXIT_USAGE);
-}
-
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-enum { HUGE_PAGE = 2 << 20 };
-
-static size_t checked_bytes(size_t count, size_t size) {
-    size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
-        die(EXIT_IO, "no memory for %zu items of %zu bytes", count, size);
-    return bytes ? bytes : 1;
-}
-
-void *must_alloc(size_t count, size_t size) {
-    size_t bytes = checked_bytes(count, size);
-    void *memory;
-    if (bytes < 4 * (size_t)HUGE_PAGE) {
-        memory = malloc(bytes);
-    } else {
-        size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-        memory = aligned_alloc(HUGE_PAGE, rounded);
-        if (memory)
-            madvise(memory, rounded, MADV_HUGEPAGE);
-    }
-    if (!memory)
-        die(EXIT_IO, "no memory for %zu bytes", bytes);
-    return memory;
-}
-
-void *must_realloc(void *memory, size_t count, size_t size) {
-    size_t bytes = checked_bytes(count, size);
-    void *moved = realloc(memory, bytes);
-    if (!moved)
-        die(EXIT_IO, "no memory for %zu bytes", bytes);
-    return moved;
-}
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
@@ -115,10 +24,8 @@ static void fill_standard_descriptors(void) {
 }
 
 void cli_start(cli *c, int argc, char **argv) {
-    if (argc > 0 && argv[0][0]) {
-        const char *slash = strrchr(argv[0], '/');
-        program = slash && slash[1] ? slash + 1 : argv[0];
-    }
+    if (argc > 0)
+        cli_name(argv[0]);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* write() then answers EFBIG */
@@ -257,7 +164,7 @@ static bool take_common(cli *c, int key) {
     case KEY_VERIFY: common->verify = true; return true;
     case KEY_HELP: print_and_exit(c->help);
     case KEY_VERSION:
-        snprintf(version, sizeof version, "%.256s (scan) %s\n", program, scan_version());
+        snprintf(version, sizeof version, "%.256s (scan) %s\n", cli_program(), scan_version());
         print_and_exit(version);
     }
     return false;

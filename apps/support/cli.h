@@ -25,7 +25,7 @@ enum {
     EXIT_DEVICE = 4
 };
 
-/* ---- errors ------------------------------------------------------------------------------------------------------ */
+/* ---- errors and memory: die.c ------------------------------------------------------------------------------------ */
 
 /* Prints "PROGRAM: message" as one line on stderr (control characters become '?'), removes unfinished outputs, exits.
  * Main thread only. */
@@ -113,6 +113,8 @@ int cli_choice(const char *option, const char *text, const char *const *names);
 /* --dtype, --out-dtype: "u8" ... "f64", or NumPy's "uint8" ... "float64". */
 scan_type cli_type(const char *option, const char *text);
 
+/* The name of the program: the last part of a path given once, by cli_start. */
+void cli_name(const char *path);
 const char *cli_program(void);
 
 #endif

@@ -3,12 +3,17 @@
 import io
 import os
 import pathlib
+import re
 import subprocess
 
 import numpy as np
 import pytest
 
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
+
+# Sanitizers need address space and must be loaded before all else.
+CACHE = BIN.parent / "CMakeCache.txt"
+SANITIZED = CACHE.exists() and re.search(r"^SCAN_SANITIZE:\w+=.", CACHE.read_text(), re.M) is not None
 
 TYPES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8",
          "f32": "f4", "f64": "f8"}

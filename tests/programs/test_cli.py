@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN
+from conftest import BIN, SANITIZED
 
 PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
 ARRAYS = [p for p in PROGRAMS if p != "equalize"]
@@ -311,7 +311,7 @@ def test_locale_does_not_matter(box, locale):
     assert box.good("compact", "--where", "x > 1.75", input=b"1.5\n2.25\n", env=environment).out == b"2.25\n"
 
 
-@pytest.mark.skipif("san" in os.environ.get("SCAN_BIN", ""), reason="sanitizers need more address space")
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need more address space")
 @pytest.mark.parametrize("program", ARRAYS)
 @pytest.mark.parametrize("megabytes", [30, 60, 90, 120, 150])
 def test_too_little_memory(box, program, megabytes):

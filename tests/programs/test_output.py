@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, same
+from conftest import BIN, SANITIZED, same
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)
@@ -429,7 +429,7 @@ def no_tmpfile(tmp_path_factory):
     if not shutil.which("cc") or subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "shim.so", folder / "shim.c",
                                                  "-ldl"]).returncode:
         pytest.skip("no compiler")
-    if "san" in str(BIN):
+    if SANITIZED:
         pytest.skip("sanitizers must be loaded first")
     return dict(os.environ, LD_PRELOAD=str(folder / "shim.so"))
 
