@@ -20,7 +20,7 @@
 
 #include "prefix_assoc.h"
 
-enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MOST_PARTS = 8, ROW_MOST_E = 4 };
+enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MOST_PARTS = 8, ROW_MOST_E = 4, ROW_BUFFER_BYTES = 4096 };
 
 #define ROW_UNROLL _Pragma("GCC unroll 16")
 
@@ -169,22 +169,51 @@ SCAN_INLINE void row_give(size_t size, void *folds, size_t i, vec x) {
     memcpy((char *)folds + i * size, &word, size);
 }
 
+/* Past the caches, whatever the alignment: ordinary stores up to the first and after the last whole line. */
+SCAN_INLINE void rows_stream(char *to, const char *from, size_t bytes) {
+    size_t head = -(uintptr_t)to % sizeof(vec), i = head;
+    memcpy(to, from, head);
+    for (; i + sizeof(vec) <= bytes; i += sizeof(vec))
+        vec_stream(to + i, vec_load(from + i));
+    memcpy(to + i, from + i, bytes - i);
+}
+
+/* Rows begin where the order says, not where lines do. Rows to be streamed to an address that is not aligned are put
+ * together in a buffer first, some at a time. */
 SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, size_t first_row,
                            void *folds) {
-    const size_t size = scan_assoc_size(type);
+    const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type);
     row_folds f = {
         .tile = row_take(size, folds, 0), .chunks = row_take(size, folds, 1), .rows = row_take(size, folds, 2)};
     f.none = vec_fill(size, row_identity(type, op));
     f.chunk = vec_float_op(type, op, f.tile, f.chunks);
-    bool aligned = (uintptr_t)((const char *)piece->out + (piece->reverse ? size : 0)) % sizeof(vec) == 0;
-    bool stream = piece->stream && aligned;
-    if (piece->reverse)
-        rows_scan_as(in_type, type, op, piece, true, piece->exclusive, stream, first_row, &f);
-    else if (piece->exclusive)
-        rows_scan_as(in_type, type, op, piece, false, true, stream, first_row, &f);
-    else
-        rows_scan_as(in_type, type, op, piece, false, false, stream, first_row, &f);
-    if (stream)
+
+    _Alignas(64) char buffer[ROW_BUFFER_BYTES];
+    const bool reverse = piece->reverse;
+    const bool aligned = ((uintptr_t)piece->out + (reverse ? size : 0)) % sizeof(vec) == 0;
+    const bool buffered = piece->stream && !aligned, stream = piece->stream && aligned;
+    const size_t at_once = buffered ? sizeof buffer / size : piece->n;
+    scan_cpu_piece part = *piece;
+    for (size_t done = 0; done < piece->n; done += part.n) {
+        part.n = piece->n - done < at_once ? piece->n - done : at_once;
+        const size_t bytes = part.n * size, row = first_row + done * size / SCAN_CPU_ROW_BYTES;
+        part.in = (const char *)piece->in + (reverse ? -(ptrdiff_t)(done * in_size) : (ptrdiff_t)(done * in_size));
+        if (piece->fetch_next)
+            part.fetch_next = (const char *)piece->fetch_next + done * in_size;
+        if (buffered)
+            part.out = reverse ? buffer + bytes - size : buffer;
+
+        if (reverse)
+            rows_scan_as(in_type, type, op, &part, true, part.exclusive, stream, row, &f);
+        else if (part.exclusive)
+            rows_scan_as(in_type, type, op, &part, false, true, stream, row, &f);
+        else
+            rows_scan_as(in_type, type, op, &part, false, false, stream, row, &f);
+        char *out = piece->out;
+        if (buffered)
+            rows_stream(reverse ? out + size - done * size - bytes : out + done * size, buffer, bytes);
+    }
+    if (piece->stream)
         vec_fence();
     row_give(size, folds, 1, f.chunks);
     row_give(size, folds, 2, f.rows);
