@@ -243,6 +243,7 @@ typedef struct many {
     } * slots;
     size_t slot_count;
     scan_ctx **contexts; /* one a worker */
+    char ran[64];        /* by the last image */
     uint64_t done_bytes, total_bytes;
     size_t failed;
     int worst;
@@ -303,6 +304,7 @@ static void take(void *arg, size_t index) {
         output *out = output_open(job->out_name, m->p->c.common.force, true);
         output_write(out, job->file.data, job->file.bytes);
         output_commit(out);
+        memcpy(m->ran, job->ran, sizeof m->ran);
     } else {
         warn("%s", job->error.text);
         m->failed++;
@@ -346,6 +348,7 @@ static int run_many(program *p) {
     report_number("failed", m.failed);
     report_method(p);
     session_report(&p->s);
+    report_text("ran", m.ran);
     report_finish();
     for (unsigned k = 0; workers > 1 && k < workers; k++)
         scan_ctx_destroy(m.contexts[k]);

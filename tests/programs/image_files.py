@@ -38,6 +38,24 @@ def refuse(*arguments, message=None, code=2, lines=1, **more):
     return text
 
 
+def passed(tmp_path, file, extension=".png"):
+    """The pixels of a small image as the program reads them."""
+    source, target = tmp_path / "in", tmp_path / ("out" + extension)
+    source.write_bytes(file)
+    equalize("--like", "pillow", "-f", source, "-o", target)
+    return read_image(target.read_bytes())
+
+
+def broken(tmp_path, file, message=None, name="in.png", **more):
+    """The file must be refused, and no output be left."""
+    source, target = tmp_path / name, tmp_path / "out.png"
+    source.write_bytes(file)
+    text = refuse(source, "-o", target, message=message, **more)
+    assert name in text or "stdin" in text
+    assert not target.exists()
+    return text
+
+
 # ---- PNG ------------------------------------------------------------------------------------------------------------
 
 def chunk(kind, data=b""):
