@@ -37,6 +37,7 @@ typedef struct plan {
     size_t key_bytes, value_bytes;
     size_t local_n;      /* elements one thread sorts alone */
     unsigned digit_bits; /* widest partition */
+    bool fetch_keys;     /* argsort, after partitions but the first */
     unsigned threads;    /* that have an area */
     size_t spare_bytes;  /* keys of local_n elements */
     size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
@@ -101,14 +102,14 @@ static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const s
     return (*table)[kind_of_type[desc->type]];
 }
 
-/* second_keys: argsort's partitions need room for keys on both sides. */
-static plan make_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool second_keys) {
+/* Argsort has no output for keys. Where the contract's bound leaves room for a second array of them, partitions go back
+ * and forth as in a sort; else they move indices only, and keys are fetched again. */
+static plan make_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
     plan p = {.key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .threads = 1};
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
     p.local = quick_of(ctx, desc);
     if (!p.local)
         p.local = p.kernels->local;
-    bool quick = p.local != p.kernels->local;
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
@@ -116,12 +117,13 @@ static plan make_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n,
     p.digit_bits = digit_bits_for(n, p.local_n);
     size_t counts = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
     p.spare_bytes = round_up(smaller(n, p.local_n) * p.key_bytes);
-    size_t scratch = p.spare_bytes + (quick ? p.spare_bytes : round_up(smaller(n, p.local_n) * p.value_bytes));
+    bool two_spares = argsort || p.local != p.kernels->local;
+    size_t scratch = (two_spares ? 2 : 1) * p.spare_bytes + round_up(smaller(n, p.local_n) * p.value_bytes);
     p.keys_bytes = round_up(n * p.key_bytes);
     p.values_bytes = round_up(n * p.value_bytes);
     if (n <= p.local_n) {
         p.area_bytes = counts + scratch;
-        p.total_bytes = p.area_bytes + (second_keys ? p.keys_bytes : 0);
+        p.total_bytes = p.area_bytes;
         return p;
     }
     size_t bins = (size_t)1 << p.digit_bits;
@@ -130,6 +132,8 @@ static plan make_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n,
     p.stack_bytes = round_up((n / p.local_n + 1) * sizeof(range)) + round_up((bins + 1) * sizeof(uint64_t));
     size_t most_threads = (WORKSPACE_SLACK + n / 10 * element_bytes - p.stack_bytes) / p.area_bytes;
     p.threads = (unsigned)smaller(most_threads, scan_pool_threads(scan_cpu(ctx)->pool));
+    p.fetch_keys = argsort && p.key_bytes > p.value_bytes;
+    bool second_keys = argsort && !p.fetch_keys;
     p.total_bytes = p.stack_bytes + p.threads * p.area_bytes + (second_keys ? 2 : 1) * p.keys_bytes + p.values_bytes;
     return p;
 }
@@ -186,15 +190,17 @@ static void copy_part(const job *j, range r, place from, unsigned thread) {
 
 static void sort_locally(const job *j, range r, char *scratch) {
     const plan *p = &j->plan;
-    char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
+    char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t), *second_keys = keys + p->spare_bytes;
     scan_sort_local local = {.order = j->order,
                              .from = offset(place_of(j, r.where), r.begin, p),
                              .to = offset(j->out, r.begin, p),
-                             .spare = {keys, keys + p->spare_bytes},
-                             .spare_keys = keys + p->spare_bytes,
+                             .spare = {keys, second_keys + (j->drop_keys ? p->spare_bytes : 0)},
+                             .spare_keys = second_keys,
                              .n = r.n,
                              .drop_keys = j->drop_keys,
                              .counts = (uint32_t *)(void *)scratch};
+    if (j->drop_keys)
+        local.to.keys = second_keys;
     p->local(&local);
 }
 
@@ -296,7 +302,8 @@ static void sort_range(job *j, range r, unsigned thread) {
     place where = to_temporary ? TEMPORARY : OUT;
     part.to = place_of(j, where);
     part.stream = r.n * (j->plan.key_bytes + j->plan.value_bytes) >= STREAM_BYTES;
-    if (last && where == OUT && j->drop_keys)
+    bool fetch_keys = j->plan.fetch_keys && where == OUT && !last;
+    if (j->drop_keys && where == OUT && (last || fetch_keys))
         part.to.keys = NULL;
     size_t bins = (size_t)1 << part.bits;
     if (thread < j->plan.threads)
@@ -307,6 +314,12 @@ static void sort_range(job *j, range r, unsigned thread) {
     scan_pool_barrier(j->pool);
     if (last && where == TEMPORARY)
         copy_part(j, r, TEMPORARY, thread);
+    if (fetch_keys) {
+        where = TEMPORARY;
+        if (part.begin < part.end)
+            j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
+        scan_pool_barrier(j->pool);
+    }
     if (!last) {
         if (thread == 0)
             push_large_bins(j, where, bins);
@@ -386,7 +399,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
         next += p->keys_bytes + p->values_bytes;
     }
     if (argsort)
-        j.out.keys = next;
+        j.out.keys = p->fetch_keys ? NULL : next;
     j.stack = (range *)(void *)workspace;
     j.areas = workspace + p->stack_bytes;
     if (j.n <= SCAN_SORT_TINY) {

@@ -56,6 +56,7 @@ typedef struct scan_sort_kernels {
     unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order);
     void (*reverse)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n);
     void (*copy)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end);
+    void (*fetch)(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end);
     void (*histogram)(scan_sort_part *part);
     void (*scatter)(const scan_sort_part *part);
     void (*local)(const scan_sort_local *local);

@@ -101,6 +101,20 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
     part->varying = varying;
 }
 
+/* The digits of the next keys, at most DIGITS_AT_ONCE, in a loop of its own that can be vectorized. */
+enum { DIGITS_AT_ONCE = 64 };
+
+SCAN_INLINE size_t load_digits(uint16_t *restrict digits, const void *keys, size_t begin, size_t end,
+                               scan_sort_order order, unsigned shift, unsigned bits, scan_sort_kind kind) {
+    const uint32_t mask = (1u << bits) - 1;
+    size_t count = end - begin < DIGITS_AT_ONCE ? end - begin : DIGITS_AT_ONCE;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t code = load_code(keys, begin + k, order, kind);
+        digits[k] = (uint16_t)((kind.key_bytes == 8 ? (uint32_t)(code >> shift) : (uint32_t)code >> shift) & mask);
+    }
+    return count;
+}
+
 /* Moves a bin's buffered elements, from the buffer's slot of position `begin` on, to their place. */
 SCAN_INLINE void flush_some(char *to, const char *buffer, size_t begin, size_t end, size_t slots, unsigned bytes) {
     memcpy(to + begin * bytes, buffer + (begin % slots) * bytes, (end - begin) * bytes);
@@ -122,6 +136,7 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
     const scan_sort_order order = part->order;
     char *key_buffers = part->buffers, *value_buffers = key_buffers + bins * slots * key_bytes;
     uint64_t *positions = part->positions, *starts = part->counts; /* the counts have served */
+    const void *from = part->from.keys, *from_values = part->from.values;
     const bool keep_keys = part->to.keys != NULL;
     uintptr_t anchor = keep_keys ? (uintptr_t)part->to.keys / key_bytes : (uintptr_t)part->to.values / value_bytes;
     const size_t bias = anchor % slots;
@@ -131,28 +146,30 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
 
     for (size_t d = 0; d < bins; d++)
         starts[d] = positions[d] += bias;
-    for (size_t i = part->begin; i < part->end; i++) {
-        uint64_t key = scan_sort_load(part->from.keys, i, key_bytes);
-        size_t digit = scan_sort_code(key, order, kind) >> shift & (bins - 1);
-        size_t at = positions[digit]++, slot = at % slots;
-        char *keys = key_buffers + digit * slots * key_bytes, *values = value_buffers + digit * slots * value_bytes;
-        scan_sort_store(keys, slot, key, key_bytes);
-        if (value_bytes)
-            scan_sort_store(values, slot, part->from.values ? scan_sort_load(part->from.values, i, value_bytes) : i,
-                            value_bytes);
-        if (slot + 1 < slots)
-            continue;
-        size_t line = at + 1 - slots;
-        if (line >= starts[digit]) {
-            if (keep_keys)
-                flush_all(to_keys + line * key_bytes, keys, slots * key_bytes, stream_keys);
+    for (size_t i = part->begin, count; i < part->end; i += count) {
+        uint16_t digits[DIGITS_AT_ONCE];
+        count = load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
+        for (size_t k = 0; k < count; k++) {
+            size_t digit = digits[k], at = positions[digit]++, slot = at % slots;
+            char *keys = key_buffers + digit * slots * key_bytes, *values = value_buffers + digit * slots * value_bytes;
+            scan_sort_store(keys, slot, scan_sort_load(from, i + k, key_bytes), key_bytes);
             if (value_bytes)
-                flush_all(to_values + line * value_bytes, values, slots * value_bytes, stream_values);
-        } else {
-            if (keep_keys)
-                flush_some(to_keys, keys, starts[digit], at + 1, slots, key_bytes);
-            if (value_bytes)
-                flush_some(to_values, values, starts[digit], at + 1, slots, value_bytes);
+                scan_sort_store(values, slot, from_values ? scan_sort_load(from_values, i + k, value_bytes) : i + k,
+                                value_bytes);
+            if (slot + 1 < slots)
+                continue;
+            size_t line = at + 1 - slots;
+            if (line >= starts[digit]) {
+                if (keep_keys)
+                    flush_all(to_keys + line * key_bytes, keys, slots * key_bytes, stream_keys);
+                if (value_bytes)
+                    flush_all(to_values + line * value_bytes, values, slots * value_bytes, stream_values);
+            } else {
+                if (keep_keys)
+                    flush_some(to_keys, keys, starts[digit], at + 1, slots, key_bytes);
+                if (value_bytes)
+                    flush_some(to_values, values, starts[digit], at + 1, slots, value_bytes);
+            }
         }
     }
     for (size_t d = 0; d < bins; d++) {
@@ -165,6 +182,17 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
             flush_some(to_values, value_buffers + d * slots * value_bytes, begin, positions[d], slots, value_bytes);
     }
     stream_end();
+}
+
+/* Copies indices, each with its key. */
+SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end,
+                       scan_sort_kind kind) {
+    for (size_t i = begin; i < end; i++) {
+        uint64_t index = kind.value_bytes ? scan_sort_load(indices, i, kind.value_bytes) : i;
+        scan_sort_store(to.keys, i, scan_sort_load(keys, index, kind.key_bytes), kind.key_bytes);
+        if (kind.value_bytes)
+            scan_sort_store(to.values, i, index, kind.value_bytes);
+    }
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -183,6 +211,9 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
     static void copy_##name(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end) {                  \
         copy(from, to, begin, end, kind_##name);                                                                       \
     }                                                                                                                  \
+    static void fetch_##name(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end) {  \
+        fetch(keys, indices, to, begin, end, kind_##name);                                                             \
+    }                                                                                                                  \
     static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
     static void scatter_##name(const scan_sort_part *part) { scatter(part, kind_##name); }                             \
     static void local_##name(const scan_sort_local *l) { local(l, kind_##name); }
@@ -198,6 +229,7 @@ SCAN_SORT_KEYS(VALUE_KINDS)
      ordered_##name,                                                                                                   \
      reverse_##name,                                                                                                   \
      copy_##name,                                                                                                      \
+     fetch_##name,                                                                                                     \
      histogram_##name,                                                                                                 \
      scatter_##name,                                                                                                   \
      local_##name,                                                                                                     \

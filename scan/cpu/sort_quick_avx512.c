@@ -50,10 +50,8 @@ SCAN_INLINE __mmask16 lanes_with_bit(unsigned bit) {
     return bit == 1 ? 0xaaaa : bit == 2 ? 0xcccc : bit == 4 ? 0xf0f0 : 0xff00;
 }
 
-/* Of n keys in registers of `lanes`, those in register r. */
-SCAN_INLINE uint32_t first_lanes(size_t n, size_t r, size_t lanes) {
-    size_t left = n > r * lanes ? n - r * lanes : 0;
-    return left >= lanes ? (1u << lanes) - 1 : (1u << left) - 1;
+SCAN_INLINE __m512i lane_numbers_32(void) {
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 #define KEY uint32_t
@@ -69,10 +67,14 @@ SCAN_INLINE uint32_t first_lanes(size_t n, size_t r, size_t lanes) {
 #define V_INTERLEAVE_LOW _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define V_INTERLEAVE_HIGH _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define V_PERMUTE2 _mm512_permutex2var_epi32
-#define V_FIRST(n, r) ((__mmask16)first_lanes(n, r, 16))
+/* Of `count` keys in registers, those in register r. */
+#define V_BELOW(count, r)                                                                                              \
+    _mm512_cmpgt_epi32_mask(count, _mm512_add_epi32(_mm512_set1_epi32(16 * (int)(r)), lane_numbers_32()))
 #define V_MASK_LOAD _mm512_mask_loadu_epi32
 #define V_MASK_STORE _mm512_mask_storeu_epi32
 #define V_SET1(x) _mm512_set1_epi32((int)(x))
+#define V_FIRST(v) ((uint32_t)_mm512_cvtsi512_si32(v))
+#define V_ROTATE(v, lanes) _mm512_alignr_epi32(v, v, lanes)
 #define V_LESS_EQUAL _mm512_cmple_epu32_mask
 #define V_COMPRESS _mm512_mask_compress_epi32
 #include "sort_quick_lanes.h"
@@ -89,10 +91,12 @@ SCAN_INLINE uint32_t first_lanes(size_t n, size_t r, size_t lanes) {
 #undef V_INTERLEAVE_LOW
 #undef V_INTERLEAVE_HIGH
 #undef V_PERMUTE2
-#undef V_FIRST
+#undef V_BELOW
 #undef V_MASK_LOAD
 #undef V_MASK_STORE
 #undef V_SET1
+#undef V_FIRST
+#undef V_ROTATE
 #undef V_LESS_EQUAL
 #undef V_COMPRESS
 
@@ -108,6 +112,8 @@ SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
     }
 }
 
+SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
+
 #define KEY uint64_t
 #define LANES 8
 #define NAME(name) name##_64
@@ -121,10 +127,13 @@ SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
 #define V_INTERLEAVE_LOW _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11)
 #define V_INTERLEAVE_HIGH _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15)
 #define V_PERMUTE2 _mm512_permutex2var_epi64
-#define V_FIRST(n, r) ((__mmask8)first_lanes(n, r, 8))
+#define V_BELOW(count, r)                                                                                              \
+    _mm512_cmpgt_epi64_mask(count, _mm512_add_epi64(_mm512_set1_epi64(8 * (int)(r)), lane_numbers_64()))
 #define V_MASK_LOAD _mm512_mask_loadu_epi64
 #define V_MASK_STORE _mm512_mask_storeu_epi64
 #define V_SET1(x) _mm512_set1_epi64((long long)(x))
+#define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(v)))
+#define V_ROTATE(v, lanes) _mm512_alignr_epi64(v, v, lanes)
 #define V_LESS_EQUAL _mm512_cmple_epu64_mask
 #define V_COMPRESS _mm512_mask_compress_epi64
 #include "sort_quick_lanes.h"
@@ -140,13 +149,13 @@ static void quick_integers(const scan_sort_local *l, unsigned key_bytes) {
         for (size_t i = 0; i < n; i++)
             codes[i] = ((const uint32_t *)l->from.keys)[i] ^ flip;
         quick_job job = {_mm512_set1_epi32((int)flip), l};
-        quick_32(&job, codes, l->spare_keys, l->to.keys, n, depth);
+        quick_32(&job, codes, l->spare_keys, l->to.keys, n, n, depth);
     } else {
         uint64_t flip = l->order.flip, *codes = l->spare.keys;
         for (size_t i = 0; i < n; i++)
             codes[i] = ((const uint64_t *)l->from.keys)[i] ^ flip;
         quick_job job = {_mm512_set1_epi64((long long)flip), l};
-        quick_64(&job, codes, l->spare_keys, l->to.keys, n, depth);
+        quick_64(&job, codes, l->spare_keys, l->to.keys, n, n, depth);
     }
 }
 
@@ -197,9 +206,9 @@ SCAN_INLINE bool quick_floats(const scan_sort_local *l, unsigned key_bytes) {
                         key_bytes);
     quick_job job = {_mm512_setzero_si512(), l};
     if (key_bytes == 4)
-        quick_32(&job, l->spare.keys, l->spare_keys, l->to.keys, n, depth);
+        quick_32(&job, l->spare.keys, l->spare_keys, l->to.keys, n, n, depth);
     else
-        quick_64(&job, l->spare.keys, l->spare_keys, l->to.keys, n, depth);
+        quick_64(&job, l->spare.keys, l->spare_keys, l->to.keys, n, n, depth);
     for (size_t i = 0; i < n; i++)
         scan_sort_store(l->to.keys, i, decode(scan_sort_load(l->to.keys, i, key_bytes), l->order, t.nan, key_bytes),
                         key_bytes);

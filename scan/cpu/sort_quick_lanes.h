@@ -104,13 +104,16 @@ SCAN_INLINE void NAME(transpose)(__m512i *v, unsigned rows) {
     }
 }
 
-/* Sorts n keys, (rows - 1) * LANES < n <= rows * LANES or fewer, from one array to another, inverting `flip` on the
- * way out. */
-SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, __m512i flip, unsigned rows) {
+/* Sorts n keys, least < n <= rows * LANES, from one array to another, inverting `flip` on the way out. Up to `room`
+ * keys may be written: masked stores cost more than all the rest. */
+SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip, unsigned rows,
+                                  unsigned least) {
+    const __m512i count = V_SET1(n);
     __m512i v[16];
 #pragma GCC unroll 16
     for (unsigned r = 0; r < rows; r++)
-        v[r] = V_MASK_LOAD(_mm512_set1_epi32(-1), V_FIRST(n, r), from + r * LANES);
+        v[r] = (r + 1) * LANES <= least ? _mm512_loadu_si512(from + r * LANES)
+                                        : V_MASK_LOAD(_mm512_set1_epi32(-1), V_BELOW(count, r), from + r * LANES);
     NAME(sort_columns)(v, rows);
     NAME(merge_columns)(v, rows, 2);
     NAME(merge_columns)(v, rows, 4);
@@ -120,42 +123,51 @@ SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, __m512i fl
     NAME(transpose)(v, rows);
 #pragma GCC unroll 16
     for (unsigned r = 0; r < rows; r++)
-        V_MASK_STORE(to + r * LANES, V_FIRST(n, r), _mm512_xor_si512(v[r], flip));
+        v[r] = _mm512_xor_si512(v[r], flip);
+    if (rows * LANES <= room) {
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            _mm512_storeu_si512(to + r * LANES, v[r]);
+    } else {
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            V_MASK_STORE(to + r * LANES, V_BELOW(count, r), v[r]);
+    }
 }
 
-static void NAME(network_16)(const KEY *from, KEY *to, size_t n, __m512i flip) {
-    NAME(network_of)(from, to, n, flip, 16);
+static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 16, 8 * LANES);
 }
-static void NAME(network_8)(const KEY *from, KEY *to, size_t n, __m512i flip) {
-    NAME(network_of)(from, to, n, flip, 8);
+static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 8, 4 * LANES);
 }
-static void NAME(network_4)(const KEY *from, KEY *to, size_t n, __m512i flip) {
-    NAME(network_of)(from, to, n, flip, 4);
+static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 4, LANES);
 }
-static void NAME(network_1)(const KEY *from, KEY *to, size_t n, __m512i flip) {
-    NAME(network_of)(from, to, n, flip, 1);
+static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 1, 0);
 }
 
-static void NAME(network)(const KEY *from, KEY *to, size_t n, __m512i flip) {
+static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
     if (n > 8 * LANES)
-        NAME(network_16)(from, to, n, flip);
+        NAME(network_16)(from, to, n, room, flip);
     else if (n > 4 * LANES)
-        NAME(network_8)(from, to, n, flip);
+        NAME(network_8)(from, to, n, room, flip);
     else if (n > LANES)
-        NAME(network_4)(from, to, n, flip);
+        NAME(network_4)(from, to, n, room, flip);
     else
-        NAME(network_1)(from, to, n, flip);
+        NAME(network_1)(from, to, n, room, flip);
 }
 
-/* The middle of the medians of three keys, taken all over the range. n >= 4 * LANES. */
-static KEY NAME(choose_pivot)(const KEY *x, size_t n) {
-    __m512i a = _mm512_loadu_si512(x + n / 4), b = _mm512_loadu_si512(x + n / 2),
-            c = _mm512_loadu_si512(x + (n - n / 4 - LANES));
-    __m512i medians = V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c));
-    KEY sorted[LANES];
-    _mm512_storeu_si512(sorted, medians);
-    NAME(network_1)(sorted, sorted, LANES, _mm512_setzero_si512());
-    return sorted[LANES / 2 - 1];
+SCAN_INLINE __m512i NAME(median)(__m512i a, __m512i b, __m512i c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
+
+/* A median of medians of three, from 27 keys in three places. n >= 4 * LANES. */
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n) {
+    __m512i m = NAME(median)(_mm512_loadu_si512(x + n / 4), _mm512_loadu_si512(x + n / 2),
+                             _mm512_loadu_si512(x + (n - n / 4 - LANES)));
+    m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
+    m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
+    return V_FIRST(m);
 }
 
 /* Keys <= last go to y, the others to the front of x. Returns how many went to y. */
@@ -185,23 +197,24 @@ static size_t NAME(partition)(KEY *x, size_t n, KEY last, KEY *y) {
     }
 #undef STEP
     if (i < n) {
-        V_MASK valid = V_FIRST(n - i, 0);
+        V_MASK valid = V_BELOW(V_SET1(n - i), 0);
         __m512i v = V_MASK_LOAD(pivot, valid, x + i);
         V_MASK low = V_LESS_EQUAL(v, pivot) & valid;
         V_MASK high = (V_MASK)~low & valid;
         size_t count = (size_t)__builtin_popcount(low);
-        V_MASK_STORE(y + below, V_FIRST(count, 0), V_COMPRESS(v, low, v));
-        V_MASK_STORE(x + above, V_FIRST(n - i - count, 0), V_COMPRESS(v, high, v));
+        V_MASK_STORE(y + below, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, low, v));
+        V_MASK_STORE(x + above, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, high, v));
         below += count;
     }
     return below;
 }
 
-/* Sorts x[0 ... n) into `to`; y is scratch of n keys. */
-static void NAME(quick)(const quick_job *job, KEY *x, KEY *y, KEY *to, size_t n, unsigned depth) {
+/* Sorts x[0 ... n) into `to`; y is scratch of n keys. What lies behind in `to`, `room` keys in all, is written later
+ * and may be spoilt. */
+static void NAME(quick)(const quick_job *job, KEY *x, KEY *y, KEY *to, size_t n, size_t room, unsigned depth) {
     for (;;) {
         if (n <= 16 * LANES) {
-            NAME(network)(x, to, n, job->flip);
+            NAME(network)(x, to, n, room, job->flip);
             return;
         }
         if (depth-- == 0) {
@@ -213,16 +226,18 @@ static void NAME(quick)(const quick_job *job, KEY *x, KEY *y, KEY *to, size_t n,
         if (below == n) {
             /* All in y now. Those equal to the pivot are the largest: what stays in y in front is final. */
             size_t less = pivot == 0 ? 0 : NAME(partition)(y, n, pivot - 1, x);
+            if (less > 0)
+                NAME(quick)(job, x, y, to, less, room, depth);
             const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
             for (size_t i = less; i < n; i += LANES)
-                V_MASK_STORE(to + i, n - i < LANES ? V_FIRST(n - i, 0) : (V_MASK)~0, last);
-            n = less;
-            continue;
+                V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), last);
+            return;
         }
-        NAME(quick)(job, y, x + (n - below), to, below, depth);
+        NAME(quick)(job, y, x + (n - below), to, below, room, depth);
         y += below;
         to += below;
         n -= below;
+        room -= below;
     }
 }
 
