@@ -24,6 +24,16 @@ JOBS = {
     "compact --unique --invert": (["compact", "--unique", "--invert", "in.npy", "--threads", "2"], 1),
     "compact table": (["compact", "--where", "a > 3 && b != 2", "in.csv", "--threads", "2"], 1),
     "compact text": (["compact", "--unique", "in.txt", "--rejected", "out2", "--threads", "2"], 2),
+    "prefix raw": (["prefix", "--dtype", "u16", "--out-dtype", "u64", "in.raw", "--threads", "2"], 1),
+    "prefix --verify": (["prefix", "--verify", "--reverse", "in.npy", "--threads", "2"], 1),
+    "prefix table --exclusive": (["prefix", "-k", "b", "--exclusive", "in.csv", "--threads", "2"], 1),
+    "compact raw": (["compact", "--dtype", "i8", "--nonzero", "in.raw", "--threads", "2"], 1),
+    "compact --mask": (["compact", "--mask", "mask.npy", "in.npy", "--indices", "out2", "--threads", "2"], 2),
+    "compact table --invert": (["compact", "--invert", "--where", "isnan(b)", "in.csv", "--rejected", "out2",
+                                "--threads", "2"], 2),
+    "sort --argsort": (["sort", "--argsort", "in.npy", "--threads", "2"], 1),
+    "sort -u text": (["sort", "-u", "--verify", "in.txt", "--threads", "2"], 1),
+    "sort table, two keys": (["sort", "-k", "b:desc", "-k", "a", "in.csv", "--threads", "2"], 1),
     "sort .npy": (["sort", "in.npy", "--threads", "2"], 1),
     "sort text": (["sort", "in.txt", "--threads", "2"], 1),
     "sort table": (["sort", "-k", "a", "in.csv", "--threads", "2"], 1),
@@ -46,6 +56,8 @@ def shim(tmp_path_factory):
 def job(box):
     x = np.random.default_rng(1).integers(0, 9, 40_000)
     box.save("in.npy", x)
+    box.write("in.raw", x.tobytes())
+    box.save("mask.npy", x > 4)
     box.write("in.txt", "".join(f"{v}\n" for v in x[:5000]))
     box.write("in.csv", "a,b,c\n" + "".join(f"{v},{'' if v == 5 else k % 7},t\n" for k, v in enumerate(x[:3000])))
     return box

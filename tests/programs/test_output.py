@@ -254,6 +254,36 @@ def test_read_only_and_full_file_systems(job):
         subprocess.run(["umount", job.path / "small"], check=True)
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
+def test_disks_of_every_size(job):
+    """A file system of 4, 8, 12 ... KiB: the whole result or nothing, new or over an old file."""
+    disk = job.path / "disk"
+    disk.mkdir()
+    x = np.arange(10_000, dtype="i8")
+    job.save("in.npy", x)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", disk], capture_output=True).returncode:
+        pytest.skip("cannot mount")
+    try:
+        done = 0
+        for kilobytes in range(4, 104, 4):
+            subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", disk], check=True)
+            result = job.run("prefix", "in.npy", "-o", "disk/new")
+            assert result.code in (0, 3)
+            assert os.listdir(disk) == (["new"] if result.code == 0 else [])
+            if result.code == 0:
+                done += 1
+                assert same(job.load("disk/new"), np.cumsum(x))
+                (disk / "new").unlink()
+            job.write("disk/old", "old")
+            result = job.run("prefix", "in.npy", "-f", "-o", "disk/old")
+            assert os.listdir(disk) == ["old"]
+            assert same(job.load("disk/old"), np.cumsum(x)) if result.code == 0 else job.read("disk/old") == b"old"
+            (disk / "old").unlink()
+        assert done > 1
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_file_size_limit(job):
     refused(job, 3, "out.npy: cannot write: File too large", "-o", "out.npy",
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
@@ -295,6 +325,44 @@ def test_signals_leave_nothing(job, number, force):
     process.stderr.close()
     os.close(write)
     assert job.snapshot() == before
+
+
+def run_for(job, seconds, number, force):
+    """A run that gets a signal after some time, or at its end."""
+    process = subprocess.Popen([BIN / "compact", "--where", "x >= 0", "in.npy", "-o", "out", "--threads", "2",
+                                *(["-f"] if force else [])], cwd=job.path, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(number)
+    return process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGALRM,
+                                    signal.SIGUSR1, signal.SIGXCPU, signal.SIGKILL])
+def test_signals_at_any_instant(job, number, force):
+    """Old or new, never damaged; only SIGKILL may leave the hidden file, complete, and the next run removes it."""
+    x = np.arange(50_000, dtype="i8")
+    job.save("in.npy", x)
+    new = job.read("in.npy")
+    hidden = job.path / ".out.scan-tmp"
+    begin = time.monotonic()
+    run_for(job, 20, number, force)
+    whole = time.monotonic() - begin
+    instants = 100 if number == signal.SIGKILL else 25
+    for instant in range(instants):
+        (job.path / "out").unlink(missing_ok=True)
+        if force:
+            job.write("out", "old")
+        code = run_for(job, whole * 1.2 * instant / instants, number, force)
+        assert code in (0, -number)
+        if hidden.exists():
+            assert number == signal.SIGKILL and force and hidden.read_bytes() == new
+        found = job.read("out") if (job.path / "out").exists() else None
+        assert found == new or (code != 0 and found == (b"old" if force else None))
+    job.good("compact", "--where", "x >= 0", "in.npy", "-f", "-o", "out")
+    assert job.names() == ["in.npy", "out"] and job.read("out") == new
 
 
 def test_a_name_that_comes_into_existence_meanwhile(job):
