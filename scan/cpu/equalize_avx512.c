@@ -114,24 +114,36 @@ static void map_u8(const uint8_t *in, uint8_t *out, size_t n, unsigned channels,
 
 /* ---- blend ------------------------------------------------------------------------------------------------------- */
 
-/* Sixteen samples `part` of 64, as floats. */
+typedef struct weights {
+    __m512 above, below; /* of the upper tiles, of the lower ones */
+} weights;
+
+INLINE weights weights_of(float v) { return (weights){_mm512_set1_ps(1.0f - v), _mm512_set1_ps(v)}; }
+
+/* scan_clahe_blend of 16 pixels, not yet saturated. */
+INLINE __m512i blend(__m512 a, __m512 b, __m512 c, __m512 d, __m512 right, weights w) {
+    __m512 left = _mm512_sub_ps(_mm512_set1_ps(1.0f), right);
+    __m512 upper = _mm512_add_ps(_mm512_mul_ps(a, left), _mm512_mul_ps(b, right));
+    __m512 lower = _mm512_add_ps(_mm512_mul_ps(c, left), _mm512_mul_ps(d, right));
+    __m512 value = _mm512_add_ps(_mm512_mul_ps(upper, w.above), _mm512_mul_ps(lower, w.below));
+    return _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Sixteen samples, number `part` of 64, as floats. */
 #define FLOATS(samples, part) _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(samples, part)))
 
 #define BLEND_PART(part)                                                                                               \
     do {                                                                                                               \
         __mmask16 kept = (__mmask16)(k >> (16 * (part)));                                                              \
-        __m512 right = _mm512_maskz_loadu_ps(kept, u + i + 16 * (part)), left = _mm512_sub_ps(one, right);             \
-        __m512 upper = _mm512_add_ps(_mm512_mul_ps(FLOATS(a, part), left), _mm512_mul_ps(FLOATS(b, part), right));     \
-        __m512 lower = _mm512_add_ps(_mm512_mul_ps(FLOATS(c, part), left), _mm512_mul_ps(FLOATS(d, part), right));     \
-        __m512 value = _mm512_add_ps(_mm512_mul_ps(upper, above), _mm512_mul_ps(lower, below));                        \
-        __m512i whole = _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);                \
+        __m512 right = _mm512_maskz_loadu_ps(kept, u + i + 16 * (part));                                               \
+        __m512i whole = blend(FLOATS(a, part), FLOATS(b, part), FLOATS(c, part), FLOATS(d, part), right, w);           \
         _mm_mask_storeu_epi8(out + i + 16 * (part), kept, _mm512_cvtusepi32_epi8(whole));                              \
     } while (0)
 
 static void blend_u8(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v) {
     const table upper_left = load_table(cell->upper_left), upper_right = load_table(cell->upper_right);
     const table lower_left = load_table(cell->lower_left), lower_right = load_table(cell->lower_right);
-    const __m512 one = _mm512_set1_ps(1.0f), below = _mm512_set1_ps(v), above = _mm512_set1_ps(1.0f - v);
+    const weights w = weights_of(v);
     for (size_t i = 0; i < n; i += 64) {
         __mmask64 k = first_bytes(n - i);
         __m512i samples = _mm512_maskz_loadu_epi8(k, in + i);
