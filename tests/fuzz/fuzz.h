@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzz targets: each fuzz_NAME.c checks one parser on any bytes, and aborts where a promise is broken. Configured with
+ * clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined they become libFuzzer programs; otherwise driver.c feeds
+ * them mutations of their seeds, the same in every run, for a second or two.
+ */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Texts to start from; a NULL ends them. */
+extern const char *const fuzz_seeds[];
+
+#define FUZZ_CHECK(condition)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);                              \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --where: no crash; what is accepted is a predicate that the library accepts and evaluates as compact --verify does.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "apps/support/compact.h"
+#include "fuzz.h"
+
+const char *const fuzz_seeds[] = {
+    "x >= 4.5 && x < 6 || !(i == 3)",
+    "isnan(x)||isfinite( `y` ) && 1e-3 != y",
+    "((x > -9223372036854775808)) && !!x <= 18446744073709551615",
+    "`a name` < inf && -Infinity <= i && x == nan",
+    "1 < x",
+    NULL,
+};
+
+static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
+    (void)user;
+    *column = strcmp(name, "x") == 0 ? 0 : strcmp(name, "y") == 0 ? 1 : SCAN_COLUMN_INDEX;
+    if (strcmp(name, "none") == 0 && !quoted) {
+        snprintf(reason, EXPRESSION_REASON_BYTES, "there is no %s", name);
+        return false;
+    }
+    return true;
+}
+
+static void evaluate(const expression *e) {
+    static const double x[] = {0, -0.0, 1.5, 4.5, -7, 1e300, NAN, INFINITY};
+    static const uint64_t y[] = {0, 1, 5, 6, UINT64_MAX, 1ull << 53, (1ull << 63) + 1, 100};
+    static scan_ctx *ctx;
+    if (!ctx)
+        FUZZ_CHECK(scan_ctx_create(&ctx, &(scan_options){.struct_size = sizeof(scan_options), .threads = 1}) ==
+                   SCAN_OK);
+    scan_column columns[] = {{.type = SCAN_F64, .data = x}, {.type = SCAN_U64, .data = y}};
+    scan_compact_desc desc = {.struct_size = sizeof desc,
+                              .type = SCAN_F64,
+                              .terms = e->terms,
+                              .term_count = e->term_count,
+                              .columns = columns + 1,
+                              .column_count = 1};
+    uint32_t indices[8];
+    uint64_t count;
+    scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = &count};
+    FUZZ_CHECK(scan_compact(ctx, &desc, x, &out, 8) == SCAN_OK);
+    size_t kept = 0;
+    for (size_t i = 0; i < 8; i++)
+        if (compact_check_terms(e, columns, i, i))
+            FUZZ_CHECK(kept < count && indices[kept++] == i);
+    FUZZ_CHECK(kept == count);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    char text[4097];
+    expression e;
+    bytes = bytes < sizeof text ? bytes : sizeof text - 1;
+    memcpy(text, data, bytes);
+    text[bytes] = 0;
+    if (expression_parse(&e, text, resolve, NULL))
+        evaluate(&e);
+    else
+        FUZZ_CHECK(strncmp(e.reason, "column ", 7) == 0 && memchr(e.reason, 0, sizeof e.reason));
+    return 0;
+}
