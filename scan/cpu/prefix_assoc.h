@@ -20,6 +20,18 @@
 #define SCAN_F32_NAN INT32_C(0x7fc00000)
 #define SCAN_F64_NAN INT64_C(0x7ff8000000000000)
 
+/* Arrays are read and written as their own type, a fold by whoever has it. */
+typedef uint8_t __attribute__((may_alias)) scan_alias_u8;
+typedef int8_t __attribute__((may_alias)) scan_alias_i8;
+typedef uint16_t __attribute__((may_alias)) scan_alias_u16;
+typedef int16_t __attribute__((may_alias)) scan_alias_i16;
+typedef uint32_t __attribute__((may_alias)) scan_alias_u32;
+typedef int32_t __attribute__((may_alias)) scan_alias_i32;
+typedef uint64_t __attribute__((may_alias)) scan_alias_u64;
+typedef int64_t __attribute__((may_alias)) scan_alias_i64;
+typedef float __attribute__((may_alias)) scan_alias_f32;
+typedef double __attribute__((may_alias)) scan_alias_f64;
+
 /* The same map there and back. */
 SCAN_INLINE int32_t scan_f32_flip(int32_t bits) { return bits ^ ((bits >> 31) & INT32_MAX); }
 SCAN_INLINE int64_t scan_f64_flip(int64_t bits) { return bits ^ ((bits >> 63) & INT64_MAX); }
@@ -42,17 +54,18 @@ SCAN_INLINE uint64_t scan_f64_key(double x, scan_op op) {
 
 SCAN_INLINE uint64_t scan_assoc_load(scan_type in_type, scan_type type, scan_op op, const void *at) {
     switch (in_type) {
-    case SCAN_U8: return *(const uint8_t *)at;
-    case SCAN_I8: return (uint64_t) * (const int8_t *)at;
-    case SCAN_U16: return *(const uint16_t *)at;
-    case SCAN_I16: return (uint64_t) * (const int16_t *)at;
-    case SCAN_U32: return *(const uint32_t *)at;
-    case SCAN_I32: return (uint64_t) * (const int32_t *)at;
-    case SCAN_U64: return *(const uint64_t *)at;
-    case SCAN_I64: return (uint64_t) * (const int64_t *)at;
+    case SCAN_U8: return *(const scan_alias_u8 *)at;
+    case SCAN_I8: return (uint64_t) * (const scan_alias_i8 *)at;
+    case SCAN_U16: return *(const scan_alias_u16 *)at;
+    case SCAN_I16: return (uint64_t) * (const scan_alias_i16 *)at;
+    case SCAN_U32: return *(const scan_alias_u32 *)at;
+    case SCAN_I32: return (uint64_t) * (const scan_alias_i32 *)at;
+    case SCAN_U64: return *(const scan_alias_u64 *)at;
+    case SCAN_I64: return (uint64_t) * (const scan_alias_i64 *)at;
     case SCAN_F32:
-        return type == SCAN_F64 ? scan_f64_key(*(const float *)at, op) : scan_f32_key(*(const float *)at, op);
-    case SCAN_F64: return scan_f64_key(*(const double *)at, op);
+        return type == SCAN_F64 ? scan_f64_key(*(const scan_alias_f32 *)at, op)
+                                : scan_f32_key(*(const scan_alias_f32 *)at, op);
+    case SCAN_F64: return scan_f64_key(*(const scan_alias_f64 *)at, op);
     case SCAN_TYPE_NONE: break;
     }
     return 0;
@@ -61,13 +74,13 @@ SCAN_INLINE uint64_t scan_assoc_load(scan_type in_type, scan_type type, scan_op 
 SCAN_INLINE void scan_assoc_store(scan_type type, void *at, uint64_t word) {
     switch (type) {
     case SCAN_U8:
-    case SCAN_I8: *(uint8_t *)at = (uint8_t)word; break;
+    case SCAN_I8: *(scan_alias_u8 *)at = (uint8_t)word; break;
     case SCAN_U16:
-    case SCAN_I16: *(uint16_t *)at = (uint16_t)word; break;
+    case SCAN_I16: *(scan_alias_u16 *)at = (uint16_t)word; break;
     case SCAN_U32:
-    case SCAN_I32: *(uint32_t *)at = (uint32_t)word; break;
+    case SCAN_I32: *(scan_alias_u32 *)at = (uint32_t)word; break;
     case SCAN_U64:
-    case SCAN_I64: *(uint64_t *)at = word; break;
+    case SCAN_I64: *(scan_alias_u64 *)at = word; break;
     case SCAN_F32: {
         int32_t bits = scan_f32_flip((int32_t)word);
         bits = bits == (INT32_MIN | SCAN_F32_NAN) ? SCAN_F32_NAN : bits;

@@ -79,19 +79,28 @@ SCAN_INLINE void row_fold_part(scan_type in_type, scan_type type, scan_op op, co
         x[j] = vec_float_op(type, op, x[j - 1], x[j]);
 }
 
-/* The Kogge-Stone scan over the row's 32 totals, in as many parts. */
-SCAN_INLINE void row_scan_totals(scan_type type, scan_op op, vec none, vec *z) {
-    const size_t size = scan_assoc_size(type), in_part = sizeof(vec) / size, parts = SCAN_CPU_ROW_VECTORS / in_part;
+/* One step of Kogge-Stone over the row's totals, in as many parts: by d places, and by d parts. */
+SCAN_INLINE void row_step_places(scan_type type, scan_op op, vec none, size_t parts, vec *z, size_t d) {
+    const size_t size = scan_assoc_size(type);
     ROW_UNROLL
-    for (size_t d = 1; d < in_part; d *= 2)
-        ROW_UNROLL
     for (size_t part = parts; part-- > 0;)
         z[part] = vec_float_op(type, op, row_up(size, z[part], part ? z[part - 1] : none, d), z[part]);
+}
+
+SCAN_INLINE void row_step_parts(scan_type type, scan_op op, size_t parts, vec *z, size_t d) {
     ROW_UNROLL
-    for (size_t d = 1; d < parts; d *= 2)
-        ROW_UNROLL
     for (size_t part = parts; part-- > d;)
         z[part] = vec_float_op(type, op, z[part - d], z[part]);
+}
+
+SCAN_INLINE void row_scan_totals(scan_type type, scan_op op, vec none, vec *z) {
+    const size_t in_part = sizeof(vec) / scan_assoc_size(type), parts = SCAN_CPU_ROW_VECTORS / in_part;
+    ROW_UNROLL
+    for (size_t d = 1; d < in_part; d *= 2)
+        row_step_places(type, op, none, parts, z, d);
+    ROW_UNROLL
+    for (size_t d = 1; d < parts; d *= 2)
+        row_step_parts(type, op, parts, z, d);
 }
 
 typedef struct row_folds {
@@ -161,7 +170,7 @@ SCAN_INLINE uint64_t row_identity(scan_type type, scan_op op) {
 }
 
 SCAN_INLINE vec row_take(size_t size, const void *folds, size_t i) {
-    return vec_fill(size, size == 4 ? ((const uint32_t *)folds)[i] : ((const uint64_t *)folds)[i]);
+    return vec_fill(size, size == 4 ? ((const scan_alias_u32 *)folds)[i] : ((const scan_alias_u64 *)folds)[i]);
 }
 
 SCAN_INLINE void row_give(size_t size, void *folds, size_t i, vec x) {
@@ -236,9 +245,7 @@ SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const s
     }
     ROW_UNROLL
     for (size_t d = 1; d < parts; d *= 2)
-        ROW_UNROLL
-    for (size_t part = parts; part-- > d;)
-        z[part] = vec_float_op(type, op, z[part - d], z[part]);
+        row_step_parts(type, op, parts, z, d);
     return vec_last(size, z[parts - 1]);
 }
 
