@@ -299,7 +299,8 @@ typedef struct scan_column {
 typedef struct scan_compact_desc {
     uint32_t struct_size;
     scan_type type;       /* of in, kept and rejected */
-    scan_type index_type; /* SCAN_U32 or SCAN_U64; 0: u32 if index_base + n < 2^32, else u64 */
+    scan_type index_type; /* SCAN_U32 or SCAN_U64; 0: u32 if index_base + n < 2^32, else u64. ARGUMENT where
+                             index_base + n - 1 does not fit, even if no index is asked for */
     uint32_t invert;      /* 1: keep what the predicate or the flags refuse */
     /* Exactly one of terms and flags. */
     const scan_term *terms; /* host */
