@@ -143,6 +143,15 @@ static void store_index(scan_type type, void *array, size_t i, uint64_t value) {
         ((uint32_t *)array)[i] = (uint32_t)value;
 }
 
+static void differences(scan_type type, const void *positions, size_t n, void *lengths) {
+    if (type == SCAN_U64)
+        for (size_t i = 0; i + 1 < n; i++)
+            ((uint64_t *)lengths)[i] = ((const uint64_t *)positions)[i + 1] - ((const uint64_t *)positions)[i];
+    else
+        for (size_t i = 0; i + 1 < n; i++)
+            ((uint32_t *)lengths)[i] = ((const uint32_t *)positions)[i + 1] - ((const uint32_t *)positions)[i];
+}
+
 /* A run ends where the next begins: the length of a block's last run is written by the next block that begins one. */
 static void put_lengths(const scan_select_job *job, stage *s, size_t offset, uint64_t last_before) {
     scan_type type = job->index_type;
@@ -150,8 +159,7 @@ static void put_lengths(const scan_select_job *job, stage *s, size_t offset, uin
         return;
     if (offset > 0)
         store_index(type, job->run_lengths, offset - 1, load_index(type, s->positions, 0) - last_before);
-    for (size_t i = 0; i + 1 < s->kept_count; i++)
-        store_index(type, s->lengths, i, load_index(type, s->positions, i + 1) - load_index(type, s->positions, i));
+    differences(type, s->positions, s->kept_count, s->lengths);
     put(job, s, job->run_lengths, offset, s->lengths, s->kept_count - 1, scan_type_size(type));
 }
 

@@ -255,6 +255,19 @@ static void test_index_type(void **state) {
     assert_int_equal(scan_compact(f->ctx[0], &desc, NULL, &out, 2), SCAN_ERR_TYPE);
 }
 
+/* Nothing is read here, so that elements may be more than memory has. */
+static void test_beyond_32_bits(void **state) {
+    fixture *f = *state;
+    const uint64_t edge = 1ull << 32, n = edge + 70000;
+    uint64_t count = 0;
+    scan_term term = {
+        .op = SCAN_TERM_GE, .column = SCAN_COLUMN_INDEX, .constant_type = SCAN_U64, .constant.u = edge - 3};
+    scan_compact_desc desc = {.struct_size = sizeof desc, .terms = &term, .term_count = 1};
+    scan_compact_out out = {.struct_size = sizeof out, .count = &count};
+    assert_int_equal(scan_compact(f->ctx[1], &desc, NULL, &out, n), SCAN_OK);
+    assert_int_equal(count, 70003);
+}
+
 static void test_n_device(void **state) {
     fixture *f = *state;
     enum { N = 100 };
@@ -277,8 +290,9 @@ static void test_n_device(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),     cmocka_unit_test(test_large),      cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_streaming), cmocka_unit_test(test_index_type), cmocka_unit_test(test_n_device),
+        cmocka_unit_test(test_small),          cmocka_unit_test(test_large),      cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_streaming),      cmocka_unit_test(test_index_type), cmocka_unit_test(test_n_device),
+        cmocka_unit_test(test_beyond_32_bits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
