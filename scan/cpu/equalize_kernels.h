@@ -84,7 +84,8 @@ size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting 
  * scan_cpu_counter_size(type) elements. */
 typedef struct scan_cpu_counter {
     scan_type type;
-    bool pairs;
+    bool one_table; /* u8: few samples */
+    bool pairs;     /* u8: many */
     uint32_t *counts;
 } scan_cpu_counter;
 

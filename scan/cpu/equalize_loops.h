@@ -107,12 +107,25 @@ REC709(loop_rec709_u8, uint8_t, 257)
 REC709(loop_rec709_u16, uint16_t, 1)
 #undef REC709
 
+/* Look-ups do not vectorize and arithmetic does: a block of the one, then of the other. */
+enum { BLEND_BLOCK = 256 };
+
 #define BLEND(NAME, T, TOP)                                                                                            \
     static inline void NAME(const T *in, T *out, size_t n, const scan_cpu_cell *cell, const float *u, float v) {       \
-        const T *a = cell->upper_left, *b = cell->upper_right, *c = cell->lower_left, *d = cell->lower_right;          \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            out[i] =                                                                                                   \
-                (T)scan_clahe_blend((float)a[in[i]], (float)b[in[i]], (float)c[in[i]], (float)d[in[i]], u[i], v, TOP); \
+        const T *upper_left = cell->upper_left, *upper_right = cell->upper_right;                                      \
+        const T *lower_left = cell->lower_left, *lower_right = cell->lower_right;                                      \
+        uint16_t a[BLEND_BLOCK], b[BLEND_BLOCK], c[BLEND_BLOCK], d[BLEND_BLOCK];                                       \
+        while (n) {                                                                                                    \
+            size_t block = n < BLEND_BLOCK ? n : BLEND_BLOCK;                                                          \
+            for (size_t i = 0; i < block; i++) {                                                                       \
+                a[i] = upper_left[in[i]];                                                                              \
+                b[i] = upper_right[in[i]];                                                                             \
+                c[i] = lower_left[in[i]];                                                                              \
+                d[i] = lower_right[in[i]];                                                                             \
+            }                                                                                                          \
+            for (size_t i = 0; i < block; i++)                                                                         \
+                out[i] = (T)scan_clahe_blend((float)a[i], (float)b[i], (float)c[i], (float)d[i], u[i], v, TOP);        \
+            in += block, out += block, u += block, n -= block;                                                         \
         }                                                                                                              \
     }
 BLEND(loop_blend_u8, uint8_t, 255)

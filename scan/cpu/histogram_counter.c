@@ -6,6 +6,7 @@
  * a time: as 16-bit samples in 65,536 counters (256 KiB: the second-level cache; the pairs that occur in a natural
  * image mostly fit the first), whose marginal sums are the byte histogram. Few bytes do not repay the sums of 65,536
  * counters and go to eight tables of 256 in turn: a counter incremented twice in a row would wait for its own store.
+ * Very few go to one.
  *
  * Runs of one value, as in backgrounds and saturated areas, are added at once.
  */
@@ -13,7 +14,7 @@
 
 #include "equalize_kernels.h"
 
-enum { BYTE_COUNTS = SCAN_CPU_BYTE_TABLES * 256, PAIRS_FROM = 1 << 17 };
+enum { BYTE_COUNTS = SCAN_CPU_BYTE_TABLES * 256, TABLES_FROM = 1 << 12, PAIRS_FROM = 1 << 17 };
 enum { WORDS = 8, STRIDE = 8 * WORDS, AHEAD = 1024 }; /* bytes */
 
 /* True if the words repeat their first two bytes. */
@@ -50,9 +51,9 @@ static void count_words(const unsigned char *in, size_t n, uint32_t *counts) {
     }
 }
 
-static void count_bytes(const unsigned char *in, size_t n, uint32_t *counts) {
+static void count_bytes(const unsigned char *in, size_t n, uint32_t *counts, bool one_table) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
+    for (; i + 8 <= n && !one_table; i += 8) {
         uint64_t eight;
         memcpy(&eight, in + i, sizeof eight);
         for (unsigned k = 0; k < SCAN_CPU_BYTE_TABLES; k++)
@@ -65,8 +66,13 @@ static void count_bytes(const unsigned char *in, size_t n, uint32_t *counts) {
 size_t scan_cpu_counter_size(scan_type type) { return type == SCAN_U8 ? BYTE_COUNTS + 65536 : 65536; }
 
 scan_cpu_counter scan_cpu_counter_begin(scan_type type, size_t estimate, uint32_t *counts) {
-    scan_cpu_counter counter = {type, type == SCAN_U8 && estimate >= PAIRS_FROM, counts};
-    size_t size = type == SCAN_U8 && !counter.pairs ? BYTE_COUNTS : scan_cpu_counter_size(type);
+    scan_cpu_counter counter = {.type = type, .counts = counts};
+    size_t size = scan_cpu_counter_size(type);
+    if (type == SCAN_U8) {
+        counter.pairs = estimate >= PAIRS_FROM;
+        counter.one_table = estimate < TABLES_FROM;
+        size = counter.pairs ? size : counter.one_table ? 256 : BYTE_COUNTS;
+    }
     memset(counts, 0, size * sizeof *counts);
     return counter;
 }
@@ -80,12 +86,12 @@ void scan_cpu_counter_add(const scan_cpu_counter *counter, const void *samples, 
         if (n % 2)
             counter->counts[in[n - 1]]++;
     } else {
-        count_bytes(in, n, counter->counts);
+        count_bytes(in, n, counter->counts, counter->one_table);
     }
 }
 
 void scan_cpu_counter_end(const scan_cpu_counter *counter) {
-    if (counter->type == SCAN_U16)
+    if (counter->type == SCAN_U16 || counter->one_table)
         return;
     uint32_t *counts = counter->counts;
     for (size_t i = 256; i < BYTE_COUNTS; i++)
