@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of the sort: what is laid out where (sort_plan.c), and the work of all threads (sort_partition.c).
+ */
+#ifndef SCAN_CPU_SORT_JOB_H
+#define SCAN_CPU_SORT_JOB_H
+
+#include <stdatomic.h>
+
+#include "sort.h"
+
+/* Where the elements of a range are. OUT is where all end up. */
+typedef enum scan_sort_place { SCAN_SORT_IN, SCAN_SORT_TEMPORARY, SCAN_SORT_OUT } scan_sort_place;
+
+typedef struct scan_sort_range {
+    size_t begin, n;
+    scan_sort_place where;
+    size_t shift; /* OUT, argsort: how far before its index an element's key is */
+} scan_sort_range;
+
+/* Sizes that follow from the descriptor, n and the threads of the context: the layout of the workspace. */
+typedef struct scan_sort_plan {
+    const scan_sort_kernels *kernels;
+    void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
+    size_t key_bytes, value_bytes;
+    size_t bound_n;      /* the n of the call, which the true count may fall short of */
+    size_t local_n;      /* elements one thread sorts alone */
+    size_t bin_n;        /* elements a bin should have */
+    unsigned digit_bits; /* widest partition */
+    unsigned threads;    /* that have an area */
+    size_t spare_bytes;  /* keys of local_n elements */
+    size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
+    size_t stack_bytes, keys_bytes, values_bytes;
+    size_t second_keys_n, second_keys_bytes; /* argsort: room for the keys of ranges that are in the output */
+    size_t total_bytes;
+} scan_sort_plan;
+
+typedef struct scan_sort_job {
+    scan_sort_plan plan;
+    scan_sort_order order;
+    scan_pool *pool;
+    scan_sort_columns in, temporary, out;
+    bool drop_keys; /* argsort: out.keys is scratch */
+    size_t n;
+    scan_sort_range *stack;
+    size_t stacked;
+    uint64_t *starts; /* of each bin of the partition under way, and its end */
+    char *areas;
+    atomic_size_t next_bin;
+    atomic_uint order_flags;
+} scan_sort_job;
+
+static inline size_t scan_sort_round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
+static inline size_t scan_sort_larger(size_t a, size_t b) { return a > b ? a : b; }
+static inline size_t scan_sort_smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Bits of the digit that cuts n elements into bins of about bin_n. */
+unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
+
+scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort);
+scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc);
+
+/* Whether quicksort can serve. */
+bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
+
+/* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
+void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
+
+/* The task of all threads, for a scan_sort_job. */
+void scan_cpu_sort_task(void *job, unsigned thread, unsigned threads);
+
+#endif
