@@ -6,8 +6,10 @@
  * cache beside the next one. A thread takes the next block by ticket, reduces it, which brings it into its cache,
  * waits for its turn, in which it adds the block's total to the running fold of the scan, and then scans the block
  * from its cache. So memory is read once and written once, and the only thing that goes from block to block in order
- * is a turn of some nanoseconds. While it scans, a thread already fetches its next block, so that reads and writes go
- * on together. A thread waits only for blocks whose tickets were taken before its own, which always come to their turn.
+ * is a turn of some nanoseconds. While it scans, a thread already fetches the block that it will take next if all go on
+ * at one pace, so that reads and writes go on together. It takes the ticket only when it is free: a thread that is held
+ * up in its long part, the scan, holds up nobody. A thread waits only for blocks whose tickets were taken before its
+ * own, which always come to their turn.
  *
  * Float add and mul have their own order (prefix_order.c): blocks are then whole tiles, "total" is the totals of a
  * block's tiles, and the running fold is the state of that order; elements before the first and after the last whole
@@ -93,21 +95,18 @@ static size_t next_ticket(job *j) { return atomic_fetch_add_explicit(&j->ticket,
 
 static void end_turn(job *j, size_t block) { atomic_store_explicit(&j->turn, block + 1, memory_order_release); }
 
-/* Takes the ticket after this block's, and has it fetched while this block is scanned. */
-static size_t look_ahead(job *j, scan_cpu_piece *piece) {
-    size_t next = next_ticket(j);
-    if (next < j->blocks) {
-        scan_cpu_piece ahead = block_of(j, next);
-        piece->fetch_next =
-            (const char *)ahead.in - (ahead.reverse ? (ptrdiff_t)((ahead.n - 1) * j->in_size) : (ptrdiff_t)0);
-    }
-    return next;
+/* Has a block fetched while this piece is scanned, if there is such a block. */
+static void fetch(const job *j, scan_cpu_piece *piece, size_t block) {
+    if (block >= j->blocks)
+        return;
+    scan_cpu_piece ahead = block_of(j, block);
+    piece->fetch_next = (const char *)ahead.in - (ahead.reverse ? (ahead.n - 1) * j->in_size : 0);
 }
 
 static void assoc_task(void *arg, unsigned index, unsigned count) {
-    (void)index, (void)count;
+    (void)index;
     job *j = arg;
-    for (size_t next, block = next_ticket(j); block < j->blocks; block = next) {
+    for (size_t block; (block = next_ticket(j)) < j->blocks;) {
         scan_cpu_piece piece = block_of(j, block);
         fold total = j->identity;
         j->assoc->reduce(&piece, &total);
@@ -117,16 +116,16 @@ static void assoc_task(void *arg, unsigned index, unsigned count) {
         j->combine->reduce(&(scan_cpu_piece){.in = &total, .n = 1}, &j->so_far.fold);
         end_turn(j, block);
 
-        next = look_ahead(j, &piece);
+        fetch(j, &piece, block + count);
         j->assoc->scan(&piece, &before);
     }
 }
 
 static void order_task(void *arg, unsigned index, unsigned count) {
-    (void)index, (void)count;
+    (void)index;
     job *j = arg;
     const size_t tile = SCAN_CPU_TILE_BYTES / j->out_size;
-    for (size_t next, block = next_ticket(j); block < j->blocks; block = next) {
+    for (size_t block; (block = next_ticket(j)) < j->blocks;) {
         scan_cpu_piece piece = block_of(j, block);
         double totals[BLOCK_BYTES / SCAN_CPU_TILE_BYTES], before[BLOCK_BYTES / SCAN_CPU_TILE_BYTES + 1];
         j->rows->totals(&piece, totals);
@@ -135,7 +134,7 @@ static void order_task(void *arg, unsigned index, unsigned count) {
         j->engine->pass(&j->so_far.order, totals, piece.n / tile, before);
         end_turn(j, block);
 
-        next = look_ahead(j, &piece);
+        fetch(j, &piece, block + count);
         j->engine->tiles(j->op, &piece, before, j->rows);
     }
 }

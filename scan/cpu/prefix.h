@@ -4,10 +4,12 @@
  *
  *   prefix.c             the verb: carry, blocks and threads
  *   prefix_assoc.h       operators whose order does not matter (integers, min, max), one element at a time
- *   prefix_order.*       float add and mul: the state of the order fixed in scan.h, one element at a time
- *   prefix_portable.c    kernels in plain C
- *   prefix_simd.h        kernels in terms of a few vector primitives: prefix_avx2.c, prefix_avx512.c
- *   prefix_rows_*.c      kernels for rows and tiles of float add and mul
+ *                        (associative); their kernels are in prefix_portable.c, and in prefix_simd.h for prefix_avx2.c
+ *                        and prefix_avx512.c
+ *   prefix_order.*       float add and mul: the state of the order fixed in scan.h, one element at a time; kernels for
+ *                        its rows and tiles are in prefix_rows_portable.*, and in prefix_rows_simd.h for
+ *                        prefix_rows_avx2.c and prefix_rows_avx512.c
+ *   prefix_vec_*.h       the vector primitives that both kinds of SIMD kernels are written in
  *
  * Everywhere `in` and `out` point to the first element in scan order: element p is at [p], and in a reverse scan,
  * where scan order runs down, at [-p].
@@ -118,7 +120,7 @@ typedef union scan_cpu_order {
     scan_cpu_order_f64 f64;
 } scan_cpu_order;
 
-/* carry_in and carry_out. Folds of order-free operators need nothing but `fold`. */
+/* carry_in and carry_out. Associative operators need nothing but `fold`. */
 typedef struct scan_cpu_carry {
     unsigned char fold[8];
     uint64_t position;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_prefix as a call: what it refuses, carries of order-free operators, n_device, workspace, what it says it ran.
+ * scan_prefix as a call: what it refuses, carries of associative operators, n_device, workspace, what it says it ran.
  */
 #include <stdio.h>
 
