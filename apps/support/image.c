@@ -70,8 +70,20 @@ bool image_new(const char *name, const image_header *header, image *out, image_e
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
+/* realloc, but a large block that is new uses huge pages: touching it first costs less than half. */
+static void *resize(void *data, size_t bytes) {
+    enum { HUGE_PAGE = 2 << 20 };
+    if (data || bytes < 4 * (size_t)HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE)
+        return realloc(data, bytes);
+    size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *block = aligned_alloc(HUGE_PAGE, rounded);
+    if (block)
+        madvise(block, rounded, MADV_HUGEPAGE);
+    return block;
+}
+
 static bool grow(const char *name, uint8_t **data, size_t room, image_error *error) {
-    uint8_t *grown = realloc(*data, room);
+    uint8_t *grown = resize(*data, room);
     if (!grown)
         return image_fail(error, EXIT_IO, "%s: no memory for %zu bytes", name, room);
     *data = grown;
@@ -276,15 +288,21 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+bool image_file_reserve(image_file *file, size_t bytes) {
+    if (bytes <= file->room - file->bytes)
+        return true;
+    size_t room = file->bytes + bytes + file->room / 2;
+    uint8_t *grown = resize(file->data, room);
+    if (!grown)
+        return false;
+    file->data = grown;
+    file->room = room;
+    return true;
+}
+
 bool image_file_append(image_file *file, const void *data, size_t bytes) {
-    if (bytes > file->room - file->bytes) {
-        size_t room = file->bytes + bytes + file->room / 2 + 4096;
-        uint8_t *grown = realloc(file->data, room);
-        if (!grown)
-            return false;
-        file->data = grown;
-        file->room = room;
-    }
+    if (!image_file_reserve(file, bytes))
+        return false;
     memcpy(file->data + file->bytes, data, bytes);
     file->bytes += bytes;
     return true;

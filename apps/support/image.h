@@ -89,7 +89,8 @@ typedef struct image_file {
 bool image_encode(const char *name, image_format format, const image_header *header, const void *pixels,
                   unsigned quality, image_file *file, image_error *error);
 
-/* Appends; false without memory. */
+/* Room for so many bytes more, and appending; false without memory. */
+bool image_file_reserve(image_file *file, size_t bytes);
 bool image_file_append(image_file *file, const void *data, size_t bytes);
 
 #endif

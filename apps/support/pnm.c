@@ -156,15 +156,17 @@ bool pnm_write(const char *name, const image_header *header, const void *pixels,
     bool wide = header->depth == 16;
     int head_bytes = snprintf(head, sizeof head, "P%c\n%u %u\n%u\n", header->channels == 3 ? '6' : '5', header->width,
                               header->height, wide ? 65535u : 255u);
-    if (!image_file_append(file, head, (size_t)head_bytes) || !image_file_append(file, pixels, image_bytes(header)))
+    if (!image_file_reserve(file, (size_t)head_bytes + image_bytes(header)) ||
+        !image_file_append(file, head, (size_t)head_bytes))
         return image_fail(error, EXIT_IO, "%s: no memory for the file", name);
-    uint8_t *to = file->data + file->bytes - image_bytes(header);
-    if (wide) {
-        const uint16_t *from = pixels;
-        for (size_t i = 0; i < samples; i++) {
-            to[2 * i] = (uint8_t)(from[i] >> 8);
-            to[2 * i + 1] = (uint8_t)from[i];
-        }
+    if (!wide)
+        return image_file_append(file, pixels, image_bytes(header));
+    const uint16_t *from = pixels;
+    uint8_t *to = file->data + file->bytes;
+    for (size_t i = 0; i < samples; i++) {
+        to[2 * i] = (uint8_t)(from[i] >> 8);
+        to[2 * i + 1] = (uint8_t)from[i];
     }
+    file->bytes += image_bytes(header);
     return true;
 }

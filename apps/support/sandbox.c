@@ -54,7 +54,11 @@ static decode_job *map_job(int memory, size_t *bytes) {
 
 static void *map_arena(size_t bytes) {
     void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return arena == MAP_FAILED ? NULL : arena;
+    if (arena == MAP_FAILED)
+        return NULL;
+    if (bytes >= (size_t)8 << 20)
+        madvise(arena, bytes, MADV_HUGEPAGE); /* a large image touches most of it */
+    return arena;
 }
 
 #ifdef SCAN_NO_SANDBOX
