@@ -29,6 +29,9 @@ static void quick_give_up(const quick_job *job, void *x, void *y, void *to, size
         scan_sort_store(to, i, scan_sort_load(to, i, (unsigned)key_bytes) ^ flip, (unsigned)key_bytes);
 }
 
+/* Splits that may be bad before the radix sort takes over. */
+static unsigned depth_for(size_t n) { return 2 * (64 - (unsigned)__builtin_clzll(n | 1)); }
+
 /* ---- 32 bits ----------------------------------------------------------------------------------------------------- */
 
 /* Lanes i and i ^ distance exchanged, distance 1, 3, 7, 15 (reversal in groups) or a power of two. */
@@ -56,6 +59,7 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 
 #define KEY uint32_t
 #define LANES 16
+#define INFINITY_BITS 0x7f800000u
 #define NAME(name) name##_32
 #define V_MASK __mmask16
 #define V_MIN _mm512_min_epu32
@@ -78,8 +82,10 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define V_LESS_EQUAL _mm512_cmple_epu32_mask
 #define V_COMPRESS _mm512_mask_compress_epi32
 #include "sort_quick_lanes.h"
+#include "sort_quick_keys.h"
 #undef KEY
 #undef LANES
+#undef INFINITY_BITS
 #undef NAME
 #undef V_MASK
 #undef V_MIN
@@ -116,6 +122,7 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 
 #define KEY uint64_t
 #define LANES 8
+#define INFINITY_BITS 0x7ff0000000000000u
 #define NAME(name) name##_64
 #define V_MASK __mmask8
 #define V_MIN _mm512_min_epu64
@@ -137,96 +144,20 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_LESS_EQUAL _mm512_cmple_epu64_mask
 #define V_COMPRESS _mm512_mask_compress_epi64
 #include "sort_quick_lanes.h"
+#include "sort_quick_keys.h"
 
-/* ---- keys to codes and back -------------------------------------------------------------------------------------- */
-
-/* Integers: codes are keys with bits inverted. */
-static void quick_integers(const scan_sort_local *l, unsigned key_bytes) {
-    size_t n = l->n;
-    unsigned depth = 2 * (64 - (unsigned)__builtin_clzll(n | 1));
-    if (key_bytes == 4) {
-        uint32_t flip = (uint32_t)l->order.flip, *codes = l->spare.keys;
-        for (size_t i = 0; i < n; i++)
-            codes[i] = ((const uint32_t *)l->from.keys)[i] ^ flip;
-        quick_job job = {_mm512_set1_epi32((int)flip), l};
-        quick_32(&job, codes, l->spare_keys, l->to.keys, n, n, depth);
-    } else {
-        uint64_t flip = l->order.flip, *codes = l->spare.keys;
-        for (size_t i = 0; i < n; i++)
-            codes[i] = ((const uint64_t *)l->from.keys)[i] ^ flip;
-        quick_job job = {_mm512_set1_epi64((long long)flip), l};
-        quick_64(&job, codes, l->spare_keys, l->to.keys, n, n, depth);
-    }
-}
-
-/* What ties a float range may have. */
-typedef struct ties {
-    bool zeros;   /* of both signs */
-    bool nans;    /* of different bits */
-    uint64_t nan; /* one of them, 0 if there are none */
-} ties;
-
-SCAN_INLINE ties find_ties(const scan_sort_local *l, unsigned key_bytes) {
-    const uint64_t sign = 1ull << (8 * key_bytes - 1), infinity = key_bytes == 4 ? 0x7f800000u : 0x7ffull << 52;
-    uint64_t plus = 0, minus = 0, any = 0, all = ~0ull;
-    for (size_t i = 0; i < l->n; i++) {
-        uint64_t x = scan_sort_load(l->from.keys, i, key_bytes);
-        plus |= x == 0;
-        minus |= x == sign;
-        bool nan = (x & (sign - 1)) > infinity;
-        any |= nan ? x : 0;
-        all &= nan ? x : ~0ull;
-    }
-    return (ties){plus && minus, any && any != all, any};
-}
-
-/* A key's code, zeros of each sign apart: no NaN here has another's bits, so it can be turned back. */
-SCAN_INLINE uint64_t encode(uint64_t x, scan_sort_order order, unsigned key_bytes) {
-    const unsigned width = 8 * key_bytes;
-    const uint64_t sign = 1ull << (width - 1), infinity = key_bytes == 4 ? 0x7f800000u : 0x7ffull << 52;
-    uint64_t code = (x & sign ? x ^ (sign | (sign - 1)) : x ^ sign) ^ order.flip;
-    return (x & (sign - 1)) > infinity ? order.nan : code;
-}
-
-SCAN_INLINE uint64_t decode(uint64_t code, scan_sort_order order, uint64_t nan, unsigned key_bytes) {
-    const uint64_t sign = 1ull << (8 * key_bytes - 1);
-    uint64_t x = code ^ order.flip;
-    x ^= x & sign ? sign : sign | (sign - 1);
-    return code == order.nan && nan ? nan : x;
-}
-
-SCAN_INLINE bool quick_floats(const scan_sort_local *l, unsigned key_bytes) {
-    ties t = find_ties(l, key_bytes);
-    if (t.zeros || t.nans)
-        return false;
-    size_t n = l->n;
-    unsigned depth = 2 * (64 - (unsigned)__builtin_clzll(n | 1));
-    for (size_t i = 0; i < n; i++)
-        scan_sort_store(l->spare.keys, i, encode(scan_sort_load(l->from.keys, i, key_bytes), l->order, key_bytes),
-                        key_bytes);
-    quick_job job = {_mm512_setzero_si512(), l};
-    if (key_bytes == 4)
-        quick_32(&job, l->spare.keys, l->spare_keys, l->to.keys, n, n, depth);
-    else
-        quick_64(&job, l->spare.keys, l->spare_keys, l->to.keys, n, n, depth);
-    for (size_t i = 0; i < n; i++)
-        scan_sort_store(l->to.keys, i, decode(scan_sort_load(l->to.keys, i, key_bytes), l->order, t.nan, key_bytes),
-                        key_bytes);
-    return true;
-}
-
-static void quick_u32(const scan_sort_local *l) { quick_integers(l, 4); }
-static void quick_u64(const scan_sort_local *l) { quick_integers(l, 8); }
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void quick_f32(const scan_sort_local *l) {
-    if (!quick_floats(l, 4))
+    if (!quick_floats_32(l))
         scan_cpu_sort_kernels_avx512[4][0].local(l);
 }
 
 static void quick_f64(const scan_sort_local *l) {
-    if (!quick_floats(l, 8))
+    if (!quick_floats_64(l))
         scan_cpu_sort_kernels_avx512[5][0].local(l);
 }
 
-scan_sort_quick_table scan_cpu_sort_quick_avx512 = {NULL, NULL, quick_u32, quick_u64, quick_f32, quick_f64};
+scan_sort_quick_table scan_cpu_sort_quick_avx512 = {NULL,      NULL,     quick_integers_32, quick_integers_64,
+                                                    quick_f32, quick_f64};
 #endif
