@@ -61,7 +61,7 @@ scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const vo
         return SCAN_ERR_ARGUMENT;
     scan_compact_desc desc;
     scan_compact_out out;
-    bool reads_in;
+    bool reads_in = false;
     SCAN_TRY(take_desc(ctx, given, n, &desc, &reads_in));
     SCAN_TRY(scan_take_struct(ctx, &out, given_out, sizeof out, "scan_compact_out"));
     if (n && !out.kept && !out.rejected && !out.indices && !out.count)
@@ -92,7 +92,7 @@ scan_status scan_compact_workspace(const scan_ctx *ctx, const scan_compact_desc 
     if (!ctx || !bytes)
         return SCAN_ERR_ARGUMENT;
     scan_compact_desc desc;
-    bool reads_in;
+    bool reads_in = false;
     SCAN_TRY(take_desc(NULL, given, n, &desc, &reads_in));
     if (scan_type_size(desc.type) == 0)
         desc.type = SCAN_TYPE_NONE;

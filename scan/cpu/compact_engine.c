@@ -105,19 +105,17 @@ static void stage_block(const scan_select_job *job, stage *s) {
     uint64_t bits[SCAN_SELECT_PIECE / 64];
     size_t kept = 0;
     for (size_t at = 0; at < s->n; at += SCAN_SELECT_PIECE) {
-        size_t first = s->first + at, n = min_size(SCAN_SELECT_PIECE, s->n - at), rejected = at - kept, more = 0;
-        bool counted = false;
+        size_t first = s->first + at, n = min_size(SCAN_SELECT_PIECE, s->n - at);
+        const char *x = in ? in + first * job->size : NULL;
         job->select(job, first, n, bits);
         if (job->kept)
-            more = k->compress[width](in + first * job->size, bits, 0, n, s->kept + kept * job->size), counted = true;
+            k->compress[width](x, bits, 0, n, s->kept + kept * job->size);
         if (job->rejected)
-            more = n - k->compress[width](in + first * job->size, bits, ~0ull, n, s->rejected + rejected * job->size),
-            counted = true;
+            k->compress[width](x, bits, ~0ull, n, s->rejected + (at - kept) * job->size);
         if (job->indices || job->run_lengths)
-            more = k->positions[job->index_type == SCAN_U64](job->index_base + first, bits, n,
-                                                             s->positions + kept * index_size),
-            counted = true;
-        kept += counted ? more : k->count(bits, n);
+            k->positions[job->index_type == SCAN_U64](job->index_base + first, bits, n,
+                                                      s->positions + kept * index_size);
+        kept += k->count(bits, n);
     }
     s->kept_count = kept;
 }
