@@ -179,7 +179,7 @@ static size_t NAME(partition)(KEY *x, size_t n, KEY last, KEY *y) {
         V_MASK low_ = V_LESS_EQUAL(v, pivot);                                                                          \
         _mm512_storeu_si512(y + below, V_COMPRESS(v, low_, v));                                                        \
         _mm512_storeu_si512(x + above, V_COMPRESS(v, (V_MASK)~low_, v));                                               \
-        size_t count_ = (size_t)__builtin_popcount(low_);                                                              \
+        size_t count_ = quick_count(low_, LANES);                                                                      \
         below += count_;                                                                                               \
         above += LANES - count_;                                                                                       \
     } while (0)
@@ -201,7 +201,7 @@ static size_t NAME(partition)(KEY *x, size_t n, KEY last, KEY *y) {
         __m512i v = V_MASK_LOAD(pivot, valid, x + i);
         V_MASK low = V_LESS_EQUAL(v, pivot) & valid;
         V_MASK high = (V_MASK)~low & valid;
-        size_t count = (size_t)__builtin_popcount(low);
+        size_t count = quick_count(low, LANES);
         V_MASK_STORE(y + below, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, low, v));
         V_MASK_STORE(x + above, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, high, v));
         below += count;
