@@ -140,7 +140,8 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
     const bool keep_keys = part->to.keys != NULL;
     uintptr_t anchor = keep_keys ? (uintptr_t)part->to.keys / key_bytes : (uintptr_t)part->to.values / value_bytes;
     const size_t bias = anchor % slots;
-    char *to_keys = (char *)part->to.keys - bias * key_bytes, *to_values = (char *)part->to.values - bias * value_bytes;
+    char *to_keys = keep_keys ? (char *)part->to.keys - bias * key_bytes : NULL;
+    char *to_values = value_bytes ? (char *)part->to.values - bias * value_bytes : NULL;
     const bool stream_keys = part->stream && (uintptr_t)to_keys % 64 == 0;
     const bool stream_values = part->stream && (uintptr_t)to_values % 64 == 0;
 
