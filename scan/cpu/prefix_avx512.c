@@ -2,8 +2,10 @@
  *
  * Associative prefix kernels for AVX-512; see prefix_simd.h.
  */
+#if defined(__x86_64__)
 #include "prefix_vec_avx512.h"
 
 #include "prefix_simd.h"
 
 scan_cpu_assoc_table scan_cpu_assoc_avx512 = {SCAN_CPU_ASSOC_KERNELS};
+#endif

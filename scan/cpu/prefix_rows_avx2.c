@@ -2,8 +2,10 @@
  *
  * Rows of float add and mul for AVX2; see prefix_rows_simd.h.
  */
+#if defined(__x86_64__)
 #include "prefix_vec_avx2.h"
 
 #include "prefix_rows_simd.h"
 
 scan_cpu_rows_table scan_cpu_rows_avx2 = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
+#endif
