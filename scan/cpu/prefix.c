@@ -15,7 +15,7 @@
  * block's tiles, and the running fold is the state of that order; elements before the first and after the last whole
  * tile are scanned by the calling thread. Hence the same bits for any number of threads.
  */
-#include <sched.h>
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,7 +26,7 @@ enum {
     PARALLEL_BYTES = 512 << 10, /* below this the pool costs more than it gains */
     BLOCK_BYTES = 256 << 10,
     STREAM_BYTES = 16 << 20,
-    SPINS = 256
+    SPINS = 1000 /* some microseconds: how long a turn is waited for if all threads run */
 };
 
 #if defined(__x86_64__)
@@ -56,7 +56,10 @@ typedef struct job {
     size_t block; /* elements */
     size_t blocks;
     alignas(64) atomic_size_t ticket;
-    alignas(64) atomic_size_t turn; /* the block that may use what follows */
+    pthread_mutex_t mutex;
+    pthread_cond_t turn_ended;
+    alignas(64) atomic_uint sleepers;
+    atomic_size_t turn; /* the block that may use what follows */
     union {
         fold fold;
         scan_cpu_order order;
@@ -81,19 +84,35 @@ static scan_cpu_piece block_of(const job *j, size_t block) {
 
 /* ---- on all threads ---------------------------------------------------------------------------------------------- */
 
+/* Spins as long as a wait takes when every thread has a processor, then sleeps: yielding would hand a whole time slice
+ * to whoever else wants the processor. */
 static void wait_for_turn(job *j, size_t block) {
-    for (unsigned i = 0; atomic_load_explicit(&j->turn, memory_order_acquire) != block; i++) {
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&j->turn, memory_order_acquire) == block)
+            return;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
-        if (i >= SPINS)
-            sched_yield();
     }
+    pthread_mutex_lock(&j->mutex);
+    atomic_fetch_add(&j->sleepers, 1);
+    while (atomic_load(&j->turn) != block)
+        pthread_cond_wait(&j->turn_ended, &j->mutex);
+    atomic_fetch_sub(&j->sleepers, 1);
+    pthread_mutex_unlock(&j->mutex);
+}
+
+/* Either this sees the sleeper or the sleeper sees the turn: both orders are sequentially consistent. */
+static void end_turn(job *j, size_t block) {
+    atomic_store(&j->turn, block + 1);
+    if (atomic_load(&j->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&j->mutex);
+    pthread_cond_broadcast(&j->turn_ended);
+    pthread_mutex_unlock(&j->mutex);
 }
 
 static size_t next_ticket(job *j) { return atomic_fetch_add_explicit(&j->ticket, 1, memory_order_relaxed); }
-
-static void end_turn(job *j, size_t block) { atomic_store_explicit(&j->turn, block + 1, memory_order_release); }
 
 /* Has a block fetched while this piece is scanned, if there is such a block. */
 static void fetch(const job *j, scan_cpu_piece *piece, size_t block) {
@@ -145,6 +164,14 @@ static fold identity_of(scan_type type, scan_op op) {
     return identity;
 }
 
+static void run_shared(job *j, scan_pool *pool, scan_task *task) {
+    pthread_mutex_init(&j->mutex, NULL);
+    pthread_cond_init(&j->turn_ended, NULL);
+    scan_pool_run(pool, task, j);
+    pthread_cond_destroy(&j->turn_ended);
+    pthread_mutex_destroy(&j->mutex);
+}
+
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
 /* Sets the blocks of a piece that is worth sharing; its length is a multiple of `unit`. */
@@ -165,7 +192,7 @@ static void share_assoc(job *j, scan_pool *pool, fold *so_far) {
         return;
     }
     j->so_far.fold = *so_far;
-    scan_pool_run(pool, assoc_task, j);
+    run_shared(j, pool, assoc_task);
     *so_far = j->so_far.fold;
 }
 
@@ -190,7 +217,7 @@ static void share_ordered(job *j, scan_pool *pool) {
     j->engine->run(order, &first, j->rows);
     j->engine->shown(order, &shown);
     j->whole = shared;
-    scan_pool_run(pool, order_task, j);
+    run_shared(j, pool, order_task);
     if (shared.exclusive)
         memcpy(shared.out, &shown, j->out_size);
     j->engine->run(order, &last, j->rows);
