@@ -87,8 +87,10 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     size_t element_bytes = p.key_bytes + p.value_bytes;
     p.local_n = local_elements(&p, n, threads);
     bool is_float = desc->type == SCAN_F32 || desc->type == SCAN_F64; /* exponents make uneven bins */
-    p.bin_n = (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
+    p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
+    if (p.digit_bits > 8 * p.key_bytes)
+        p.digit_bits = (unsigned)(8 * p.key_bytes);
     p.spare_bytes = scan_sort_round_up(scan_sort_smaller(n, p.local_n) * p.key_bytes);
     p.area_bytes = area_bytes(&p, n, argsort);
     p.total_bytes = p.area_bytes;
