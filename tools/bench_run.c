@@ -98,18 +98,19 @@ static void describe(const job *j, char *text, size_t bytes) {
                  spread);
 }
 
-static void json_row(bench_settings *bench, const job *j, const contender *c, double ns, unsigned runs, double share,
+static void json_row(bench_settings *bench, const job *j, const contender *c, timing *t, double traffic, double share,
                      double ratio) {
     if (bench->json == NULL)
         return;
     char text[256];
+    double ns = median(t);
     describe(j, text, sizeof text);
     fprintf(bench->json, "%s\n  {\"job\": \"%s\", \"verb\": \"%s\", \"type\": \"%s\", \"n\": %" PRIu64,
             bench->json_rows++ ? "," : "", text, verb_names[j->verb], scan_type_name(j->type), j->n);
-    fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u, \"median_ns\": %.0f", c->name,
-            j->threads, runs, ns);
-    fprintf(bench->json, ", \"bytes\": %.0f, \"gb_per_s\": %.4f, \"gelements_per_s\": %.5f", j->traffic_bytes,
-            j->traffic_bytes / ns, (double)j->n / ns);
+    fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u", c->name, j->threads, t->count);
+    fprintf(bench->json, ", \"median_ns\": %.0f, \"best_ns\": %" PRIu64, ns, t->ns[0]);
+    fprintf(bench->json, ", \"bytes\": %.0f, \"gb_per_s\": %.4f, \"gelements_per_s\": %.5f", traffic, traffic / ns,
+            (double)j->n / ns);
     if (share > 0)
         fprintf(bench->json, ", \"share_of_copy\": %.4f", share);
     if (ratio > 0)
@@ -134,8 +135,8 @@ static void print_rows(bench_settings *bench, job *j, contender *list, timing *t
         double traffic = list[c].is_copy ? 2 * (double)j->in_bytes : j->traffic_bytes, rate = traffic / medians[c];
         double share = ceiling > 0 && !list[c].is_copy ? rate / ceiling : 0;
         double ratio = ours > 0 && !list[c].is_copy && !list[c].is_ours ? medians[c] / ours : 0;
-        printf("  %-34s %10.3f ms %8.2f GB/s %8.3f G/s", list[c].name, medians[c] * 1e-6, rate,
-               (double)j->n / medians[c]);
+        printf("  %-30s %9.3f ms (best %9.3f) %7.2f GB/s %7.3f G/s", list[c].name, medians[c] * 1e-6,
+               (double)times[c].ns[0] * 1e-6, rate, (double)j->n / medians[c]);
         if (share > 0)
             printf("  %4.2f of copy", share);
         if (ratio > 0)
@@ -143,7 +144,7 @@ static void print_rows(bench_settings *bench, job *j, contender *list, timing *t
         if (list[c].is_ours && j->in != NULL)
             printf("  (%s)", scan_ctx_ran(j->ctx));
         puts(list[c].unchecked ? "  [unchecked]" : "");
-        json_row(bench, j, &list[c], medians[c], times[c].count, share, ratio);
+        json_row(bench, j, &list[c], &times[c], traffic, share, ratio);
     }
 }
 
