@@ -77,6 +77,9 @@ static scan_cpu_piece piece_of(const job *j, size_t begin, size_t n) {
     return piece;
 }
 
+/* The least that a thread takes, in elements, and what a block has a whole number of. */
+static size_t tile_of(const job *j) { return SCAN_CPU_TILE_BYTES / j->out_size; }
+
 static scan_cpu_piece block_of(const job *j, size_t block) {
     size_t begin = block * j->block;
     return piece_of(j, begin, j->whole.n - begin < j->block ? j->whole.n - begin : j->block);
@@ -143,7 +146,7 @@ static void assoc_task(void *arg, unsigned index, unsigned count) {
 static void order_task(void *arg, unsigned index, unsigned count) {
     (void)index;
     job *j = arg;
-    const size_t tile = SCAN_CPU_TILE_BYTES / j->out_size;
+    const size_t tile = tile_of(j);
     for (size_t block; (block = next_ticket(j)) < j->blocks;) {
         scan_cpu_piece piece = block_of(j, block);
         double totals[BLOCK_BYTES / SCAN_CPU_TILE_BYTES], before[BLOCK_BYTES / SCAN_CPU_TILE_BYTES + 1];
@@ -174,20 +177,20 @@ static void run_shared(job *j, scan_pool *pool, scan_task *task) {
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
-/* Sets the blocks of a piece that is worth sharing; its length is a multiple of `unit`. */
-static bool share(job *j, size_t threads, size_t unit) {
-    size_t size = j->in_size > j->out_size ? j->in_size : j->out_size;
+/* Cuts a piece that is worth sharing into blocks. */
+static bool share(job *j, size_t threads) {
+    size_t tile = tile_of(j), size = j->in_size > j->out_size ? j->in_size : j->out_size;
     if (threads == 1 || j->whole.n < PARALLEL_BYTES / size)
         return false;
     size_t most = BLOCK_BYTES / size, even = j->whole.n / (threads * 2);
     size_t block = even < most ? even : most;
-    j->block = block < unit ? unit : block / unit * unit;
+    j->block = block < tile ? tile : block / tile * tile;
     j->blocks = (j->whole.n + j->block - 1) / j->block;
     return true;
 }
 
 static void share_assoc(job *j, scan_pool *pool, fold *so_far) {
-    if (!share(j, scan_pool_threads(pool), 64)) {
+    if (!share(j, scan_pool_threads(pool))) {
         j->assoc->scan(&j->whole, so_far);
         return;
     }
@@ -198,7 +201,7 @@ static void share_assoc(job *j, scan_pool *pool, fold *so_far) {
 
 /* Elements up to the first tile's beginning and after the last tile's end are this thread's. */
 static void share_ordered(job *j, scan_pool *pool) {
-    const size_t tile = SCAN_CPU_TILE_BYTES / j->out_size;
+    const size_t tile = tile_of(j);
     scan_cpu_order *order = &j->so_far.order;
     const scan_cpu_piece whole = j->whole;
     size_t past = (size_t)(j->engine->position(order) % tile), n = whole.n;
@@ -206,7 +209,7 @@ static void share_ordered(job *j, scan_pool *pool) {
     size_t tiles = n > head ? (n - head) / tile * tile : 0;
 
     j->whole = piece_of(j, head, tiles);
-    if (tiles == 0 || !share(j, scan_pool_threads(pool), tile)) {
+    if (tiles == 0 || !share(j, scan_pool_threads(pool))) {
         j->engine->run(order, &whole, j->rows);
         return;
     }
