@@ -24,16 +24,16 @@
 #include "apps/support/session.h"
 
 static const char help[] =
-    "Usage: equalize [OPTION]... IMAGE [-o FILE]\n"
-    "       equalize [OPTION]... IMAGE... --out-dir DIR\n"
-    "\n"
-    "Spreads the brightness of images evenly over the whole range.\n"
-    "\n"
+    "Examples:\n"
     "  equalize moon.png -o clear.png\n"
     "  equalize --method clahe --clip 3 --tiles 8x8 xray.png -o local.png\n"
     "  equalize --like pillow photo.jpg -o photo-eq.jpg --quality 90\n"
     "  equalize --plot histogram.svg moon.png -o clear.png\n"
     "  equalize --method clahe photos/*.jpg --out-dir better\n"
+    "\n"
+    "Usage: equalize [OPTION]... IMAGE [-o FILE]\n"
+    "       equalize [OPTION]... IMAGE... --out-dir DIR\n"
+    "Spreads the brightness of images evenly over the whole range.\n"
     "\n"
     "Reads PNG, JPEG, PGM and PPM with 8- or 16-bit samples: grey, RGB, with or without alpha. Writes what the\n"
     "extension says: .png .jpg .jpeg .pgm .ppm .pnm. Depth and channels stay, alpha is copied, metadata are not.\n"
@@ -48,7 +48,8 @@ static const char help[] =
     "  --plot FILE           draw the histograms before and after as SVG\n"
     "  --quality N           of JPEG output, 1 to 100 (default 95)\n"
     "  --out-dir DIR         write each image to DIR under its own name; a bad image is reported and left out,\n"
-    "                        the exit code is the worst of all\n" CLI_COMMON_HELP;
+    "                        the exit code is the worst of all\n" CLI_COMMON_HELP "\n"
+    "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: equalize [OPTION]... IMAGE [-o FILE]   (equalize --help says more)\n";
 
