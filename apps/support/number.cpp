@@ -228,7 +228,3 @@ size_t number_format(char *to, scan_type type, const void *element) {
     }
     return 0;
 }
-
-size_t number_format_i64(char *to, int64_t value) { return format_integer(to, value); }
-
-size_t number_format_u64(char *to, uint64_t value) { return format_integer(to, value); }

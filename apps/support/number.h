@@ -52,10 +52,6 @@ const char *number_quote(char to[NUMBER_QUOTE_BYTES], const char *text, size_t b
 enum { NUMBER_FORMAT_BYTES = 32 };
 size_t number_format(char *to, scan_type type, const void *element);
 
-/* number_format for the 64-bit integers alone, inlined into loops over many lines. */
-size_t number_format_i64(char *to, int64_t value);
-size_t number_format_u64(char *to, uint64_t value);
-
 #ifdef __cplusplus
 }
 #endif
