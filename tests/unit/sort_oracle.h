@@ -124,7 +124,7 @@ static inline uint64_t data_uniform(uint64_t *s, size_t i, size_t n, scan_type t
 }
 static inline uint64_t data_few_bits(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)i, (void)n;
-    return random_u64(s) & 0x15 << (type_bits(type) / 4);
+    return random_u64(s) & (uint64_t)0x15 << (type_bits(type) / 4);
 }
 static inline uint64_t data_zipf(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)i, (void)n;
