@@ -40,7 +40,8 @@ typedef struct scan_sort_job {
     scan_sort_order order;
     scan_pool *pool;
     scan_sort_columns in, temporary, out;
-    bool drop_keys; /* argsort: out.keys is scratch */
+    bool drop_keys;  /* argsort: out.keys is scratch */
+    bool only_codes; /* no values, and keys of equal codes are equal */
     size_t n;
     scan_sort_range *stack;
     size_t stacked;

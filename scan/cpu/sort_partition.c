@@ -170,6 +170,29 @@ static scan_sort_range place_range(const scan_sort_job *j, scan_sort_range r, bo
     return to;
 }
 
+SCAN_INLINE void fill(void *keys, size_t begin, size_t end, uint64_t key, unsigned key_bytes) {
+    for (size_t i = begin; i < end; i++)
+        scan_sort_store(keys, i, key, key_bytes);
+}
+
+/* Where equal codes are equal keys, the counts of the last digit are all there is to know: a counting sort. */
+static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsigned thread) {
+    if (thread >= j->plan.threads)
+        return;
+    const uint64_t digits = ((uint64_t)1 << part->bits) - 1, rest = part->first & ~(digits << part->shift);
+    for (uint64_t d = 0; d <= digits; d++) {
+        size_t begin = scan_sort_larger(j->starts[d], part->begin),
+               end = scan_sort_smaller(j->starts[d + 1], part->end);
+        uint64_t key = (rest | d << part->shift) ^ j->order.flip;
+        switch (j->plan.key_bytes) {
+        case 1: fill(j->out.keys, begin, end, key, 1); break;
+        case 2: fill(j->out.keys, begin, end, key, 2); break;
+        case 4: fill(j->out.keys, begin, end, key, 4); break;
+        case 8: fill(j->out.keys, begin, end, key, 8); break;
+        }
+    }
+}
+
 static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
     part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
@@ -194,6 +217,10 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     if (thread < j->plan.threads)
         scan_counts(j, r, &part, thread);
     scan_pool_barrier(j->pool); /* scatter overwrites the counts */
+    if (last && j->only_codes) {
+        fill_part(j, &part, thread);
+        return;
+    }
     if (thread < j->plan.threads)
         j->plan.kernels->scatter(&part);
     scan_pool_barrier(j->pool);
