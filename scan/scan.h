@@ -356,7 +356,8 @@ SCAN_API scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_uniqu
 
 typedef enum scan_sort_method {
     SCAN_SORT_AUTO = 0,
-    SCAN_SORT_RADIX = 1, /* least significant digit first: histogram, scan, stable scatter, once a digit */
+    SCAN_SORT_RADIX = 1, /* histogram, scan, stable scatter, once a digit, the least significant first; on the CPU that
+                            happens in cache, after one partition by the leading digit */
     SCAN_SORT_SPLIT = 2, /* CUDA, for teaching: one bit at a time, flags -> exclusive scan -> scatter */
     SCAN_SORT_QUICK = 3  /* CPU, keys alone: radix partition, then vectorized quicksort in cache */
 } scan_sort_method;
