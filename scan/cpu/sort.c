@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sort and argsort on the CPU. A few elements are sorted by insertion on the stack, what fits a cache by one thread,
+ * Sort and argsort on the CPU. A few elements are sorted on the stack, what fits a cache by one thread,
  * the rest by all threads (sort_partition.c).
  */
 #include "sort_job.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of the sort share: the columns they move, and the table of kernels that exists once a SIMD level and
- * once a kind of element (sort_kernels.h), from which sort.c builds the sort.
+ * once a kind of element (sort_kernels.h), from which sort_partition.c builds the sort.
  */
 #ifndef SCAN_CPU_SORT_H
 #define SCAN_CPU_SORT_H
@@ -12,8 +12,7 @@
 enum {
     SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
     SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
-    SCAN_SORT_MAX_PASSES = 8,
-    SCAN_SORT_TINY = 24 /* up to here by insertion, without workspace */
+    SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
 };
 
 /* Keys and the values that travel with them. */
@@ -34,7 +33,7 @@ typedef struct scan_sort_part {
     uint64_t varying;     /* histogram, out: the bits in which a code differs from first */
     uint64_t *counts;     /* [1 << bits] histogram: zeroed and counted */
     uint64_t *positions;  /* [1 << bits] scatter: where this thread's next element of a digit goes */
-    void *buffers;        /* histogram: 2 * 4 << bits bytes; scatter: scan_sort_buffer_bytes() */
+    void *buffers;        /* histogram: 2 * 4 << bits bytes; scatter: the kernels' buffer_bytes a bin */
 } scan_sort_part;
 
 /* A sort inside the cache by one thread. to and from may be the same; spare is neither. */
@@ -77,7 +76,7 @@ enum { SCAN_SORT_KEY_KINDS = 6 };
 typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
 
-/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. to must not be from. */
+/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. */
 typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
 extern scan_sort_quick_table scan_cpu_sort_quick_avx512;
 
