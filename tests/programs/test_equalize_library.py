@@ -10,7 +10,10 @@ import pytest
 
 import scan_library
 
-pytestmark = pytest.mark.skipif(not scan_library.library_path().exists(), reason="libscan.so is not built")
+pytestmark = [
+    pytest.mark.skipif(not scan_library.library_path().exists(), reason="libscan.so is not built"),
+    pytest.mark.skipif("san" in scan_library.library_path().parts[-3], reason="sanitizers must be loaded first"),
+]
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 SHAPES = [(1, 1), (7, 1), (1, 130), (5, 3), (64, 64), (77, 101), (240, 320)]
