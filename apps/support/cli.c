@@ -193,7 +193,8 @@ static int take_long(cli *c, const char *argument) {
         o = find_long(common_options, name, length);
     if (!o)
         die_unknown(c, name, length);
-    c->option = equals ? o->name : argument;
+    snprintf(c->long_name, sizeof c->long_name, "--%s", o->name);
+    c->option = c->long_name;
     c->value = take_value(c, o, equals ? equals + 1 : NULL);
     return o->key;
 }

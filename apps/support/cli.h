@@ -90,6 +90,7 @@ typedef struct cli {
     const char *cluster; /* what is left of "-abc" */
     bool options_ended;
     char letter[3];
+    char long_name[32];
 } cli;
 
 /* First call in main. Sets the program's name; undoes what a parent may have done to standard descriptors and SIGPIPE;
