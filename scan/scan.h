@@ -11,20 +11,23 @@
  *     }
  *
  * Conventions
- *   Memory     "Context memory" is memory that the context's backend can address: any host pointer on the CPU backend,
- *              device memory (scan_malloc, cudaMalloc) on CUDA. Unless an entry says otherwise every array is in
- * context memory, descriptors and what they point to as "host" are ordinary host memory, read before the call returns.
+ *   Memory     "Context memory" is memory that the context's backend can address: any host pointer on the CPU
+ *              backend, device memory (scan_malloc, cudaMalloc) on CUDA. Unless an entry says otherwise every array
+ *              is in context memory; descriptors, and what they point to as "host", are ordinary host memory, read
+ *              before the call returns.
  *   Alignment  A pointer is aligned to its element, no more.
  *   Overlap    in == out is accepted where an entry says so. Any other overlap of an output with an input or with
- * another output is SCAN_ERR_OVERLAP. n          counts elements, is a size_t, may exceed 2^32. n == 0 succeeds, and
- * then array pointers may be NULL. n_device   in a descriptor, if not NULL: a count in context memory, read when the
- * call executes; the call then works on min(*n_device, n) elements, so that one call's result can size the next without
- * a host wait. Structs    begin with struct_size = sizeof the struct; every other field that is zero means its default.
- * A struct of a later version is accepted while the part unknown here is zero, else SCAN_ERR_VERSION. Threads    One
- * context per thread or stream. Different contexts are independent; there are no mutable globals. Errors     Nothing
- * here prints, exits or aborts. Argument and launch errors return at once and leave outputs untouched; asynchronous
- * ones (CUDA) at scan_ctx_sync. scan_ctx_detail says more in words. Order      CPU calls are synchronous. CUDA calls
- * are ordered on the context's stream and can be captured in a graph; the one exception, SCAN_GRID_HOST_SUMS, says so.
+ *              another output is SCAN_ERR_OVERLAP.
+ *   n          counts elements, is a size_t, may exceed 2^32. n == 0 succeeds, and then array pointers may be NULL.
+ *   n_device   in a descriptor, if not NULL: a count in context memory, read when the call executes; the call then
+ *              works on min(*n_device, n) elements, so that one call's result can size the next without a host wait.
+ *   Structs    begin with struct_size = sizeof the struct; every other field that is zero means its default. A
+ *              struct of a later version is accepted while the part unknown here is zero, else SCAN_ERR_VERSION.
+ *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals.
+ *   Errors     Nothing here prints, exits or aborts. Argument and launch errors return at once and leave outputs
+ *              untouched; asynchronous ones (CUDA) at scan_ctx_sync. scan_ctx_detail says more in words.
+ *   Order      CPU calls are synchronous. CUDA calls are ordered on the context's stream and can be captured in a
+ *              graph; the one exception, SCAN_GRID_HOST_SUMS, says so.
  *
  * Meaning of results, the same on both backends
  *   Integers wrap. Integer scans and all compaction, sort, histogram and equalize results are bit-identical everywhere.
@@ -39,10 +42,10 @@
  *     group    32 tiles         (1 MiB)
  *
  *   The inclusive fold inside a vector is serial; over the 32 vector totals of a row and over the 32 tile totals of a
- * group it is Kogge-Stone (for d = 1, 2, 4, 8, 16: z[l] = z[l-d] op z[l] for all l >= d at once); over the rows of a
- * chunk and the chunks of a tile it is serial. A unit's total is its last inclusive fold. Groups fold serially from
- * init: P[0] = init, or the identity (-0.0 for add, 1 for mul); P[g+1] = P[g] op total(group g). Then, with each term
- * dropped where nothing precedes it in its unit,
+ *   group it is Kogge-Stone (for d = 1, 2, 4, 8, 16: z[l] = z[l-d] op z[l] for all l >= d at once); over the rows of
+ *   a chunk and the chunks of a tile it is serial. A unit's total is its last inclusive fold. Groups fold serially
+ *   from init: P[0] = init, or the identity (-0.0 for add, 1 for mul); P[g+1] = P[g] op total(group g). Then, with
+ *   each term dropped where nothing precedes it in its unit,
  *
  *     before(i) = ((((P[group] op tiles before) op chunks before) op rows before) op vectors before) op elements before
  *     exclusive[i] = before(i)          inclusive[i] = before(i + 1)
