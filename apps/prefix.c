@@ -115,7 +115,11 @@ int main(int argc, char **argv) {
         case OPTION_INIT: job.init = c.value; break;
         case OPTION_OUT_DTYPE: job.out_dtype = cli_type(c.option, c.value); break;
         case OPTION_ALGORITHM: job.algorithm = parse_algorithm(&c); break;
-        case OPTION_KEY: job.key = c.value; break;
+        case OPTION_KEY:
+            if (job.key)
+                die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job.key, c.value);
+            job.key = c.value;
+            break;
         case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
         case OPTION_CSV: csv = true; break;
         case OPTION_TSV: tsv = true; break;

@@ -303,6 +303,7 @@ def test_tables(box, name, table, options, expected):
     ("a,b\n1,2\n3\n", ["-k", "a"], "line 3"),
     ("a,b\n1,\"2\n", ["-k", "a"], "line 2"),
     ("a,b\n1,2\n", ["-k", "a", "--out-dtype", "f64"], "cannot be accumulated"),
+    ("a,b\n1,2\n", ["-k", "a", "-k", "b"], 'one column at a time, but there are "a" and "b"'),
 ])
 def test_bad_tables(box, table, options, text):
     box.refused(2, text, "prefix", *options, box.write("t.csv", table), "-o", "out.csv")
