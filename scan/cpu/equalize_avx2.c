@@ -8,10 +8,10 @@
  * negative, always negative) combine by xor to the row that x lies in. Samples of the other half begin negative and
  * give 0 throughout.
  */
-#include "equalize_loops.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "equalize_loops.h"
 
 enum { ROW = 16, HALF_ROWS = 8 };
 
@@ -61,24 +61,5 @@ static void map_u8(const uint8_t *in, uint8_t *out, size_t n, unsigned channels,
         out[i] = luts[0][in[i]];
 }
 
-#else
-#define map_u8 loop_map_u8
+const scan_cpu_image_kernels scan_cpu_image_avx2 = {.map_u8 = map_u8, .blend_u8 = loop_blend_u8, LOOP_KERNELS};
 #endif
-
-const scan_cpu_image_kernels scan_cpu_image_avx2 = {
-    .map_u8 = map_u8,
-    .map_u16 = loop_map_u16,
-    .take_u8 = loop_take_u8,
-    .take_u16 = loop_take_u16,
-    .put_u8 = loop_put_u8,
-    .put_u16 = loop_put_u16,
-    .luma_u8 = loop_luma_u8,
-    .luma_u16 = loop_luma_u16,
-    .replace_u8 = loop_replace_u8,
-    .replace_u16 = loop_replace_u16,
-    .rec709_u8 = loop_rec709_u8,
-    .rec709_u16 = loop_rec709_u16,
-    .blend_u8 = loop_blend_u8,
-    .blend_u16 = loop_blend_u16,
-    .entries = loop_entries,
-};

@@ -4,10 +4,10 @@
  * look-up of 64 samples is two two-register byte permutes (by the low seven bits of the sample) and a blend by its top
  * bit. CLAHE keeps the tables of all four tiles around a cell in 16 registers.
  */
-#include "equalize_loops.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "equalize_loops.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -156,25 +156,5 @@ static void blend_u8(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_c
     }
 }
 
-#else
-#define map_u8 loop_map_u8
-#define blend_u8 loop_blend_u8
+const scan_cpu_image_kernels scan_cpu_image_avx512 = {.map_u8 = map_u8, .blend_u8 = blend_u8, LOOP_KERNELS};
 #endif
-
-const scan_cpu_image_kernels scan_cpu_image_avx512 = {
-    .map_u8 = map_u8,
-    .map_u16 = loop_map_u16,
-    .take_u8 = loop_take_u8,
-    .take_u16 = loop_take_u16,
-    .put_u8 = loop_put_u8,
-    .put_u16 = loop_put_u16,
-    .luma_u8 = loop_luma_u8,
-    .luma_u16 = loop_luma_u16,
-    .replace_u8 = loop_replace_u8,
-    .replace_u16 = loop_replace_u16,
-    .rec709_u8 = loop_rec709_u8,
-    .rec709_u16 = loop_rec709_u16,
-    .blend_u8 = blend_u8,
-    .blend_u16 = loop_blend_u16,
-    .entries = loop_entries,
-};
