@@ -76,6 +76,14 @@ static scan_status check_values(scan_ctx *ctx, const scan_sort_desc *desc, scan_
     return scan_check_disjoint(ctx, keys_out, out);
 }
 
+/* n_device is read while the outputs are written. */
+static scan_status check_count(scan_ctx *ctx, const scan_sort_desc *desc, scan_array keys_out, scan_array values_out) {
+    scan_array count = {desc->n_device, desc->n_device ? 1 : 0, sizeof *desc->n_device, "n_device"};
+    SCAN_TRY(scan_check_array(ctx, count));
+    SCAN_TRY(scan_check_disjoint(ctx, count, keys_out));
+    return scan_check_disjoint(ctx, count, values_out);
+}
+
 scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *keys_in, void *keys_out,
                       const void *values_in, void *values_out, size_t n) {
     if (!ctx)
@@ -92,6 +100,7 @@ scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *ke
     if (keys_in != keys_out)
         SCAN_TRY(scan_check_disjoint(ctx, in, out));
     SCAN_TRY(check_values(ctx, &desc, carried_in, carried_out, in, out));
+    SCAN_TRY(check_count(ctx, &desc, out, carried_out));
     return ctx->backend->sort(ctx, &desc, keys_in, keys_out, values_in, values_out, n);
 }
 
@@ -114,6 +123,7 @@ scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *given, const void 
     SCAN_TRY(scan_check_array(ctx, in));
     SCAN_TRY(scan_check_array(ctx, out));
     SCAN_TRY(scan_check_disjoint(ctx, in, out));
+    SCAN_TRY(check_count(ctx, &desc, (scan_array){0}, out));
     return ctx->backend->argsort(ctx, &desc, keys, indices, n);
 }
 

@@ -97,6 +97,15 @@ static void test_arrays(void **state) {
     assert_int_equal(scan_sort(c, &d, NULL, NULL, NULL, NULL, 0), SCAN_OK);
     assert_int_equal(scan_sort(c, &pairs, NULL, NULL, NULL, NULL, 0), SCAN_OK);
 
+    scan_sort_desc counted = pairs;
+    counted.n_device = (const uint64_t *)(const void *)f->out;
+    assert_int_equal(scan_sort(c, &counted, f->in, f->out, f->values_in, f->values_out, 9), SCAN_ERR_OVERLAP);
+    assert_int_equal(scan_argsort(c, &counted, f->in, f->out, 9), SCAN_ERR_OVERLAP);
+    counted.n_device = (const uint64_t *)(const void *)f->values_out;
+    assert_int_equal(scan_sort(c, &counted, f->in, f->out, f->values_in, f->values_out, 9), SCAN_ERR_OVERLAP);
+    counted.n_device = (const uint64_t *)(const void *)((char *)f->values_in + 4);
+    assert_int_equal(scan_sort(c, &counted, f->in, f->out, f->values_in, f->values_out, 9), SCAN_ERR_ALIGNMENT);
+
     assert_int_equal(scan_argsort(NULL, &d, f->in, f->out, 9), SCAN_ERR_ARGUMENT);
     assert_int_equal(scan_argsort(c, &d, f->in, f->in, 9), SCAN_ERR_OVERLAP);
     assert_int_equal(scan_argsort(c, &d, f->in, NULL, 9), SCAN_ERR_ARGUMENT);
