@@ -37,33 +37,33 @@ static scan_status check_options(scan_ctx *ctx, const scan_options *options) {
     return SCAN_OK;
 }
 
+static scan_status open_context(scan_ctx *ctx, const scan_options *options) {
+    ctx->info.struct_size = sizeof ctx->info;
+    ctx->ran = "";
+    SCAN_TRY(check_options(ctx, options));
+    ctx->alloc_hook = options->alloc;
+    ctx->free_hook = options->free;
+    ctx->hook_user = options->user;
+    ctx->stream = options->stream;
+    return open_backend(ctx, options);
+}
+
 scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
     if (!out)
         return SCAN_ERR_ARGUMENT;
     *out = NULL;
-    scan_ctx *ctx = calloc(1, sizeof *ctx);
-    if (!ctx)
-        return SCAN_ERR_MEMORY;
-    ctx->info.struct_size = sizeof ctx->info;
-    ctx->ran = "";
-
     scan_options options = {.struct_size = sizeof options};
-    scan_status status = given ? scan_take_struct(ctx, &options, given, sizeof options, "scan_options") : SCAN_OK;
-    if (status == SCAN_OK)
-        status = check_options(ctx, &options);
-    if (status == SCAN_OK) {
-        ctx->alloc_hook = options.alloc;
-        ctx->free_hook = options.free;
-        ctx->hook_user = options.user;
-        ctx->stream = options.stream;
-        status = open_backend(ctx, &options);
-    }
+    if (given)
+        SCAN_TRY(scan_take_struct(NULL, &options, given, sizeof options, "scan_options"));
+    scan_ctx *ctx = calloc(1, sizeof *ctx);
+    scan_status status = ctx ? open_context(ctx, &options) : SCAN_ERR_MEMORY;
     if (status == SCAN_OK) {
         *out = ctx;
         return SCAN_OK;
     }
-    if (status != SCAN_ERR_VERSION && options.detail && options.detail_bytes)
-        snprintf(options.detail, options.detail_bytes, "%s", ctx->detail[0] ? ctx->detail : scan_status_string(status));
+    if (options.detail && options.detail_bytes)
+        snprintf(options.detail, options.detail_bytes, "%s",
+                 ctx && ctx->detail[0] ? ctx->detail : scan_status_string(status));
     free(ctx);
     return status;
 }
