@@ -1,18 +1,32 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * SIMD levels: what the processor has, what SCAN_SIMD allows.
+ */
 #include "simd.h"
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const char *const level_names[SCAN_SIMD_LEVELS] = {"portable", "avx2", "avx512"};
 
 const char *scan_simd_name(scan_simd level) { return level_names[level]; }
 
+#if defined(__x86_64__)
+/* __builtin_cpu_supports knows LZCNT in late compilers only. Where it is missing it runs as BSR, with wrong results. */
+static bool has_lzcnt(void) {
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(0x80000001u, &eax, &ebx, &ecx, &edx) && (ecx & bit_LZCNT);
+}
+#endif
+
 static scan_simd processor_level(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                __builtin_cpu_supports("popcnt");
+                __builtin_cpu_supports("popcnt") && has_lzcnt();
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
