@@ -309,24 +309,18 @@ static void join(compiler *c, scan_step_kind kind) {
 static void finish(compiler *c) {
     scan_predicate *out = c->out;
     out->constant = c->stack[0].is_constant && c->stack[0].constant;
-    uint32_t alive = 0;
     for (uint32_t i = 0; i < out->step_count; i++) {
         scan_step *step = &out->steps[i];
-        if (step->kind != SCAN_STEP_RANGE) {
-            alive--;
+        if (step->kind != SCAN_STEP_RANGE)
             continue;
-        }
         step->lo = bits_of_rank(step->type, step->lo);
         step->hi = bits_of_rank(step->type, step->hi);
-        if (++alive > out->depth)
-            out->depth = alive;
     }
 }
 
 void scan_predicate_compile(const scan_compact_desc *desc, scan_predicate *predicate) {
     compiler c = {.out = predicate};
     predicate->step_count = 0;
-    predicate->depth = 0;
     if (desc->flags)
         push_range(&c, SCAN_U8, SCAN_COLUMN_FLAGS, 1, 255, false);
     for (uint32_t i = 0; i < desc->term_count; i++) {

@@ -25,7 +25,6 @@ typedef struct scan_step {
 
 typedef struct scan_predicate {
     uint32_t step_count; /* 0: `constant` is the answer for every element */
-    uint32_t depth;      /* how many results are alive at once at most */
     bool constant;
     scan_step steps[SCAN_MAX_TERMS]; /* postfix */
 } scan_predicate;
