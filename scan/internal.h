@@ -79,13 +79,13 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */
 
-/* Copies a caller's struct of known_size bytes into `copy` (zero-filled where the caller's is shorter is not needed
- * yet: there is one version), or answers SCAN_ERR_VERSION. `what` names the struct in the detail. */
+/* Copies the first known_size bytes of a caller's struct into `copy`. SCAN_ERR_VERSION if the struct is shorter, or if
+ * what follows them is not zero. `what` names the struct in the detail. */
 scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what);
 
 scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what);
 
-/* One array argument: `bytes` long at `pointer`, of elements of `size` bytes. */
+/* One array argument: `count` elements of `size` bytes each at `pointer`. */
 typedef struct scan_array {
     const void *pointer;
     size_t count;

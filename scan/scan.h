@@ -172,14 +172,14 @@ typedef struct scan_options {
     uint32_t struct_size;
     scan_backend backend;
     int32_t device;             /* CUDA device ordinal */
-    uint32_t threads;           /* CPU threads; 0: as many as this process may run on */
+    uint32_t threads;           /* CPU threads, at most 1024; 0: as many as this process may run on */
     struct CUstream_st *stream; /* CUDA; NULL: a stream of the context's own */
     /* Workspace and scan_malloc come from here if alloc is not NULL (then free must not be). alloc returns context
      * memory aligned to 256 bytes, or NULL; stream is NULL on the CPU backend. */
     void *(*alloc)(size_t bytes, void *user, struct CUstream_st *stream);
     void (*free)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
     void *user;
-    char *detail; /* host, detail_bytes long: the reason when scan_ctx_create fails, always terminated */
+    char *detail; /* host, detail_bytes long: the reason when scan_ctx_create fails, terminated; not for VERSION */
     size_t detail_bytes;
 } scan_options;
 
@@ -215,7 +215,7 @@ SCAN_API scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info);
  * need no more than that never allocate. scan_ctx_lend makes the context use the caller's memory (context memory,
  * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more answers SCAN_ERR_WORKSPACE. The needs
  * are what the *_workspace functions report: they depend on the descriptor and n alone, for a given context.
- * Errors: MEMORY, ARGUMENT, ALIGNMENT. */
+ * Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent). */
 SCAN_API scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes);
 SCAN_API scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes);
 
@@ -246,9 +246,9 @@ typedef struct scan_prefix_desc {
     scan_algorithm algorithm; /* 0: AUTO */
     const void *init;         /* host: one value of out_type, folded in before the first element; NULL: none */
     /* A long array in pieces, with the bits of one call: SCAN_CARRY_BYTES of context memory, aligned to 8. carry_in is
-     * what an earlier call with the same type, out_type, op, kind and reverse left in carry_out; it excludes init. The
-     * two may be the same memory. A reverse scan takes its pieces from the last to the first. The first element of the
-     * carry, of out_type, is the fold of everything so far. */
+     * what an earlier call with the same type, out_type, op, kind and reverse left in carry_out; init must then be
+     * NULL. The two may be the same memory. A reverse scan takes its pieces from the last to the first. The first
+     * element of the carry, of out_type, is the fold of everything so far. */
     const void *carry_in;
     void *carry_out;
     const uint64_t *n_device;
@@ -362,7 +362,8 @@ typedef enum scan_sort_method {
     SCAN_SORT_RADIX = 1, /* histogram, scan, stable scatter, once a digit, the least significant first; on the CPU that
                             happens in cache, after one partition by the leading digit */
     SCAN_SORT_SPLIT = 2, /* CUDA, for teaching: one bit at a time, flags -> exclusive scan -> scatter */
-    SCAN_SORT_QUICK = 3  /* CPU, keys alone: radix partition, then vectorized quicksort in cache */
+    SCAN_SORT_QUICK = 3  /* CPU with AVX-512, keys of 4 or 8 bytes alone, all bits: radix partition, then
+                            vectorized quicksort in cache */
 } scan_sort_method;
 
 SCAN_API const char *scan_sort_method_name(scan_sort_method method); /* as scan_grid_name */
@@ -381,7 +382,7 @@ typedef struct scan_sort_desc {
     const uint64_t *n_device;
 } scan_sort_desc;
 
-/* Stable sort of keys, with values that travel along if value_bytes is 4 or 8 (values then aligned to value_bytes).
+/* Stable sort of keys, with values that travel along if value_bytes is 4 or 8 (aligned to that; else both NULL).
  * keys_in == keys_out and values_in == values_out are allowed. With begin_bit == end_bit != 0 every key is equal: a
  * copy. Workspace: at most 1.1 times the bytes of keys and values, plus 4 MiB. Deterministic. Errors: as scan_prefix.
  */

@@ -2,10 +2,9 @@
  *
  * One regular file that appears under its name only when it is complete. For output.c.
  *
- *   new name     an unnamed file (O_TMPFILE), linked to the name at the end; the kernel refuses if the name exists by
- * then replaced     the unnamed file is linked to the hidden name .NAME.scan-tmp beside the target, then renamed over
- * it elsewhere    where the file system has no O_TMPFILE: a file .NAME.scan-tmp from the start, removed on exit and
- * signals
+ *   new name    an unnamed file (O_TMPFILE), linked to the name at the end; the kernel refuses if the name exists then
+ *   replaced    the unnamed file is linked to the hidden name .NAME.scan-tmp beside the target, then renamed over it
+ *   elsewhere   no O_TMPFILE on the file system: .NAME.scan-tmp from the start, removed on exit and on signals
  *
  * The hidden file is locked while its process lives, so that the next run can tell a leftover from a rival.
  */
