@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Columns parsed in parts: what each part has seen, and the type that fits them all.
+ */
 #include "column.h"
 
 #include <string.h>

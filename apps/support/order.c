@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Orders of rows. Checks compare neighbours in pieces, on all threads.
+ */
 #include "order.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The caller and its helpers, which take parts from a shared counter.
+ */
 #include "parallel.h"
 
 #include <pthread.h>
