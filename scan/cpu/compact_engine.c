@@ -64,13 +64,10 @@ size_t scan_select_workspace(const scan_ctx *ctx, size_t size, scan_type index_t
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static inline void relax(int *spins) {
-    if (++*spins < SPINS) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    } else {
+    if (++*spins < SPINS)
+        scan_pool_pause();
+    else
         sched_yield(); /* more threads than processors: the one waited for may not be running */
-    }
 }
 
 static uint64_t wait_end(scan_select_block *block) {

@@ -30,12 +30,6 @@ struct scan_pool {
     pthread_t workers[];
 };
 
-static void pause_briefly(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 static void event_init(event *e) {
     atomic_init(&e->value, 0);
     pthread_mutex_init(&e->mutex, NULL);
@@ -58,7 +52,7 @@ static void event_wait(event *e, unsigned seen) {
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&e->value, memory_order_acquire) != seen)
             return;
-        pause_briefly();
+        scan_pool_pause();
     }
     pthread_mutex_lock(&e->mutex);
     while (atomic_load_explicit(&e->value, memory_order_acquire) == seen)

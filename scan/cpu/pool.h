@@ -21,4 +21,11 @@ void scan_pool_run(scan_pool *pool, scan_task *task, void *arg);
 /* Inside a task: waits until every thread of the pool has come here. Every thread must make the same calls. */
 void scan_pool_barrier(scan_pool *pool);
 
+/* Between two looks at what another thread will change. */
+static inline void scan_pool_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
 #endif

@@ -93,9 +93,7 @@ static void wait_for_turn(job *j, size_t block) {
     for (unsigned i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&j->turn, memory_order_acquire) == block)
             return;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
+        scan_pool_pause();
     }
     pthread_mutex_lock(&j->mutex);
     atomic_fetch_add(&j->sleepers, 1);
