@@ -30,8 +30,7 @@ typedef struct compact_job {
     output *kept_out;
     output *indices_out;  /* or NULL */
     output *rejected_out; /* or NULL */
-    bool indices_npy;
-    bool indices_text; /* else raw */
+    bool indices_npy;     /* else in the format of the input */
 } compact_job;
 
 /* .npy and raw, in pieces: compact_array.c. Text and tables, as a whole: compact_lines.c. */
