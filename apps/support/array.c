@@ -11,6 +11,8 @@
 #include "array.h"
 #include "cli.h"
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are taken to have the same byte order");
+
 static bool ends_in(const char *name, const char *suffix) {
     size_t n = strlen(name), m = strlen(suffix);
     return n >= m && strcasecmp(name + n - m, suffix) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * compact --verify: the predicate again, one element and one term at a time. long double holds every element and every
- * constant exactly (64 bits of mantissa), so comparing needs no cases.
+ * constant exactly (at least 64 bits of mantissa), so comparing needs no cases.
  */
 #include <float.h>
 #include <math.h>
@@ -11,8 +11,7 @@
 
 #include "compact.h"
 
-/* Where long double is no wider than double, integers beyond 2^53 that differ could compare as equal here. */
-_Static_assert(LDBL_MANT_DIG >= 53, "long double is at least double");
+_Static_assert(LDBL_MANT_DIG >= 64, "integers of 64 bits that differ would compare as equal");
 
 static long double element(scan_type type, const void *data, size_t i) {
     switch (type) {
