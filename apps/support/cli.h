@@ -35,7 +35,10 @@ __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
 
-/* Memory or exit 3; never NULL. Sizes are count * size, checked. Large blocks use huge pages. To be freed by free(). */
+/* malloc, but large blocks use huge pages: touching them first costs less than half. */
+void *try_alloc(size_t bytes);
+
+/* The same or exit 3; never NULL. Sizes are count * size, checked. To be freed by free(). */
 void *must_alloc(size_t count, size_t size);
 void *must_realloc(void *memory, size_t count, size_t size);
 

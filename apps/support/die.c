@@ -80,17 +80,19 @@ static size_t checked_bytes(size_t count, size_t size) {
     return bytes ? bytes : 1;
 }
 
+void *try_alloc(size_t bytes) {
+    if (bytes < 4 * (size_t)HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE)
+        return malloc(bytes);
+    size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *memory = aligned_alloc(HUGE_PAGE, rounded);
+    if (memory)
+        madvise(memory, rounded, MADV_HUGEPAGE);
+    return memory;
+}
+
 void *must_alloc(size_t count, size_t size) {
     size_t bytes = checked_bytes(count, size);
-    void *memory;
-    if (bytes < 4 * (size_t)HUGE_PAGE) {
-        memory = malloc(bytes);
-    } else {
-        size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-        memory = aligned_alloc(HUGE_PAGE, rounded);
-        if (memory)
-            madvise(memory, rounded, MADV_HUGEPAGE);
-    }
+    void *memory = try_alloc(bytes);
     if (!memory)
         die(EXIT_IO, "no memory for %zu bytes", bytes);
     return memory;

@@ -11,6 +11,7 @@
 #include "apps/support/cli.h"
 #include "apps/support/equalize_verify.h"
 #include "apps/support/report.h"
+#include "apps/support/session.h"
 
 static void enter(const equalize_job *job, report_phase phase) {
     if (job->reports)
@@ -39,10 +40,8 @@ bool equalize_make_mask(const char *name, image *mask, image_error *error) {
 
 static bool library_failed(equalize_job *job, scan_status status) {
     const char *detail = scan_ctx_detail(job->ctx);
-    int code = status == SCAN_ERR_MEMORY                                     ? EXIT_IO
-               : status == SCAN_ERR_DEVICE || status == SCAN_ERR_DEVICE_LOST ? EXIT_DEVICE
-                                                                             : EXIT_USAGE;
-    return image_fail(&job->error, code, "%s: %s", job->in_name, detail[0] ? detail : scan_status_string(status));
+    return image_fail(&job->error, session_exit_code(status), "%s: %s", job->in_name,
+                      detail[0] ? detail : scan_status_string(status));
 }
 
 static scan_status call(const equalize_job *job, const uint8_t *mask, const void *in, void *out) {

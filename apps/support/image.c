@@ -70,17 +70,7 @@ bool image_new(const char *name, const image_header *header, image *out, image_e
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* realloc, but a large block that is new uses huge pages: touching it first costs less than half. */
-static void *resize(void *data, size_t bytes) {
-    enum { HUGE_PAGE = 2 << 20 };
-    if (data || bytes < 4 * (size_t)HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE)
-        return realloc(data, bytes);
-    size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    void *block = aligned_alloc(HUGE_PAGE, rounded);
-    if (block)
-        madvise(block, rounded, MADV_HUGEPAGE);
-    return block;
-}
+static void *resize(void *data, size_t bytes) { return data ? realloc(data, bytes) : try_alloc(bytes); }
 
 static bool grow(const char *name, uint8_t **data, size_t room, image_error *error) {
     uint8_t *grown = resize(*data, room);

@@ -41,4 +41,17 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
 
 void input_close(input *in);
 
+/* How many newlines there are from p to end. Short runs of byte counters are what compilers turn into SIMD. */
+static inline size_t input_newlines(const unsigned char *p, const unsigned char *end) {
+    size_t count = 0;
+    while (p < end) {
+        const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
+        unsigned short run = 0;
+        for (; p < stop; p++)
+            run = (unsigned short)(run + (*p == '\n'));
+        count += run;
+    }
+    return count;
+}
+
 #endif

@@ -8,7 +8,7 @@
 #include "report.h"
 #include "session.h"
 
-static int exit_code(scan_status status) {
+int session_exit_code(scan_status status) {
     switch (status) {
     case SCAN_OK: return EXIT_DONE;
     case SCAN_ERR_MEMORY: return EXIT_IO;
@@ -43,7 +43,8 @@ void session_open(session *s, const cli_common *common) {
     *s = (session){.info = {.struct_size = sizeof s->info}};
     scan_status status = scan_ctx_create(&s->ctx, &options);
     if (status != SCAN_OK)
-        die(exit_code(status), "device %s: %s", common->device, detail[0] ? detail : scan_status_string(status));
+        die(session_exit_code(status), "device %s: %s", common->device,
+            detail[0] ? detail : scan_status_string(status));
     session_check(s, scan_ctx_info(s->ctx, &s->info), "device");
     s->on_host = s->info.backend == SCAN_BACKEND_CPU;
 }
@@ -52,7 +53,7 @@ void session_check(const session *s, scan_status status, const char *subject) {
     if (status == SCAN_OK)
         return;
     const char *detail = scan_ctx_detail(s->ctx);
-    die(exit_code(status), "%s: %s", subject, detail[0] ? detail : scan_status_string(status));
+    die(session_exit_code(status), "%s: %s", subject, detail[0] ? detail : scan_status_string(status));
 }
 
 void session_report(const session *s) {

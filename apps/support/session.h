@@ -21,7 +21,10 @@ typedef struct session {
 /* Exit 4 if the device asked for is not there; auto falls back to the CPU. */
 void session_open(session *s, const cli_common *common);
 
-/* SCAN_OK, or exits with what went wrong: 3 for memory, 4 for the device, 2 for the rest. `subject` is the input's name
+/* The exit code for a status: 3 for memory, 4 for the device, 2 for other failures. */
+int session_exit_code(scan_status status);
+
+/* SCAN_OK, or exits with that code and what went wrong. `subject` is the input's name
  * or what was being done. */
 void session_check(const session *s, scan_status status, const char *subject);
 

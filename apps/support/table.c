@@ -120,18 +120,6 @@ __attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault
 
 /* ---- index ------------------------------------------------------------------------------------------------------- */
 
-static size_t count_newlines(const unsigned char *p, const unsigned char *end) {
-    size_t count = 0;
-    while (p < end) {
-        const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
-        unsigned short run = 0;
-        for (; p < stop; p++)
-            run = (unsigned short)(run + (*p == '\n'));
-        count += run;
-    }
-    return count;
-}
-
 /* A row begins where the data does or after a newline outside quotes; piece i looks for the newlines one byte ahead of
  * itself, so that the row after each begins in it. */
 static void count_piece(void *arg, size_t i) {
@@ -142,7 +130,7 @@ static void count_piece(void *arg, size_t i) {
     bool odd = false;
     while (p < own->end) {
         const unsigned char *quote = memchr(p, '"', (size_t)(own->end - p));
-        newlines[odd] += count_newlines(p, quote ? quote : own->end);
+        newlines[odd] += input_newlines(p, quote ? quote : own->end);
         if (!quote)
             break;
         odd = !odd;

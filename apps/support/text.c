@@ -33,18 +33,6 @@ typedef struct job {
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-static size_t count_newlines(const unsigned char *p, const unsigned char *end) {
-    size_t count = 0;
-    while (p < end) { /* short runs of byte counters are what compilers turn into SIMD */
-        const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
-        unsigned short run = 0;
-        for (; p < stop; p++)
-            run = (unsigned short)(run + (*p == '\n'));
-        count += run;
-    }
-    return count;
-}
-
 static void count_piece(void *arg, size_t i) {
     job *j = arg;
     piece *own = &j->pieces[i];
@@ -53,7 +41,7 @@ static void count_piece(void *arg, size_t i) {
         const unsigned char *newline = memchr(begin - 1, '\n', (size_t)(own->end - begin));
         own->first = newline ? newline + 1 : own->end;
     }
-    own->lines = own->first < own->end ? count_newlines(own->first, own->end - 1) + 1 : 0;
+    own->lines = own->first < own->end ? input_newlines(own->first, own->end - 1) + 1 : 0;
 }
 
 static void cut(job *j, text *t, unsigned threads) {
