@@ -17,9 +17,12 @@ static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t
 /* Takes the descriptor and settles the type of the indices. */
 static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size_t n, scan_compact_desc *desc,
                              bool *reads_in) {
+    static const uint8_t no_flags[1] = {0};
     SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_compact_desc"));
     if (desc->invert > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.invert: %u is neither 0 nor 1", desc->invert);
+    if (n == 0 && !desc->terms && !desc->flags)
+        desc->flags = no_flags; /* the array of no elements may be NULL */
     SCAN_TRY(scan_predicate_check(ctx, desc, reads_in));
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
 }

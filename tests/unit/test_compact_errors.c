@@ -102,6 +102,14 @@ static void test_pointers(void **state) {
     desc.flags = (const uint8_t *)"";
     expect(ctx, scan_compact(ctx, &desc, NULL, &out, 0), SCAN_OK, "");
     assert_int_equal(a.count, 0);
+    desc.flags = NULL;
+    expect(ctx, scan_compact(ctx, &desc, NULL, &out, 0), SCAN_OK, "");
+    size_t bytes;
+    assert_int_equal(scan_compact_workspace(ctx, &desc, 0, &bytes), SCAN_OK);
+    reset();
+    desc.term_count = 1;
+    expect(ctx, scan_compact(ctx, &desc, NULL, &out, 0), SCAN_ERR_ARGUMENT, "term_count");
+    desc = flags_desc();
     out.count = NULL;
     expect(ctx, scan_compact(ctx, &desc, NULL, &out, 0), SCAN_OK, "");
     scan_ctx_destroy(ctx);
