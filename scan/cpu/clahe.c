@@ -11,9 +11,6 @@
 
 enum { BAND_ROWS = 32, ALIGN = 256 };
 
-/* PIECE pixels at a time keep 32-bit counters from overflowing. */
-#define PIECE ((size_t)1 << 30)
-
 typedef struct clahe {
     const scan_equalize_desc *desc;
     const scan_cpu_image_kernels *kernels;
@@ -56,7 +53,7 @@ static void count_row(const clahe *c, const scan_cpu_counter *counter, size_t y,
         counter->counts[sample_at(c, scan_clahe_reflect(x, width), y)]++;
 }
 
-/* Fills counts, or for a tile of more than PIECE pixels `wide`. */
+/* Fills counts, or for a tile of more than SCAN_CPU_COUNTED_AT_ONCE pixels `wide`. */
 static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *counts, uint64_t *wide) {
     const scan_clahe_grid *g = &c->grid;
     const size_t left = tile_x * g->tile_width, right = left + g->tile_width, top = tile_y * g->tile_height;
@@ -66,8 +63,8 @@ static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *c
     size_t counted = 0;
     for (size_t row = 0; row < g->tile_height; row++)
         for (size_t x = left, next; x < right; x = next) {
-            next = right - x > PIECE ? x + PIECE : right;
-            if (counted + (next - x) > PIECE) {
+            next = right - x > SCAN_CPU_COUNTED_AT_ONCE ? x + SCAN_CPU_COUNTED_AT_ONCE : right;
+            if (counted + (next - x) > SCAN_CPU_COUNTED_AT_ONCE) {
                 flush(g, &counter, wide);
                 counter = scan_cpu_counter_begin(c->desc->type, g->area, counts);
                 counted = 0;
@@ -274,7 +271,7 @@ static layout layout_of(const scan_ctx *ctx, const scan_equalize_desc *desc, con
     layout l;
     size_t threads = scan_pool_threads(scan_cpu(ctx)->pool);
     l.wide = align(threads * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
-    l.luts = l.wide + (g->area > PIECE ? align(threads * g->bins * sizeof(uint64_t)) : 0);
+    l.luts = l.wide + (g->area > SCAN_CPU_COUNTED_AT_ONCE ? align(threads * g->bins * sizeof(uint64_t)) : 0);
     l.weights = l.luts + align(g->tiles_x * g->tiles_y * g->bins * size);
     l.plane = l.weights + align(g->width * sizeof(float));
     l.bytes = l.plane + (desc->channels > 1 ? align(g->width * g->height * size) : 0);
@@ -293,7 +290,7 @@ scan_status scan_cpu_clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const 
     SCAN_TRY(scan_workspace(ctx, l.bytes, &memory));
     unsigned char *workspace = memory;
     c.tables = memory;
-    c.wide = c.grid.area > PIECE ? (uint64_t *)(void *)(workspace + l.wide) : NULL;
+    c.wide = c.grid.area > SCAN_CPU_COUNTED_AT_ONCE ? (uint64_t *)(void *)(workspace + l.wide) : NULL;
     c.luts = workspace + l.luts;
     c.weights = (float *)(void *)(workspace + l.weights);
     c.plane = workspace + l.plane;

@@ -9,7 +9,7 @@
 #include "../equalize_lut.h"
 #include "equalize_kernels.h"
 
-enum { PARALLEL_SAMPLES = 1 << 16, MAP_BLOCK = 1 << 15 };
+enum { MAP_BLOCK = 1 << 15 };
 
 /* An image of this many bytes would push more out of the caches than it leaves of use in them. */
 enum { STREAM_BYTES = 8 << 20 };
@@ -159,7 +159,7 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
         unsigned table = i >= colors ? p.tables : p.tables == 1 ? 0 : i;
         m.luts[i] = tables + table * table_bytes(desc->type);
     }
-    scan_cpu_run_task(ctx, map_task, &m, n * desc->channels >= PARALLEL_SAMPLES);
+    scan_cpu_run_task(ctx, map_task, &m, n * desc->channels >= SCAN_CPU_PARALLEL_SAMPLES);
     scan_cpu_note(ctx, "histogram and map");
     return SCAN_OK;
 }

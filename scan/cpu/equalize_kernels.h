@@ -10,7 +10,14 @@
 #include "../clahe_tiles.h"
 #include "cpu.h"
 
-enum { SCAN_CPU_BLOCK = 2048, SCAN_CPU_BYTE_TABLES = 8 };
+enum {
+    SCAN_CPU_BLOCK = 2048,
+    SCAN_CPU_BYTE_TABLES = 8,
+    SCAN_CPU_PARALLEL_SAMPLES = 1 << 16 /* fewer are not worth waking the threads */
+};
+
+/* So many samples at a time keep 32-bit counters from overflowing. */
+#define SCAN_CPU_COUNTED_AT_ONCE ((size_t)1 << 30)
 
 /* The cell of CLAHE around a row of pixels: tables of the four tiles, weights of the lower pair and of the right one.
  */

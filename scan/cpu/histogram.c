@@ -8,10 +8,6 @@
 
 #include "equalize_kernels.h"
 
-/* PIECE pixels at a time keep the 32-bit counters from overflowing. */
-#define PIECE ((size_t)1 << 30)
-enum { PARALLEL_SAMPLES = 1 << 16 };
-
 typedef struct counting {
     const scan_cpu_counting *what;
     const scan_cpu_image_kernels *kernels;
@@ -114,15 +110,15 @@ void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *what, const vo
     size_t bin_count = what->planes * scan_cpu_bins(scan_cpu_bin_type(what));
     memset(bins, 0, bin_count * sizeof *bins);
     size_t pixel_bytes = what->channels * scan_type_size(what->type);
-    for (size_t done = 0; done < n; done += PIECE) {
+    for (size_t done = 0; done < n; done += SCAN_CPU_COUNTED_AT_ONCE) {
         counting c = {.what = what,
                       .kernels = scan_cpu_image(ctx),
                       .in = (const unsigned char *)in + done * pixel_bytes,
                       .mask = what->mask ? what->mask + done : NULL,
-                      .n = n - done < PIECE ? n - done : PIECE,
+                      .n = n - done < SCAN_CPU_COUNTED_AT_ONCE ? n - done : SCAN_CPU_COUNTED_AT_ONCE,
                       .tables = workspace,
                       .bins = bins};
-        bool parallel = c.n * what->channels >= PARALLEL_SAMPLES;
+        bool parallel = c.n * what->channels >= SCAN_CPU_PARALLEL_SAMPLES;
         c.table_sets = parallel ? scan_pool_threads(scan_cpu(ctx)->pool) : 1;
         scan_cpu_run_task(ctx, count_task, &c, parallel);
         scan_cpu_run_task(ctx, sum_task, &c, parallel && bin_count * c.table_sets > 65536);
