@@ -230,111 +230,135 @@ static void check_job(const job *j) {
         wrong("--n", "more than 2^32 - 1", "pairs carry their position as a 4-byte value");
 }
 
-int main(int argc, char **argv) {
-    enum {
-        VERB,
-        TYPE,
-        OUT_TYPE,
-        OP,
-        EXCLUSIVE,
-        N,
-        SPREAD,
-        KEEP,
-        NANS,
-        SEED,
-        THREADS,
-        DEVICE,
-        SIMD,
-        ROUNDS,
-        NO_PEERS,
-        ALL
-    };
-    enum { JSON = ALL + 1, SCRIPT, HELP };
-    static const struct option options[] = {{"verb", 1, NULL, VERB},
-                                            {"type", 1, NULL, TYPE},
-                                            {"out-type", 1, NULL, OUT_TYPE},
-                                            {"op", 1, NULL, OP},
-                                            {"exclusive", 0, NULL, EXCLUSIVE},
-                                            {"n", 1, NULL, N},
-                                            {"distribution", 1, NULL, SPREAD},
-                                            {"keep", 1, NULL, KEEP},
-                                            {"nan", 1, NULL, NANS},
-                                            {"seed", 1, NULL, SEED},
-                                            {"threads", 1, NULL, THREADS},
-                                            {"device", 1, NULL, DEVICE},
-                                            {"simd", 1, NULL, SIMD},
-                                            {"rounds", 1, NULL, ROUNDS},
-                                            {"no-peers", 0, NULL, NO_PEERS},
-                                            {"all", 0, NULL, ALL},
-                                            {"json", 1, NULL, JSON},
-                                            {"python-peers", 1, NULL, SCRIPT},
-                                            {"help", 0, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
-    bench_settings bench = {.device = "cpu", .script = "tools/bench_peers.py", .seed = 1, .rounds = 11, .peers = true};
-    job j = {.verb = BENCH_VERB_COUNT, .n = 1 << 24, .keep = 0.5, .folder = build_folder(argv[0])};
-    const char *json_path = NULL, *why;
-    bool all = false, spread = false;
-    cpu_set_t processors;
-    j.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum option_key {
+    VERB = 1,
+    TYPE,
+    OUT_TYPE,
+    OP,
+    EXCLUSIVE,
+    N,
+    SPREAD,
+    KEEP,
+    NANS,
+    SEED,
+    THREADS,
+    DEVICE,
+    SIMD,
+    ROUNDS,
+    NO_PEERS,
+    ALL,
+    JSON,
+    SCRIPT,
+    HELP
+};
+
+static const struct option options[] = {{"verb", 1, NULL, VERB},
+                                        {"type", 1, NULL, TYPE},
+                                        {"out-type", 1, NULL, OUT_TYPE},
+                                        {"op", 1, NULL, OP},
+                                        {"exclusive", 0, NULL, EXCLUSIVE},
+                                        {"n", 1, NULL, N},
+                                        {"distribution", 1, NULL, SPREAD},
+                                        {"keep", 1, NULL, KEEP},
+                                        {"nan", 1, NULL, NANS},
+                                        {"seed", 1, NULL, SEED},
+                                        {"threads", 1, NULL, THREADS},
+                                        {"device", 1, NULL, DEVICE},
+                                        {"simd", 1, NULL, SIMD},
+                                        {"rounds", 1, NULL, ROUNDS},
+                                        {"no-peers", 0, NULL, NO_PEERS},
+                                        {"all", 0, NULL, ALL},
+                                        {"json", 1, NULL, JSON},
+                                        {"python-peers", 1, NULL, SCRIPT},
+                                        {"help", 0, NULL, HELP},
+                                        {NULL, 0, NULL, 0}};
+
+typedef struct command_line {
+    bench_settings bench;
+    job j;
+    const char *json_path;
+    bool all, spread; /* given */
+} command_line;
+
+static void read_options(command_line *l, int argc, char **argv) {
+    const char *why;
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (key) {
-        case VERB: j.verb = verb_option(optarg); break;
-        case TYPE: j.type = type_option("--type", optarg); break;
-        case OUT_TYPE: j.out_type = type_option("--out-type", optarg); break;
-        case OP: j.op = op_option(optarg); break;
-        case EXCLUSIVE: j.kind = SCAN_EXCLUSIVE; break;
-        case N: j.n = count_option("--n", optarg, UINT64_MAX); break;
+        case VERB: l->j.verb = verb_option(optarg); break;
+        case TYPE: l->j.type = type_option("--type", optarg); break;
+        case OUT_TYPE: l->j.out_type = type_option("--out-type", optarg); break;
+        case OP: l->j.op = op_option(optarg); break;
+        case EXCLUSIVE: l->j.kind = SCAN_EXCLUSIVE; break;
+        case N: l->j.n = count_option("--n", optarg, UINT64_MAX); break;
         case SPREAD:
-            if ((why = distribution_parse(&j.spread, optarg)) != NULL)
+            if ((why = distribution_parse(&l->j.spread, optarg)) != NULL)
                 wrong("--distribution", optarg, why);
-            spread = true;
+            l->spread = true;
             break;
-        case KEEP: j.keep = share_option("--keep", optarg); break;
-        case NANS: j.spread.nan = share_option("--nan", optarg); break;
-        case SEED: bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
-        case THREADS: j.threads = (unsigned)count_option("--threads", optarg, 64); break;
-        case DEVICE: bench.device = optarg; break;
+        case KEEP: l->j.keep = share_option("--keep", optarg); break;
+        case NANS: l->j.spread.nan = share_option("--nan", optarg); break;
+        case SEED: l->bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
+        case THREADS: l->j.threads = (unsigned)count_option("--threads", optarg, 64); break;
+        case DEVICE: l->bench.device = optarg; break;
         case SIMD:
             if (strcmp(optarg, "portable") != 0 && strcmp(optarg, "avx2") != 0 && strcmp(optarg, "avx512") != 0)
                 wrong("--simd", optarg, "not portable, avx2 or avx512");
             setenv("SCAN_SIMD", optarg, 1);
             break;
-        case ROUNDS: bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS); break;
-        case NO_PEERS: bench.peers = false; break;
-        case ALL: all = true; break;
-        case JSON: json_path = optarg; break;
-        case SCRIPT: bench.script = optarg; break;
-        case HELP: print_usage(); return 0;
-        default: return 2;
+        case ROUNDS: l->bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS); break;
+        case NO_PEERS: l->bench.peers = false; break;
+        case ALL: l->all = true; break;
+        case JSON: l->json_path = optarg; break;
+        case SCRIPT: l->bench.script = optarg; break;
+        case HELP: print_usage(); exit(0);
+        default: exit(2);
         }
     if (optind < argc)
         wrong("operand", argv[optind], "the bench takes options only");
-    if (j.threads == 0 || bench.rounds == 0)
-        wrong(j.threads == 0 ? "--threads" : "--rounds", "0", "at least one");
-    if (json_path != NULL && (bench.json = fopen(json_path, "w")) == NULL)
-        wrong("--json", json_path, "cannot be opened for writing");
-    if (bench.json != NULL)
-        fputs("[", bench.json);
+    if (l->j.threads == 0 || l->bench.rounds == 0)
+        wrong(l->j.threads == 0 ? "--threads" : "--rounds", "0", "at least one");
+}
+
+/* The types and the distribution that were not given. */
+static void fill_defaults(command_line *l) {
+    job *j = &l->j;
+    bool is_image = j->verb == BENCH_HISTOGRAM || j->verb == BENCH_EQUALIZE || j->verb == BENCH_CLAHE;
+    if (j->type == SCAN_TYPE_NONE)
+        j->type = is_image ? SCAN_U8 : j->verb == BENCH_TEXT ? SCAN_I64 : SCAN_U32;
+    if (j->out_type == SCAN_TYPE_NONE)
+        j->out_type = j->type;
+    if (is_image && !l->spread)
+        j->spread.kind = DISTRIBUTION_NORMAL;
+}
+
+int main(int argc, char **argv) {
+    command_line l = {
+        .bench = {.device = "cpu", .script = "tools/bench_peers.py", .seed = 1, .rounds = 11, .peers = true},
+        .j = {.verb = BENCH_VERB_COUNT, .n = 1 << 24, .keep = 0.5, .folder = build_folder(argv[0])}};
+    bench_settings *bench = &l.bench;
+    cpu_set_t processors;
+    l.j.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+    read_options(&l, argc, argv);
+    if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
+        wrong("--json", l.json_path, "cannot be opened for writing");
+    if (bench->json != NULL)
+        fputs("[", bench->json);
     signal(SIGPIPE, SIG_IGN); /* a Python peer that ended is said so, not died of */
 
-    print_machine(&j);
-    bool is_image = j.verb == BENCH_HISTOGRAM || j.verb == BENCH_EQUALIZE || j.verb == BENCH_CLAHE;
-    if (j.type == SCAN_TYPE_NONE)
-        j.type = is_image ? SCAN_U8 : j.verb == BENCH_TEXT ? SCAN_I64 : SCAN_U32;
-    if (j.out_type == SCAN_TYPE_NONE)
-        j.out_type = j.type;
-    if (is_image && !spread)
-        j.spread.kind = DISTRIBUTION_NORMAL;
-    if (j.verb != BENCH_VERB_COUNT) {
-        check_job(&j);
-        run_job(&bench, &j);
-    } else if (all)
-        run_table(&bench, &j, full_table, sizeof full_table / sizeof full_table[0]);
+    print_machine(&l.j);
+    fill_defaults(&l);
+    if (l.j.verb != BENCH_VERB_COUNT) {
+        check_job(&l.j);
+        run_job(bench, &l.j);
+    } else if (l.all)
+        run_table(bench, &l.j, full_table, sizeof full_table / sizeof full_table[0]);
     else
-        run_table(&bench, &j, standard_table, sizeof standard_table / sizeof standard_table[0]);
-    if (bench.json != NULL)
-        fputs("\n]\n", bench.json);
-    if (bench.json != NULL && fclose(bench.json) != 0)
-        wrong("--json", json_path, "could not be written");
-    return bench.failed;
+        run_table(bench, &l.j, standard_table, sizeof standard_table / sizeof standard_table[0]);
+    if (bench->json != NULL)
+        fputs("\n]\n", bench->json);
+    if (bench->json != NULL && fclose(bench->json) != 0)
+        wrong("--json", l.json_path, "could not be written");
+    return bench->failed;
 }
