@@ -3,9 +3,9 @@
  * The plot of `equalize --plot`: two panels, each with a histogram (filled) and a cumulative distribution (line).
  *
  * Counts are shown in 256 columns, 16-bit ones 256 values a column. Both panels share the vertical scale, so that they
- * compare. It is set by the 99.5th percentile of the columns: one column of black background would press all others to
- * the floor; what is higher is cut at the top and marked there. The page is white whatever the reader's theme: lines
- * and text have fixed colors. No script, no font file, no link.
+ * compare. It is set by the 98.5th percentile of the columns in use: one column of black background would press all
+ * others to the floor; what is higher is cut at the top and marked there. The page is white whatever the reader's
+ * theme: lines and text have fixed colors. No script, no font file, no link.
  */
 #include "apps/support/plot.h"
 

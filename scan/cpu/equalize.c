@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Equalization on the CPU: histograms (histogram.c), tables (scan/equalize_lut.c), map. The map runs from the end of
- * the image to its begin, so that it first meets what counting has left in the caches. Alpha is a channel whose table
+ * the image to its start, so that it first meets what counting has left in the caches. Alpha is a channel whose table
  * changes nothing.
  */
 #include <string.h>

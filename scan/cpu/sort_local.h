@@ -191,7 +191,7 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
         passes(l, l->from, low + bits - count * width, width, count, false, kind);
         if (finish(l, kind))
             return;
-        count = (bits + 10) / 11;
+        count = (bits + SCAN_SORT_MAX_DIGIT_BITS - 1) / SCAN_SORT_MAX_DIGIT_BITS;
         passes(l, l->to, low, (bits + count - 1) / count, count, l->drop_keys, kind);
         return;
     }
