@@ -20,11 +20,31 @@ scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...
     return status;
 }
 
+static scan_status open_with(scan_ctx *ctx, const scan_backend_table *backend, const scan_options *options) {
+    ctx->backend = backend;
+    return backend->open(ctx, options);
+}
+
+static scan_status open_cuda(scan_ctx *ctx, const scan_options *options) {
+#ifdef SCAN_HAS_CUDA
+    return open_with(ctx, &scan_cuda_backend, options);
+#else
+    (void)options;
+    return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "this build of scan has no CUDA backend");
+#endif
+}
+
 static scan_status open_backend(scan_ctx *ctx, const scan_options *options) {
+    scan_status status;
     switch (options->backend) {
-    case SCAN_BACKEND_CPU:
-    case SCAN_BACKEND_AUTO: ctx->backend = &scan_cpu_backend; return ctx->backend->open(ctx, options);
-    case SCAN_BACKEND_CUDA: return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "this build of scan has no CUDA backend");
+    case SCAN_BACKEND_CPU: return open_with(ctx, &scan_cpu_backend, options);
+    case SCAN_BACKEND_CUDA: return open_cuda(ctx, options);
+    case SCAN_BACKEND_AUTO:
+        status = open_cuda(ctx, options);
+        if (status != SCAN_ERR_NO_BACKEND)
+            return status;
+        ctx->detail[0] = 0;
+        return open_with(ctx, &scan_cpu_backend, options);
     }
     return scan_fail(ctx, SCAN_ERR_ARGUMENT, "options.backend: %d is not a backend", (int)options->backend);
 }
@@ -91,6 +111,15 @@ static void drop_workspace(scan_ctx *ctx) {
     ctx->workspace_lent = false;
 }
 
+static scan_status prepare_workspace(scan_ctx *ctx) {
+    scan_status status = SCAN_OK;
+    if (ctx->backend->prepare)
+        status = ctx->backend->prepare(ctx, ctx->workspace, ctx->workspace_bytes);
+    if (status != SCAN_OK)
+        drop_workspace(ctx);
+    return status;
+}
+
 scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
     if (bytes > ctx->workspace_bytes) {
         if (ctx->workspace_lent)
@@ -101,6 +130,7 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
         if (!ctx->workspace)
             return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes of workspace", bytes);
         ctx->workspace_bytes = bytes;
+        SCAN_TRY(prepare_workspace(ctx));
     }
     *memory = ctx->workspace;
     return SCAN_OK;
@@ -122,6 +152,7 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
         ctx->workspace = memory;
         ctx->workspace_bytes = bytes;
         ctx->workspace_lent = true;
+        return prepare_workspace(ctx);
     }
     return SCAN_OK;
 }

@@ -19,12 +19,21 @@
             return scan_try_status_;                                                                                   \
     } while (0)
 
-/* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero only where noted
- * (n_device makes the true count known at run time only). *_workspace answers in bytes and cannot fail. */
+/* Answers SCAN_ERR_NO_BACKEND if the context's backend lacks a verb. */
+#define SCAN_NEED_VERB(failing, ctx, verb)                                                                             \
+    do {                                                                                                               \
+        if (!(ctx)->backend->verb)                                                                                     \
+            return scan_fail(failing, SCAN_ERR_NO_BACKEND, "the CUDA backend has no scan_" #verb " yet");              \
+    } while (0)
+
+/* One backend, whose table may lack verbs. Descriptors arrive checked, copied and with their defaults filled in; n may
+ * be zero only where noted (n_device makes the true count known at run time only). *_workspace answers in bytes and
+ * cannot fail. */
 typedef struct scan_backend_table {
     scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
+    scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a workspace that is new; may be NULL */
     void *(*alloc)(scan_ctx *ctx, size_t bytes); /* context memory, 256-byte aligned, or NULL */
     void (*free)(scan_ctx *ctx, void *memory, size_t bytes);
     scan_status (*alloc_host)(scan_ctx *ctx, size_t bytes, void **memory);
@@ -53,6 +62,9 @@ typedef struct scan_backend_table {
 } scan_backend_table;
 
 extern const scan_backend_table scan_cpu_backend;
+#ifdef SCAN_HAS_CUDA
+extern const scan_backend_table scan_cuda_backend;
+#endif
 
 struct scan_ctx {
     const scan_backend_table *backend;

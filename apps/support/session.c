@@ -29,12 +29,11 @@ int session_exit_code(scan_status status) {
 void session_open(session *s, const cli_common *common) {
     char detail[256] = "";
     scan_options options = {.struct_size = sizeof options,
-                            .backend = SCAN_BACKEND_AUTO,
+                            .backend = SCAN_BACKEND_CPU,
                             .threads = common->threads,
                             .detail = detail,
                             .detail_bytes = sizeof detail};
-    if (strcmp(common->device, "cpu") == 0)
-        options.backend = SCAN_BACKEND_CPU;
+    /* auto: the CPU, until the CUDA backend has every verb */
     if (strncmp(common->device, "cuda", 4) == 0) {
         options.backend = SCAN_BACKEND_CUDA;
         if (common->device[4] == ':')

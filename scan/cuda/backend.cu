@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CUDA backend's table: context state, memory, errors.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda.h"
+
+namespace scan_cuda {
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+/* Errors after which only a new process gets anything done. */
+static bool is_sticky(cudaError_t error) {
+    switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorContextIsDestroyed: return true;
+    default: return false;
+    }
+}
+
+scan_status check(scan_ctx *ctx, cudaError_t error, const char *call) {
+    context_state *s = state_of(ctx);
+    if (s->lost)
+        return scan_fail(ctx, SCAN_ERR_DEVICE_LOST, "%s: the device was lost by an earlier error", call);
+    if (error == cudaSuccess)
+        return SCAN_OK;
+    cudaGetLastError(); /* errors that are not sticky are reported once */
+    int length = int(strcspn(call, "("));
+    if (is_sticky(error)) {
+        s->lost = true;
+        return scan_fail(ctx, SCAN_ERR_DEVICE_LOST, "%.*s: %s (error %d)", length, call, cudaGetErrorString(error),
+                         int(error));
+    }
+    scan_status status = error == cudaErrorMemoryAllocation ? SCAN_ERR_MEMORY : SCAN_ERR_DEVICE;
+    return scan_fail(ctx, status, "%.*s: %s (error %d)", length, call, cudaGetErrorString(error), int(error));
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+
+static scan_status find_device(scan_ctx *ctx, int device) {
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess) {
+        cudaGetLastError();
+        return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "no CUDA device: %s", cudaGetErrorString(error));
+    }
+    if (device >= count)
+        return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "no CUDA device %d: there %s %d", device, count == 1 ? "is" : "are",
+                         count);
+    return SCAN_OK;
+}
+
+static void close(scan_ctx *ctx) {
+    context_state *s = state_of(ctx);
+    device_scope scope(s->device);
+    if (s->owns_stream)
+        cudaStreamDestroy(s->stream);
+    free(s);
+}
+
+static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
+    context_state *s = state_of(ctx);
+    cudaDeviceProp properties;
+    SCAN_CUDA_TRY(ctx, cudaGetDeviceProperties(&properties, s->device));
+    snprintf(s->name, sizeof s->name, "%s", properties.name);
+    s->processors = properties.multiProcessorCount;
+    s->capability = properties.major * 10 + properties.minor;
+    s->stream = options->stream;
+    if (!s->stream) {
+        SCAN_CUDA_TRY(ctx, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+        s->owns_stream = true;
+    }
+    ctx->stream = s->stream;
+    return prefix_open(ctx);
+}
+
+static scan_status open(scan_ctx *ctx, const scan_options *options) {
+    SCAN_TRY(find_device(ctx, options->device));
+    context_state *s = static_cast<context_state *>(calloc(1, sizeof *s));
+    if (!s)
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a context");
+    s->device = options->device;
+    ctx->state = s;
+    device_scope scope(s->device);
+    scan_status status = open_on_device(ctx, options);
+    if (status != SCAN_OK) {
+        close(ctx);
+        ctx->state = nullptr;
+        return status;
+    }
+    ctx->info.backend = SCAN_BACKEND_CUDA;
+    ctx->info.device = s->device;
+    ctx->info.threads = 0;
+    ctx->info.name = s->name;
+    return SCAN_OK;
+}
+
+static scan_status sync(scan_ctx *ctx) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaStreamSynchronize(state_of(ctx)->stream), "cudaStreamSynchronize");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void *alloc(scan_ctx *ctx, size_t bytes) {
+    device_scope scope(state_of(ctx)->device);
+    void *memory = nullptr;
+    return check(ctx, cudaMalloc(&memory, bytes), "cudaMalloc") == SCAN_OK ? memory : nullptr;
+}
+
+static void release(scan_ctx *ctx, void *memory, size_t) {
+    device_scope scope(state_of(ctx)->device);
+    cudaStreamSynchronize(state_of(ctx)->stream); /* queued work may still use it */
+    cudaFree(memory);
+}
+
+static scan_status alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaMallocHost(memory, bytes), "cudaMallocHost");
+}
+
+static void free_host(scan_ctx *ctx, void *memory) {
+    device_scope scope(state_of(ctx)->device);
+    cudaFreeHost(memory);
+}
+
+static scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, state_of(ctx)->stream),
+                 "cudaMemcpyAsync");
+}
+
+static scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, state_of(ctx)->stream),
+                 "cudaMemcpyAsync");
+}
+
+size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes) {
+    size_t state = state_bytes * state_share;
+    size_t scratch = scratch_bytes / (state_share - 1) * state_share + state_share * 256;
+    size_t bytes = state > scratch || !scratch_bytes ? state : scratch;
+    return (bytes + state_share * 256 - 1) / (state_share * 256) * (state_share * 256);
+}
+
+static size_t state_part(size_t bytes) { return bytes / state_share / 256 * 256; }
+
+/* The workspace is new: its words must not look like anybody's. */
+static scan_status prepare(scan_ctx *ctx, void *workspace, size_t bytes) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaMemsetAsync(workspace, 0, state_part(bytes), state_of(ctx)->stream), "cudaMemsetAsync");
+}
+
+scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_bytes, char **state, char **scratch) {
+    void *memory;
+    SCAN_TRY(scan_workspace(ctx, workspace_bytes(state_bytes, scratch_bytes), &memory));
+    *state = static_cast<char *>(memory);
+    *scratch = *state + state_part(ctx->workspace_bytes);
+    return SCAN_OK;
+}
+
+} /* namespace scan_cuda */
+
+extern "C" const scan_backend_table scan_cuda_backend = {
+    .open = scan_cuda::open,
+    .close = scan_cuda::close,
+    .sync = scan_cuda::sync,
+    .prepare = scan_cuda::prepare,
+    .alloc = scan_cuda::alloc,
+    .free = scan_cuda::release,
+    .alloc_host = scan_cuda::alloc_host,
+    .free_host = scan_cuda::free_host,
+    .upload = scan_cuda::upload,
+    .download = scan_cuda::download,
+    .prefix = scan_cuda::prefix,
+    .prefix_workspace = scan_cuda::prefix_workspace,
+};

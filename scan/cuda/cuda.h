@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the CUDA verbs share on the host: the state of a context, errors, the workspace's two parts.
+ */
+#ifndef SCAN_CUDA_CUDA_H
+#define SCAN_CUDA_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+extern "C" {
+#include "../internal.h"
+}
+
+namespace scan_cuda {
+
+struct context_state {
+    int device;
+    cudaStream_t stream;
+    bool owns_stream, lost;
+    int processors, capability; /* SMs; 90 for 9.0 */
+    char name[256];
+    char ran[64];
+};
+
+inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }
+
+/* SCAN_OK, or the status and detail for a failed CUDA call; notes when the device is lost. */
+scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
+
+#define SCAN_CUDA_TRY(ctx, call) SCAN_TRY(scan_cuda::check(ctx, call, #call))
+
+/* Makes the context's device current for a scope, and the caller's again after it. */
+class device_scope {
+    int before = -1;
+
+  public:
+    explicit device_scope(int device) {
+        if (cudaGetDevice(&before) != cudaSuccess || before == device)
+            before = -1;
+        else
+            cudaSetDevice(device);
+    }
+    ~device_scope() {
+        if (before >= 0)
+            cudaSetDevice(before);
+    }
+};
+
+/* The workspace has two parts. The first sixteenth holds words that scans tag with an epoch: it is zeroed when the
+ * workspace is new and never used for anything else, so a stale word is never taken for a fresh one. The rest is
+ * scratch. */
+constexpr size_t state_share = 16;
+size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes);
+scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_bytes, char **state, char **scratch);
+
+scan_status prefix_open(scan_ctx *ctx); /* sets the attributes of the kernels, once a context */
+scan_status prefix(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);
+size_t prefix_workspace(const scan_ctx *, const scan_prefix_desc *, size_t n);
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Elements and operators inside kernels.
+ *
+ * A kernel exists once a bit class, not once a type and operator: signed and unsigned integers add and multiply alike,
+ * and every min and max is the unsigned max of a code. What differs at run time is in element_code, an argument:
+ *
+ *   integers     max of x ^ flip: flip moves the sign bit (signed) and complements (min)
+ *   floats       the usual monotone code (sign bit: complement all, else set the sign bit), complemented for min; every
+ *                NaN is the largest code of all, so that it wins from there on, and comes back as the quiet NaN
+ *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
+ */
+#ifndef SCAN_CUDA_ELEMENT_CUH
+#define SCAN_CUDA_ELEMENT_CUH
+
+#include <cstdint>
+
+namespace scan_cuda {
+
+template <class T> struct add {
+    using type = T;
+    static constexpr bool coded = false, commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return T(a + b); }
+};
+template <> __host__ __device__ inline float add<float>::identity() { return -0.0f; } /* -0 + x is x, bit for bit */
+template <> __host__ __device__ inline double add<double>::identity() { return -0.0; }
+
+template <class T> struct mul {
+    using type = T;
+    static constexpr bool coded = false, commutative = true;
+    static __host__ __device__ T identity() { return T(1); }
+    static __host__ __device__ T apply(T a, T b) { return T(a * b); }
+};
+
+template <class T> struct maximum {
+    using type = T;
+    static constexpr bool coded = true, commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return a > b ? a : b; }
+};
+
+struct element_code {
+    uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
+    uint64_t flip; /* coded operators only, in the bits of the accumulator */
+    bool is_float; /* coded operators only */
+};
+
+template <class T> struct float_bits {
+    static constexpr T sign = T(T(1) << (sizeof(T) * 8 - 1));
+    static constexpr T infinity = sizeof(T) == 4 ? T(0x7f800000u) : T(0x7ff0000000000000ull);
+    static constexpr T quiet_nan = sizeof(T) == 4 ? T(0x7fc00000u) : T(0x7ff8000000000000ull);
+};
+
+template <class T> __device__ T encode(T v, const element_code &code) {
+    if (!code.is_float)
+        return T(v ^ T(code.flip));
+    using bits = float_bits<T>;
+    if (T(v & T(~bits::sign)) > bits::infinity)
+        return T(~T(0));
+    return T((v & bits::sign ? T(~v) : T(v | bits::sign)) ^ T(code.flip));
+}
+
+template <class T> __device__ T decode(T v, const element_code &code) {
+    if (!code.is_float)
+        return T(v ^ T(code.flip));
+    using bits = float_bits<T>;
+    if (v == T(~T(0)))
+        return bits::quiet_nan;
+    v = T(v ^ T(code.flip));
+    return v & bits::sign ? T(v & T(~bits::sign)) : T(~v);
+}
+
+/* An input element as an operand of Op. */
+template <class Op, class I> __device__ typename Op::type lift(I x, const element_code &code) {
+    using T = typename Op::type;
+    if constexpr (sizeof(I) == sizeof(T)) {
+        if constexpr (Op::coded)
+            return encode(T(x), code);
+        else
+            return x;
+    } else if constexpr (Op::coded) {
+        T v = T(T(T(x) ^ T(code.sign)) - T(code.sign));
+        if constexpr (sizeof(I) == 4 && sizeof(T) == 8)
+            if (code.is_float)
+                v = T(__double_as_longlong(double(__uint_as_float(uint32_t(x)))));
+        return encode(v, code);
+    } else if constexpr (T(0.5) != T(0)) {
+        return T(x); /* f32 to f64 */
+    } else {
+        return T(T(T(x) ^ T(code.sign)) - T(code.sign));
+    }
+}
+
+/* An operand of Op as an output element. */
+template <class Op> __device__ typename Op::type lower(typename Op::type v, const element_code &code) {
+    if constexpr (Op::coded)
+        return decode(v, code);
+    else
+        return v;
+}
+
+template <class T> __device__ T from_bits(uint64_t bits) {
+    T v;
+    if constexpr (sizeof(T) == 8)
+        memcpy(&v, &bits, 8);
+    else {
+        uint32_t low = uint32_t(bits);
+        memcpy(&v, &low, sizeof v);
+    }
+    return v;
+}
+
+template <class T> __device__ uint64_t to_bits(T v) {
+    uint64_t bits = 0;
+    memcpy(&bits, &v, sizeof v);
+    return bits;
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Host-propagated sums: block scans on the device, the block sums scanned on the host, add on the device.
+ *
+ *     device   every block scans its section and writes its total to S      (kernel 1 of hierarchical.cuh)
+ *     host     S is copied back, scanned serially, and sent again
+ *     device   block b adds S[b - 1], block 0 nothing                       (kernel 3 of hierarchical.cuh)
+ *
+ * The simplest way past one block, and the slowest: the device waits for two copies and a serial loop of n / section
+ * steps. It is the one scan here that waits for the device, so it can be captured in no graph. Each total is the
+ * section's own last inclusive value, taken from shared memory: read back from the array at a fixed thread it would be
+ * out of range in a partial last section.
+ *
+ * Traffic: as hierarchical, plus 2 * ceil(n / section) elements over the bus.
+ */
+#ifndef SCAN_CUDA_GRID_HOST_SUMS_CUH
+#define SCAN_CUDA_GRID_HOST_SUMS_CUH
+
+#include <cstddef>
+
+namespace scan_cuda {
+
+/* The serial scan of the block sums, on the host. */
+template <class Op> void host_scan_sums(void *sums, size_t n) {
+    using T = typename Op::type;
+    T *s = static_cast<T *>(sums);
+    for (size_t i = 1; i < n; i++)
+        s[i] = Op::apply(s[i - 1], s[i]);
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The prefix verb on CUDA: which class, which grid, and the launches. No types here; kernels come from tables.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda.h"
+#include "job.cuh"
+#include "kernels.h"
+
+namespace scan_cuda {
+
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
+
+enum { CLASS_U8, CLASS_U16, CLASS_U32, CLASS_U64, CLASS_F32, CLASS_F64, CLASSES };
+enum { OP_ADD, OP_MUL, OP_MAX, OPS };
+
+static const prefix_kernels *const classes[OPS][CLASSES][CLASSES] =
+    {
+#define ROWS(op)                                                                                                       \
+    {                                                                                                                  \
+        {&op##_u8, nullptr, &op##_u8_u32, &op##_u8_u64}, {nullptr, &op##_u16, nullptr, &op##_u16_u64},                 \
+            {nullptr, nullptr, &op##_u32, &op##_u32_u64}, {                                                            \
+            nullptr, nullptr, nullptr, &op##_u64                                                                       \
+        }
+#define FLOAT_ROWS(op)                                                                                                 \
+    {nullptr, nullptr, nullptr, nullptr, &op##_f32, &op##_f32_f64}, {                                                  \
+        nullptr, nullptr, nullptr, nullptr, nullptr, &op##_f64                                                         \
+    }
+        ROWS(add), FLOAT_ROWS(add)},
+                                   ROWS(mul), FLOAT_ROWS(mul)
+}
+, ROWS(max)
+}
+#undef ROWS
+#undef FLOAT_ROWS
+}
+;
+
+static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_signed(scan_type type) {
+    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
+}
+
+static int class_of(scan_type type, bool coded) {
+    int size = __builtin_ctz(unsigned(scan_type_size(type)));
+    return is_float(type) && !coded ? (type == SCAN_F32 ? CLASS_F32 : CLASS_F64) : size;
+}
+
+static const prefix_kernels *kernels_of(const scan_prefix_desc *desc) {
+    bool coded = desc->op == SCAN_MIN || desc->op == SCAN_MAX;
+    int op = coded ? OP_MAX : desc->op == SCAN_MUL ? OP_MUL : OP_ADD;
+    return classes[op][class_of(desc->type, coded)][class_of(desc->out_type, coded)];
+}
+
+static element_code code_of(const scan_prefix_desc *desc) {
+    element_code code = {};
+    uint64_t out_sign = 1ull << (scan_type_size(desc->out_type) * 8 - 1);
+    if (desc->type != desc->out_type && is_signed(desc->type))
+        code.sign = 1ull << (scan_type_size(desc->type) * 8 - 1);
+    if (desc->op == SCAN_MIN || desc->op == SCAN_MAX) {
+        code.is_float = is_float(desc->out_type);
+        code.flip = (is_signed(desc->out_type) ? out_sign : 0) ^ (desc->op == SCAN_MIN ? ~0ull : 0);
+    }
+    return code;
+}
+
+/* What an exclusive scan shows where nothing comes before, as bits of the output type. */
+static uint64_t identity_of(const scan_prefix_desc *desc) {
+    const bool wide = scan_type_size(desc->out_type) == 8;
+    if (desc->op == SCAN_ADD)
+        return 0;
+    if (desc->op == SCAN_MUL)
+        return desc->out_type == SCAN_F32 ? 0x3f800000u : desc->out_type == SCAN_F64 ? 0x3ff0000000000000ull : 1;
+    if (is_float(desc->out_type)) {
+        uint64_t infinity = wide ? 0x7ff0000000000000ull : 0x7f800000u, sign = wide ? 1ull << 63 : 1ull << 31;
+        return desc->op == SCAN_MIN ? infinity : infinity | sign;
+    }
+    return code_of(desc).flip; /* the code 0, decoded */
+}
+
+scan_status prefix_open(scan_ctx *ctx) {
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++) {
+        const prefix_kernels *k = (&classes[0][0][0])[i];
+        if (!k)
+            continue;
+        if (state_of(ctx)->capability >= 90)
+            SCAN_CUDA_TRY(
+                ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
+    }
+    return SCAN_OK;
+}
+
+/* ---- choice ------------------------------------------------------------------------------------------------------ */
+
+struct plan {
+    const prefix_kernels *kernels;
+    scan_grid grid;
+    scan_block block;
+    bool single;
+    uint64_t tiles;
+    uint32_t section;
+    size_t state_bytes, piece_bytes, rest_bytes, sums_bytes;
+};
+
+constexpr uint64_t look_back_best = 1u << 20; /* elements up to which one CTA a tile starts faster than the wave */
+
+static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
+
+static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n, plan *p) {
+    *p = {};
+    p->kernels = kernels_of(desc);
+    const prefix_kernels *k = p->kernels;
+    const bool carries = desc->carry_in || desc->carry_out, wave_runs = state_of(ctx)->capability >= 90;
+    p->grid = desc->algorithm.grid;
+    p->block = desc->algorithm.block;
+    p->tiles = pieces(n, k->tile);
+    if (p->grid == SCAN_GRID_AUTO && p->block != SCAN_BLOCK_AUTO && p->block != SCAN_BLOCK_WARP)
+        p->grid = SCAN_GRID_HIERARCHICAL;
+    if (p->grid == SCAN_GRID_AUTO) {
+        p->single = p->tiles <= 1 && !carries;
+        p->grid = wave_runs && n > look_back_best ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+    }
+    if (p->block == SCAN_BLOCK_AUTO)
+        p->block = SCAN_BLOCK_WARP;
+
+    switch (p->grid) {
+    case SCAN_GRID_WAVE:
+        if (!wave_runs)
+            return scan_fail(failing, SCAN_ERR_ALGORITHM,
+                             "wave needs a GPU of compute capability 9.0 or later, this one has %d.%d",
+                             state_of(ctx)->capability / 10, state_of(ctx)->capability % 10);
+        [[fallthrough]];
+    case SCAN_GRID_LOOKBACK:
+        if (p->block != SCAN_BLOCK_WARP)
+            return scan_fail(failing, SCAN_ERR_ALGORITHM, "%s takes the block %s only", scan_grid_name(p->grid),
+                             scan_block_name(SCAN_BLOCK_WARP));
+        if (p->tiles > 0x7fffffff)
+            return scan_fail(failing, SCAN_ERR_ARGUMENT, "n: %zu elements are too many", n);
+        {
+            uint64_t words = (p->tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
+            p->state_bytes = 64 + (words + words / tiles_per_group + 2) * 8;
+        }
+        if (carries) {
+            p->piece_bytes = rounded(SCAN_CARRY_BYTES);
+            p->rest_bytes = rounded(k->tile * k->in_size);
+        }
+        return SCAN_OK;
+    case SCAN_GRID_HOST_SUMS:
+    case SCAN_GRID_HIERARCHICAL:
+        if (carries)
+            return scan_fail(failing, SCAN_ERR_ALGORITHM, "%s has no carry_in and carry_out", scan_grid_name(p->grid));
+        p->section = uint32_t(k->blocks[p->block - SCAN_BLOCK_KOGGE_STONE].max_section);
+        for (uint64_t level = pieces(n, p->section);; level = pieces(level, p->section)) {
+            p->sums_bytes += rounded(level * k->out_size);
+            if (level <= 1)
+                return SCAN_OK;
+        }
+    default:
+        return scan_fail(failing, SCAN_ERR_ALGORITHM, "the CUDA backend has no grid %s",
+                         scan_grid_name(p->grid) ? scan_grid_name(p->grid) : "of that number");
+    }
+}
+
+size_t prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n) {
+    plan p;
+    if (make_plan(nullptr, ctx, desc, n, &p) != SCAN_OK)
+        return 0;
+    return workspace_bytes(p.state_bytes, p.piece_bytes + p.rest_bytes + p.sums_bytes);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                          size_t shared_bytes) {
+    return check(ctx,
+                 cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
+                                  state_of(ctx)->stream),
+                 "cudaLaunchKernel");
+}
+
+/* Wave and look-back, between the two ends of a piece if there is a carry. */
+static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const plan &p, scan_job job, char *state,
+                            char *scratch) {
+    const prefix_kernels *k = p.kernels;
+    uint64_t *words = reinterpret_cast<uint64_t *>(state);
+    uint64_t tile_words = (p.tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
+    job.state = {words, words + 1, words + 8, words + 8 + tile_words, p.state_bytes / 8 - 8};
+    void *piece = scratch, *rest = scratch + p.piece_bytes;
+    if (p.piece_bytes) {
+        const void *from = desc->carry_in;
+        void *arguments[] = {&job, &from, &piece, &rest};
+        SCAN_TRY(launch(ctx, k->begin, 1, 256, arguments, 0));
+        job.piece = piece;
+    }
+    void *arguments[] = {&job};
+    uint64_t tiles = p.tiles ? p.tiles : 1;
+    if (p.grid == SCAN_GRID_WAVE) {
+        uint64_t ctas = uint64_t(state_of(ctx)->processors);
+        SCAN_TRY(launch(ctx, k->wave, tiles < ctas ? tiles : ctas, k->wave_threads, arguments,
+                        size_t(k->wave_shared_bytes)));
+    } else if (p.single) {
+        SCAN_TRY(launch(ctx, k->single, 1, k->single_threads, arguments, 0));
+    } else {
+        SCAN_TRY(launch(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
+    }
+    if (desc->carry_out) {
+        void *to = desc->carry_out;
+        const void *from = piece, *kept = rest;
+        void *end_arguments[] = {&job, &from, &kept, &to};
+        SCAN_TRY(launch(ctx, k->end, 1, 32, end_arguments, 0));
+    }
+    return SCAN_OK;
+}
+
+/* The levels of S, lowest first; the last has one element. */
+struct sums_levels {
+    int count;
+    struct {
+        void *sums;
+        uint64_t n;
+    } at[8]; /* sections of 1,024 and more: 2^64 elements have 7 levels */
+};
+
+static scan_status scan_levels(scan_ctx *ctx, const plan &p, const sums_levels &levels) {
+    const prefix_kernels *k = p.kernels;
+    const auto &block = k->blocks[p.block - SCAN_BLOCK_KOGGE_STONE];
+    const int threads = block.max_section / block.elements_per_thread;
+    uint32_t section = p.section;
+    for (int i = 0; i + 1 < levels.count; i++) {
+        void *sums = levels.at[i].sums, *above = levels.at[i + 1].sums;
+        uint64_t n = levels.at[i].n;
+        void *arguments[] = {&sums, &n, &above};
+        SCAN_TRY(launch(ctx, block.sums, pieces(n, section), threads, arguments, 2 * section * k->out_size));
+    }
+    for (int i = levels.count - 2; i >= 0; i--) {
+        void *sums = levels.at[i].sums, *above = levels.at[i + 1].sums;
+        uint64_t n = levels.at[i].n;
+        void *arguments[] = {&sums, &n, &above, &section};
+        if (n > section)
+            SCAN_TRY(launch(ctx, k->add_sums, pieces(n, 256), 256, arguments, 0));
+    }
+    return SCAN_OK;
+}
+
+static scan_status host_levels(scan_ctx *ctx, const plan &p, void *d_sums, uint64_t n) {
+    cudaStream_t stream = state_of(ctx)->stream;
+    const size_t bytes = n * p.kernels->out_size;
+    void *sums = malloc(bytes);
+    if (!sums)
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %llu block sums", (unsigned long long)n);
+    scan_status status =
+        check(ctx, cudaMemcpyAsync(sums, d_sums, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+    if (status == SCAN_OK)
+        status = check(ctx, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    if (status == SCAN_OK) {
+        p.kernels->host_scan_sums(sums, n);
+        status = check(ctx, cudaMemcpyAsync(d_sums, sums, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+    }
+    if (status == SCAN_OK)
+        status = check(ctx, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    free(sums);
+    return status;
+}
+
+/* Hierarchical and host sums. */
+static scan_status three_kernels(scan_ctx *ctx, const plan &p, scan_job job, char *scratch) {
+    const prefix_kernels *k = p.kernels;
+    const auto &block = k->blocks[p.block - SCAN_BLOCK_KOGGE_STONE];
+    uint32_t section = p.section;
+    sums_levels levels = {};
+    for (uint64_t n = pieces(job.n, section);; n = pieces(n, section)) {
+        levels.at[levels.count++] = {scratch, n};
+        scratch += rounded(n * k->out_size);
+        if (n <= 1)
+            break;
+    }
+    void *sums = levels.at[0].sums;
+    void *arguments[] = {&job, &sums};
+    SCAN_TRY(launch(ctx, block.section, levels.at[0].n, block.max_section / block.elements_per_thread, arguments,
+                    2 * section * k->out_size));
+    if (p.grid == SCAN_GRID_HOST_SUMS)
+        SCAN_TRY(host_levels(ctx, p, sums, levels.at[0].n));
+    else
+        SCAN_TRY(scan_levels(ctx, p, levels));
+    void *add_arguments[] = {&job, &sums, &section};
+    return launch(ctx, k->add, pieces(job.n, 256), 256, add_arguments, 0);
+}
+
+scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {
+    device_scope scope(state_of(ctx)->device);
+    plan p;
+    SCAN_TRY(make_plan(ctx, ctx, desc, n, &p));
+    scan_job job = {};
+    job.in = in;
+    job.out = out;
+    job.n = n;
+    job.n_device = desc->n_device;
+    job.exclusive = desc->kind == SCAN_EXCLUSIVE;
+    job.reverse = desc->reverse;
+    job.code = code_of(desc);
+    job.has_init = desc->init;
+    if (desc->init)
+        memcpy(&job.init, desc->init, scan_type_size(desc->out_type));
+    job.show_first = job.exclusive && !desc->init && !desc->carry_in;
+    job.shown = identity_of(desc);
+    char *state, *scratch;
+    SCAN_TRY(take_workspace(ctx, p.state_bytes, p.piece_bytes + p.rest_bytes + p.sums_bytes, &state, &scratch));
+    const bool teaching = p.grid == SCAN_GRID_HOST_SUMS || p.grid == SCAN_GRID_HIERARCHICAL;
+    if (n > 0 || desc->carry_out)
+        SCAN_TRY(teaching ? three_kernels(ctx, p, job, scratch) : one_pass(ctx, desc, p, job, state, scratch));
+    context_state *s = state_of(ctx);
+    snprintf(s->ran, sizeof s->ran, "%s/%s", p.single ? "single" : scan_grid_name(p.grid), scan_block_name(p.block));
+    ctx->ran = s->ran;
+    return SCAN_OK;
+}
+
+} /* namespace scan_cuda */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The few instructions that CUDA C++ has no short name for. Memory order: PTX ISA, "Memory Consistency Model".
+ */
+#ifndef SCAN_CUDA_PTX_CUH
+#define SCAN_CUDA_PTX_CUH
+
+#include <cstdint>
+
+namespace scan_cuda {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+__device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+
+/* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
+
+/* A value tagged with the epoch of its launch, so that no word ever needs clearing: {epoch, 4 bytes} in 8 bytes, or two
+ * such halves for 8-byte values, accepted when both tags match. One aligned access of at most 8 bytes is never torn,
+ * and nothing else is read on the strength of it: relaxed order is enough. */
+template <class T> constexpr int tagged_words = sizeof(T) == 8 ? 2 : 1;
+
+template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {
+    uint64_t tag = uint64_t(epoch) << 32, bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    if constexpr (sizeof(T) == 8)
+        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(word), "l"(tag | uint32_t(bits)),
+                     "l"(tag | (bits >> 32))
+                     : "memory");
+    else
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(tag | bits) : "memory");
+}
+
+template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T &value) {
+    uint64_t low, high, bits;
+    bool there;
+    if constexpr (sizeof(T) == 8) {
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(word) : "memory");
+        bits = uint32_t(low) | (high << 32);
+        there = uint32_t(low >> 32) == epoch && uint32_t(high >> 32) == epoch;
+    } else {
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(low) : "l"(word) : "memory");
+        bits = uint32_t(low);
+        there = uint32_t(low >> 32) == epoch;
+    }
+    memcpy(&value, &bits, sizeof value);
+    return there;
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+/* ---- mbarriers and bulk copies, sm_90 ---------------------------------------------------------------------------- */
+
+__device__ inline void barrier_init(uint64_t *barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void barrier_arrive(uint64_t *barrier) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+
+__device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again%=:\n"
+                 "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+                 "@!done bra again%=;\n"
+                 "}" ::"r"(shared_address(barrier)),
+                 "r"(parity)
+                 : "memory");
+}
+
+/* Both addresses and the size are multiples of 16. */
+__device__ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to_shared)),
+                 "l"(from_global), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+#endif
+
+} /* namespace scan_cuda */
+
+#endif
