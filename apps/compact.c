@@ -9,14 +9,14 @@
 
 static const char help[] =
     "Examples:\n"
-    "  compact --where 'x >= 4.5 && x < 6' in.npy -o out.npy    elements in a range\n"
-    "  compact --where 'magnitude >= 6 && depth_km < 70' quakes.csv\n"
-    "  compact --unique sorted.txt                              first of each run of equal lines\n"
-    "  compact --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
-    "  compact --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
-    "  producer | compact --nonzero --dtype f32 > out.raw\n"
+    "  @ --where 'x >= 4.5 && x < 6' in.npy -o out.npy    elements in a range\n"
+    "  @ --where 'magnitude >= 6 && depth_km < 70' quakes.csv\n"
+    "  @ --unique sorted.txt                              first of each run of equal lines\n"
+    "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
+    "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
+    "  producer | @ --nonzero --dtype f32 > out.raw\n"
     "\n"
-    "Usage: compact SELECTOR [OPTION]... [FILE]\n"
+    "Usage: @ SELECTOR [OPTION]... [FILE]\n"
     "Keeps what the selector chooses, in its order, and writes it in the input's format. FILE is .npy (known by its\n"
     "first bytes), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows\n"
     "are kept byte for byte. No FILE or -: stdin. Keeping nothing is no error.\n"
@@ -46,9 +46,8 @@ static const char help[] =
     "Arrays are read in pieces, so memory does not grow with them; text and tables are held as a whole.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help[] =
-    "Usage: compact --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
-    "Keeps what a test selects: elements, lines, rows. Try 'compact --help'.\n";
+static const char short_help[] = "Usage: @ --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
+                                 "Keeps what a test selects: elements, lines, rows. Try '@ --help'.\n";
 
 enum {
     OPTION_WHERE = 1,

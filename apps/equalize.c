@@ -25,14 +25,14 @@
 
 static const char help[] =
     "Examples:\n"
-    "  equalize moon.png -o clear.png\n"
-    "  equalize --method clahe --clip 3 --tiles 8x8 xray.png -o local.png\n"
-    "  equalize --like pillow photo.jpg -o photo-eq.jpg --quality 90\n"
-    "  equalize --plot histogram.svg moon.png -o clear.png\n"
-    "  equalize --method clahe photos/*.jpg --out-dir better\n"
+    "  @ moon.png -o clear.png\n"
+    "  @ --method clahe --clip 3 --tiles 8x8 xray.png -o local.png\n"
+    "  @ --like pillow photo.jpg -o photo-eq.jpg --quality 90\n"
+    "  @ --plot histogram.svg moon.png -o clear.png\n"
+    "  @ --method clahe photos/*.jpg --out-dir better\n"
     "\n"
-    "Usage: equalize [OPTION]... IMAGE [-o FILE]\n"
-    "       equalize [OPTION]... IMAGE... --out-dir DIR\n"
+    "Usage: @ [OPTION]... IMAGE [-o FILE]\n"
+    "       @ [OPTION]... IMAGE... --out-dir DIR\n"
     "Spreads the brightness of images evenly over the whole range.\n"
     "\n"
     "Reads PNG, JPEG, PGM and PPM with 8- or 16-bit samples: grey, RGB, with or without alpha. Writes what the\n"
@@ -51,7 +51,7 @@ static const char help[] =
     "                        the exit code is the worst of all\n" CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help[] = "Usage: equalize [OPTION]... IMAGE [-o FILE]   (equalize --help says more)\n";
+static const char short_help[] = "Usage: @ [OPTION]... IMAGE [-o FILE]   (@ --help says more)\n";
 
 enum { METHOD = 1, LIKE, CLIP, TILES, COLOR, MASK, PLOT, QUALITY, OUT_DIR };
 

@@ -10,13 +10,13 @@
 
 static const char help[] =
     "Examples:\n"
-    "  prefix in.npy -o sums.npy                       running sums, as numpy.cumsum\n"
-    "  prefix --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
-    "  prefix --exclusive lengths.txt > offsets.txt    where each piece begins\n"
-    "  prefix -k amount ledger.csv                     every row, and the column amount_add\n"
-    "  producer | prefix --dtype f32 --out-dtype f64 > out.raw\n"
+    "  @ in.npy -o sums.npy                       running sums, as numpy.cumsum\n"
+    "  @ --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
+    "  @ --exclusive lengths.txt > offsets.txt    where each piece begins\n"
+    "  @ -k amount ledger.csv                     every row, and the column amount_add\n"
+    "  producer | @ --dtype f32 --out-dtype f64 > out.raw\n"
     "\n"
-    "Usage: prefix [OPTION]... [FILE]\n"
+    "Usage: @ [OPTION]... [FILE]\n"
     "Writes, for every element, the fold of all elements up to it, in the input's format. FILE is .npy (known by its\n"
     "first bytes; the result has one dimension), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one\n"
     "number a line. No FILE or -: stdin.\n"
@@ -38,8 +38,8 @@ static const char help[] =
     "text and tables are held as a whole.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help[] = "Usage: prefix [--op add|mul|min|max] [OPTION]... [FILE]\n"
-                                 "Running sums and other folds of numbers. Try 'prefix --help'.\n";
+static const char short_help[] = "Usage: @ [--op add|mul|min|max] [OPTION]... [FILE]\n"
+                                 "Running sums and other folds of numbers. Try '@ --help'.\n";
 
 enum {
     OPTION_OP = 1,

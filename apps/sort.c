@@ -21,13 +21,13 @@
 
 static const char help[] =
     "Examples:\n"
-    "  sort numbers.txt                            lines of numbers, smallest first\n"
-    "  sort -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
-    "  sort -k region -k depth_km:desc a.tsv       by region, then by depth, deepest first\n"
-    "  sort -u ids.npy -o distinct.npy             distinct elements, in order\n"
-    "  sort --argsort values.npy -o order.npy      the indices that sort an array\n"
+    "  @ numbers.txt                            lines of numbers, smallest first\n"
+    "  @ -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
+    "  @ -k region -k depth_km:desc a.tsv       by region, then by depth, deepest first\n"
+    "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
+    "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
     "\n"
-    "Usage: sort [OPTION]... [FILE]\n"
+    "Usage: @ [OPTION]... [FILE]\n"
     "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, or lines of numbers; - or no FILE is stdin.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
     "\n"
@@ -45,8 +45,8 @@ static const char help[] =
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
 
-static const char short_help[] = "Usage: sort [OPTION]... [FILE]\n"
-                                 "Sorts numbers: .npy and raw arrays, CSV and TSV tables, lines. Try 'sort --help'.\n";
+static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
+                                 "Sorts numbers: .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
 enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, DTYPE, CSV, TSV, NO_HEADER };
 

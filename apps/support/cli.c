@@ -44,6 +44,8 @@ void cli_start(cli *c, int argc, char **argv) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+enum { HELP_BYTES = 16384 };
+
 enum {
     KEY_OUTPUT = 1 << 20,
     KEY_FORCE,
@@ -121,6 +123,16 @@ __attribute__((noreturn)) static void die_unknown(const cli *c, const char *name
     die_usage("unknown option --%.*s", (int)length, name);
 }
 
+/* The help with the program's name for each @, so that an installed scan-sort does not show lines for sort(1). */
+static const char *name_in(const char *help, char *text, size_t bytes) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (; *help && length + 1 < bytes; help++)
+        length += (size_t)snprintf(text + length, bytes - length, "%s",
+                                   *help == '@' ? cli_program() : (const char[2]){*help, '\0'});
+    return text;
+}
+
 __attribute__((noreturn)) static void print_and_exit(const char *text) {
     output *out = output_open(NULL, false, false);
     output_write(out, text, strlen(text));
@@ -141,7 +153,7 @@ static void check_device(const char *device) {
 static bool take_common(cli *c, int key) {
     static const char *const when[] = {"auto", "always", "never", NULL};
     cli_common *common = &c->common;
-    char version[300];
+    char version[300], text[HELP_BYTES];
     switch (key) {
     case KEY_OUTPUT:
         if (!c->value[0])
@@ -162,7 +174,7 @@ static bool take_common(cli *c, int key) {
         return true;
     case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
     case KEY_VERIFY: common->verify = true; return true;
-    case KEY_HELP: print_and_exit(c->help);
+    case KEY_HELP: print_and_exit(name_in(c->help, text, sizeof text));
     case KEY_VERSION:
         snprintf(version, sizeof version, "%.256s (scan) %s\n", cli_program(), scan_version());
         print_and_exit(version);
@@ -259,7 +271,8 @@ const char *cli_operand(const cli *c) {
     if (c->argc == 1 && strcmp(c->argv[0], "-") != 0)
         return c->argv[0];
     if (c->argc == 0 && isatty(STDIN_FILENO)) {
-        fputs(c->short_help, stderr);
+        char text[HELP_BYTES];
+        fputs(name_in(c->short_help, text, sizeof text), stderr);
         exit(EXIT_USAGE);
     }
     return NULL;

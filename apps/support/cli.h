@@ -79,7 +79,7 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli {
-    const char *help;          /* text of --help, examples first; printed as it is */
+    const char *help;          /* text of --help, examples first; @ stands for the program's name */
     const char *short_help;    /* shown, exit 2, when stdin is a terminal and no file is named */
     const cli_option *options; /* the program's own, they go before the common ones */
     cli_common common;

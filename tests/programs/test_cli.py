@@ -29,6 +29,15 @@ def test_help(box, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+def test_help_names_the_program_as_it_is_called(box, program):
+    (box.path / f"scan-{program}").symlink_to(BIN / program)
+    called = subprocess.run([str(box.path / f"scan-{program}"), "--help"], stdout=subprocess.PIPE, check=True, timeout=20)
+    out = called.stdout.decode()
+    assert f"Usage: scan-{program} [" in out or f"Usage: scan-{program} SELECTOR" in out
+    assert f"  {program} " not in out and f"| {program} " not in out and "@" not in out
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_version(box, program):
     out = box.good(program, "--version").out.decode()
     assert out.startswith(program + " (scan) ") and out.count("\n") == 1
