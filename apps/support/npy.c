@@ -19,7 +19,7 @@ bool npy_is_magic(const unsigned char *data, size_t bytes) {
 }
 
 typedef struct parser {
-    const unsigned char *at, *end;
+    const unsigned char *begin, *at, *end;
     char *reason;
 } parser;
 
@@ -63,8 +63,8 @@ static unsigned char look(parser *p) {
 
 static bool expect(parser *p, char c) {
     if (look(p) != (unsigned char)c)
-        return fail(p->reason, "the .npy header is malformed: '%c' expected at byte %zu from its end", c,
-                    (size_t)(p->end - p->at));
+        return fail(p->reason, "the .npy header is malformed: '%c' expected at byte %zu of its dict", c,
+                    (size_t)(p->at - p->begin) + 1);
     p->at++;
     return true;
 }
@@ -217,7 +217,7 @@ static bool parse_item(parser *p, npy_header *header, unsigned *seen, bool *fort
 }
 
 bool npy_parse(const unsigned char *dict, size_t bytes, npy_header *header, char reason[256]) {
-    parser p = {.at = dict, .end = dict + bytes, .reason = reason};
+    parser p = {.begin = dict, .at = dict, .end = dict + bytes, .reason = reason};
     unsigned seen = 0;
     bool fortran = false;
     *header = (npy_header){0};

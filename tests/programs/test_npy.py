@@ -112,7 +112,7 @@ BAD_HEADERS = {
     "extra key": ("{'descr': '<i8', 'fortran_order': False, 'shape': (3,), 'x': 1}", "unknown key 'x'"),
     "key of a number": ("{1: '<i8', 'fortran_order': False, 'shape': (3,)}", "a quoted string expected"),
     "no colon": ("{'descr' '<i8', 'fortran_order': False, 'shape': (3,)}", "':' expected"),
-    "no comma": ("{'descr': '<i8' 'fortran_order': False, 'shape': (3,)}", "',' expected"),
+    "no comma": ("{'descr': '<i8' 'fortran_order': False, 'shape': (3,)}", "',' expected at byte 17 of its dict"),
     "two commas": ("{'descr': '<i8',, 'fortran_order': False, 'shape': (3,)}", "malformed"),
     "rest": (dictionary() + " x", "something follows the dict"),
     "two dicts": (dictionary() + dictionary(), "something follows the dict"),
