@@ -23,10 +23,10 @@ static scan_status check_desc(scan_ctx *ctx, scan_equalize_desc *desc, const sca
         desc->tiles_x = 8;
     if (!desc->tiles_y)
         desc->tiles_y = 8;
-    /* Half the address space is room for the tables; with the rest a backend may add to this without care. */
+    /* A quarter of the address space is room for the tables: a backend may add an image's size to this without care. */
     size_t table_bytes = desc->type == SCAN_U8 ? 256 : 2 * 65536, tiles, bytes;
     if (__builtin_mul_overflow((size_t)desc->tiles_x, desc->tiles_y, &tiles) ||
-        __builtin_mul_overflow(tiles, table_bytes, &bytes) || bytes > SIZE_MAX / 2 || width > SIZE_MAX / 64 ||
+        __builtin_mul_overflow(tiles, table_bytes, &bytes) || bytes > SIZE_MAX / 4 || width > SIZE_MAX / 64 ||
         height > SIZE_MAX / 64)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "tiles_x, tiles_y: the tables of %u * %u tiles do not fit memory",
                          desc->tiles_x, desc->tiles_y);

@@ -23,7 +23,7 @@
 #define SCAN_NEED_VERB(failing, ctx, verb)                                                                             \
     do {                                                                                                               \
         if (!(ctx)->backend->verb)                                                                                     \
-            return scan_fail(failing, SCAN_ERR_NO_BACKEND, "the CUDA backend has no scan_" #verb " yet");              \
+            return scan_fail(failing, SCAN_ERR_NO_BACKEND, "the CUDA backend of this version has no scan_" #verb);     \
     } while (0)
 
 /* One backend, whose table may lack verbs. Descriptors arrive checked, copied and with their defaults filled in; n may
