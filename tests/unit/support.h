@@ -46,6 +46,12 @@ static inline void *guarded_end(guarded g, size_t bytes) {
     return g.memory + (g.bytes - bytes);
 }
 
+/* Room for n elements that ends with its memory, begins with it, or begins up to 63 elements after it. */
+static inline void *guarded_place(guarded g, size_t n, size_t size, uint64_t *random) {
+    uint64_t r = random_u64(random);
+    return r & 1 ? guarded_end(g, n * size) : g.memory + (r & 2 ? 0 : (r >> 2) % 64 * size);
+}
+
 static inline void guarded_destroy(guarded g) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     munmap(g.memory - page, g.bytes + 2 * page);

@@ -68,12 +68,6 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Room for n elements that ends with its memory, begins with it, or begins up to 63 elements after it. */
-static void *place(fixture *f, guarded g, size_t n, size_t size) {
-    uint64_t r = random_u64(&f->random);
-    return r & 1 ? guarded_end(g, n * size) : g.memory + (r & 2 ? 0 : (r >> 2) % 64 * size);
-}
-
 static void fill_flags(fixture *f, uint8_t *flags, size_t n, double share) {
     for (size_t i = 0; i < n; i++) {
         uint64_t r = random_u64(&f->random);
@@ -89,8 +83,8 @@ static void append(size_t size, char *to, size_t *n, const char *from, size_t i)
 
 static void check(fixture *f, compact_case c) {
     size_t size = scan_type_size(c.type), n = c.n;
-    char *in = place(f, f->in, n, size);
-    uint8_t *flags = place(f, f->flags, n, 1);
+    char *in = guarded_place(f->in, n, size, &f->random);
+    uint8_t *flags = guarded_place(f->flags, n, 1, &f->random);
     random_elements(c.type, in, n, &f->random);
     scan_term term = {.op = SCAN_TERM_LT, .constant_type = SCAN_F64, .constant.f = quantile(c.type, c.share)};
     scan_compact_desc desc = {.struct_size = sizeof desc,
@@ -116,11 +110,11 @@ static void check(fixture *f, compact_case c) {
     uint64_t count = 12345;
     scan_compact_out out = {.struct_size = sizeof out};
     if (c.outputs & OUT_KEPT)
-        out.kept = c.in_place ? in : place(f, f->kept, n, size);
+        out.kept = c.in_place ? in : guarded_place(f->kept, n, size, &f->random);
     if (c.outputs & OUT_REJECTED)
-        out.rejected = place(f, f->rejected, n, size);
+        out.rejected = guarded_place(f->rejected, n, size, &f->random);
     if (c.outputs & OUT_INDICES)
-        out.indices = place(f, f->indices, n, scan_type_size(index_type));
+        out.indices = guarded_place(f->indices, n, scan_type_size(index_type), &f->random);
     if (c.outputs & OUT_COUNT)
         out.count = &count;
     if (!c.in_place)

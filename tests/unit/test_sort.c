@@ -43,12 +43,6 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* An array of n elements: at the end of its memory, or a little after its beginning. */
-static void *place(fixture *f, guarded g, size_t n, size_t size) {
-    uint64_t r = random_u64(&f->random);
-    return r & 1 ? guarded_end(g, n * size) : g.memory + (r >> 1) % (2048 / size) * size;
-}
-
 static uint64_t value_of(uint64_t index) { return index * 0x9e3779b97f4a7c15u; }
 
 static scan_sort_desc desc_of(sort_case c) {
@@ -70,12 +64,12 @@ static void check_sort(fixture *f, const void *keys, size_t n, sort_case c, uint
     scan_ctx *ctx = f->ctx[random_u64(&f->random) % CONTEXTS];
     size_t size = scan_type_size(c.type);
     bool in_place = random_u64(&f->random) & 1;
-    void *out = place(f, f->keys_out, n, size);
+    void *out = guarded_place(f->keys_out, n, size, &f->random);
     const void *in = in_place ? memcpy(out, keys, n * size) : keys;
     void *values_in = NULL, *values_out = NULL;
     if (value_bytes) {
-        values_out = place(f, f->values_out, n, value_bytes);
-        values_in = random_u64(&f->random) & 1 ? values_out : place(f, f->values_in, n, value_bytes);
+        values_out = guarded_place(f->values_out, n, value_bytes, &f->random);
+        values_in = random_u64(&f->random) & 1 ? values_out : guarded_place(f->values_in, n, value_bytes, &f->random);
         for (size_t i = 0; i < n; i++) {
             uint64_t value = value_of(i);
             memcpy((char *)values_in + i * value_bytes, &value, value_bytes);
@@ -97,7 +91,7 @@ static void check_sort(fixture *f, const void *keys, size_t n, sort_case c, uint
 static void check_argsort(fixture *f, const void *keys, size_t n, sort_case c, scan_type index_type) {
     scan_ctx *ctx = f->ctx[random_u64(&f->random) % CONTEXTS];
     size_t size = scan_type_size(index_type);
-    void *out = place(f, f->values_out, n, size);
+    void *out = guarded_place(f->values_out, n, size, &f->random);
     scan_sort_desc desc = desc_of(c);
     desc.index_type = index_type;
     assert_int_equal(scan_argsort(ctx, &desc, keys, out, n), SCAN_OK);
@@ -118,7 +112,7 @@ static void check_all(fixture *f, const void *keys, size_t n, sort_case c) {
 }
 
 static void check_orders(fixture *f, size_t n, scan_type type, distribution *data) {
-    void *keys = place(f, f->keys_in, n, scan_type_size(type));
+    void *keys = guarded_place(f->keys_in, n, scan_type_size(type), &f->random);
     fill(keys, n, type, data, random_u64(&f->random));
     for (int order = 0; order < (type_is_float(type) ? 4 : 2); order++)
         check_all(f, keys, n, (sort_case){type, order & 1, order >> 1, 0, type_bits(type)});
@@ -172,7 +166,7 @@ static void test_bit_ranges(void **state) {
         uint32_t begin = (uint32_t)(random_u64(&f->random) % (end + 1));
         if (random_u64(&f->random) % 4 == 0)
             end = width;
-        void *keys = place(f, f->keys_in, n, scan_type_size(type));
+        void *keys = guarded_place(f->keys_in, n, scan_type_size(type), &f->random);
         fill(keys, n, type, data_uniform, random_u64(&f->random));
         check_all(f, keys, n, (sort_case){type, random_u64(&f->random) & 1, false, begin, end});
     }

@@ -59,11 +59,6 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void *place(fixture *f, guarded g, size_t n, size_t size) {
-    uint64_t r = random_u64(&f->random);
-    return r & 1 ? guarded_end(g, n * size) : g.memory + (r & 2 ? 0 : (r >> 2) % 64 * size);
-}
-
 /* Element i is element i - 1 again, or another one; equal floats in different bits where there are such. */
 static void fill_runs(fixture *f, const unique_case *c, void *in) {
     size_t size = scan_type_size(c->type);
@@ -90,7 +85,7 @@ static bool is_equal(scan_type type, const void *in, size_t i, size_t k) {
 
 static void check(fixture *f, unique_case c) {
     size_t size = scan_type_size(c.type), n = c.n, runs = 0;
-    char *in = place(f, f->in, n, size);
+    char *in = guarded_place(f->in, n, size, &f->random);
     fill_runs(f, &c, in);
     memcpy(f->copy, in, n * size);
     for (size_t i = 0; i < n; i++)
@@ -105,11 +100,11 @@ static void check(fixture *f, unique_case c) {
         .struct_size = sizeof desc, .type = c.type, .index_type = c.index_type, .index_base = c.index_base};
     scan_unique_out out = {.struct_size = sizeof out};
     if (c.outputs & OUT_KEPT)
-        out.kept = c.in_place ? in : place(f, f->kept, n, size);
+        out.kept = c.in_place ? in : guarded_place(f->kept, n, size, &f->random);
     if (c.outputs & OUT_INDICES)
-        out.indices = place(f, f->indices, n, index_size);
+        out.indices = guarded_place(f->indices, n, index_size, &f->random);
     if (c.outputs & OUT_LENGTHS)
-        out.run_lengths = place(f, f->lengths, n, index_size);
+        out.run_lengths = guarded_place(f->lengths, n, index_size, &f->random);
     if (c.outputs & OUT_COUNT)
         out.count = &count;
     if (scan_unique(f->ctx[c.context], &desc, in, &out, n) != SCAN_OK)
