@@ -18,7 +18,7 @@ typedef struct session {
     scan_info info;
 } session;
 
-/* Exit 4 if the device asked for is not there; auto falls back to the CPU. */
+/* Exit 4 if the device asked for is not there. auto is the CPU: the CUDA backend lacks verbs. */
 void session_open(session *s, const cli_common *common);
 
 /* The exit code for a status: 3 for memory, 4 for the device, 2 for other failures. */
