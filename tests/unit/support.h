@@ -65,4 +65,18 @@ static inline scan_ctx *context_with_threads(uint32_t threads) {
     return ctx;
 }
 
+/* Contexts of 1, 2, 3 and 7 threads: alone, as many as a small machine has, odd, more than it has. */
+enum { CONTEXTS = 4 };
+
+static inline void contexts_create(scan_ctx *ctx[CONTEXTS]) {
+    static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
+    for (int i = 0; i < CONTEXTS; i++)
+        ctx[i] = context_with_threads(threads[i]);
+}
+
+static inline void contexts_destroy(scan_ctx *ctx[CONTEXTS]) {
+    for (int i = 0; i < CONTEXTS; i++)
+        scan_ctx_destroy(ctx[i]);
+}
+
 #endif

@@ -9,7 +9,7 @@
 #include "float_order.h"
 #include "prefix_support.h"
 
-enum { CONTEXTS = 4, MOST = (3 << 18) + 5000, MOST_BYTES = MOST * 8 };
+enum { MOST = (3 << 18) + 5000, MOST_BYTES = MOST * 8 };
 
 static scan_ctx *contexts[CONTEXTS];
 static guarded in_memory, out_memory;
@@ -20,9 +20,7 @@ static char *expected; /* the output */
 
 static int create_all(void **state) {
     (void)state;
-    static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
-    for (int i = 0; i < CONTEXTS; i++)
-        contexts[i] = context_with_threads(threads[i]);
+    contexts_create(contexts);
     in_memory = guarded_create(MOST_BYTES);
     out_memory = guarded_create(MOST_BYTES);
     original = malloc(MOST_BYTES);
@@ -34,8 +32,7 @@ static int create_all(void **state) {
 
 static int destroy_all(void **state) {
     (void)state;
-    for (int i = 0; i < CONTEXTS; i++)
-        scan_ctx_destroy(contexts[i]);
+    contexts_destroy(contexts);
     guarded_destroy(in_memory);
     guarded_destroy(out_memory);
     free(original);

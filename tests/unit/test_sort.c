@@ -5,7 +5,7 @@
  */
 #include "sort_oracle.h"
 
-enum { MOST = (1 << 20) + 1, CONTEXTS = 4 };
+enum { MOST = (1 << 20) + 1 };
 
 typedef struct fixture {
     scan_ctx *ctx[CONTEXTS];
@@ -15,10 +15,8 @@ typedef struct fixture {
 } fixture;
 
 static int set_up(void **state) {
-    static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
     fixture *f = malloc(sizeof *f);
-    for (int i = 0; i < CONTEXTS; i++)
-        f->ctx[i] = context_with_threads(threads[i]);
+    contexts_create(f->ctx);
     size_t bytes = 8 * (size_t)MOST + 4096;
     f->keys_in = guarded_create(bytes);
     f->keys_out = guarded_create(bytes);
@@ -32,8 +30,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     fixture *f = *state;
-    for (int i = 0; i < CONTEXTS; i++)
-        scan_ctx_destroy(f->ctx[i]);
+    contexts_destroy(f->ctx);
     guarded_destroy(f->keys_in);
     guarded_destroy(f->keys_out);
     guarded_destroy(f->values_in);

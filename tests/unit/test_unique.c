@@ -5,7 +5,7 @@
  */
 #include "compact_oracle.h"
 
-enum { MOST = (1 << 19) + 3, CONTEXTS = 4 };
+enum { MOST = (1 << 19) + 3 };
 
 enum { OUT_KEPT = 1, OUT_INDICES = 2, OUT_LENGTHS = 4, OUT_COUNT = 8 };
 
@@ -29,10 +29,8 @@ typedef struct unique_case {
 } unique_case;
 
 static int set_up(void **state) {
-    static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
     fixture *f = malloc(sizeof *f);
-    for (int i = 0; i < CONTEXTS; i++)
-        f->ctx[i] = context_with_threads(threads[i]);
+    contexts_create(f->ctx);
     size_t bytes = 8 * (size_t)MOST + 4096;
     f->in = guarded_create(bytes);
     f->kept = guarded_create(bytes);
@@ -47,8 +45,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     fixture *f = *state;
-    for (int i = 0; i < CONTEXTS; i++)
-        scan_ctx_destroy(f->ctx[i]);
+    contexts_destroy(f->ctx);
     guarded_destroy(f->in);
     guarded_destroy(f->kept);
     guarded_destroy(f->indices);
