@@ -48,6 +48,14 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call) {
     return scan_fail(ctx, status, "%.*s: %s (error %d)", length, call, cudaGetErrorString(error), int(error));
 }
 
+scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                   size_t shared_bytes) {
+    return check(ctx,
+                 cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
+                                  state_of(ctx)->stream),
+                 "cudaLaunchKernel");
+}
+
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static scan_status find_device(scan_ctx *ctx, int device) {

@@ -29,6 +29,10 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 
 #define SCAN_CUDA_TRY(ctx, call) SCAN_TRY(scan_cuda::check(ctx, call, #call))
 
+/* kernel: by address() (kernel.cuh). arguments: a pointer to each, of exactly the parameter's type. */
+scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                   size_t shared_bytes);
+
 /* Makes the context's device current for a scope, and the caller's again after it. */
 class device_scope {
     int before = -1;

@@ -175,14 +175,6 @@ size_t prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                          size_t shared_bytes) {
-    return check(ctx,
-                 cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
-                                  state_of(ctx)->stream),
-                 "cudaLaunchKernel");
-}
-
 /* Wave and look-back, between the two ends of a piece if there is a carry. */
 static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const plan &p, scan_job job, char *state,
                             char *scratch) {

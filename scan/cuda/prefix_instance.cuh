@@ -13,14 +13,13 @@
 #include "grid/host_sums.cuh"
 #include "grid/look_back.cuh"
 #include "grid/wave.cuh"
+#include "kernel.cuh"
 #include "kernels.h"
 
 namespace scan_cuda {
 
 constexpr int look_back_rows = 8; /* rows a warp: registers enough to hide loads behind one another */
 constexpr int single_rows = 2;    /* more warps, less latency */
-
-template <class Kernel> const void *address(Kernel *kernel) { return reinterpret_cast<const void *>(kernel); }
 
 template <class I, class Op> prefix_kernels instantiate() {
     using T = typename Op::type;

@@ -19,6 +19,7 @@
 #define SCAN_CUDA_GRID_HIERARCHICAL_CUH
 
 #include "../job.cuh"
+#include "../kernel.cuh"
 
 namespace scan_cuda {
 
@@ -27,9 +28,8 @@ namespace scan_cuda {
 template <class Block, class I, class Op>
 __global__ void section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
     using T = typename Op::type;
-    extern __shared__ __align__(16) unsigned char shared[];
     const uint32_t section = blockDim.x * Block::elements_per_thread;
-    T *xy = reinterpret_cast<T *>(shared), *other = xy + section;
+    T *xy = dynamic_shared<T>(), *other = xy + section;
     const uint64_t n = job_count(job), first = uint64_t(blockIdx.x) * section;
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x) {
         uint64_t p = first + i;
@@ -53,9 +53,8 @@ __global__ void section_kernel(const __grid_constant__ scan_job job, typename Op
 template <class Block, class Op>
 __global__ void sums_kernel(typename Op::type *sums, uint64_t n, typename Op::type *sums_of_sums) {
     using T = typename Op::type;
-    extern __shared__ __align__(16) unsigned char shared[];
     const uint32_t section = blockDim.x * Block::elements_per_thread;
-    T *xy = reinterpret_cast<T *>(shared), *other = xy + section;
+    T *xy = dynamic_shared<T>(), *other = xy + section;
     const uint64_t first = uint64_t(blockIdx.x) * section;
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x)
         xy[i] = first + i < n ? sums[first + i] : Op::identity();

@@ -32,6 +32,7 @@
 #define SCAN_CUDA_GRID_WAVE_CUH
 
 #include "../groups.cuh"
+#include "../kernel.cuh"
 #include "../tile.cuh"
 
 namespace scan_cuda {
@@ -272,7 +273,6 @@ template <class I, class Op>
 __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_constant__ scan_job job) {
 #if __CUDA_ARCH__ >= 900
     using T = typename Op::type;
-    extern __shared__ __align__(128) char ring[];
     __shared__ wave_slot<T> slots[wave_slots];
     __shared__ uint64_t first_word;
     const int warp = threadIdx.x / 32;
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     }
     __syncthreads();
     const uint32_t epoch = uint32_t(first_word >> 32) + 1;
-    wave<I, Op> w(job, ring, slots, epoch);
+    wave<I, Op> w(job, dynamic_shared<char>(), slots, epoch);
     if (warp == chunks_per_tile)
         w.load(uint32_t(first_word));
     else if (warp == chunks_per_tile + 1)
