@@ -1,239 +1,302 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA prefix scans against the CPU backend, which has its own oracles (tests/unit/test_prefix*.c). Single-pass
- * scans must give the same bits for every type; teaching grids for integers, and for floats the same bits from run to
- * run. Skipped aloud where no device answers.
+ * scan_prefix on the device, every grid and block by name: every type, accumulator and operator, with kinds,
+ * directions, initial values, addresses, counts on the device, in place and in pieces drawn at random, against the
+ * serial loops of prefix_reference.h. Single-pass scans give the bits of the contract's order; teaching grids keep an
+ * order of their own for float sums and products: near the true value, and the same bits from run to run.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "prefix_reference.h"
 
-#include <cmocka.h>
-
-#include "scan/lists.h"
-
-static scan_ctx *gpu, *cpu;
-
-static int open_contexts(void **state) {
-    (void)state;
-    static char detail[256];
-    scan_options options = {
-        .struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .detail = detail, .detail_bytes = sizeof detail};
-    scan_status status = scan_ctx_create(&gpu, &options);
-    if (status != SCAN_OK && status != SCAN_ERR_NO_BACKEND)
-        fail_msg("%s", detail);
-    if (status == SCAN_ERR_NO_BACKEND)
-        printf("skipped: %s\n", detail);
-    return scan_ctx_create(&cpu, NULL);
-}
-
-static int close_contexts(void **state) {
-    (void)state;
-    scan_ctx_destroy(gpu);
-    scan_ctx_destroy(cpu);
-    return 0;
-}
-
-static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* Elements whose sums and products show every misplaced operand; for min and max some NaN and both zeros. */
-static void fill(void *data, scan_type type, scan_op op, size_t n, uint64_t seed) {
-    for (size_t i = 0; i < n; i++) {
-        uint64_t z = mix(seed * 0x9e3779b97f4a7c15u + i);
-        double f = op == SCAN_MUL ? 1 + ((double)(z >> 44) - 524288) * 1e-9 : (double)(z >> 40) * 1e-3 - 8000;
-        if (op >= SCAN_MIN && z % 5 == 0)
-            f = z & 64 ? 0.0 : -0.0;
-        if (op >= SCAN_MIN && i > n / 2 && z % 10007 == 0)
-            f = -__builtin_nan("");
-        switch (scan_type_size(type)) {
-        case 1: ((uint8_t *)data)[i] = (uint8_t)z; break;
-        case 2: ((uint16_t *)data)[i] = (uint16_t)z; break;
-        case 4:
-            if (type == SCAN_F32)
-                ((float *)data)[i] = (float)f;
-            else
-                ((uint32_t *)data)[i] = (uint32_t)z;
-            break;
-        default:
-            if (type == SCAN_F64)
-                ((double *)data)[i] = f;
-            else
-                ((uint64_t *)data)[i] = z;
-        }
-    }
-}
-
-enum { PAD = 256 };
-
-typedef struct test_case {
-    scan_prefix_desc desc;
-    size_t n, in_offset, out_offset; /* offsets in elements */
-    bool in_place;
-    size_t piece; /* 0: one call */
-} test_case;
-
-static void run_pieces(scan_ctx *ctx, const test_case *c, const char *in, char *out, void *carry) {
-    size_t in_size = scan_type_size(c->desc.type), out_size = scan_type_size(c->desc.out_type);
-    for (size_t done = 0; done < c->n;) {
-        size_t m = c->piece && c->n - done > c->piece ? c->piece : c->n - done;
-        size_t at = c->desc.reverse ? c->n - done - m : done;
-        scan_prefix_desc desc = c->desc;
-        if (c->piece) {
-            desc.carry_in = done ? carry : NULL;
-            desc.carry_out = carry;
-            if (done)
-                desc.init = NULL;
-        }
-        scan_status status = scan_prefix(ctx, &desc, in + at * in_size, out + at * out_size, m);
-        if (status != SCAN_OK)
-            fail_msg("%s: %s", scan_status_string(status), scan_ctx_detail(ctx));
-        done += m;
-    }
-}
-
-static char *d_in, *d_out;
-static void *d_carry;
-
-static void check(const test_case *c) {
-    size_t in_size = scan_type_size(c->desc.type), out_size = scan_type_size(c->desc.out_type);
-    size_t in_bytes = c->n * in_size, out_bytes = c->n * out_size;
-    char *in = malloc(in_bytes + 1), *want = malloc(out_bytes + 1), *got = malloc(out_bytes + 2 * PAD);
-    char carry[SCAN_CARRY_BYTES] __attribute__((aligned(8)));
-    fill(in, c->desc.type, c->desc.op, c->n, c->n);
-    test_case on_cpu = *c;
-    on_cpu.desc.algorithm = (scan_algorithm){0};
-    run_pieces(cpu, &on_cpu, in, want, carry);
-
-    char *to = c->in_place ? d_in + PAD + c->in_offset * in_size : d_out + PAD + c->out_offset * out_size;
-    memset(got, 0xee, out_bytes + 2 * PAD);
-    assert_int_equal(scan_upload(gpu, d_in + PAD + c->in_offset * in_size, in, in_bytes), SCAN_OK);
-    if (!c->in_place)
-        assert_int_equal(scan_upload(gpu, to - PAD, got, out_bytes + 2 * PAD), SCAN_OK);
-    assert_int_equal(scan_ctx_sync(gpu), SCAN_OK);
-    run_pieces(gpu, c, d_in + PAD + c->in_offset * in_size, to, d_carry);
-    assert_int_equal(scan_download(gpu, got, to - PAD, out_bytes + 2 * PAD), SCAN_OK);
-    assert_int_equal(scan_ctx_sync(gpu), SCAN_OK);
-    bool same_order = c->desc.algorithm.grid == SCAN_GRID_AUTO || c->desc.algorithm.grid == SCAN_GRID_LOOKBACK ||
-                      c->desc.algorithm.grid == SCAN_GRID_WAVE || c->desc.op >= SCAN_MIN ||
-                      (c->desc.out_type != SCAN_F32 && c->desc.out_type != SCAN_F64);
-    if (same_order)
-        for (size_t i = 0; i < c->n; i++)
-            if (memcmp(got + PAD + i * out_size, want + i * out_size, out_size))
-                fail_msg("%s->%s %s kind %d reverse %u init %d n %zu offsets %zu %zu in place %d piece %zu %s/%s: "
-                         "element %zu",
-                         scan_type_name(c->desc.type), scan_type_name(c->desc.out_type), scan_op_name(c->desc.op),
-                         (int)c->desc.kind, c->desc.reverse, c->desc.init != NULL, c->n, c->in_offset, c->out_offset,
-                         c->in_place, c->piece, scan_grid_name(c->desc.algorithm.grid),
-                         scan_block_name(c->desc.algorithm.block), i);
-    if (!c->in_place)
-        for (size_t i = 0; i < PAD; i++) {
-            assert_int_equal((unsigned char)got[i], 0xee);
-            assert_int_equal((unsigned char)got[PAD + out_bytes + i], 0xee);
-        }
-    free(in);
-    free(want);
-    free(got);
-}
-
-static void matrix(scan_algorithm algorithm, const size_t *sizes, size_t size_count, bool carries) {
-    static const struct {
-        scan_type in, out;
-    } pairs[] = {
+static const struct {
+    scan_type in, out;
+} pairs[] = {
 #define ROW(ENUM, name, ctype) {SCAN_##ENUM, SCAN_##ENUM},
-        SCAN_TYPES(ROW)
+    SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wname, wtype) {SCAN_##ENUM, SCAN_##WIDE},
-            SCAN_WIDENINGS(ROW)
+        SCAN_WIDENINGS(ROW)
 #undef ROW
-    };
-    scan_value one = {.u = 0x3ff8000040490fdbu}; /* a value of every type */
-    uint64_t turn = 0;
-    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
-        for (int op = 0; op < SCAN_OP_COUNT; op++)
-            for (size_t s = 0; s < size_count; s++)
-                for (unsigned variant = 0; variant < 2; variant++) {
-                    uint64_t z = mix(++turn);
-                    test_case c = {.desc = {.struct_size = sizeof c.desc,
-                                            .type = pairs[p].in,
-                                            .out_type = pairs[p].out,
-                                            .op = (scan_op)op,
-                                            .kind = (scan_kind)(z >> 40 & 1),
-                                            .reverse = z >> 41 & 1,
-                                            .algorithm = algorithm,
-                                            .init = z & 1 ? &one : NULL},
-                                   .n = sizes[s]};
-                    if (z & 2) {
-                        c.in_offset = z >> 8 & 15;
-                        c.out_offset = z >> 12 & 15;
-                    }
-                    c.in_place = (z & 12) == 12 && scan_type_size(pairs[p].in) == scan_type_size(pairs[p].out);
-                    if (carries)
-                        c.piece = 1 + z % (z & 16 ? 50000 : 3000);
-                    check(&c);
-                }
+};
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
+
+typedef struct prefix_case {
+    scan_prefix_desc desc;
+    gpu_shape shape;
+    size_t n, bound; /* bound: the n of the call, more than n if the count is on the device */
+    size_t in_offset, out_offset;
+    bool in_place;
+    size_t piece; /* 0: one call */
+} prefix_case;
+
+static void say(char *text, size_t bytes, const prefix_case *c) {
+    const scan_prefix_desc *d = &c->desc;
+    snprintf(text, bytes, "%s->%s %s, %s%s%s, %s/%s ran %s, n %zu of %zu, offsets %zu %zu%s, pieces of %zu, %s",
+             scan_type_name(d->type), scan_type_name(d->out_type), scan_op_name(d->op),
+             d->kind == SCAN_EXCLUSIVE ? "exclusive" : "inclusive", d->reverse ? ", reverse" : "",
+             d->init ? ", init" : "", scan_grid_name(d->algorithm.grid), scan_block_name(d->algorithm.block),
+             scan_ctx_ran(gpu), c->n, c->bound, c->in_offset, c->out_offset, c->in_place ? ", in place" : "", c->piece,
+             gpu_shape_name(c->shape));
 }
 
-static const size_t small_sizes[] = {1,    2,    3,    17,   64,   127,  128,  129,  1000, 1023,  1024, 1025,
-                                     2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 20000, 65537};
-static const size_t large_sizes[] = {262143, 262145};
+static bool is_teaching(scan_algorithm a) {
+    return a.grid == SCAN_GRID_HOST_SUMS || a.grid == SCAN_GRID_HIERARCHICAL ||
+           (a.grid == SCAN_GRID_AUTO && a.block != SCAN_BLOCK_AUTO && a.block != SCAN_BLOCK_WARP);
+}
 
-static void need_gpu(void) {
-    if (!gpu)
-        skip();
-    if (!d_in) {
-        assert_int_equal(scan_malloc(gpu, 64 << 20, (void **)&d_in), SCAN_OK);
-        assert_int_equal(scan_malloc(gpu, 64 << 20, (void **)&d_out), SCAN_OK);
-        assert_int_equal(scan_malloc(gpu, SCAN_CARRY_BYTES, &d_carry), SCAN_OK);
+static gpu_array d_in, d_out, d_carry, d_count;
+
+static void run_once(const prefix_case *c, const char *in, char *out) {
+    gpu_ok(scan_prefix(gpu, &c->desc, in, out, c->bound));
+}
+
+/* The pieces of a reverse scan come from the last to the first. */
+static void run_pieces(const prefix_case *c, const char *in, char *out) {
+    const size_t in_size = scan_type_size(c->desc.type), size = scan_type_size(c->desc.out_type);
+    scan_prefix_desc d = c->desc;
+    d.carry_out = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
+    for (size_t done = 0, m; done < c->n; done += m) {
+        m = c->n - done < c->piece ? c->n - done : c->piece;
+        const size_t at = d.reverse ? c->n - done - m : done;
+        gpu_ok(scan_prefix(gpu, &d, in + at * in_size, out + at * size, m));
+        d.carry_in = d.carry_out;
+        d.init = NULL;
+    }
+    gpu_get(&d_carry, NULL);
+}
+
+/* in: c->n elements and some more. */
+static void run(const prefix_case *c, const char *in, char *got) {
+    const size_t in_size = scan_type_size(c->desc.type), size = scan_type_size(c->desc.out_type);
+    char *from = (char *)gpu_put(&d_in, in, c->bound, in_size, c->in_offset), *to = from;
+    if (!c->in_place)
+        to = (char *)gpu_put(&d_out, NULL, c->bound, size, c->out_offset);
+    prefix_case with_count = *c;
+    if (c->bound != c->n) {
+        const uint64_t count = c->n;
+        with_count.desc.n_device = (const uint64_t *)gpu_put(&d_count, &count, 1, 8, 0);
+    }
+    if (c->piece)
+        run_pieces(&with_count, from, to);
+    else
+        run_once(&with_count, from, to);
+    gpu_get(c->in_place ? &d_in : &d_out, got);
+    if (!c->in_place)
+        gpu_unchanged(&d_in, in);
+}
+
+static char *host_in, *want, *got, *again;
+static size_t host_room;
+
+static void make_room(size_t bytes) {
+    if (bytes <= host_room)
+        return;
+    char **const all[] = {&host_in, &want, &got, &again};
+    for (size_t i = 0; i < 4; i++) {
+        free(*all[i]);
+        assert_non_null(*all[i] = (char *)malloc(bytes));
+    }
+    host_room = bytes;
+}
+
+static void check_result(const prefix_case *c, const char *in) {
+    const scan_prefix_desc *d = &c->desc;
+    const size_t size = scan_type_size(d->out_type);
+    char text[256];
+    size_t wrong = c->n;
+    run(c, in, got);
+    if (is_teaching(d->algorithm) && prefix_rounds(d)) {
+        const bool judge = c->shape <= GPU_SPARSE && (d->op == SCAN_ADD || c->shape == GPU_RANDOM);
+        if (judge)
+            wrong = prefix_far(d, got, in, c->n);
+        run(c, in, again);
+        if (wrong == c->n)
+            wrong = gpu_first_difference(got, again, c->n, size);
+    } else {
+        prefix_reference(d, in, want, c->n);
+        wrong = prefix_difference(d, got, want, c->n);
+    }
+    if (wrong != c->n) {
+        say(text, sizeof text, c);
+        fail_msg("%s: element %zu", text, wrong);
+    }
+    /* what lies between the count and the bound is not an output */
+    const char *beyond = got + c->n * size;
+    for (size_t i = 0; !c->in_place && !gpu_is_small && i < (c->bound - c->n) * size; i++)
+        if ((unsigned char)beyond[i] != GPU_ZONE_BYTE) {
+            say(text, sizeof text, c);
+            fail_msg("%s: byte %zu beyond the count was written", text, i);
+        }
+}
+
+/* ---- the matrix -------------------------------------------------------------------------------------------------- */
+
+/* A case of this size whose other traits are drawn from `random`. */
+static prefix_case draw_case(size_t pair, scan_op op, scan_algorithm algorithm, gpu_shape shape, size_t n,
+                             const void *init, uint64_t *random) {
+    const uint64_t z = gpu_random(random);
+    prefix_case c = {.desc = {.struct_size = sizeof c.desc,
+                              .type = pairs[pair].in,
+                              .out_type = pairs[pair].out,
+                              .op = op,
+                              .kind = (scan_kind)(z & 1),
+                              .reverse = z >> 1 & 1,
+                              .algorithm = algorithm,
+                              .init = z & 4 ? init : NULL},
+                     .shape = shape,
+                     .n = n,
+                     .bound = n};
+    if (z >> 3 & 3) { /* else both aligned */
+        c.in_offset = z >> 8 & 15;
+        c.out_offset = z >> 12 & 15;
+    }
+    c.in_place = (z >> 5 & 3) == 0 && scan_type_size(c.desc.type) == scan_type_size(c.desc.out_type);
+    if ((z >> 16 & 3) == 0 && !is_teaching(algorithm))
+        c.piece = 1 + (size_t)(z >> 32) % (z >> 18 & 1 ? n / 3 + 1 : n + 1);
+    else if ((z >> 16 & 3) == 1)
+        c.bound = n + (size_t)(z >> 32) % (z >> 18 & 1 ? 40 : n + 40);
+    return c;
+}
+
+static void check_sizes(size_t pair, scan_op op, scan_algorithm algorithm, const size_t *sizes, size_t count,
+                        uint64_t *random) {
+    const size_t most = scan_type_size(pairs[pair].out);
+    for (size_t s = 0; s < count; s++)
+        for (unsigned shape = 0; shape < GPU_SHAPE_COUNT; shape++) {
+            const size_t n = sizes[s];
+            /* large sizes, and small runs, take some shapes in turn */
+            const unsigned every = gpu_is_small ? GPU_SHAPE_COUNT : n > 1u << 20 ? 4 : n > 4096 ? 3 : 1;
+            if ((shape + s + pair + (unsigned)op) % every)
+                continue;
+            uint64_t init;
+            prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, gpu_random(random));
+            prefix_case c = draw_case(pair, op, algorithm, (gpu_shape)shape, n, &init, random);
+            make_room((c.bound + 64) * most);
+            prefix_fill(c.desc.type, op, c.shape, host_in, c.bound, n * 131 + shape);
+            check_result(&c, host_in);
+        }
+}
+
+/* Whether the library says that the pair of names can serve, which must be what scan.h says. */
+static bool serves(scan_algorithm a) {
+    scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_U32, .algorithm = a};
+    uint32_t x = 7;
+    void *from = gpu_put(&d_in, &x, 1, 4, 0), *to = gpu_put(&d_out, NULL, 1, 4, 0);
+    scan_status status = scan_prefix(gpu, &d, from, to, 1);
+    const bool warp = a.block == SCAN_BLOCK_AUTO || a.block == SCAN_BLOCK_WARP;
+    const bool single_pass = a.grid == SCAN_GRID_LOOKBACK || a.grid == SCAN_GRID_WAVE;
+    const bool should = a.grid != SCAN_GRID_BLOCKED && (warp || !single_pass);
+    if (a.grid == SCAN_GRID_WAVE && should && status == SCAN_ERR_ALGORITHM) {
+        print_message("wave: %s\n", scan_ctx_detail(gpu)); /* before sm_90 */
+        return false;
+    }
+    assert_int_equal(status, should ? SCAN_OK : SCAN_ERR_ALGORITHM);
+    x = 0;
+    gpu_get(&d_out, &x);
+    if (should || !gpu_is_small)
+        assert_int_equal(x, should ? 7 : 0xeeeeeeee);
+    return should;
+}
+
+static void matrix(void **state) {
+    const scan_algorithm *a = (const scan_algorithm *)*state;
+    gpu_need();
+    if (!serves(*a))
+        return;
+    uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
+    for (size_t pair = 0; pair < PAIRS; pair++)
+        for (int op = 0; op < SCAN_OP_COUNT; op++) {
+            size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = count;
+            if (gpu_is_small) { /* two of them, each in its turn */
+                for (kept = 0; kept < 2; kept++)
+                    sizes[kept] = sizes[kept + gpu_random(&random) % (count - kept)];
+            }
+            check_sizes(pair, (scan_op)op, *a, sizes, kept, &random);
+        }
+}
+
+/* Sizes where a path changes: around one, 7 and 8 groups of 32 tiles, where `auto` changes grids, and where the block
+ * sums of the teaching grids need one more level. */
+static void path_sizes(void **state) {
+    const scan_algorithm *a = (const scan_algorithm *)*state;
+    gpu_need();
+    if (!serves(*a))
+        return;
+    uint64_t random = 77 + (uint64_t)a->grid * 16 + (uint64_t)a->block;
+    static const size_t chosen[] = {1 << 20, 2000000, 1 << 22};
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        const size_t group = (1 << 20) / scan_type_size(pairs[pair].out);
+        size_t sizes[24], count = 0;
+        for (size_t k = 0; k < 3; k++)
+            for (size_t n = chosen[k] - 1; n <= chosen[k] + 1; n++)
+                sizes[count++] = n;
+        for (size_t groups = 1; groups <= 8; groups += groups < 7 ? 6 : 1)
+            for (size_t n = groups * group - 1; n <= groups * group + 1; n++)
+                sizes[count++] = n;
+        check_sizes(pair, (scan_op)(pair % SCAN_OP_COUNT), *a, sizes, count, &random);
     }
 }
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define GRID_TEST(name, grid, block)                                                                                   \
-    static void name(void **state) {                                                                                   \
-        (void)state;                                                                                                   \
-        need_gpu();                                                                                                    \
-        matrix((scan_algorithm){grid, block}, small_sizes, COUNT(small_sizes), false);                                 \
-        matrix((scan_algorithm){grid, block}, large_sizes, COUNT(large_sizes), false);                                 \
-    }
-GRID_TEST(automatic, SCAN_GRID_AUTO, SCAN_BLOCK_AUTO)
-GRID_TEST(look_back, SCAN_GRID_LOOKBACK, SCAN_BLOCK_WARP)
-GRID_TEST(wave, SCAN_GRID_WAVE, SCAN_BLOCK_WARP)
-GRID_TEST(hierarchical_kogge_stone, SCAN_GRID_HIERARCHICAL, SCAN_BLOCK_KOGGE_STONE)
-GRID_TEST(hierarchical_brent_kung, SCAN_GRID_HIERARCHICAL, SCAN_BLOCK_BRENT_KUNG)
-GRID_TEST(hierarchical_warp, SCAN_GRID_HIERARCHICAL, SCAN_BLOCK_WARP)
-GRID_TEST(host_sums_kogge_stone, SCAN_GRID_HOST_SUMS, SCAN_BLOCK_KOGGE_STONE)
-GRID_TEST(host_sums_brent_kung, SCAN_GRID_HOST_SUMS, SCAN_BLOCK_BRENT_KUNG)
-GRID_TEST(host_sums_warp, SCAN_GRID_HOST_SUMS, SCAN_BLOCK_WARP)
+/* ---- counts on the device ---------------------------------------------------------------------------------------- */
 
-static void pieces(void **state) {
+/* 0, 1, the bound, and more than the bound. */
+static void counts_on_device(void **state) {
     (void)state;
-    need_gpu();
-    static const size_t sizes[] = {1, 100, 5000, 33000, 140000};
-    matrix((scan_algorithm){SCAN_GRID_LOOKBACK, 0}, sizes, COUNT(sizes), true);
-    matrix((scan_algorithm){SCAN_GRID_WAVE, 0}, sizes, COUNT(sizes), true);
+    gpu_need();
+    static const uint64_t counts[] = {0, 1, 4999, 5000, 5001, UINT64_MAX};
+    enum { BOUND = 5000 };
+    make_room(BOUND * 8);
+    gpu_fill(SCAN_I64, GPU_RANDOM, host_in, BOUND, 3);
+    for (int grid = 0; scan_grid_name((scan_grid)grid); grid++) {
+        const scan_algorithm a = {(scan_grid)grid, SCAN_BLOCK_AUTO};
+        if (!serves(a))
+            continue;
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+            for (unsigned way = 0; way < 4; way++) {
+                const size_t n = counts[k] < BOUND ? (size_t)counts[k] : BOUND;
+                scan_prefix_desc d = {.struct_size = sizeof d,
+                                      .type = SCAN_I64,
+                                      .out_type = SCAN_I64,
+                                      .kind = (scan_kind)(way & 1),
+                                      .reverse = way >> 1,
+                                      .algorithm = a};
+                prefix_reference(&d, host_in, want, n);
+                void *from = gpu_put(&d_in, host_in, BOUND, 8, way), *to = gpu_put(&d_out, NULL, BOUND, 8, way * 3);
+                d.n_device = (const uint64_t *)gpu_put(&d_count, &counts[k], 1, 8, 0);
+                gpu_ok(scan_prefix(gpu, &d, from, to, BOUND));
+                gpu_get(&d_out, got);
+                assert_int_equal(gpu_first_difference(got, want, n, 8), n);
+                gpu_unchanged(&d_count, &counts[k]);
+            }
+    }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(automatic),
-        cmocka_unit_test(look_back),
-        cmocka_unit_test(wave),
-        cmocka_unit_test(hierarchical_kogge_stone),
-        cmocka_unit_test(hierarchical_brent_kung),
-        cmocka_unit_test(hierarchical_warp),
-        cmocka_unit_test(host_sums_kogge_stone),
-        cmocka_unit_test(host_sums_brent_kung),
-        cmocka_unit_test(host_sums_warp),
-        cmocka_unit_test(pieces),
-    };
-    return cmocka_run_group_tests_name("gpu_prefix", tests, open_contexts, close_contexts);
+/* ---- the tests: one of each for every grid and block ------------------------------------------------------------- */
+
+enum { MOST_ALGORITHMS = 24 };
+
+int main(int argc, char **argv) {
+    static scan_algorithm algorithms[MOST_ALGORITHMS];
+    static char names[2 * MOST_ALGORITHMS][64];
+    gpu_test tests[2 * MOST_ALGORITHMS + 1];
+    size_t count = 0, tests_count = 0;
+    for (int grid = 0; scan_grid_name((scan_grid)grid); grid++)
+        for (int block = 0; scan_block_name((scan_block)block) && count < MOST_ALGORITHMS; block++, count++) {
+            const char *grid_name = scan_grid_name((scan_grid)grid), *block_name = scan_block_name((scan_block)block);
+            algorithms[count] = (scan_algorithm){(scan_grid)grid, (scan_block)block};
+            snprintf(names[2 * count], sizeof names[0], "matrix.%s/%s", grid_name, block_name);
+            snprintf(names[2 * count + 1], sizeof names[0], "path_sizes.%s/%s", grid_name, block_name);
+            tests[tests_count++] =
+                (gpu_test){GPU_MATRIX | GPU_SMALL, {names[2 * count], matrix, NULL, NULL, &algorithms[count]}};
+            tests[tests_count++] =
+                (gpu_test){GPU_MATRIX, {names[2 * count + 1], path_sizes, NULL, NULL, &algorithms[count]}};
+        }
+    tests[tests_count++] = (gpu_test)GPU_TEST(GPU_MATRIX | GPU_SMALL, counts_on_device);
+    int result = gpu_main("gpu_prefix", tests, tests_count, argc, argv);
+    free(host_in);
+    free(want);
+    free(got);
+    free(again);
+    return result;
 }

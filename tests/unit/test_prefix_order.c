@@ -3,10 +3,8 @@
  * Float add and mul give the bits of float_order.h: for every size, address, thread count, direction, in place or not,
  * in one call or in pieces; and the bits recorded in data/float_order, which every backend must give.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "float_order.h"
+#include "float_records.h"
 #include "prefix_support.h"
 
 enum { MOST = (3 << 18) + 5000, MOST_BYTES = MOST * 8 };
@@ -191,74 +189,24 @@ static void large_arrays(void **state) {
     free(place);
 }
 
-/* ---- data/float_order (its README.txt states the format) --------------------------------------------------------- */
-
-static double recorded_input(scan_type type, scan_op op, uint64_t seed, uint64_t i) {
-    uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    uint64_t u = z ^ z >> 31;
-    bool f32 = type == SCAN_F32;
-    if (seed == 0)
-        return -0.0;
-    if (op == SCAN_MUL)
-        return f32 ? 1 + ((double)(u >> 51) - 0x1p12) * 0x1p-23 : 1 + ((double)(u >> 23) - 0x1p40) * 0x1p-52;
-    return ldexp(f32 ? ((double)(u >> 40) - 0x1p23) * 0x1p-23 : ((double)(u >> 11) - 0x1p52) * 0x1p-52, -(int)(u & 7));
-}
-
-static uint32_t crc32_of(const void *memory, size_t bytes) {
-    static uint32_t table[256];
-    const unsigned char *at = memory;
-    for (uint32_t i = 0; i < 256 && !table[255]; i++) {
-        uint32_t x = i;
-        for (int bit = 0; bit < 8; bit++)
-            x = x >> 1 ^ (x & 1 ? 0xedb88320 : 0);
-        table[i] = x;
-    }
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < bytes; i++)
-        crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
-    return ~crc;
-}
-
-static scan_type type_of(const char *name) { return strcmp(name, "f32") == 0 ? SCAN_F32 : SCAN_F64; }
+/* ---- data/float_order -------------------------------------------------------------------------------------------- */
 
 static void check_record(const char *line) {
-    char type[8], out_type[8], op[8], kind[16], init_text[24];
-    size_t n;
-    uint64_t seed;
-    uint32_t crc;
-    int used;
-    int fields = sscanf(line, "%7s %7s %7s %15s %zu %" SCNu64 " %23s %" SCNx32 "%n", type, out_type, op, kind, &n,
-                        &seed, init_text, &crc, &used);
-    assert_int_equal(fields, 8);
-    assert_true(n <= MOST);
-    scan_prefix_desc d = {.struct_size = sizeof d, .type = type_of(type), .out_type = type_of(out_type)};
-    d.op = strcmp(op, "mul") == 0 ? SCAN_MUL : SCAN_ADD;
-    d.kind = strcmp(kind, "exclusive") == 0 ? SCAN_EXCLUSIVE : SCAN_INCLUSIVE;
-    uint64_t init = strtoull(init_text, NULL, 16);
-    d.init = init_text[0] == '-' ? NULL : &init;
-    for (size_t i = 0; i < n; i++) {
-        double x = recorded_input(d.type, d.op, seed, i);
-        if (d.type == SCAN_F32)
-            ((float *)original)[i] = (float)x;
-        else
-            ((double *)original)[i] = x;
-    }
+    float_record r;
+    assert_true(float_record_parse(&r, line));
+    assert_true(r.n <= MOST);
+    scan_prefix_desc d = {.struct_size = sizeof d,
+                          .type = r.type,
+                          .out_type = r.out_type,
+                          .op = r.op,
+                          .kind = r.kind,
+                          .init = r.has_init ? &r.init : NULL};
+    float_record_input(&r, original);
     for (int c = 0; c < 2; c++) {
-        size_t size = scan_type_size(d.out_type);
-        assert_int_equal(scan_prefix(contexts[c], &d, original, expected, n), SCAN_OK);
-        for (const char *at = line + used; *at == ' ';) {
-            char *end;
-            size_t i = strtoull(at, &end, 10);
-            uint64_t bits = strtoull(end + 1, &end, 16), got = 0;
-            memcpy(&got, expected + i * size, size);
-            if (got != bits)
-                fail_msg("element %zu is %" PRIx64 " in: %s", i, got, line);
-            at = end;
-        }
-        if (crc32_of(expected, n * size) != crc)
-            fail_msg("the CRC is wrong: %s", line);
+        assert_int_equal(scan_prefix(contexts[c], &d, original, expected, r.n), SCAN_OK);
+        const char *wrong = float_record_wrong(&r, expected);
+        if (wrong)
+            fail_msg("%s is wrong: %s", wrong, line);
     }
 }
 
