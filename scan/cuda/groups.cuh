@@ -78,30 +78,6 @@ __device__ void publish_earlier(const scan_state &state, const grid_part<T> &par
         publish(state.tiles + lane * tagged_words<T>, epoch, part.tiles[lane]);
 }
 
-/* Ends a launch: the last CTA to leave hands the state to the next launch with the next epoch, all words cleared when
- * the epoch is about to wrap. Every thread of every CTA calls it, once its work is done. */
-__device__ inline void leave(const scan_state &state, uint32_t epoch) {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd((unsigned long long *)state.left, 1ull) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!last)
-        return;
-    bool wraps = epoch == 0xffffffffu - 1;
-    if (wraps)
-        for (uint64_t i = threadIdx.x; i < state.words; i += blockDim.x)
-            state.tiles[i] = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        *state.left = 0;
-        __threadfence();
-        *state.ticket = wraps ? 0 : uint64_t(epoch) << 32;
-    }
-}
-
 } /* namespace scan_cuda */
 
 #endif

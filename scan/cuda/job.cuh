@@ -6,17 +6,9 @@
 #define SCAN_CUDA_JOB_CUH
 
 #include "order.cuh"
+#include "tickets.cuh"
 
 namespace scan_cuda {
-
-/* State that outlives a launch: see wave.cuh for how it is used. All zero before the first launch. */
-struct scan_state {
-    uint64_t *ticket; /* epoch << 32 | tiles handed out; one atomicAdd returns both */
-    uint64_t *left;   /* CTAs that have finished */
-    uint64_t *tiles;  /* tagged tile totals */
-    uint64_t *groups; /* tagged folds before each group */
-    uint64_t words;   /* tiles and groups together, one after the other: what to clear when the epoch wraps */
-};
 
 struct scan_job {
     const void *in;

@@ -13,6 +13,13 @@ constexpr unsigned all_lanes = 0xffffffffu;
 
 __device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
+/* Called where the order of events could matter. Tests define SCAN_PERTURB and a perturb() of their own that delays. */
+#ifdef SCAN_PERTURB
+__device__ void perturb();
+#else
+__device__ inline void perturb() {}
+#endif
+
 /* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
 
 /* A value tagged with the epoch of its launch, so that no word ever needs clearing: {epoch, 4 bytes} in 8 bytes, or two
@@ -75,6 +82,10 @@ __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
                  "r"(parity)
                  : "memory");
 }
+
+/* Orders this thread's ordinary accesses to shared memory before bulk copies that are started later, once others know
+ * of them (by a barrier). */
+__device__ inline void bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* Both addresses and the size are multiples of 16. */
 __device__ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {

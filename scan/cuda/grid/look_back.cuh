@@ -96,21 +96,26 @@ __device__ void scan_one_tile(const scan_job &job, const grid_part<typename Op::
 template <class I, class Op, int rows>
 __global__ void __launch_bounds__(rows_per_tile / rows * 32) look_back_kernel(const __grid_constant__ scan_job job) {
     using T = typename Op::type;
-    __shared__ uint64_t ticket;
-    if (threadIdx.x == 0)
-        ticket = atomicAdd((unsigned long long *)job.state.ticket, 1ull);
+    __shared__ ticket mine;
+    if (threadIdx.x == 0) {
+        mine = take_ticket(job.state);
+        if (mine.number == gridDim.x - 1)
+            hand_over(job.state, mine.epoch);
+    }
     __syncthreads();
     const grid_part<T> part = job_grid_part<I, Op>(job);
-    const uint32_t epoch = uint32_t(ticket >> 32) + 1;
-    const uint64_t t = uint32_t(ticket);
+    const uint32_t epoch = mine.epoch;
+    const uint64_t t = mine.number;
     if (t * tile_elements<T> < part.n)
         scan_one_tile<I, Op, rows>(job, part, t, [&](T total, T &before, T &after) {
             const uint64_t place = part.first_tile + t;
             const int lane = threadIdx.x, own = int(place % tiles_per_group);
             if (t == 0)
                 publish_earlier(job.state, part, epoch, lane);
+            perturb();
             if (lane == 0)
                 publish(job.state.tiles + place * tagged_words<T>, epoch, total);
+            perturb();
             group_walk<Op> walk = {job.state, epoch, 0, part.group};
             walk.jump(place / tiles_per_group, lane);
             T tiles = walk.to(place, lane);
