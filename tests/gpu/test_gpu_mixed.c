@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All verbs in turn on one context, one workspace and one stream, against the CPU backend: the words that single-pass
+ * kernels leave in the workspace, tagged with their launch, must never be taken for another verb's, type's or size's.
+ * What the backend does not serve is left out and said.
+ */
+#include "gpu_support.h"
+
+static gpu_array d_in, d_out, d_more, d_count, d_workspace;
+static char *host_in, *host_more, *want, *got;
+static size_t most; /* elements */
+static bool missing[8];
+static uint64_t seed;
+
+static size_t below(size_t bound) { return (size_t)(gpu_random(&seed) % bound); }
+
+/* Whether the verb ran; a verb that this backend has not is noted once. */
+static bool ran(scan_status status, int verb, const char *name) {
+    if (status == SCAN_ERR_NO_BACKEND) {
+        if (!missing[verb])
+            print_message("left out: the CUDA backend has no %s\n", name);
+        missing[verb] = true;
+        return false;
+    }
+    gpu_ok(status);
+    return true;
+}
+
+static void compare(gpu_array *a, const char *what, scan_type type, size_t n, size_t checked_bytes) {
+    gpu_get(a, got);
+    const size_t wrong = gpu_first_difference(got, want, checked_bytes, 1);
+    if (wrong != checked_bytes)
+        fail_msg("%s of %zu %s: byte %zu differs from the CPU's", what, n, scan_type_name(type), wrong);
+}
+
+static void one_prefix(scan_type type, size_t n) {
+    static const scan_grid grids[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK, SCAN_GRID_AUTO, SCAN_GRID_HIERARCHICAL};
+    const size_t size = scan_type_size(type);
+    scan_prefix_desc d = {.struct_size = sizeof d, .type = type, .op = (scan_op)below(SCAN_OP_COUNT)};
+    d.kind = (scan_kind)below(2);
+    d.reverse = (uint32_t)below(2);
+    if (gpu_is_float(type))
+        d.op = (scan_op)(SCAN_MIN + below(2)); /* sums of special values may be any NaN */
+    cpu_ok(scan_prefix(cpu, &d, host_in, want, n));
+    d.algorithm.grid = grids[below(4)];
+    void *from = gpu_put(&d_in, host_in, n, size, below(9)), *to = gpu_put(&d_out, NULL, n, size, below(9));
+    gpu_ok(scan_prefix(gpu, &d, from, to, n));
+    compare(&d_out, "prefix", type, n, n * size);
+}
+
+static void one_compact(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    uint64_t count = 0, device_count;
+    gpu_fill(SCAN_U8, below(2) ? GPU_FEW : GPU_SPARSE, host_more, n, n);
+    scan_compact_desc d = {.struct_size = sizeof d, .type = type, .flags = (const uint8_t *)host_more};
+    scan_compact_out out = {.struct_size = sizeof out, .kept = want, .count = &count};
+    cpu_ok(scan_compact(cpu, &d, host_in, &out, n));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9));
+    out.kept = gpu_put(&d_out, NULL, n, size, below(9));
+    out.count = (uint64_t *)gpu_put(&d_count, NULL, 1, 8, 0);
+    d.flags = (const uint8_t *)gpu_put(&d_more, host_more, n, 1, below(9));
+    if (!ran(scan_compact(gpu, &d, from, &out, n), 1, "scan_compact"))
+        return;
+    gpu_get(&d_count, &device_count);
+    assert_int_equal(device_count, count);
+    compare(&d_out, "compact", type, n, (size_t)count * size);
+}
+
+static void one_unique(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    uint64_t count = 0, device_count;
+    scan_unique_desc d = {.struct_size = sizeof d, .type = type};
+    scan_unique_out out = {.struct_size = sizeof out, .kept = want, .count = &count};
+    cpu_ok(scan_unique(cpu, &d, host_in, &out, n));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9));
+    out.kept = gpu_put(&d_out, NULL, n, size, below(9));
+    out.count = (uint64_t *)gpu_put(&d_count, NULL, 1, 8, 0);
+    if (!ran(scan_unique(gpu, &d, from, &out, n), 2, "scan_unique"))
+        return;
+    gpu_get(&d_count, &device_count);
+    assert_int_equal(device_count, count);
+    compare(&d_out, "unique", type, n, (size_t)count * size);
+}
+
+static void one_sort(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .descending = (uint32_t)below(2)};
+    cpu_ok(scan_sort(cpu, &d, host_in, want, NULL, NULL, n));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9)), *to = gpu_put(&d_out, NULL, n, size, below(9));
+    if (ran(scan_sort(gpu, &d, from, to, NULL, NULL, n), 3, "scan_sort"))
+        compare(&d_out, "sort", type, n, n * size);
+}
+
+static void one_argsort(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    scan_sort_desc d = {.struct_size = sizeof d, .type = type};
+    cpu_ok(scan_argsort(cpu, &d, host_in, want, n));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9)), *to = gpu_put(&d_out, NULL, n, 4, below(9));
+    if (ran(scan_argsort(gpu, &d, from, to, n), 4, "scan_argsort"))
+        compare(&d_out, "argsort", type, n, n * 4);
+}
+
+static void one_histogram(scan_type type, size_t n) {
+    const size_t bins = type == SCAN_U8 ? 256 : 65536;
+    scan_histogram_desc d = {.struct_size = sizeof d, .type = type};
+    cpu_ok(scan_histogram(cpu, &d, host_in, (uint64_t *)(void *)want, n));
+    void *from = gpu_put(&d_in, host_in, n, scan_type_size(type), below(9)), *to = gpu_put(&d_out, NULL, bins, 8, 0);
+    if (ran(scan_histogram(gpu, &d, from, (uint64_t *)to, n), 5, "scan_histogram"))
+        compare(&d_out, "histogram", type, n, bins * 8);
+}
+
+static void one_equalize(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    scan_equalize_desc d = {.struct_size = sizeof d, .type = type, .like = (scan_like)below(5)};
+    cpu_ok(scan_equalize(cpu, &d, host_in, want, NULL, n));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9)), *to = gpu_put(&d_out, NULL, n, size, below(9));
+    if (ran(scan_equalize(gpu, &d, from, to, NULL, n), 6, "scan_equalize"))
+        compare(&d_out, "equalize", type, n, n * size);
+}
+
+static void rounds(unsigned count) {
+    for (unsigned round = 0; round < count; round++) {
+        const int verb = (int)below(8);
+        const bool samples = verb >= 6; /* histogram, equalize */
+        const scan_type type = samples ? (below(2) ? SCAN_U8 : SCAN_U16) : (scan_type)(1 + below(SCAN_TYPE_COUNT));
+        const size_t n = below(2) ? below(most) : below(most / 20 + 1);
+        gpu_fill(type, (gpu_shape)below(GPU_SHAPE_COUNT), host_in, n, round);
+        switch (verb) {
+        case 2: one_compact(type, n); break;
+        case 3: one_unique(type, n); break;
+        case 4: one_sort(type, n); break;
+        case 5: one_argsort(type, n); break;
+        case 6: one_histogram(type, n); break;
+        case 7: one_equalize(type, n); break;
+        default: one_prefix(type, n);
+        }
+    }
+}
+
+static void make_room(void) {
+    most = gpu_is_small ? 9000 : 300000;
+    const size_t bytes = most * 8 + (1 << 19);
+    assert_non_null(host_in = (char *)malloc(bytes));
+    assert_non_null(host_more = (char *)malloc(bytes));
+    assert_non_null(want = (char *)malloc(bytes));
+    assert_non_null(got = (char *)malloc(bytes));
+}
+
+static void drop_room(void) {
+    free(host_in);
+    free(host_more);
+    free(want);
+    free(got);
+}
+
+/* The workspace grows as calls need it. */
+static void verbs_in_turn(void **state) {
+    (void)state;
+    gpu_need();
+    make_room();
+    seed = 1;
+    rounds(gpu_is_small ? 60 : 3000);
+    drop_room();
+}
+
+/* One workspace for all, lent once. */
+static void verbs_on_one_lent_workspace(void **state) {
+    (void)state;
+    gpu_need();
+    make_room();
+    seed = 2;
+    const size_t bytes = (size_t)(gpu_is_small ? 4 : 32) << 20;
+    void *memory = gpu_put(&d_workspace, NULL, bytes, 1, 0);
+    gpu_ok(scan_ctx_sync(gpu));
+    gpu_ok(scan_ctx_lend(gpu, memory, bytes));
+    rounds(gpu_is_small ? 60 : 3000);
+    gpu_ok(scan_ctx_sync(gpu));
+    gpu_get(&d_workspace, NULL);
+    gpu_ok(scan_ctx_lend(gpu, NULL, 0));
+    drop_room();
+}
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_STRESS | GPU_SMALL, verbs_in_turn),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, verbs_on_one_lent_workspace),
+    };
+    return gpu_main("gpu_mixed", tests, sizeof tests / sizeof tests[0], argc, argv);
+}
