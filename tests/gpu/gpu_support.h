@@ -20,7 +20,8 @@
  *
  * A program takes the name of a part: matrix, large, stress, or small, which is the tests marked so with fewer and
  * smaller sizes (gpu_is_small): for the emulator and for compute-sanitizer, a hundred times slower than the device.
- * Without an argument it runs matrix and stress. A second argument picks tests by name, with * and ?.
+ * The part listing holds kernels that are wrong on purpose, for compute-sanitizer to find. Without an argument it runs
+ * matrix and stress. A second argument picks tests by name, with * and ?.
  */
 #ifndef TESTS_GPU_SUPPORT_H
 #define TESTS_GPU_SUPPORT_H
@@ -48,7 +49,7 @@ extern "C" {
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-enum { GPU_MATRIX = 1, GPU_LARGE = 2, GPU_STRESS = 4, GPU_SMALL = 8 };
+enum { GPU_MATRIX = 1, GPU_LARGE = 2, GPU_STRESS = 4, GPU_SMALL = 8, GPU_LISTING = 16 };
 
 typedef struct gpu_test {
     unsigned parts;
@@ -125,7 +126,11 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     static const struct {
         const char *name;
         unsigned parts;
-    } parts[] = {{"matrix", GPU_MATRIX}, {"large", GPU_LARGE}, {"stress", GPU_STRESS}, {"small", GPU_SMALL}};
+    } parts[] = {{"matrix", GPU_MATRIX},
+                 {"large", GPU_LARGE},
+                 {"stress", GPU_STRESS},
+                 {"small", GPU_SMALL},
+                 {"listing", GPU_LISTING}};
     unsigned wanted = argc < 2 ? GPU_MATRIX | GPU_STRESS : 0;
     for (size_t i = 0; argc >= 2 && i < sizeof parts / sizeof parts[0]; i++)
         if (strcmp(argv[1], parts[i].name) == 0)
@@ -136,7 +141,7 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
         if (tests[i].parts & wanted)
             chosen[chosen_count++] = tests[i].test;
     if (wanted == 0 || count > 64) {
-        fprintf(stderr, "usage: %s [matrix|large|stress|small [NAME]]\n", argv[0]);
+        fprintf(stderr, "usage: %s [matrix|large|stress|small|listing [NAME]]\n", argv[0]);
         return 2;
     }
     if (chosen_count == 0) {
