@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The few instructions that CUDA C++ has no short name for. Memory order: PTX ISA, "Memory Consistency Model".
+ * Every function here has its like in tests/emulator/emulated_ptx.h.
  */
 #ifndef SCAN_CUDA_PTX_CUH
 #define SCAN_CUDA_PTX_CUH
@@ -10,6 +11,19 @@
 namespace scan_cuda {
 
 constexpr unsigned all_lanes = 0xffffffffu;
+
+/* A value tagged with the epoch of its launch, so that no word ever needs clearing: {epoch, 4 bytes} in 8 bytes, or two
+ * such halves for 8-byte values, accepted when both tags match. One aligned access of at most 8 bytes is never torn,
+ * and nothing else is read on the strength of it: relaxed order is enough. */
+template <class T> constexpr int tagged_words = sizeof(T) == 8 ? 2 : 1;
+
+} /* namespace scan_cuda */
+
+#ifdef SCAN_EMULATED
+#include <emulated_ptx.h>
+#else
+
+namespace scan_cuda {
 
 __device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
@@ -21,11 +35,6 @@ __device__ inline void perturb() {}
 #endif
 
 /* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
-
-/* A value tagged with the epoch of its launch, so that no word ever needs clearing: {epoch, 4 bytes} in 8 bytes, or two
- * such halves for 8-byte values, accepted when both tags match. One aligned access of at most 8 bytes is never torn,
- * and nothing else is read on the strength of it: relaxed order is enough. */
-template <class T> constexpr int tagged_words = sizeof(T) == 8 ? 2 : 1;
 
 template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {
     uint64_t tag = uint64_t(epoch) << 32, bits = 0;
@@ -98,4 +107,5 @@ __device__ inline void bulk_load(void *to_shared, const void *from_global, uint3
 
 } /* namespace scan_cuda */
 
+#endif
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tests may ask of the emulator beyond CUDA's interface.
+ *
+ * A runtime call that is told to fail does nothing, except that what would free something still frees it. Calls are
+ * counted from 1, those that cannot fail (cudaGetLastError, names of errors) are not.
+ */
+#ifndef TESTS_EMULATOR_CONTROL_H
+#define TESTS_EMULATOR_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the call-th runtime call from now fail with this error, all later ones too if `forever`. 0: none. */
+void emulator_fail_call(long call, int error, bool forever);
+/* Runtime calls since emulator_fail_call. */
+long emulator_calls(void);
+/* Memory, streams, events and graphs that exist. */
+size_t emulator_objects(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The emulator's own view of a CTA: shared by scheduler.cpp, memory.cpp and launch.cpp.
+ */
+#ifndef TESTS_EMULATOR_CTA_H
+#define TESTS_EMULATOR_CTA_H
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "emulator.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define EMULATED_HIDE(memory, bytes) __asan_poison_memory_region(memory, bytes)
+#define EMULATED_SHOW(memory, bytes) __asan_unpoison_memory_region(memory, bytes)
+#else
+#define EMULATED_HIDE(memory, bytes) ((void)(memory), (void)(bytes))
+#define EMULATED_SHOW(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
+namespace emulator {
+
+constexpr int max_threads = 1024;
+constexpr int max_cluster = 16;
+constexpr size_t max_shared_bytes = 256 << 10;
+constexpr unsigned char rubbish = 0xa5;
+
+struct warp {
+    unsigned live;
+    uint32_t used; /* of meetings */
+    meeting meetings[32];
+};
+
+struct named_barrier {
+    int expected, arrived, count;
+    votes last;
+};
+
+struct copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+    uint64_t *barrier;
+    fiber *owner;
+    unsigned group;
+    const char *what;
+};
+
+struct cluster {
+    std::mutex mutex;
+    cta *members[max_cluster];
+    unsigned size, arrived, live;
+    std::atomic<unsigned> generation;
+};
+
+struct cta {
+    position where;
+    const launch *work;
+    fiber main; /* the OS thread itself */
+    std::vector<fiber *> fibers;
+    int threads, live;
+    std::vector<fiber *> ready, polling;
+    warp *warps;
+    named_barrier barriers[16];
+    std::vector<copy> copies;
+    char *shared_end, *shared; /* dynamic: [shared, shared_end) */
+    char *thread_local_begin;  /* static */
+    size_t thread_local_bytes;
+    cluster *in_cluster;
+    unsigned rank;
+    uint64_t random;
+    int policy;
+    uint8_t priority[32];
+    std::atomic<bool> disturbed;    /* another CTA may have ended a wait here */
+    std::atomic<uint64_t> progress; /* switches to a thread that did not poll */
+    std::atomic<bool> busy;
+};
+
+/* scheduler.cpp */
+void run_cta(cta &);
+void wake(cta &, const void *what);
+void wait_for(const void *object, const char *what, uint32_t parity = 0);
+void describe(const cta &);
+uint64_t mixed(uint64_t z);
+extern uint64_t seed;
+
+/* memory.cpp */
+void finish_one_copy(cta &);
+void recheck(cta &);
+void cluster_leave(cta &);
+
+inline uint32_t draw(cta &c) { return uint32_t(mixed(c.random += 0x9e3779b97f4a7c15u) >> 32); }
+inline bool chance(cta &c, uint32_t one_in) { return draw(c) % one_in == 0; }
+
+} /* namespace emulator */
+
+#endif

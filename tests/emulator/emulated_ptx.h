@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan/cuda/ptx.cuh for the emulator: the same functions, checked where the hardware would fail or go wrong silently.
+ */
+#ifndef TESTS_EMULATOR_EMULATED_PTX_H
+#define TESTS_EMULATOR_EMULATED_PTX_H
+
+#include "emulator.h"
+
+namespace scan_cuda {
+
+inline void perturb() { emulator::maybe_switch(); }
+
+template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
+    emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "publish()");
+    uint64_t tag = uint64_t(epoch) << 32, bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    __atomic_store_n(word, tag | uint32_t(bits), __ATOMIC_RELAXED);
+    emulator::maybe_switch(); /* the two halves of an 8-byte value are not one access */
+    if (sizeof(T) == 8)
+        __atomic_store_n(word + 1, tag | (bits >> 32), __ATOMIC_RELAXED);
+}
+
+template <class T> bool peek(const uint64_t *word, uint32_t epoch, T &value) {
+    emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "peek()");
+    uint64_t low = __atomic_load_n(word, __ATOMIC_RELAXED), bits = uint32_t(low);
+    bool there = uint32_t(low >> 32) == epoch;
+    emulator::maybe_switch();
+    if (sizeof(T) == 8) {
+        uint64_t high = __atomic_load_n(word + 1, __ATOMIC_RELAXED);
+        bits |= high << 32;
+        there = there && uint32_t(high >> 32) == epoch;
+    }
+    memcpy(&value, &bits, sizeof value);
+    if (!there)
+        emulator::poll("peek()");
+    return there;
+}
+
+inline void barrier_init(uint64_t *barrier, uint32_t arrivals) { emulator::mbarrier_init(barrier, arrivals); }
+inline void barrier_init_fence() {}
+inline void bulk_fence() {}
+inline void barrier_arrive(uint64_t *barrier) { emulator::mbarrier_update(barrier, 1, 0, "barrier_arrive()"); }
+inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+    emulator::mbarrier_update(barrier, 1, bytes, "barrier_arrive_expect()");
+}
+inline void barrier_wait(uint64_t *barrier, uint32_t parity) { emulator::mbarrier_wait(barrier, parity); }
+
+inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
+    if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16 || bytes % 16)
+        emulator::fail("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);
+    emulator::copy_later(to_shared, from_global, bytes, barrier, "bulk_load()");
+}
+
+} /* namespace scan_cuda */
+
+#endif

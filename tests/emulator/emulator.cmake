@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+#
+# emulate(TARGET SOURCE...): compiles sources with the emulator's headers in place of the CUDA toolkit's, those of CUDA
+# (.cu) as plain C++. They may cast between types as nvcc lets them, and shuffle values that nobody looks at.
+# emulator_sources and emulator_libraries go into the library.
+find_library(BOOST_CONTEXT_LIBRARY boost_context REQUIRED)
+set(emulator_dir ${CMAKE_CURRENT_LIST_DIR})
+file(GLOB emulator_sources CONFIGURE_DEPENDS ${emulator_dir}/*.cpp)
+set(emulator_libraries ${BOOST_CONTEXT_LIBRARY} stdc++)
+
+function(emulate target)
+  target_include_directories(${target} BEFORE PRIVATE ${emulator_dir})
+  target_compile_definitions(${target} PRIVATE SCAN_EMULATED)
+  set(cuda_sources ${ARGN})
+  list(FILTER cuda_sources INCLUDE REGEX "[.]cu$")
+  set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
+    COMPILE_OPTIONS "-include;cuda_runtime.h;-Wno-conversion;-Wno-maybe-uninitialized;-Wno-unknown-pragmas;-Wno-missing-field-initializers;-fno-strict-aliasing")
+endfunction()

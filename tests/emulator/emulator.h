@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What runs a kernel without a GPU. A CTA runs on one OS thread, an "SM"; its threads are fibers, which switch only
+ * where they wait for each other, poll, or do an atomic operation, in an order drawn from a seed. Device functions
+ * (device.h, emulated_ptx.h) are made of the few calls below.
+ *
+ *   lanes    meet(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
+ *   CTA      cta_barrier(id, threads, ...)
+ *   polls    poll(what) in every loop that waits for another CTA: lets everybody else run
+ *   copies   copy_later(...) is done some time later, in any order: its destination holds rubbish until then
+ *
+ * What can never go on is reported with every thread's place, and the process is aborted.
+ *
+ * Environment (read once):
+ *   SCAN_EMULATED_DEVICES      how many devices there are, default 1
+ *   SCAN_EMULATED_CAPABILITY   default 9.0
+ *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3
+ *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
+ *   SCAN_EMULATED_SEED         of every order; default 1
+ *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to so much now and then
+ *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 60
+ *   SCAN_EMULATED_FAIL         CALL[:ERROR[:forever]]: the CALL-th runtime call fails (control.h)
+ */
+#ifndef TESTS_EMULATOR_EMULATOR_H
+#define TESTS_EMULATOR_EMULATOR_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "cuda_runtime_api.h"
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+namespace emulator {
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* How to call a kernel, known where its type is. */
+struct signature {
+    void (*call)(const void *kernel, void *const *arguments);
+    int count;
+    const size_t *sizes;
+};
+const void *register_kernel(const void *kernel, const signature &);
+const signature *find_kernel(const void *kernel);
+
+struct launch {
+    const void *kernel;
+    const signature *how;
+    void **arguments;
+    dim3 grid, block;
+    size_t shared_bytes;
+    unsigned cluster; /* CTAs a cluster */
+};
+void run(const launch &); /* returns when the last CTA has ended */
+
+unsigned sm_count();
+int environment(const char *name, int otherwise);
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+struct cta;
+struct warp;
+
+struct meeting {
+    const char *what;
+    unsigned mask, arrived, departed;
+    bool complete;
+    alignas(16) unsigned char values[32][16];
+};
+
+struct fiber {
+    uint3 thread; /* threadIdx */
+    int index, lane;
+    warp *in_warp;
+    cta *in_cta;
+    void *context;
+    char *stack;
+    size_t stack_bytes;
+    void *asan_stack;
+    enum { ready, polling, waiting, exited } state;
+    const void *waits_for; /* a meeting, a CTA barrier, or an mbarrier */
+    const char *what;      /* the same in words */
+    uint32_t parity;       /* of the mbarrier */
+    unsigned cluster_generation;
+    unsigned copy_groups; /* committed so far */
+};
+
+/* The running thread. */
+extern thread_local fiber *current;
+
+struct position {
+    uint3 block_index;
+    dim3 block_size, grid_size;
+};
+const position &place();
+char *dynamic_memory();
+
+[[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A random number, from the CTA's own sequence. */
+uint32_t draw();
+/* Now and then lets others run: at every place where hardware might. */
+void maybe_switch();
+/* In a loop that waits for memory: lets everybody else run before it returns. */
+void poll(const char *what);
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+meeting &meet(unsigned mask, const char *what, const void *value, size_t size);
+void depart(meeting &);
+
+/* What lane `from` brought; rubbish if it did not come. */
+template <class T> T brought(const meeting &m, int from) {
+    static_assert(sizeof(T) <= 16);
+    T x;
+    if (m.arrived >> from & 1)
+        memcpy(&x, m.values[from], sizeof x);
+    else
+        memset(&x, 0xa5, sizeof x);
+    return x;
+}
+
+/* Meets, and answers use(meeting). */
+template <class T, class Use> auto gather(unsigned mask, const char *what, T value, Use use) {
+    meeting &m = meet(mask, what, &value, sizeof value);
+    auto answer = use(m);
+    depart(m);
+    return answer;
+}
+
+/* ---- CTA --------------------------------------------------------------------------------------------------------- */
+
+struct votes {
+    int count, threads;
+};
+/* threads: 0 for all. Barrier 0 is __syncthreads. wait: or only arrive. */
+votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait = true);
+
+/* ---- mbarriers and copies ---------------------------------------------------------------------------------------- */
+
+void mbarrier_init(uint64_t *barrier, uint32_t arrivals);
+/* Arrivals, and bytes that copies will bring (negative: have brought). */
+void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const char *what);
+bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
+void mbarrier_wait(uint64_t *barrier, uint32_t parity);
+
+/* barrier: told when the copy is done; else it belongs to the thread's group that copy_commit() closes next. */
+void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
+void copy_commit();
+/* Until at most `left` of the thread's groups are under way. */
+void copy_wait(unsigned left);
+
+/* ---- clusters ---------------------------------------------------------------------------------------------------- */
+
+unsigned cluster_size();
+unsigned cluster_rank();
+void cluster_arrive();
+void cluster_wait();
+/* The place of something in this CTA's shared memory, in that of another CTA of the cluster. */
+void *cluster_map(const void *here, unsigned rank);
+
+} /* namespace emulator */
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads of a CTA as fibers: who runs next, lanes that meet, CTA barriers, and what is said when nobody can go on.
+ *
+ * Order. A thread that may run is in `ready`; one that polls is in `polling` and runs again when nobody else can, or
+ * now and then. Each CTA draws one of three ways to choose from `ready`: anybody; whoever became ready last, which
+ * drives one warp as far as it gets while others have not begun; or by a random priority of its warp, which leaves some
+ * warps behind.
+ */
+#include <boost/context/detail/fcontext.hpp>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cta.h"
+
+#ifdef __SANITIZE_ADDRESS__
+static constexpr size_t stack_bytes = 256 << 10;
+#else
+static constexpr size_t stack_bytes = 64 << 10;
+#endif
+
+using boost::context::detail::fcontext_t;
+using boost::context::detail::transfer_t;
+
+namespace emulator {
+
+thread_local fiber *current;
+uint64_t seed = uint64_t(environment("SCAN_EMULATED_SEED", 1));
+static const int delay_us = environment("SCAN_EMULATED_DELAY", 0);
+
+uint64_t mixed(uint64_t z) {
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+int environment(const char *name, int otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? int(strtoll(value, nullptr, 0)) : otherwise;
+}
+
+const position &place() { return current->in_cta->where; }
+char *dynamic_memory() { return current->in_cta->shared; }
+uint32_t draw() { return draw(*current->in_cta); }
+
+/* ---- switching --------------------------------------------------------------------------------------------------- */
+
+/* The running fiber has just been switched to. */
+static void arrived(transfer_t from) {
+    static_cast<fiber *>(from.data)->context = from.fctx;
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(current->asan_stack, nullptr, nullptr);
+#endif
+}
+
+static void switch_to(fiber *to) {
+    fiber *from = current;
+    if (to == from)
+        return;
+    current = to;
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(&from->asan_stack, to->stack, to->stack_bytes);
+#endif
+    arrived(boost::context::detail::jump_fcontext(to->context, from));
+}
+
+static void idle(cta &c) {
+    sched_yield();
+    if (delay_us && chance(c, 64))
+        usleep(draw(c) % unsigned(delay_us));
+}
+
+[[noreturn]] static void give_up(cta &c);
+
+/* Somebody who can run; the OS thread when all have ended. */
+static fiber *pick(cta &c) {
+    for (;;) {
+        if (c.disturbed.load(std::memory_order_relaxed) && c.disturbed.exchange(false))
+            recheck(c);
+        if (!c.copies.empty() && chance(c, 8))
+            finish_one_copy(c);
+        if (!c.polling.empty() && chance(c, 32)) {
+            c.ready.push_back(c.polling.back());
+            c.polling.pop_back();
+        }
+        if (!c.ready.empty())
+            break;
+        if (c.live == 0)
+            return &c.main;
+        if (!c.copies.empty()) {
+            finish_one_copy(c);
+        } else if (!c.polling.empty()) {
+            idle(c);
+            c.ready.swap(c.polling);
+        } else if (c.in_cluster) {
+            idle(c);
+            recheck(c);
+        } else {
+            give_up(c);
+        }
+    }
+    size_t n = c.ready.size(), which = draw(c) % n;
+    if (c.policy == 1 && !chance(c, 16))
+        which = n - 1;
+    else if (c.policy == 2)
+        for (int i = 0; i < 3; i++) {
+            size_t other = draw(c) % n;
+            if (c.priority[c.ready[other]->index / 32] > c.priority[c.ready[which]->index / 32])
+                which = other;
+        }
+    fiber *f = c.ready[which];
+    c.ready[which] = c.ready.back();
+    c.ready.pop_back();
+    if (f->state != fiber::polling)
+        c.progress.fetch_add(1, std::memory_order_relaxed);
+    f->state = fiber::ready;
+    return f;
+}
+
+void maybe_switch() {
+    if (!current)
+        return;
+    cta &c = *current->in_cta;
+    if (!chance(c, 8))
+        return;
+    if (delay_us && chance(c, 64))
+        usleep(draw(c) % unsigned(delay_us));
+    c.ready.push_back(current);
+    switch_to(pick(c));
+}
+
+void poll(const char *what) {
+    fiber *f = current;
+    cta &c = *f->in_cta;
+    f->state = fiber::polling;
+    f->what = what;
+    c.polling.push_back(f);
+    switch_to(pick(c));
+}
+
+void wait_for(const void *object, const char *what, uint32_t parity) {
+    fiber *f = current;
+    f->state = fiber::waiting;
+    f->waits_for = object;
+    f->what = what;
+    f->parity = parity;
+    switch_to(pick(*f->in_cta));
+}
+
+static void wake(cta &c, fiber *f) {
+    f->state = fiber::ready;
+    f->waits_for = nullptr;
+    c.ready.push_back(f);
+}
+
+void wake(cta &c, const void *object) {
+    for (int i = 0; i < c.threads; i++)
+        if (c.fibers[size_t(i)]->state == fiber::waiting && c.fibers[size_t(i)]->waits_for == object)
+            wake(c, c.fibers[size_t(i)]);
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+static void complete_if_all_there(cta &c, warp &w, meeting &m) {
+    if (m.complete || ((m.arrived | ~w.live) & m.mask) != m.mask)
+        return;
+    m.complete = true;
+    wake(c, &m);
+}
+
+meeting &meet(unsigned mask, const char *what, const void *value, size_t size) {
+    fiber *f = current;
+    warp &w = *f->in_warp;
+    const unsigned bit = 1u << f->lane;
+    if (!(mask & bit))
+        fail("%s with mask %08x, which leaves out the calling lane", what, mask);
+    int place = -1;
+    for (int i = 0; i < 32 && place < 0; i++)
+        if (w.used >> i & 1 && !w.meetings[i].complete && w.meetings[i].mask == mask)
+            place = i;
+    if (place < 0) {
+        place = __builtin_ctz(~w.used);
+        w.used |= 1u << place;
+        meeting &m = w.meetings[place];
+        m.what = what;
+        m.mask = mask;
+        m.arrived = m.departed = 0;
+        m.complete = false;
+    }
+    meeting &m = w.meetings[place];
+    if (m.what != what && strcmp(m.what, what))
+        fail("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
+    memcpy(m.values[f->lane], value, size);
+    m.arrived |= bit;
+    complete_if_all_there(*f->in_cta, w, m);
+    if (!m.complete)
+        wait_for(&m, what);
+    else
+        maybe_switch();
+    return m;
+}
+
+void depart(meeting &m) {
+    warp &w = *current->in_warp;
+    m.departed |= 1u << current->lane;
+    if (m.departed == m.arrived)
+        w.used &= ~(1u << (&m - w.meetings));
+}
+
+/* ---- CTA barriers ------------------------------------------------------------------------------------------------ */
+
+votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
+    cta &c = *current->in_cta;
+    named_barrier &b = c.barriers[id];
+    if (id == 0 && threads == 0 && c.live < c.threads)
+        fail("%s after %d threads of the CTA have ended", what, c.threads - c.live);
+    const int expected = threads ? threads : c.threads;
+    if (b.arrived && b.expected != expected)
+        fail("%s of barrier %d for %d threads, others wait there for %d", what, id, expected, b.expected);
+    b.expected = expected;
+    b.count += vote;
+    if (++b.arrived == expected) {
+        b.last = {b.count, expected};
+        b.arrived = b.count = 0;
+        wake(c, &b);
+        maybe_switch();
+    } else if (wait) {
+        wait_for(&b, what);
+    }
+    return b.last;
+}
+
+/* ---- beginning and end of threads -------------------------------------------------------------------------------- */
+
+static void thread_ends() {
+    fiber *f = current;
+    cta &c = *f->in_cta;
+    warp &w = *f->in_warp;
+    f->state = fiber::exited;
+    f->what = nullptr;
+    c.live--;
+    w.live &= ~(1u << f->lane);
+    for (uint32_t used = w.used; used; used &= used - 1)
+        complete_if_all_there(c, w, w.meetings[__builtin_ctz(used)]);
+    if (c.barriers[0].arrived && c.barriers[0].expected == c.threads)
+        fail("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
+    if (c.in_cluster)
+        cluster_leave(c);
+    if (c.live == 0 && !c.copies.empty() && c.copies.front().barrier)
+        fail("the CTA ends before its %s is done", c.copies.front().what);
+    while (c.live == 0 && !c.copies.empty())
+        finish_one_copy(c);
+    switch_to(pick(c));
+}
+
+static void fiber_main(transfer_t from) {
+    arrived(from);
+    for (;;) {
+        const launch &l = *current->in_cta->work;
+        l.how->call(l.kernel, l.arguments);
+        thread_ends();
+    }
+}
+
+static fiber *new_fiber(cta &c, int index) {
+    fiber *f = new fiber();
+    size_t page = size_t(sysconf(_SC_PAGESIZE));
+    char *memory = static_cast<char *>(
+        mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) {
+        perror("emulator: a thread's stack");
+        abort();
+    }
+    f->index = index;
+    f->lane = index % 32;
+    f->in_cta = &c;
+    f->in_warp = &c.warps[index / 32];
+    f->stack = memory + page;
+    f->stack_bytes = stack_bytes;
+    f->context = boost::context::detail::make_fcontext(f->stack + stack_bytes, stack_bytes, fiber_main);
+    return f;
+}
+
+/* On the CTA's OS thread, with `where`, `work` and shared memory set. */
+void run_cta(cta &c) {
+    const dim3 size = c.where.block_size;
+    c.threads = c.live = int(size.x * size.y * size.z);
+    while (int(c.fibers.size()) < c.threads)
+        c.fibers.push_back(new_fiber(c, int(c.fibers.size())));
+    for (int i = 0; i < (c.threads + 31) / 32; i++) {
+        int lanes = c.threads - i * 32;
+        c.warps[i].live = lanes >= 32 ? ~0u : (1u << lanes) - 1;
+        c.warps[i].used = 0;
+        c.priority[i] = uint8_t(draw(c));
+    }
+    c.policy = int(draw(c) % 3);
+    memset(c.barriers, 0, sizeof c.barriers);
+    c.ready.clear();
+    c.polling.clear();
+    for (int i = 0; i < c.threads; i++) {
+        fiber *f = c.fibers[size_t(i)];
+        unsigned t = unsigned(i);
+        f->thread = {t % size.x, t / size.x % size.y, t / size.x / size.y};
+        f->state = fiber::ready;
+        f->waits_for = f->what = nullptr;
+        f->copy_groups = 0;
+        c.ready.push_back(f);
+    }
+    current = &c.main;
+    switch_to(pick(c));
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+/* Runs of threads that wait for the same. */
+void describe(const cta &c) {
+    fprintf(stderr, "  block (%u, %u, %u)%s:\n", c.where.block_index.x, c.where.block_index.y, c.where.block_index.z,
+            c.busy ? "" : ", ended");
+    for (int i = 0; c.busy && i < c.threads;) {
+        const fiber *f = c.fibers[size_t(i)];
+        int end = i;
+        while (end < c.threads && c.fibers[size_t(end)]->state == f->state && c.fibers[size_t(end)]->what == f->what &&
+               c.fibers[size_t(end)]->waits_for == f->waits_for && c.fibers[size_t(end)]->parity == f->parity)
+            end++;
+        fprintf(stderr, "    threads %4d ... %4d ", i, end - 1);
+        switch (f->state) {
+        case fiber::ready: fprintf(stderr, "can run\n"); break;
+        case fiber::polling: fprintf(stderr, "poll at %s\n", f->what); break;
+        case fiber::exited: fprintf(stderr, "have ended\n"); break;
+        case fiber::waiting: {
+            fprintf(stderr, "wait at %s", f->what);
+            const meeting *m = static_cast<const meeting *>(f->waits_for);
+            if (m >= f->in_warp->meetings && m < f->in_warp->meetings + 32)
+                fprintf(stderr, " with mask %08x for lanes %08x", m->mask, m->mask & ~m->arrived);
+            fprintf(stderr, "\n");
+        }
+        }
+        i = end;
+    }
+}
+
+static void describe_launch(const launch &l) {
+    char name[1024];
+    snprintf(name, sizeof name, "at %p", l.kernel);
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_symbolize_pc(const_cast<void *>(l.kernel), "%f at %s:%l", name, sizeof name);
+#endif
+    fprintf(stderr, "  kernel %s, grid %u x %u x %u, block %u x %u x %u, seed %llu\n", name, l.grid.x, l.grid.y,
+            l.grid.z, l.block.x, l.block.y, l.block.z, (unsigned long long)seed);
+}
+
+static void give_up(cta &c) {
+    fprintf(stderr, "emulator: no thread of the CTA can go on\n");
+    describe_launch(*c.work);
+    describe(c);
+    abort();
+}
+
+void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "emulator: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    if (current && current->in_cta && current->in_cta->work) {
+        fprintf(stderr, "  thread (%u, %u, %u)\n", current->thread.x, current->thread.y, current->thread.z);
+        describe_launch(*current->in_cta->work);
+        describe(*current->in_cta);
+    }
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_print_stack_trace();
+#endif
+    abort();
+}
+
+} /* namespace emulator */
