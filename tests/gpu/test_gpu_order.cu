@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The library's kernels with an operator that does not commute, for every block and grid, so that an operand out of
+ * place shows whatever the data; and single-pass kernels whose CTAs are few, many, late or delayed at random at every
+ * point where the order of events could matter, and whose epoch wraps: the same bits every time.
+ */
+#define SCAN_PERTURB
+#include "direct.cuh"
+#include "prefix_reference.h"
+
+using scan_cuda::prefix_kernels;
+using scan_cuda::scan_job;
+
+/* ---- delays ------------------------------------------------------------------------------------------------------ */
+
+enum { NO_DELAYS, RANDOM_DELAYS, ONE_CTA_LATE };
+
+struct delays {
+    unsigned mode, seed, late_cta, calls; /* calls: delays left for the late CTA */
+};
+
+static __device__ delays current;
+
+static __device__ void pause_ns(unsigned nanoseconds) {
+#ifdef SCAN_EMULATED
+    scan_cuda::emulated_pause(nanoseconds);
+#else
+    __nanosleep(nanoseconds);
+#endif
+}
+
+__device__ void scan_cuda::perturb() {
+    if (current.mode == RANDOM_DELAYS) {
+        unsigned z = current.seed + blockIdx.x * 0x9e3779b9u + threadIdx.x * 0x85ebca6bu + unsigned(clock64());
+        z = (z ^ z >> 16) * 0x7feb352du;
+        z = (z ^ z >> 15) * 0x846ca68bu;
+        if (z % 4 == 0)
+            pause_ns(z >> 8 & 8191);
+    } else if (current.mode == ONE_CTA_LATE && blockIdx.x == current.late_cta) {
+        if (threadIdx.x % 32 == 0 && atomicSub(&current.calls, 1u) - 1 < 8) /* below zero it is large */
+            pause_ns(1000000);
+    }
+}
+
+static __global__ void set_delays_kernel(delays d) { current = d; }
+
+static void set_delays(unsigned mode, unsigned seed, unsigned late_cta) {
+    delays d = {mode, seed, late_cta, 8};
+    void *arguments[] = {&d};
+    direct_launch(scan_cuda::address(set_delays_kernel), 1, 1, arguments, 0);
+}
+
+/* ---- one scan ---------------------------------------------------------------------------------------------------- */
+
+struct order_case {
+    const prefix_kernels *kernels;
+    int grid, block; /* of scan.h; single: SCAN_GRID_AUTO */
+    unsigned ctas;   /* wave: 0: one an SM */
+    size_t n;
+    bool exclusive, reverse, in_place;
+    const uint64_t *init;
+    size_t offset;
+};
+
+static gpu_array d_state, d_levels[3];
+static int processors, capability;
+
+static void look_at_device(void) {
+    cudaDeviceProp properties;
+    cuda_ok(cudaGetDeviceProperties(&properties, 0));
+    processors = properties.multiProcessorCount;
+    capability = properties.major * 10 + properties.minor;
+}
+
+/* State words for so many tiles of 8-byte accumulators, all zero. */
+static scan_cuda::scan_state new_state(uint64_t tiles) {
+    const uint64_t tile_words = (tiles + 64) * 2, words = tile_words + tile_words / 32 + 64;
+    uint64_t *zero = static_cast<uint64_t *>(calloc(words + 8, 8));
+    auto *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words + 8, 8, 0));
+    free(zero);
+    return {state, state + 1, state + 8, state + 8 + tile_words, words};
+}
+
+static uint64_t pieces(uint64_t n, uint64_t size) { return (n + size - 1) / size; }
+
+static scan_job make_job(const order_case *c, const void *in) {
+    const prefix_kernels *k = c->kernels;
+    scan_job job = {};
+    job.n = c->n;
+    job.exclusive = c->exclusive;
+    job.reverse = c->reverse;
+    job.has_init = c->init;
+    if (c->init)
+        job.init = *c->init;
+    job.in = gpu_put(&d_in, in, c->n, k->in_size, c->offset);
+    job.out = c->in_place ? const_cast<void *>(job.in) : gpu_put(&d_out, NULL, c->n, k->out_size, c->offset * 3 % 7);
+    return job;
+}
+
+static void run_single_pass(const order_case *c, scan_job *job) {
+    const prefix_kernels *k = c->kernels;
+    const uint64_t tiles = pieces(c->n, uint64_t(k->tile));
+    void *arguments[] = {job};
+    if (c->grid == SCAN_GRID_AUTO) {
+        direct_launch(k->single, 1, k->single_threads, arguments, 0);
+    } else if (c->grid == SCAN_GRID_LOOKBACK) {
+        direct_launch(k->look_back, tiles, k->look_back_threads, arguments, 0);
+    } else {
+        cuda_ok(cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
+        direct_launch(k->wave, c->ctas ? c->ctas : unsigned(processors), k->wave_threads, arguments,
+                      size_t(k->wave_shared_bytes));
+    }
+}
+
+/* Sections of less than the most that the block can do make levels of few elements. */
+static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
+    const prefix_kernels *k = c->kernels;
+    const auto &block = k->blocks[c->block - SCAN_BLOCK_KOGGE_STONE];
+    const int threads = int(section) / block.elements_per_thread;
+    uint64_t n[3] = {pieces(c->n, section), 0, 0};
+    void *sums[3] = {gpu_put(&d_levels[0], NULL, n[0], k->out_size, 0), NULL, NULL};
+    void *arguments[] = {job, &sums[0]};
+    direct_launch(block.section, n[0], threads, arguments, 2 * section * k->out_size);
+    if (c->grid == SCAN_GRID_HOST_SUMS) {
+        char *host = static_cast<char *>(malloc(n[0] * k->out_size));
+        gpu_get(&d_levels[0], host);
+        k->host_scan_sums(host, n[0]);
+        gpu_ok(scan_upload(gpu, sums[0], host, n[0] * k->out_size));
+        gpu_ok(scan_ctx_sync(gpu));
+        free(host);
+    } else {
+        int top = 0;
+        for (; n[top] > 1; top++) {
+            assert_true(top < 2);
+            n[top + 1] = pieces(n[top], section);
+            sums[top + 1] = gpu_put(&d_levels[top + 1], NULL, n[top + 1], k->out_size, 0);
+            void *sums_arguments[] = {&sums[top], &n[top], &sums[top + 1]};
+            direct_launch(block.sums, n[top + 1], threads, sums_arguments, 2 * section * k->out_size);
+        }
+        for (int i = top - 1; i >= 0; i--) {
+            void *add_arguments[] = {&sums[i], &n[i], &sums[i + 1], &section};
+            direct_launch(k->add_sums, pieces(n[i], 256), 256, add_arguments, 0);
+        }
+    }
+    void *add_arguments[] = {job, &sums[0], &section};
+    direct_launch(k->add, pieces(c->n, 256), 256, add_arguments, 0);
+}
+
+static void fail_case(const order_case *c, const char *what, size_t wrong) {
+    fail_msg("%s: %s/%s, %u CTAs, n %zu, %s%s%s%s, offset %zu: element %zu", what, scan_grid_name(scan_grid(c->grid)),
+             scan_block_name(scan_block(c->block)), c->ctas, c->n, c->exclusive ? "exclusive" : "inclusive",
+             c->reverse ? ", reverse" : "", c->init ? ", init" : "", c->in_place ? ", in place" : "", c->offset, wrong);
+}
+
+/* ---- the operator that does not commute -------------------------------------------------------------------------- */
+
+static const prefix_kernels affine_kernels = scan_cuda::instantiate<uint64_t, affine>();
+
+static void reference(const order_case *c, const uint64_t *in, uint64_t *want) {
+    uint64_t fold = c->init ? *c->init : affine::identity();
+    for (size_t p = 0; p < c->n; p++) {
+        const size_t i = c->reverse ? c->n - 1 - p : p;
+        const uint64_t before = fold;
+        fold = affine::apply(fold, in[i]);
+        want[i] = c->exclusive ? before : fold;
+    }
+}
+
+static void check_affine(order_case c, unsigned section) {
+    uint64_t *in = static_cast<uint64_t *>(malloc(c.n * 8 + 8)), *want = static_cast<uint64_t *>(malloc(c.n * 8 + 8)),
+             *got = static_cast<uint64_t *>(malloc(c.n * 8 + 8));
+    c.kernels = &affine_kernels;
+    gpu_fill(SCAN_U64, GPU_RANDOM, in, c.n, c.n);
+    for (size_t i = 0; i < c.n; i++)
+        in[i] |= uint64_t(1) << 32; /* odd: a product does not die out */
+    reference(&c, in, want);
+    scan_job job = make_job(&c, in);
+    job.state = new_state(pieces(c.n, uint64_t(affine_kernels.tile)));
+    if (section)
+        run_teaching(&c, &job, section);
+    else
+        run_single_pass(&c, &job);
+    gpu_get(c.in_place ? &d_in : &d_out, got);
+    gpu_get(&d_state, NULL);
+    const size_t wrong = gpu_first_difference(got, want, c.n, 8);
+    if (wrong != c.n)
+        fail_case(&c, "operands out of order", wrong);
+    free(in);
+    free(want);
+    free(got);
+}
+
+/* Kinds, directions, initial values, in place, in turn. */
+static order_case drawn(int grid, int block, unsigned ctas, size_t n) {
+    static const uint64_t init = uint64_t(7) << 32 | 11;
+    static unsigned turn;
+    const uint64_t z = gpu_mix(++turn);
+    order_case c = {};
+    c.grid = grid;
+    c.block = block;
+    c.ctas = ctas;
+    c.n = n;
+    c.exclusive = z & 1;
+    c.reverse = z >> 1 & 1;
+    c.in_place = (z >> 2 & 3) == 0;
+    c.init = z & 16 ? &init : NULL;
+    c.offset = z & 32 ? z >> 8 & 7 : 0;
+    return c;
+}
+
+static void test_defect_8_blocks_do_not_commute(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    set_delays(NO_DELAYS, 0, 0);
+    static const size_t sizes[] = {1, 2, 63, 64, 65, 128, 1000, 4095, 4096, 4097, 65536, 65537, 200001};
+    const unsigned sections[] = {64, 128, 256, 0};
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (int block = SCAN_BLOCK_KOGGE_STONE; scan_block_name(scan_block(block)); block++)
+            for (unsigned k = 0; k < COUNT(sections); k++) {
+                const auto &b = affine_kernels.blocks[block - SCAN_BLOCK_KOGGE_STONE];
+                const unsigned section = sections[k] ? sections[k] : unsigned(b.max_section);
+                if (gpu_is_small && (sizes[s] > 5000 || (s + k + unsigned(block)) % 4))
+                    continue;
+                if (pieces(sizes[s], uint64_t(section) * section * section) > 1)
+                    continue; /* more levels than are made room for here */
+                check_affine(drawn(SCAN_GRID_HOST_SUMS, block, 0, sizes[s]), section);
+                check_affine(drawn(SCAN_GRID_HIERARCHICAL, block, 0, sizes[s]), section);
+            }
+}
+
+static void test_defect_8_grids_do_not_commute(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    set_delays(NO_DELAYS, 0, 0);
+    const size_t tile = size_t(affine_kernels.tile), group = 32 * tile;
+    const size_t sizes[] = {1,
+                            2,
+                            3,
+                            64,
+                            65,
+                            513,
+                            tile - 1,
+                            tile,
+                            tile + 1,
+                            3 * tile + 5,
+                            31 * tile,
+                            group - 1,
+                            group,
+                            group + 1,
+                            2 * group + 3,
+                            7 * group + tile + 1,
+                            8 * group - 1};
+    static const unsigned ctas[] = {1, 7, 97, 0};
+    for (size_t s = 0; s < COUNT(sizes); s++) {
+        const size_t n = sizes[s];
+        if (gpu_is_small && n > 4 * tile)
+            continue;
+        for (unsigned k = 0; k < (gpu_is_small ? 1 : 8); k++) {
+            if (n <= group)
+                check_affine(drawn(SCAN_GRID_AUTO, SCAN_BLOCK_WARP, 1, n), 0);
+            check_affine(drawn(SCAN_GRID_LOOKBACK, SCAN_BLOCK_WARP, 0, n), 0);
+            if (capability >= 90)
+                check_affine(drawn(SCAN_GRID_WAVE, SCAN_BLOCK_WARP, ctas[(s + k) % 4], n), 0);
+        }
+    }
+}
+
+/* ---- the same bits whoever is late ------------------------------------------------------------------------------- */
+
+static const prefix_kernels float_kernels = scan_cuda::instantiate<float, scan_cuda::add<float>>();
+
+struct repeated_sum {
+    size_t n;
+    float *in, *want, *got;
+    scan_cuda::scan_state state;
+};
+
+static repeated_sum make_sum(size_t n) {
+    repeated_sum r = {};
+    r.n = n;
+    r.in = static_cast<float *>(malloc(n * 4));
+    r.want = static_cast<float *>(malloc(n * 4));
+    r.got = static_cast<float *>(malloc(n * 4));
+    gpu_fill(SCAN_F32, GPU_RANDOM, r.in, n, n);
+    scan_prefix_desc d = {};
+    d.struct_size = sizeof d;
+    d.type = SCAN_F32;
+    cpu_ok(scan_prefix(cpu, &d, r.in, r.want, n));
+    r.state = new_state(pieces(n, uint64_t(float_kernels.tile)));
+    return r;
+}
+
+static void free_sum(repeated_sum *r) {
+    free(r->in);
+    free(r->want);
+    free(r->got);
+}
+
+/* One more launch on the same state. */
+static void sum_again(repeated_sum *r, int grid, unsigned ctas, const char *what) {
+    order_case c = {};
+    c.kernels = &float_kernels;
+    c.grid = grid;
+    c.block = SCAN_BLOCK_WARP;
+    c.ctas = ctas;
+    c.n = r->n;
+    if (grid == SCAN_GRID_WAVE && capability < 90)
+        return;
+    scan_job job = make_job(&c, r->in);
+    job.state = r->state;
+    run_single_pass(&c, &job);
+    gpu_get(&d_out, r->got);
+    const size_t wrong = gpu_first_difference(r->got, r->want, r->n, 4);
+    if (wrong != r->n)
+        fail_case(&c, what, wrong);
+}
+
+static const int single_pass[] = {SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE};
+
+static void random_delays_change_no_bit(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    static const unsigned ctas[] = {1, 7, 97, 0};
+    const size_t tile = size_t(float_kernels.tile);
+    repeated_sum r = make_sum(gpu_is_small ? 3 * tile + 5 : 215 * tile + 77);
+    for (unsigned run = 0; run < (gpu_is_small ? 3 : 1000); run++) {
+        set_delays(RANDOM_DELAYS, run, 0);
+        for (int grid : single_pass)
+            sum_again(&r, grid, ctas[run % 4], "random delays");
+    }
+    set_delays(NO_DELAYS, 0, 0);
+    free_sum(&r);
+}
+
+static void one_late_cta_changes_no_bit(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    const size_t tile = size_t(float_kernels.tile);
+    repeated_sum r = make_sum(gpu_is_small ? 4 * tile + 5 : 700 * tile + 77);
+    for (unsigned run = 0; run < (gpu_is_small ? 2 : 100); run++)
+        for (int grid : single_pass) {
+            set_delays(ONE_CTA_LATE, 0, run * 37 % unsigned(gpu_is_small ? 2 : processors));
+            sum_again(&r, grid, 0, "one CTA late");
+        }
+    set_delays(NO_DELAYS, 0, 0);
+    free_sum(&r);
+}
+
+/* ---- the epoch wraps --------------------------------------------------------------------------------------------- */
+
+static void set_epoch(repeated_sum *r, uint32_t used) {
+    const uint64_t word = uint64_t(used) << 32;
+    gpu_ok(scan_upload(gpu, r->state.ticket, &word, 8));
+    gpu_ok(scan_ctx_sync(gpu));
+}
+
+/* Words tagged 1, 2, 3 ... with values of other data, as 2^32 launches ago: after the wrap they must not be taken. */
+static void plant_stale_words(repeated_sum *r, uint32_t epoch) {
+    uint64_t *words = static_cast<uint64_t *>(malloc(r->state.words * 8));
+    for (uint64_t i = 0; i < r->state.words; i++)
+        words[i] = uint64_t(epoch) << 32 | 0x42f60000u; /* 123.0f */
+    gpu_ok(scan_upload(gpu, r->state.tiles, words, r->state.words * 8));
+    gpu_ok(scan_ctx_sync(gpu));
+    free(words);
+}
+
+static void the_epoch_wraps(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    set_delays(NO_DELAYS, 0, 0);
+    const size_t tile = size_t(float_kernels.tile);
+    repeated_sum r = make_sum(gpu_is_small ? 3 * tile + 5 : 90 * tile + 77);
+    for (int grid : single_pass)
+        for (uint32_t stale = 1; stale <= 4; stale++)
+            for (unsigned ctas = 0; ctas <= 7; ctas += 7) {
+                plant_stale_words(&r, stale);
+                set_epoch(&r, 0xfffffffb);
+                for (unsigned run = 0; run < 9; run++) /* epochs 2^32 - 4 ... 2^32 - 2, then 1 ... */
+                    sum_again(&r, grid, ctas, "over the wrap");
+            }
+    free_sum(&r);
+}
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, test_defect_8_blocks_do_not_commute),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, test_defect_8_grids_do_not_commute),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, random_delays_change_no_bit),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, one_late_cta_changes_no_bit),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, the_epoch_wraps),
+    };
+    return gpu_main("gpu_order", tests, COUNT(tests), argc, argv);
+}
