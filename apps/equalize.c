@@ -18,6 +18,7 @@
 #include "apps/support/cli.h"
 #include "apps/support/equalize_job.h"
 #include "apps/support/output.h"
+#include "apps/support/parallel.h"
 #include "apps/support/plot.h"
 #include "apps/support/report.h"
 #include "apps/support/sandbox.h"
@@ -70,6 +71,7 @@ typedef struct program {
     const char *out_dir;
     image mask;
     session s;
+    bool device_failed; /* and the CPU goes on */
 } program;
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -203,17 +205,40 @@ static void report_method(const program *p) {
     }
 }
 
+static void choose_device(program *p, uint64_t file_bytes) {
+    session_choose(&p->s, p->options.clahe ? WORK_CLAHE : WORK_EQUALIZE, file_bytes);
+    session_ready(&p->s);
+}
+
+static equalize_lane new_lane(const program *p, scan_ctx *ctx, unsigned threads) {
+    return (equalize_lane){
+        .ctx = ctx, .on_host = p->s.on_host, .must = strncmp(p->c.common.device, "cuda", 4) == 0, .threads = threads};
+}
+
+/* Says once that a device failed. */
+static void note_failure(program *p, const char *failure) {
+    if (!failure[0] || p->device_failed)
+        return;
+    p->device_failed = true;
+    warn("the device failed, the CPU does it: %s", failure);
+    report_text("device_failed", failure);
+}
+
 static int run_one(program *p, const char *path) {
     const cli_common *common = &p->c.common;
     output *out = output_open(common->output, common->force, true);
     output *plot_out = p->plot_path ? output_open(p->plot_path, common->force, false) : NULL;
-    equalize_job job = {.options = &p->options,
-                        .ctx = p->s.ctx,
-                        .on_host = p->s.on_host,
-                        .reports = true,
-                        .in_name = path ? path : "-",
-                        .out_name = common->output};
-    if (!equalize_job_run(&job))
+    struct stat st;
+    choose_device(p, path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0);
+    equalize_lane lane = new_lane(p, p->s.ctx, common->threads);
+    equalize_job job = {
+        .options = &p->options, .lane = &lane, .in_name = path ? path : "-", .out_name = common->output};
+    report_enter(PHASE_WAIT);
+    bool good = equalize_job_run(&job);
+    report_enter(PHASE_OTHER);
+    equalize_job_report(&job);
+    note_failure(p, lane.failure);
+    if (!good)
         die(job.error.code, "%s", job.error.text);
     report_bytes(job.file_bytes, 0);
     output_write(out, job.file.data, job.file.bytes);
@@ -228,7 +253,9 @@ static int run_one(program *p, const char *path) {
     if (common->verify)
         report_flag("verified", true);
     session_report(&p->s);
+    report_text("ran", job.ran);
     equalize_job_free(&job);
+    equalize_lane_close(&lane);
     report_finish();
     return EXIT_DONE;
 }
@@ -241,10 +268,11 @@ typedef struct many {
     struct slot {
         equalize_job job;
         bool good;
+        char failure[256]; /* of the worker's device */
     } * slots;
     size_t slot_count;
-    scan_ctx **contexts; /* one a worker */
-    char ran[64];        /* by the last image */
+    equalize_lane *lanes; /* one a worker */
+    char ran[64];         /* by the last image */
     uint64_t done_bytes, total_bytes;
     size_t failed;
     int worst;
@@ -285,8 +313,7 @@ static void work(void *arg, size_t index, unsigned worker) {
     equalize_job *job = &slot->job;
     struct stat st;
     *job = (equalize_job){.options = &m->p->options,
-                          .ctx = m->contexts[worker],
-                          .on_host = m->p->s.on_host,
+                          .lane = &m->lanes[worker],
                           .in_name = m->p->c.argv[index],
                           .out_name = m->out_names[index]};
     if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
@@ -295,6 +322,7 @@ static void work(void *arg, size_t index, unsigned worker) {
         slot->good = equalize_job_run(job);
     image_free(&job->in); /* what waits to be written is the file alone */
     image_free(&job->out);
+    snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
 }
 
 static void take(void *arg, size_t index) {
@@ -311,23 +339,45 @@ static void take(void *arg, size_t index) {
         m->failed++;
         m->worst = job->error.code > m->worst ? job->error.code : m->worst;
     }
+    note_failure(m->p, slot->failure);
+    equalize_job_report(job);
     report_bytes(job->file_bytes, 0);
     m->done_bytes += job->file_bytes;
     equalize_job_free(job);
     report_progress(m->done_bytes, m->total_bytes);
 }
 
-/* A context of one thread for each worker; with a device, its one context for one worker. */
-static unsigned open_contexts(many *m, size_t count) {
+/* A context for each worker: one of one thread, or one more on the device, so that an image is decoded while another is
+ * computed. Answers how many there are. */
+static unsigned open_lanes(many *m, size_t count) {
     session *s = &m->p->s;
-    unsigned wanted = !s->on_host ? 1 : s->info.threads < count ? s->info.threads : (unsigned)count;
-    m->contexts = must_alloc(wanted, sizeof *m->contexts);
-    m->contexts[0] = s->ctx;
-    for (unsigned k = 1; wanted > 1 && k <= wanted; k++) {
+    unsigned threads = parallel_threads(m->p->c.common.threads);
+    unsigned wanted = threads < count ? threads : (unsigned)count;
+    m->lanes = must_alloc(wanted, sizeof *m->lanes);
+    m->lanes[0] = new_lane(m->p, s->ctx, wanted > 1 ? 1 : m->p->c.common.threads);
+    for (unsigned k = s->on_host ? 0 : 1; wanted > 1 && k < wanted; k++) {
+        scan_ctx *ctx = NULL;
         scan_options one = {.struct_size = sizeof one, .threads = 1};
-        session_check(s, scan_ctx_create(&m->contexts[k - 1], &one), "threads");
+        scan_status status = s->on_host ? scan_ctx_create(&ctx, &one) : session_another(s, &ctx);
+        if (status != SCAN_OK && !s->on_host)
+            return k;
+        if (status != SCAN_OK)
+            die(session_exit_code(status), "threads: %s", scan_status_string(status));
+        m->lanes[k] = new_lane(m->p, ctx, 1);
     }
     return wanted;
+}
+
+/* The first lane's context on a device, or the only one, is the session's. */
+static void close_lanes(many *m, unsigned count) {
+    for (unsigned k = 0; k < count; k++) {
+        equalize_lane *lane = &m->lanes[k];
+        scan_ctx *own = lane->failed ? lane->failed : lane->ctx;
+        equalize_lane_close(lane);
+        if (own != m->p->s.ctx)
+            scan_ctx_destroy(own);
+    }
+    free(m->lanes);
 }
 
 static int run_many(program *p) {
@@ -339,10 +389,12 @@ static int run_many(program *p) {
     for (size_t i = 0; i < count; i++)
         if (stat(p->c.argv[i], &st) == 0)
             m.total_bytes += (uint64_t)st.st_size;
-    unsigned workers = open_contexts(&m, count);
+    choose_device(p, m.total_bytes);
+    unsigned workers = open_lanes(&m, count);
     m.slot_count = batch_window(workers);
     m.slots = must_alloc(m.slot_count, sizeof *m.slots);
-    report_enter(PHASE_COMPUTE);
+    report_enter(PHASE_WAIT);
+    report_overlap();
     batch_run(&(batch){.count = count, .threads = workers, .work = work, .take = take, .arg = &m});
     report_enter(PHASE_OTHER);
     report_number("images", count);
@@ -351,12 +403,10 @@ static int run_many(program *p) {
     session_report(&p->s);
     report_text("ran", m.ran);
     report_finish();
-    for (unsigned k = 0; workers > 1 && k < workers; k++)
-        scan_ctx_destroy(m.contexts[k]);
+    close_lanes(&m, workers);
     for (size_t i = 0; i < count; i++)
         free(m.out_names[i]);
     free(m.out_names);
-    free(m.contexts);
     free(m.slots);
     return m.worst;
 }

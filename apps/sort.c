@@ -2,8 +2,9 @@
  *
  * sort: numbers, lines and table rows in order. Stable; floats in NumPy's order, NaN last.
  *
- * Arrays are sorted in the memory they were read into. Lines and rows are moved once, at the end, in the order of their
- * keys. Lines that are nothing but their integers need not be moved at all: the sorted integers are written anew.
+ * Arrays are sorted in the memory they were read into, or stream through a device. Lines and rows are moved once, at
+ * the end, in the order of their keys. Lines that are nothing but their integers need not be moved at all: the sorted
+ * integers are written anew.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "support/report.h"
 #include "support/rows.h"
 #include "support/session.h"
+#include "support/sort_stream.h"
 #include "support/table.h"
 #include "support/text.h"
 
@@ -39,6 +41,7 @@ static const char help[] =
     "      --argsort         write the positions, from 0, in sorted order: u32 (u64 from 2^32 elements) in the\n"
     "                        array's format; for lines and tables one a line\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
+    "      --algorithm A     auto, radix, split (on a CUDA device) or quick (arrays of keys alone, with AVX-512)\n"
     "      --dtype T         raw numbers of type u8 i8 u16 i16 u32 i32 u64 i64 f32 f64, little-endian\n"
     "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
@@ -48,7 +51,7 @@ static const char help[] =
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts numbers: .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, DTYPE, CSV, TSV, NO_HEADER };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, CSV, TSV, NO_HEADER };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -57,6 +60,7 @@ static const cli_option option_list[] = {
     {"check", 'c', false, CHECK},
     {"argsort", 0, false, ARGSORT},
     {"nan", 0, true, NAN_PLACE},
+    {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
     {"csv", 0, false, CSV},
     {"tsv", 0, false, TSV},
@@ -82,6 +86,7 @@ typedef struct job {
     size_t key_count;
     bool reverse, unique, check, argsort, csv, tsv, no_header, verify;
     nan_place nan;
+    scan_sort_method method;
     scan_type dtype;
     unsigned threads;
     input in;
@@ -124,6 +129,13 @@ static void add_key(job *j, const char *text) {
     j->keys[j->key_count++] = key;
 }
 
+static scan_sort_method method_of(const cli *c) {
+    const char *names[8] = {NULL};
+    for (int i = 0; i < 7 && scan_sort_method_name((scan_sort_method)i); i++)
+        names[i] = scan_sort_method_name((scan_sort_method)i);
+    return (scan_sort_method)cli_choice(c->option, c->value, names);
+}
+
 static void read_options(job *j, cli *c) {
     for (int key; (key = cli_next(c));) {
         switch (key) {
@@ -133,6 +145,7 @@ static void read_options(job *j, cli *c) {
         case CHECK: j->check = true; break;
         case ARGSORT: j->argsort = true; break;
         case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
+        case ALGORITHM: j->method = method_of(c); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
         case CSV: j->csv = true; break;
         case TSV: j->tsv = true; break;
@@ -159,6 +172,16 @@ static order_key make_key(const job *j, scan_type type, void *data, const key_op
 
 static bool refuses_nan(const job *j, const key_option *option) {
     return (option && option->nan != NAN_DEFAULT ? option->nan : j->nan) == NAN_ERROR;
+}
+
+/* Where a job on so many bytes of keys runs. */
+static void choose_device(job *j, uint64_t bytes) {
+    if (j->check)
+        return; /* no library is needed */
+    if (j->method == SCAN_SORT_SPLIT)
+        session_need_device(&j->session, false);
+    else
+        session_choose(&j->session, j->argsort ? WORK_ARGSORT : WORK_SORT, j->method == SCAN_SORT_QUICK ? 0 : bytes);
 }
 
 __attribute__((noreturn)) static void fail_verification(const job *j, const char *what) {
@@ -202,40 +225,22 @@ static void make_order(job *j, order *o) {
     }
 }
 
-/* Sorts n elements where they are, and returns how many stay. */
-static size_t sort_in_place(job *j, order_key *key, size_t n) {
+/* Sorts n elements, and returns how many stay. With --verify, --unique is a sort of its own of what is sorted. */
+static size_t sort_values(job *j, order_key *key, size_t n) {
     show_progress(j, 1);
-    report_phase before = report_enter(PHASE_COMPUTE);
-    size_t size = scan_type_size(key->type);
     uint64_t hash = j->verify ? order_hash(key->type, key->data, n, j->threads) : 0;
-    session_buffer data = order_lend(&j->session, key->data, n * size);
-    scan_sort_desc desc = {
-        .struct_size = sizeof desc, .type = key->type, .descending = key->descending, .nan_first = key->nan_first};
-    session_check(&j->session, scan_sort(j->session.ctx, &desc, data.context, data.context, NULL, NULL, n), j->in.name);
-    order o = {.keys = key, .key_count = 1, .n = n};
+    order o = {.keys = key, .key_count = 1, .method = j->method};
+    o.n = order_sort_keys(key, n, j->unique && !j->verify, j->method, &j->session, j->in.name);
     if (j->verify) {
-        session_download(&j->session, &data, n * size);
         if (order_hash(key->type, key->data, n, j->threads) != hash)
             fail_verification(j, "the result does not have the input's elements");
         verify_sorted(j, &o);
     }
-    if (j->unique && n > 0) {
-        size_t runs = j->verify ? order_runs(&o, j->threads) : 0;
-        session_buffer count = session_alloc(&j->session, sizeof(uint64_t));
-        scan_unique_desc unique = {.struct_size = sizeof unique, .type = key->type};
-        scan_unique_out out = {.struct_size = sizeof out, .kept = data.context, .count = count.context};
-        session_check(&j->session, scan_unique(j->session.ctx, &unique, data.context, &out, n), j->in.name);
-        session_download(&j->session, &count, sizeof(uint64_t));
-        o.n = (size_t) * (const uint64_t *)count.host;
-        session_free(&j->session, &count);
-        session_download(&j->session, &data, o.n * size);
-        if (j->verify)
-            verify_unique(j, &o, runs);
-    } else {
-        session_download(&j->session, &data, n * size);
+    if (j->verify && j->unique && n > 0) {
+        size_t runs = order_runs(&o, j->threads);
+        o.n = order_sort_keys(key, n, true, j->method, &j->session, j->in.name);
+        verify_unique(j, &o, runs);
     }
-    order_take_back(&j->session, &data);
-    report_enter(before);
     show_progress(j, 2);
     return o.n;
 }
@@ -250,13 +255,35 @@ static void verify_lines(const job *j, const unsigned char *bytes, size_t n_byte
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* In the input's shape, unless --unique has changed the count. */
-static void write_array(job *j, const array_reader *reader, scan_type type, const void *data, size_t n) {
+static void write_header(job *j, const array_reader *reader, scan_type type, size_t n) {
     uint64_t count = n;
     if (reader->npy && j->unique)
         array_write_header(j->out, type, 1, &count);
     else if (reader->npy)
         array_write_header(j->out, type, reader->header.dimensions, reader->header.shape);
-    output_write(j->out, data, n * scan_type_size(type));
+}
+
+static void check_array(const job *j, const order_key *key, size_t n) {
+    size_t nan = refuses_nan(j, NULL) ? order_first_nan(key, n, j->threads) : ORDER_NONE;
+    if (nan != ORDER_NONE)
+        die(EXIT_USAGE, "%s: element %zu is NaN", j->in.name, nan);
+}
+
+/* Through a device, which reading and writing overlap. */
+static void stream_array(job *j, array_reader *reader, const order_key *key) {
+    sort_stream w = {.s = &j->session,
+                     .reader = reader,
+                     .key = *key,
+                     .method = j->method,
+                     .argsort = j->argsort,
+                     .unique = j->unique};
+    sort_stream_read(&w);
+    report_number("elements", w.n);
+    check_array(j, &w.key, w.n);
+    sort_stream_sort(&w);
+    write_header(j, reader, w.type, w.kept);
+    sort_stream_write(&w, j->out);
+    report_number("kept", w.kept);
 }
 
 static void sort_array(job *j, data_format format) {
@@ -265,25 +292,33 @@ static void sort_array(job *j, data_format format) {
     array_reader reader;
     size_t n;
     array_open(&reader, &j->in, format, j->dtype);
-    order_key key = make_key(j, reader.type, array_read_all(&reader, &n), NULL);
-    report_text("type", scan_type_name(key.type));
+    report_text("type", scan_type_name(reader.type));
+    order_key key = make_key(j, reader.type, NULL, NULL);
+    bool known = array_can_seek(&reader);
+    if (known)
+        choose_device(j, reader.header.count * reader.size);
+    if (known && !j->check && !j->session.on_host && !j->verify && !(j->argsort && j->unique)) {
+        stream_array(j, &reader, &key);
+        return;
+    }
+    key.data = array_read_all(&reader, &n);
     report_number("elements", n);
-    size_t nan = refuses_nan(j, NULL) ? order_first_nan(&key, n, j->threads) : ORDER_NONE;
-    if (nan != ORDER_NONE)
-        die(EXIT_USAGE, "%s: element %zu is NaN", j->in.name, nan);
-
-    order o = {.keys = &key, .key_count = 1, .n = n};
+    choose_device(j, n * reader.size);
+    check_array(j, &key, n);
+    order o = {.keys = &key, .key_count = 1, .n = n, .method = j->method};
     if (j->check) {
         size_t place = order_first_disorder(&o, j->unique, j->threads);
         if (place != ORDER_NONE)
             die(EXIT_NEGATIVE, "%s: element %zu is out of order", j->in.name, place);
     } else if (j->argsort) {
         make_order(j, &o);
-        write_array(j, &reader, o.type, o.index.host, o.n);
-        session_free(&j->session, &o.index);
+        write_header(j, &reader, o.type, o.n);
+        output_write(j->out, o.index, o.n * scan_type_size(o.type));
+        free(o.index);
     } else {
-        o.n = sort_in_place(j, &key, n);
-        write_array(j, &reader, key.type, key.data, o.n);
+        o.n = sort_values(j, &key, n);
+        write_header(j, &reader, key.type, o.n);
+        output_write(j->out, key.data, o.n * reader.size);
     }
     report_number("kept", o.n);
     free(key.data);
@@ -304,14 +339,15 @@ static void write_lines(job *j, text *t, const order *o) {
     uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
     text_index(t, j->threads);
     output_write(j->out, t->bytes, t->head_bytes);
-    rows_write(j->out, &(rows){t->bytes, t->starts, hash}, o->index.host, o->type, o->n, j->threads);
+    rows_write(j->out, &(rows){t->bytes, t->starts, hash}, o->index, o->type, o->n, j->threads);
     if (hash)
         verify_lines(j, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes, written);
 }
 
 static size_t write_sorted_integers(job *j, text *t, order_key *key) {
     uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
-    size_t kept = sort_in_place(j, key, t->n);
+    size_t kept = sort_values(j, key, t->n);
+    t->values.data = key->data;
     output_write(j->out, t->bytes, t->head_bytes);
     rows_write_numbers(j->out, key->type, key->data, kept, j->threads, hash);
     if (hash)
@@ -328,7 +364,8 @@ static void sort_text(job *j) {
     report_text("type", scan_type_name(t.values.type));
     report_number("lines", t.n);
     order_key key = make_key(j, t.values.type, t.values.data, NULL);
-    order o = {.keys = &key, .key_count = 1, .n = t.n};
+    order o = {.keys = &key, .key_count = 1, .n = t.n, .method = j->method};
+    choose_device(j, t.n * scan_type_size(key.type));
     size_t nan = refuses_nan(j, NULL) ? order_first_nan(&key, t.n, j->threads) : ORDER_NONE;
     if (nan != ORDER_NONE)
         refuse_line(j, &t, EXIT_USAGE, nan, "is refused by --nan error");
@@ -341,10 +378,10 @@ static void sort_text(job *j) {
     } else {
         make_order(j, &o);
         if (j->argsort)
-            rows_write_numbers(j->out, o.type, o.index.host, o.n, j->threads, NULL);
+            rows_write_numbers(j->out, o.type, o.index, o.n, j->threads, NULL);
         else
             write_lines(j, &t, &o);
-        session_free(&j->session, &o.index);
+        free(o.index);
     }
     report_number("kept", o.n);
     text_free(&t);
@@ -370,7 +407,7 @@ static void read_keys(job *j, const table *t, order_key *keys) {
 static void write_rows(job *j, const table *t, const order *o) {
     uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
     output_write(j->out, t->bytes, t->head_bytes);
-    rows_write(j->out, &(rows){t->bytes, t->starts, hash}, o->index.host, o->type, o->n, j->threads);
+    rows_write(j->out, &(rows){t->bytes, t->starts, hash}, o->index, o->type, o->n, j->threads);
     if (hash)
         verify_lines(j, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes, written);
 }
@@ -385,7 +422,8 @@ static void sort_table(job *j, char delimiter) {
     report_number("rows", t.n);
     order_key keys[MAX_KEYS];
     read_keys(j, &t, keys);
-    order o = {.keys = keys, .key_count = j->key_count, .n = t.n};
+    order o = {.keys = keys, .key_count = j->key_count, .n = t.n, .method = j->method};
+    choose_device(j, j->key_count * t.n * sizeof(double));
     if (j->check) {
         size_t place = order_first_disorder(&o, j->unique, j->threads);
         if (place != ORDER_NONE)
@@ -393,10 +431,10 @@ static void sort_table(job *j, char delimiter) {
     } else {
         make_order(j, &o);
         if (j->argsort)
-            rows_write_numbers(j->out, o.type, o.index.host, o.n, j->threads, NULL);
+            rows_write_numbers(j->out, o.type, o.index, o.n, j->threads, NULL);
         else
             write_rows(j, &t, &o);
-        session_free(&j->session, &o.index);
+        free(o.index);
     }
     report_number("kept", o.n);
     for (size_t k = 0; k < j->key_count; k++)

@@ -5,6 +5,9 @@
 
 # The values of an option, one a line; code 1 where a file or any text may follow.
 _scan_values() {
+    case $1$2 in
+    scan-sort--algorithm) printf '%s\n' auto radix split quick && return ;;
+    esac
     case $2 in
     --device) printf '%s\n' auto cpu cuda ;;
     --progress) printf '%s\n' auto always never ;;
@@ -25,7 +28,8 @@ _scan_options() {
     scan-equalize) printf '%s\n' --method --like --clip --tiles --color --mask --plot --quality --out-dir ;;
     scan-prefix) printf '%s\n' --op --exclusive --reverse --init --out-dtype --algorithm --key --dtype --csv \
         --tsv --no-header ;;
-    scan-sort) printf '%s\n' --key --reverse --unique --check --argsort --nan --dtype --csv --tsv --no-header ;;
+    scan-sort) printf '%s\n' --key --reverse --unique --check --argsort --nan --algorithm --dtype --csv --tsv \
+        --no-header ;;
     esac
     printf '%s\n' --output --force --verify --device --threads --stats --json --progress --help --version
 }

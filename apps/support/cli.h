@@ -28,9 +28,18 @@ enum {
 /* ---- errors and memory: die.c ------------------------------------------------------------------------------------ */
 
 /* Prints "PROGRAM: message" as one line on stderr (control characters become '?'), removes unfinished outputs, exits.
- * Main thread only. */
+ * In the main thread, or inside die_catch. */
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+
+/* For threads that read while the main thread writes: runs task(arg). If it dies, that ends the task alone: the answer
+ * is false, and *death says how, for the main thread to die of it when its turn has come. */
+typedef struct die_death {
+    int code;
+    char line[8192];
+} die_death;
+bool die_catch(die_death *death, void (*task)(void *arg), void *arg);
+__attribute__((noreturn)) void die_of(const die_death *death);
 
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);

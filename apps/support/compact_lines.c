@@ -57,49 +57,69 @@ typedef struct source {
     uint8_t *flags; /* the mask, or NULL */
 } source;
 
-static void *context_column(session *s, const scan_column *column, size_t n) {
-    return session_put(s, (void *)(uintptr_t)column->data, n * scan_type_size(column->type));
-}
+typedef struct selecting {
+    const source *from;
+    bool unique;
+    selection *to;
+    uint64_t count;
+} selecting;
 
-static void select_lines(session *s, source *from, bool unique, selection *to) {
-    scan_column columns[1 + SCAN_MAX_COLUMNS];
+static scan_status lend_columns(session *s, const source *from, scan_column *columns) {
     for (uint32_t i = 0; i <= from->column_count; i++) {
         columns[i] = from->columns[i];
+        void *data = NULL;
         if (columns[i].type)
-            columns[i].data = context_column(s, &from->columns[i], from->n);
+            SESSION_TRY(session_lend(s, columns[i].data, from->n * scan_type_size(columns[i].type), &data));
+        columns[i].data = data;
     }
-    uint8_t *flags = from->flags ? session_put(s, from->flags, from->n) : NULL;
-    session_buffer count = session_alloc(s, sizeof(uint64_t));
-    void *indices = session_put(s, to->indices, from->n * scan_type_size(to->type));
+    return SCAN_OK;
+}
 
-    report_phase before = report_enter(PHASE_COMPUTE);
-    if (unique) {
-        scan_unique_desc desc = {.struct_size = sizeof desc, .type = columns[0].type, .index_type = to->type};
-        scan_unique_out out = {.struct_size = sizeof out, .indices = indices, .count = count.context};
-        session_check(s, scan_unique(s->ctx, &desc, columns[0].data, &out, from->n), from->name);
-    } else {
-        scan_compact_desc desc = {.struct_size = sizeof desc,
-                                  .type = columns[0].type,
-                                  .index_type = to->type,
-                                  .terms = flags ? NULL : from->e.terms,
-                                  .term_count = flags ? 0 : from->e.term_count,
-                                  .columns = columns + 1,
-                                  .column_count = from->column_count,
-                                  .flags = flags};
-        scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = count.context};
-        session_check(s, scan_compact(s->ctx, &desc, columns[0].data, &out, from->n), from->name);
+static scan_status call(const selecting *a, session *s, const scan_column *columns, const uint8_t *flags, void *indices,
+                        uint64_t *count) {
+    const source *from = a->from;
+    if (a->unique) {
+        scan_unique_desc desc = {.struct_size = sizeof desc, .type = columns[0].type, .index_type = a->to->type};
+        scan_unique_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
+        return scan_unique(s->ctx, &desc, columns[0].data, &out, from->n);
     }
-    report_enter(before);
-    session_download(s, &count, sizeof(uint64_t));
-    to->count = *(uint64_t *)count.host;
-    session_get(s, to->indices, indices, to->count * scan_type_size(to->type));
+    scan_compact_desc desc = {.struct_size = sizeof desc,
+                              .type = columns[0].type,
+                              .index_type = a->to->type,
+                              .terms = flags ? NULL : from->e.terms,
+                              .term_count = flags ? 0 : from->e.term_count,
+                              .columns = columns + 1,
+                              .column_count = from->column_count,
+                              .flags = flags};
+    scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
+    return scan_compact(s->ctx, &desc, columns[0].data, &out, from->n);
+}
 
-    session_free(s, &count);
-    session_drop(s, indices);
-    session_drop(s, flags);
+static scan_status attempt(void *arg, session *s) {
+    selecting *a = arg;
+    scan_column columns[1 + SCAN_MAX_COLUMNS];
+    void *flags = NULL, *indices, *count;
+    SESSION_TRY(lend_columns(s, a->from, columns));
+    if (a->from->flags)
+        SESSION_TRY(session_lend(s, a->from->flags, a->from->n, &flags));
+    SESSION_TRY(session_room(s, a->to->indices, a->from->n * scan_type_size(a->to->type), &indices));
+    SESSION_TRY(session_room(s, &a->count, sizeof a->count, &count));
+    SESSION_TRY(call(a, s, columns, flags, indices, count));
+    SESSION_TRY(session_wait(s));
+    SESSION_TRY(session_fetch(s, &a->count, count, sizeof a->count));
+    a->to->count = a->count;
+    return session_fetch(s, a->to->indices, indices, a->to->count * scan_type_size(a->to->type));
+}
+
+static uint64_t bytes_of(const source *from) {
+    uint64_t bytes = from->flags ? from->n : 0;
     for (uint32_t i = 0; i <= from->column_count; i++)
-        if (columns[i].type)
-            session_drop(s, (void *)(uintptr_t)columns[i].data);
+        bytes += from->n * scan_type_size(from->columns[i].type);
+    return bytes;
+}
+
+static void select_lines(session *s, const source *from, bool unique, selection *to) {
+    session_try(s, from->name, attempt, &(selecting){.from = from, .unique = unique, .to = to});
 }
 
 static void verify(const compact_job *job, const source *from, const selection *kept) {
@@ -142,6 +162,8 @@ static void write_indices(const compact_job *job, const selection *kept, unsigne
 static void finish(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
     unsigned threads = parallel_threads(job->common->threads);
     selection kept = new_selection(from->n), rest = {0};
+    session_choose(s, WORK_COMPACT, bytes_of(from));
+    session_ready(s);
     if (from->n)
         select_lines(s, from, job->selector == SELECT_UNIQUE, &kept);
     if (job->invert || job->rejected_out)

@@ -2,6 +2,7 @@
  *
  * How a program ends when it cannot go on, and memory that is there or ends it.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "output.h"
 #include "report.h"
 
+enum { LINE_BYTES = sizeof((die_death *)NULL)->line };
+
 static const char *program = "scan";
 
 void cli_name(const char *path) {
@@ -23,11 +26,11 @@ void cli_name(const char *path) {
 
 const char *cli_program(void) { return program; }
 
-/* One write, so that lines of several processes do not mix. Names and data come from outside: control characters must
- * neither break the line nor reach the terminal. */
-__attribute__((format(printf, 2, 0))) static void say(const char *end, const char *format, va_list arguments) {
-    char line[8192];
-    size_t room = sizeof line - strlen(end) - 2;
+/* "PROGRAM: message" and the end, as one line. Names and data come from outside: control characters must neither break
+ * the line nor reach the terminal. */
+__attribute__((format(printf, 4, 0))) static void compose(char *line, size_t bytes, const char *end, const char *format,
+                                                          va_list arguments) {
+    size_t room = bytes - strlen(end) - 2;
     int prefix = snprintf(line, 300, "%.256s: ", program);
     size_t n = prefix > 0 ? (size_t)prefix : 0;
     int length = vsnprintf(line + n, room - n, format, arguments);
@@ -36,26 +39,73 @@ __attribute__((format(printf, 2, 0))) static void say(const char *end, const cha
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = '?';
-    n += (size_t)snprintf(line + n, sizeof line - n, "%s\n", end);
+    snprintf(line + n, bytes - n, "%s\n", end);
+}
+
+/* One write, so that lines of several processes do not mix. */
+static void say(const char *line) {
     report_clear_bar();
-    ssize_t ignored = write(STDERR_FILENO, line, n);
+    ssize_t ignored = write(STDERR_FILENO, line, strlen(line));
     (void)ignored;
+}
+
+/* Without what exit() would run: other threads may be inside the driver, which must not be taken down under them. */
+__attribute__((noreturn)) static void leave(int code) {
+    output_abandon_all();
+    fflush(NULL);
+    _exit(code);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+typedef struct catcher {
+    die_death *death;
+    jmp_buf back;
+} catcher;
+
+static _Thread_local catcher *catching;
+
+bool die_catch(die_death *death, void (*task)(void *arg), void *arg) {
+    catcher c = {.death = death};
+    catching = &c;
+    bool lives = setjmp(c.back) == 0;
+    if (lives)
+        task(arg);
+    catching = NULL;
+    return lives;
+}
+
+void die_of(const die_death *death) {
+    say(death->line);
+    leave(death->code);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+__attribute__((noreturn, format(printf, 3, 0))) static void die_with(int code, const char *end, const char *format,
+                                                                     va_list arguments) {
+    die_death death = {.code = code};
+    die_death *to = catching ? catching->death : &death;
+    to->code = code;
+    compose(to->line, sizeof to->line, end, format, arguments);
+    if (catching)
+        longjmp(catching->back, 1);
+    die_of(to);
 }
 
 void die(int code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say("", format, arguments);
-    va_end(arguments);
-    output_abandon_all();
-    exit(code);
+    die_with(code, "", format, arguments);
 }
 
 void warn(const char *format, ...) {
+    char line[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    say("", format, arguments);
+    compose(line, sizeof line, "", format, arguments);
     va_end(arguments);
+    say(line);
 }
 
 void die_usage(const char *format, ...) {
@@ -63,10 +113,7 @@ void die_usage(const char *format, ...) {
     snprintf(end, sizeof end, " (try '%.256s --help')", program);
     va_list arguments;
     va_start(arguments, format);
-    say(end, format, arguments);
-    va_end(arguments);
-    output_abandon_all();
-    exit(EXIT_USAGE);
+    die_with(EXIT_USAGE, end, format, arguments);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */

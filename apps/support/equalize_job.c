@@ -13,9 +13,12 @@
 #include "apps/support/report.h"
 #include "apps/support/session.h"
 
-static void enter(const equalize_job *job, report_phase phase) {
-    if (job->reports)
-        report_enter(phase);
+static void enter(equalize_job *job, report_phase phase) {
+    uint64_t now = report_clock();
+    if (job->since_ns)
+        job->phase_ns[job->phase] += now - job->since_ns;
+    job->since_ns = now;
+    job->phase = phase;
 }
 
 bool equalize_by_channels(const equalize_options *o, uint32_t channels) {
@@ -38,12 +41,6 @@ bool equalize_make_mask(const char *name, image *mask, image_error *error) {
 
 /* ---- the library ------------------------------------------------------------------------------------------------- */
 
-static bool library_failed(equalize_job *job, scan_status status) {
-    const char *detail = scan_ctx_detail(job->ctx);
-    return image_fail(&job->error, session_exit_code(status), "%s: %s", job->in_name,
-                      detail[0] ? detail : scan_status_string(status));
-}
-
 static scan_status call(const equalize_job *job, const uint8_t *mask, const void *in, void *out) {
     const equalize_options *o = job->options;
     const image_header *h = &job->out.header;
@@ -54,53 +51,106 @@ static scan_status call(const equalize_job *job, const uint8_t *mask, const void
                                .color = o->color,
                                .mask = mask};
     if (!o->clahe)
-        return scan_equalize(job->ctx, &desc, in, out, NULL, image_pixels(h));
+        return scan_equalize(job->lane->ctx, &desc, in, out, NULL, image_pixels(h));
     desc.clip = o->clip;
     desc.tiles_x = o->tiles_x;
     desc.tiles_y = o->tiles_y;
-    return scan_clahe(job->ctx, &desc, in, out, h->width, h->height);
+    return scan_clahe(job->lane->ctx, &desc, in, out, h->width, h->height);
 }
 
-/* The same through device memory. */
-static scan_status call_on_device(equalize_job *job, const void *in) {
-    const image_header *h = &job->out.header;
+static scan_status make_room(const equalize_job *job) {
+    equalize_lane *lane = job->lane;
+    size_t bytes = image_bytes(&job->out.header);
+    if (bytes <= lane->pixel_bytes)
+        return SCAN_OK;
+    scan_free(lane->ctx, lane->pixels);
+    lane->pixels = NULL;
+    lane->pixel_bytes = 0;
+    SESSION_TRY(scan_malloc(lane->ctx, bytes, &lane->pixels));
+    lane->pixel_bytes = bytes;
+    return SCAN_OK;
+}
+
+/* All images have one mask. */
+static scan_status lend_mask(const equalize_job *job) {
+    equalize_lane *lane = job->lane;
     const image *mask = job->options->mask;
-    void *pixels = NULL, *mask_pixels = NULL;
+    if (!mask || lane->mask)
+        return SCAN_OK;
+    SESSION_TRY(scan_malloc(lane->ctx, image_pixels(&mask->header), &lane->mask));
+    return scan_upload(lane->ctx, lane->mask, mask->pixels, image_pixels(&mask->header));
+}
+
+/* The same through device memory. The image that was read stays as it is. */
+static scan_status call_on_device(equalize_job *job) {
+    const equalize_lane *lane = job->lane;
+    size_t bytes = image_bytes(&job->out.header);
     enter(job, PHASE_UPLOAD);
-    scan_status status = scan_malloc(job->ctx, image_bytes(h), &pixels);
-    if (status == SCAN_OK && mask)
-        status = scan_malloc(job->ctx, image_pixels(h), &mask_pixels);
-    if (status == SCAN_OK)
-        status = scan_upload(job->ctx, pixels, in, image_bytes(h));
-    if (status == SCAN_OK && mask)
-        status = scan_upload(job->ctx, mask_pixels, mask->pixels, image_pixels(h));
+    SESSION_TRY(make_room(job));
+    SESSION_TRY(lend_mask(job));
+    SESSION_TRY(scan_upload(lane->ctx, lane->pixels, job->in.pixels, bytes));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
     enter(job, PHASE_COMPUTE);
-    if (status == SCAN_OK)
-        status = call(job, mask_pixels, pixels, pixels);
+    SESSION_TRY(call(job, lane->mask, lane->pixels, lane->pixels));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
+    snprintf(job->ran, sizeof job->ran, "%s", scan_ctx_ran(lane->ctx));
     enter(job, PHASE_DOWNLOAD);
-    if (status == SCAN_OK)
-        status = scan_download(job->ctx, job->out.pixels, pixels, image_bytes(h));
-    if (status == SCAN_OK)
-        status = scan_ctx_sync(job->ctx);
-    scan_free(job->ctx, mask_pixels);
-    scan_free(job->ctx, pixels);
-    return status;
+    SESSION_TRY(scan_download(lane->ctx, job->out.pixels, lane->pixels, bytes));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
+    job->moved[PHASE_UPLOAD] = job->moved[PHASE_DOWNLOAD] = bytes;
+    enter(job, PHASE_COMPUTE);
+    return SCAN_OK;
+}
+
+static scan_status call_on_host(equalize_job *job) {
+    const image *mask = job->options->mask;
+    SESSION_TRY(
+        call(job, mask ? mask->pixels : NULL, job->in.pixels ? job->in.pixels : job->out.pixels, job->out.pixels));
+    snprintf(job->ran, sizeof job->ran, "%s", scan_ctx_ran(job->lane->ctx));
+    return SCAN_OK;
+}
+
+/* The lane after its device failed: a context of the CPU. */
+static scan_status go_on_with_host(equalize_lane *lane) {
+    scan_options options = {.struct_size = sizeof options, .threads = lane->threads};
+    snprintf(lane->failure, sizeof lane->failure, "%s", scan_ctx_detail(lane->ctx));
+    lane->failed = lane->ctx;
+    lane->ctx = NULL;
+    lane->on_host = true;
+    return scan_ctx_create(&lane->ctx, &options);
+}
+
+void equalize_lane_close(equalize_lane *lane) {
+    scan_ctx *device = lane->failed ? lane->failed : lane->ctx;
+    scan_free(device, lane->pixels);
+    scan_free(device, lane->mask);
+    if (lane->failed)
+        scan_ctx_destroy(lane->ctx);
+    *lane = (equalize_lane){0};
 }
 
 /* From job->in, or in place in job->out. */
 static bool equalize(equalize_job *job) {
     const image *mask = job->options->mask;
     const image_header *h = &job->out.header;
-    const void *in = job->in.pixels ? job->in.pixels : job->out.pixels;
+    equalize_lane *lane = job->lane;
     if (mask && (mask->header.width != h->width || mask->header.height != h->height))
         return image_fail(&job->error, EXIT_USAGE, "%s: the image has %u x %u pixels, the mask %u x %u", job->in_name,
                           h->width, h->height, mask->header.width, mask->header.height);
-    scan_status status =
-        job->on_host ? call(job, mask ? mask->pixels : NULL, in, job->out.pixels) : call_on_device(job, in);
-    if (status != SCAN_OK)
-        return library_failed(job, status);
-    snprintf(job->ran, sizeof job->ran, "%s", scan_ctx_ran(job->ctx));
-    return true;
+    scan_status status = lane->on_host ? call_on_host(job) : call_on_device(job);
+    bool device_failed = !lane->on_host && session_is_device_failure(status);
+    enter(job, PHASE_COMPUTE);
+    if (device_failed && !lane->must) {
+        status = go_on_with_host(lane);
+        if (status == SCAN_OK)
+            status = call_on_host(job);
+    }
+    job->moved[PHASE_COMPUTE] = 2 * image_bytes(h);
+    if (status == SCAN_OK)
+        return true;
+    const char *detail = scan_ctx_detail(lane->ctx);
+    return image_fail(&job->error, device_failed && lane->must ? EXIT_DEVICE : session_exit_code(status), "%s: %s%s",
+                      job->in_name, device_failed ? "device: " : "", detail[0] ? detail : scan_status_string(status));
 }
 
 /* ---- verify ------------------------------------------------------------------------------------------------------ */
@@ -131,7 +181,7 @@ static bool load(equalize_job *job) {
     if (!image_load_finish(image_load_start(job->in_name), &in, &job->error))
         return false;
     job->file_bytes = in.file_bytes;
-    if (!o->keep_input && !o->verify) {
+    if (!o->keep_input && !o->verify && job->lane->on_host) {
         job->out = in;
         return true;
     }
@@ -161,6 +211,13 @@ bool equalize_job_run(equalize_job *job) {
         return false;
     enter(job, PHASE_OTHER);
     return true;
+}
+
+void equalize_job_report(const equalize_job *job) {
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        report_time((report_phase)phase, job->phase_ns[phase]);
+        report_moved((report_phase)phase, job->moved[phase]);
+    }
 }
 
 void equalize_job_free(equalize_job *job) {

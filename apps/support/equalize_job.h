@@ -7,6 +7,7 @@
 #define APPS_SUPPORT_EQUALIZE_JOB_H
 
 #include "apps/support/image.h"
+#include "apps/support/report.h"
 #include "scan/scan.h"
 
 typedef struct equalize_options {
@@ -22,11 +23,25 @@ typedef struct equalize_options {
     const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
 } equalize_options;
 
+/* What a worker computes with, image after image. */
+typedef struct equalize_lane {
+    scan_ctx *ctx;
+    bool on_host;      /* context memory is host memory */
+    bool must;         /* a device that fails is an error; else the CPU goes on */
+    unsigned threads;  /* of that CPU's context */
+    char failure[256]; /* why it goes on, or "" */
+    /* private: device memory kept from image to image, the context that failed */
+    void *pixels, *mask;
+    size_t pixel_bytes;
+    scan_ctx *failed;
+} equalize_lane;
+
+/* Gives back what a lane holds; its first context is the caller's. */
+void equalize_lane_close(equalize_lane *lane);
+
 typedef struct equalize_job {
     const equalize_options *options;
-    scan_ctx *ctx;
-    bool on_host; /* context memory is host memory */
-    bool reports; /* in the main thread: time counts into the phases of report.h */
+    equalize_lane *lane;
     const char *in_name;
     const char *out_name; /* NULL: stdout, in the input's format */
 
@@ -37,10 +52,17 @@ typedef struct equalize_job {
     image_file file;
     size_t file_bytes; /* read */
     char ran[64];
+    uint64_t phase_ns[PHASE_COUNT]; /* on its own clock: any thread may do it */
+    uint64_t moved[PHASE_COUNT];    /* bytes */
+    report_phase phase;
+    uint64_t since_ns;
 } equalize_job;
 
 bool equalize_job_run(equalize_job *job);
 void equalize_job_free(equalize_job *job);
+
+/* Adds the job's times to the report. In the main thread. */
+void equalize_job_report(const equalize_job *job);
 
 /* Whether the colors of such an image are equalized one by one. */
 bool equalize_by_channels(const equalize_options *options, uint32_t channels);

@@ -117,7 +117,7 @@ static size_t find_all_runs(const order *o, uint8_t *starts, unsigned threads) {
 size_t order_runs(const order *o, unsigned threads) { return find_all_runs(o, NULL, threads); }
 
 bool order_is_permutation(const order *o) {
-    if (!o->index.host)
+    if (!o->index)
         return true;
     uint8_t *seen = must_alloc(o->n / 8 + 1, 1);
     memset(seen, 0, o->n / 8 + 1);
@@ -210,20 +210,6 @@ uint64_t order_hash(scan_type type, void *data, size_t n, unsigned threads) {
 
 /* ---- sorting ----------------------------------------------------------------------------------------------------- */
 
-session_buffer order_lend(session *s, void *host, size_t bytes) {
-    session_buffer buffer = {.host = host, .context = host, .bytes = bytes};
-    if (!s->on_host) {
-        session_check(s, scan_malloc(s->ctx, bytes, &buffer.context), "memory");
-        session_upload(s, &buffer, bytes);
-    }
-    return buffer;
-}
-
-void order_take_back(session *s, session_buffer *buffer) {
-    if (!s->on_host)
-        scan_free(s->ctx, buffer->context);
-}
-
 typedef struct fetching {
     const order *o;
     const order_key *key;
@@ -241,56 +227,146 @@ static void fetch_keys(void *arg, size_t piece) {
             ((uint32_t *)f->to)[i] = ((const uint32_t *)f->key->data)[order_at(f->o, i)];
 }
 
-static scan_sort_desc describe(const order *o, const order_key *key) {
+scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s) {
     return (scan_sort_desc){.struct_size = sizeof(scan_sort_desc),
                             .type = key->type,
                             .descending = key->descending,
                             .nan_first = key->nan_first,
-                            .index_type = o->type};
+                            .method = s->fell_back ? SCAN_SORT_AUTO : method};
+}
+
+/* What a device made goes to memory of its own, so that the keys are still there if it fails. */
+typedef struct key_sorting {
+    const order_key *key;
+    size_t n;
+    bool unique;
+    scan_sort_method method;
+    void *result;
+    uint64_t kept;
+} key_sorting;
+
+static scan_status sort_keys(void *arg, session *s) {
+    key_sorting *a = arg;
+    size_t size = scan_type_size(a->key->type);
+    scan_sort_desc desc = order_describe(a->key, a->method, s);
+    void *keys, *count;
+    a->kept = a->n;
+    SESSION_TRY(session_lend(s, a->key->data, a->n * size, &keys));
+    SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, NULL, NULL, a->n));
+    if (a->unique && a->n) {
+        scan_unique_desc unique = {.struct_size = sizeof unique, .type = a->key->type};
+        SESSION_TRY(session_room(s, &a->kept, sizeof a->kept, &count));
+        scan_unique_out out = {.struct_size = sizeof out, .kept = keys, .count = count};
+        SESSION_TRY(scan_unique(s->ctx, &unique, keys, &out, a->n));
+        SESSION_TRY(session_wait(s));
+        SESSION_TRY(session_fetch(s, &a->kept, count, sizeof a->kept));
+    }
+    SESSION_TRY(session_wait(s));
+    if (!s->on_host && !a->result)
+        a->result = must_alloc(a->kept, size);
+    return session_fetch(s, a->result, keys, a->kept * size);
+}
+
+size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s,
+                       const char *subject) {
+    key_sorting a = {.key = key, .n = n, .unique = unique, .method = method};
+    session_try(s, subject, sort_keys, &a);
+    if (s->on_host) {
+        free(a.result); /* a device was about to fill it */
+    } else {
+        free(key->data);
+        key->data = a.result;
+    }
+    return (size_t)a.kept;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
+
+typedef struct sorting {
+    order *o;
+    unsigned threads;
+} sorting;
+
+/* One more key, in front of those that o->index is sorted by: the key's values in that order are sorted, and the index
+ * with them. */
+static scan_status sort_by(const sorting *a, session *s, const order_key *key, void *index) {
+    order *o = a->o;
+    size_t keep = session_taken(s), bytes = o->n * scan_type_size(key->type);
+    size_t index_bytes = scan_type_size(o->type);
+    void *sorted, *keys;
+    SESSION_TRY(session_fetch(s, o->index, index, o->n * index_bytes));
+    SESSION_TRY(session_take(s, MEMORY_HOST, bytes, &sorted));
+    parallel_for(a->threads, piece_count(o->n), fetch_keys, &(fetching){o, key, sorted});
+    SESSION_TRY(session_lend(s, sorted, bytes, &keys));
+    scan_sort_desc desc = order_describe(key, o->method, s);
+    desc.value_bytes = (uint32_t)index_bytes;
+    SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, index, index, o->n));
+    SESSION_TRY(session_wait(s));
+    session_give_back(s, keep);
+    return SCAN_OK;
+}
+
+static scan_status sort_attempt(void *arg, session *s) {
+    const sorting *a = arg;
+    order *o = a->o;
+    size_t keep = session_taken(s), index_bytes = o->n * scan_type_size(o->type);
+    const order_key *last = &o->keys[o->key_count - 1];
+    scan_sort_desc desc = order_describe(last, o->method, s);
+    desc.index_type = o->type;
+    void *keys, *index;
+    SESSION_TRY(session_room(s, o->index, index_bytes, &index));
+    size_t with_index = session_taken(s);
+    SESSION_TRY(session_lend(s, last->data, o->n * scan_type_size(last->type), &keys));
+    SESSION_TRY(scan_argsort(s->ctx, &desc, keys, index, o->n));
+    SESSION_TRY(session_wait(s));
+    session_give_back(s, with_index);
+    for (size_t k = o->key_count - 1; k-- > 0;)
+        SESSION_TRY(sort_by(a, s, &o->keys[k], index));
+    SESSION_TRY(session_fetch(s, o->index, index, index_bytes));
+    session_give_back(s, keep);
+    return SCAN_OK;
 }
 
 void order_sort(order *o, session *s, const char *subject, unsigned threads) {
     o->type = o->n >> 32 ? SCAN_U64 : SCAN_U32;
-    size_t index_bytes = scan_type_size(o->type);
-    session_buffer index = session_alloc(s, o->n * index_bytes);
+    o->index = must_alloc(o->n, scan_type_size(o->type));
+    session_try(s, subject, sort_attempt, &(sorting){o, threads});
+}
 
-    const order_key *last = &o->keys[o->key_count - 1];
-    scan_sort_desc desc = describe(o, last);
-    session_buffer keys = order_lend(s, last->data, o->n * scan_type_size(last->type));
-    report_phase before = report_enter(PHASE_COMPUTE);
-    session_check(s, scan_argsort(s->ctx, &desc, keys.context, index.context, o->n), subject);
-    order_take_back(s, &keys);
-    session_download(s, &index, o->n * index_bytes);
-    o->index = index;
+typedef struct keeping {
+    order *o;
+    const uint8_t *starts;
+    uint64_t count;
+} keeping;
 
-    for (size_t k = o->key_count - 1; k-- > 0;) {
-        const order_key *key = &o->keys[k];
-        size_t bytes = o->n * scan_type_size(key->type);
-        session_buffer sorted = session_alloc(s, bytes);
-        parallel_for(threads, piece_count(o->n), fetch_keys, &(fetching){o, key, sorted.host});
-        session_upload(s, &sorted, bytes);
-        desc = describe(o, key);
-        desc.value_bytes = (uint32_t)index_bytes;
-        session_check(s, scan_sort(s->ctx, &desc, sorted.context, sorted.context, index.context, index.context, o->n),
-                      subject);
-        session_download(s, &index, o->n * index_bytes);
-        session_free(s, &sorted);
-    }
-    report_enter(before);
+static scan_status keep_attempt(void *arg, session *s) {
+    keeping *a = arg;
+    order *o = a->o;
+    size_t size = scan_type_size(o->type);
+    void *starts, *index, *count, *kept = o->index;
+    SESSION_TRY(session_lend(s, a->starts, o->n, &starts));
+    SESSION_TRY(session_lend(s, o->index, o->n * size, &index));
+    SESSION_TRY(session_room(s, &a->count, sizeof a->count, &count));
+    scan_compact_desc desc = {.struct_size = sizeof desc, .type = o->type, .flags = starts};
+    scan_compact_out out = {.struct_size = sizeof out, .kept = index, .count = count};
+    SESSION_TRY(scan_compact(s->ctx, &desc, index, &out, o->n));
+    SESSION_TRY(session_wait(s));
+    SESSION_TRY(session_fetch(s, &a->count, count, sizeof a->count));
+    if (!s->on_host) /* until all of it is there, the index is needed as it is */
+        SESSION_TRY(session_take(s, MEMORY_HOST, a->count * size, &kept));
+    SESSION_TRY(session_fetch(s, kept, index, a->count * size));
+    if (!s->on_host)
+        memcpy(o->index, kept, a->count * size);
+    return SCAN_OK;
 }
 
 void order_unique(order *o, session *s, const char *subject, unsigned threads) {
     report_phase before = report_enter(PHASE_COMPUTE);
-    session_buffer starts = session_alloc(s, o->n), count = session_alloc(s, sizeof(uint64_t));
-    find_all_runs(o, starts.host, threads);
-    session_upload(s, &starts, o->n);
-    scan_compact_desc desc = {.struct_size = sizeof desc, .type = o->type, .flags = starts.context};
-    scan_compact_out out = {.struct_size = sizeof out, .kept = o->index.context, .count = count.context};
-    session_check(s, scan_compact(s->ctx, &desc, o->index.context, &out, o->n), subject);
-    session_download(s, &count, sizeof(uint64_t));
-    o->n = (size_t) * (const uint64_t *)count.host;
-    session_download(s, &o->index, o->n * scan_type_size(o->type));
-    session_free(s, &count);
-    session_free(s, &starts);
+    uint8_t *starts = must_alloc(o->n, 1);
+    keeping a = {.o = o, .starts = starts};
+    find_all_runs(o, starts, threads);
+    session_try(s, subject, keep_attempt, &a);
+    o->n = (size_t)a.count;
+    free(starts);
     report_enter(before);
 }

@@ -25,18 +25,22 @@ typedef struct order {
     const order_key *keys;
     size_t key_count;
     size_t n;
+    scan_sort_method method; /* of the sorts */
     scan_type type;
-    session_buffer index; /* NULL host: the rows as they are */
+    void *index; /* NULL: the rows as they are */
 } order;
 
 #define ORDER_NONE SIZE_MAX
 
-/* Sorts stably into o->index, a new buffer; keys, key_count and n are set. */
+/* Sorts stably into o->index, a new allocation; keys, key_count, n and method are set. */
 void order_sort(order *o, session *s, const char *subject, unsigned threads);
 
-/* Host data as context memory: itself on the CPU, else a copy. */
-session_buffer order_lend(session *s, void *host, size_t bytes);
-void order_take_back(session *s, session_buffer *buffer);
+/* Sorts n keys where they are or, after a device did it, into a new key->data; with `unique` only the first of equal
+ * ones stays. Answers how many there are then. */
+size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
+
+/* How to sort by a key. A method that the device alone has is not for the CPU that goes on for it. */
+scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s);
 
 /* Keeps the first row of each run of equal keys; o->n becomes their number. */
 void order_unique(order *o, session *s, const char *subject, unsigned threads);
@@ -45,9 +49,9 @@ void order_unique(order *o, session *s, const char *subject, unsigned threads);
 
 /* The row at place i. */
 static inline size_t order_at(const order *o, size_t i) {
-    if (!o->index.host)
+    if (!o->index)
         return i;
-    return o->type == SCAN_U64 ? (size_t)((const uint64_t *)o->index.host)[i] : ((const uint32_t *)o->index.host)[i];
+    return o->type == SCAN_U64 ? (size_t)((const uint64_t *)o->index)[i] : ((const uint32_t *)o->index)[i];
 }
 
 /* The first place whose row belongs before its predecessor's (strict: or equals it); ORDER_NONE if there is none. */

@@ -44,6 +44,12 @@ typedef union prefix_value {
  * --init is no number of that type. */
 scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
 
+/* Chooses where a scan of so many elements runs (0: not known), by their bytes or by its algorithm. */
+void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements);
+
+/* The algorithm for a call. Where the host has to go on for a device, it takes one that it has. */
+scan_algorithm prefix_algorithm(const prefix_job *job, const session *s, bool on_host);
+
 /* ---- --verify: prefix_check.c ------------------------------------------------------------------------------------ */
 
 /* The scan once more, serially, one element after another in the order that scan.h gives for floats. Its state may be

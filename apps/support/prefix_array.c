@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on .npy and raw arrays, in pieces: memory stays the same however long the array is. Forward, a carry goes from
- * piece to piece. Reverse, the scan runs from the last piece to the first but is written from the first to the last: a
- * first pass from the end keeps the carry before each piece, a second writes. A pipe that is to be scanned in reverse
- * is read as a whole.
+ * prefix on .npy and raw arrays, in pieces: memory stays the same however long the array is. Pieces are whole groups of
+ * the order in scan.h, so that all there is between two of them is one value, the fold of everything before: it is the
+ * init of the next piece. On a device pieces follow each other without waiting, and it stays there as a carry; the
+ * value comes back with each piece, for the CPU to go on from.
+ *
+ * Reverse, the scan runs from the last piece to the first but is written from the first to the last: a first pass from
+ * the end keeps the fold before each piece, a second writes. Groups are counted from the end then, and so are pieces:
+ * the first in the file is the short one. A pipe that is to be scanned in reverse is read as a whole.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prefix.h"
 #include "report.h"
+#include "stream.h"
 
-enum { PIECE_BYTES = 2 << 20 };
+typedef struct slot {
+    stream_buffer in, out, carry;
+    size_t n;
+    uint64_t first; /* index of the first element */
+    uint64_t taken; /* bytes of the input so far */
+} slot;
 
 typedef struct work {
     const prefix_job *job;
@@ -21,138 +31,244 @@ typedef struct work {
     prefix_value init;
     size_t size, out_size; /* bytes of an element */
     size_t piece;          /* elements of a full piece */
-    session_buffer in, out, carry;
     bool in_place;
+    slot slots[STREAM_SLOTS];
+    size_t slot_count;
+    uint64_t have;     /* elements read */
+    prefix_value fold; /* of all pieces finished */
     prefix_check check;
+
+    /* reverse */
+    uint64_t n, pieces;
+    unsigned char *all;   /* what was read from a pipe, NULL if pieces are read from the file */
+    prefix_value *folds;  /* before each piece, in the order of the scan */
+    prefix_check *checks; /* the same for --verify */
 } work;
 
-static void prepare(work *w) {
+static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
+
+static scan_status make_slots(void *arg, session *s, size_t n) {
+    work *w = arg;
+    w->in_place = s->on_host && w->size == w->out_size && !w->job->common->verify;
+    w->slot_count = stream_slots(s);
+    for (size_t i = 0; i < w->slot_count; i++) {
+        slot *x = &w->slots[i];
+        SESSION_TRY(stream_buffer_new(s, &x->in, n * w->size));
+        SESSION_TRY(stream_buffer_new(s, &x->carry, SCAN_CARRY_BYTES));
+        x->out = x->in;
+        if (!w->in_place)
+            SESSION_TRY(stream_buffer_new(s, &x->out, n * w->out_size));
+    }
+    if (s->on_host)
+        return SCAN_OK;
+    size_t bytes;
+    SESSION_TRY(scan_prefix_workspace(s->ctx, &w->desc, n, &bytes));
+    return scan_ctx_reserve(s->ctx, bytes);
+}
+
+static void prepare(work *w, uint64_t elements) {
     w->desc = prefix_describe(w->job, w->r->type, &w->init);
     w->size = w->r->size;
     w->out_size = scan_type_size(w->desc.out_type);
-    w->piece = PIECE_BYTES / w->out_size;
-    w->in = session_alloc(w->s, w->piece * w->size);
-    w->in_place = w->size == w->out_size && !w->job->common->verify;
-    w->out = w->in_place ? w->in : session_alloc(w->s, w->piece * w->out_size);
+    prefix_choose(w->job, w->s, &w->desc, elements);
+    session_ready(w->s);
+    w->piece = stream_prepare(w->s, w->r->in->name, w->out_size, elements, make_slots, w);
     prefix_check_begin(&w->check, &w->desc);
 }
 
-/* The piece in w->in into w->out. The first in the order of the scan has no carry but perhaps an init. */
-static void scan_piece(work *w, size_t n, const void *carry_in, void *carry_out) {
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static scan_status upload(void *arg, stream_lane *lane, size_t piece) {
+    slot *x = slot_of(arg, piece);
+    return stream_up(lane, &x->in, x->n * ((work *)arg)->size);
+}
+
+static scan_status scan_slot(work *w, stream_lane *lane, slot *x, scan_prefix_desc desc) {
+    desc.algorithm = prefix_algorithm(w->job, w->s, lane->on_host);
+    lane->bytes += x->n * (w->size + w->out_size);
+    return scan_prefix(lane->ctx, &desc, stream_at(lane, &x->in), stream_at(lane, &x->out), x->n);
+}
+
+/* The next in the order of the scan, and what goes on to the one after it. */
+static scan_status compute_next(void *arg, stream_lane *lane, size_t piece) {
+    work *w = arg;
+    slot *x = slot_of(w, piece);
     scan_prefix_desc desc = w->desc;
-    desc.carry_in = carry_in;
-    desc.carry_out = carry_out;
-    if (carry_in)
-        desc.init = NULL;
-    session_upload(w->s, &w->in, n * w->size);
-    report_phase before = report_enter(PHASE_COMPUTE);
-    session_check(w->s, scan_prefix(w->s->ctx, &desc, w->in.context, w->out.context, n), w->r->in->name);
-    report_enter(before);
+    desc.carry_out = stream_at(lane, &x->carry);
+    if (piece)
+        desc.init = lane->on_host ? w->fold.bytes : NULL;
+    if (piece && !lane->on_host)
+        desc.carry_in = slot_of(w, piece - 1)->carry.context;
+    return scan_slot(w, lane, x, desc);
 }
 
-static void verify_piece(work *w, prefix_check *check, size_t n, uint64_t base) {
+static scan_status download_fold(void *arg, stream_lane *lane, size_t piece) {
+    return stream_down(lane, &slot_of(arg, piece)->carry, sizeof(prefix_value));
+}
+
+static scan_status download_next(void *arg, stream_lane *lane, size_t piece) {
+    slot *x = slot_of(arg, piece);
+    SESSION_TRY(download_fold(arg, lane, piece));
+    return stream_down(lane, &x->out, x->n * ((work *)arg)->out_size);
+}
+
+/* ---- finishing --------------------------------------------------------------------------------------------------- */
+
+static void keep_fold(work *w, const slot *x) { memcpy(w->fold.bytes, x->carry.host, sizeof w->fold); }
+
+static void verify_piece(const work *w, prefix_check *check, const slot *x) {
     report_phase before = report_enter(PHASE_VERIFY);
-    size_t wrong = prefix_check_run(check, w->in.host, w->out.host, n, w->job->reverse);
-    if (wrong != n)
+    size_t wrong = prefix_check_run(check, x->in.host, x->out.host, x->n, w->job->reverse);
+    if (wrong != x->n)
         die(EXIT_NEGATIVE, "%s: verification failed: element %llu of the result is wrong", w->r->in->name,
-            (unsigned long long)(base + wrong));
+            (unsigned long long)(x->first + wrong));
     report_enter(before);
 }
 
-static void write_piece(work *w, prefix_check *check, size_t n, uint64_t base) {
-    session_download(w->s, &w->out, n * w->out_size);
+static void write_piece(const work *w, prefix_check *check, const slot *x) {
     if (w->job->common->verify)
-        verify_piece(w, check, n, base);
-    output_write(w->job->out, w->out.host, n * w->out_size);
+        verify_piece(w, check, x);
+    output_write(w->job->out, x->out.host, x->n * w->out_size);
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
+static bool read_forward(void *arg, size_t piece) {
+    work *w = arg;
+    slot *x = slot_of(w, piece);
+    x->n = array_read(w->r, x->in.host, w->piece);
+    x->first = w->have;
+    x->taken = w->r->in->taken;
+    w->have += x->n;
+    return x->n > 0;
+}
+
+static void finish_forward(void *arg, size_t piece) {
+    work *w = arg;
+    const slot *x = slot_of(w, piece);
+    keep_fold(w, x);
+    write_piece(w, &w->check, x);
+    report_progress(x->taken, w->r->in->size_hint);
+}
+
 static uint64_t scan_forward(work *w) {
-    uint64_t base = 0;
-    w->carry = session_alloc(w->s, SCAN_CARRY_BYTES);
-    for (;;) {
-        size_t n = array_read(w->r, w->in.host, w->piece);
-        if (n == 0)
-            return base;
-        scan_piece(w, n, base ? w->carry.context : NULL, w->carry.context);
-        write_piece(w, &w->check, n, base);
-        base += n;
-        report_progress(w->r->in->taken, w->r->in->size_hint);
-    }
+    prepare(w, w->r->counted ? w->r->header.count : 0);
+    if (w->r->npy)
+        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
+    stream_run(w->s, &(stream_job){.subject = w->r->in->name,
+                                   .slots = w->slot_count,
+                                   .read = read_forward,
+                                   .upload = upload,
+                                   .compute = compute_next,
+                                   .download = download_next,
+                                   .finish = finish_forward,
+                                   .arg = w});
+    return w->have;
 }
 
 /* ---- reverse ----------------------------------------------------------------------------------------------------- */
 
-typedef struct backward {
-    uint64_t n;
-    unsigned char *all;   /* what was read from a pipe, NULL if pieces are read from the file */
-    prefix_check *checks; /* with --verify: the state before each piece, in the order of the scan */
-} backward;
-
-static size_t load_piece(work *w, const backward *b, uint64_t p) {
-    uint64_t first = p * w->piece;
-    size_t n = b->n - first < w->piece ? (size_t)(b->n - first) : w->piece;
-    if (b->all)
-        memcpy(w->in.host, b->all + first * w->size, n * w->size);
+/* Piece p of the file. */
+static void load(work *w, slot *x, uint64_t p) {
+    uint64_t end = w->n - (w->pieces - 1 - p) * w->piece;
+    x->first = p ? end - w->piece : 0;
+    x->n = (size_t)(end - x->first);
+    if (w->all)
+        memcpy(x->in.host, w->all + x->first * w->size, x->n * w->size);
     else
-        array_read_at(w->r, w->in.host, n, first);
-    return n;
+        array_read_at(w->r, x->in.host, x->n, x->first);
 }
 
-static char *carry_of(const work *w, uint64_t p) { return (char *)w->carry.context + p * SCAN_CARRY_BYTES; }
+static bool read_from_end(void *arg, size_t piece) {
+    work *w = arg;
+    if (piece + 1 >= w->pieces)
+        return false;
+    load(w, slot_of(w, piece), w->pieces - 1 - piece);
+    return true;
+}
 
-/* The carry before piece p is kept in slot p; the last piece, first in the scan, has none. */
-static void collect_carries(work *w, const backward *b, uint64_t pieces) {
-    for (uint64_t p = pieces; p-- > 1;) {
-        size_t n = load_piece(w, b, p);
-        if (b->checks) {
-            b->checks[p] = w->check;
-            prefix_check_run(&w->check, w->in.host, NULL, n, true);
-        }
-        scan_piece(w, n, p + 1 < pieces ? carry_of(w, p) : NULL, carry_of(w, p - 1));
-        report_progress((pieces - p) * w->piece * w->size, 2 * b->n * w->size);
+static void finish_from_end(void *arg, size_t piece) {
+    work *w = arg;
+    const slot *x = slot_of(w, piece);
+    uint64_t p = w->pieces - 1 - piece;
+    keep_fold(w, x);
+    w->folds[p - 1] = w->fold;
+    if (w->checks) {
+        w->checks[p] = w->check;
+        prefix_check_run(&w->check, x->in.host, NULL, x->n, true);
     }
-    if (b->checks && pieces)
-        b->checks[0] = w->check;
+    report_progress((piece + 1) * w->piece * w->size, 2 * w->n * w->size);
+}
+
+static bool read_again(void *arg, size_t piece) {
+    work *w = arg;
+    if (piece == w->pieces)
+        return false;
+    load(w, slot_of(w, piece), piece);
+    return true;
+}
+
+static scan_status compute_from_fold(void *arg, stream_lane *lane, size_t piece) {
+    work *w = arg;
+    scan_prefix_desc desc = w->desc;
+    if (piece + 1 < w->pieces)
+        desc.init = w->folds[piece].bytes;
+    return scan_slot(w, lane, slot_of(w, piece), desc);
+}
+
+static scan_status download(void *arg, stream_lane *lane, size_t piece) {
+    slot *x = slot_of(arg, piece);
+    return stream_down(lane, &x->out, x->n * ((work *)arg)->out_size);
+}
+
+static void finish_backward(void *arg, size_t piece) {
+    work *w = arg;
+    write_piece(w, w->checks ? &w->checks[piece] : NULL, slot_of(w, piece));
+    report_progress((w->pieces + piece) * w->piece * w->size, 2 * w->n * w->size);
 }
 
 static uint64_t scan_backward(work *w) {
-    backward b = {.n = w->r->header.count};
+    w->n = w->r->header.count;
     if (!array_can_seek(w->r)) {
         size_t n;
-        b.all = array_read_all(w->r, &n);
-        b.n = n;
+        w->all = array_read_all(w->r, &n);
+        w->n = n;
     }
-    uint64_t pieces = b.n / w->piece + (b.n % w->piece != 0);
-    w->carry = session_alloc(w->s, (size_t)pieces * SCAN_CARRY_BYTES);
+    prepare(w, w->n);
+    if (w->r->npy)
+        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
+    w->pieces = w->n / w->piece + (w->n % w->piece != 0);
+    w->folds = must_alloc(w->pieces, sizeof *w->folds);
     if (w->job->common->verify)
-        b.checks = must_alloc(pieces, sizeof *b.checks);
-    collect_carries(w, &b, pieces);
-    for (uint64_t p = 0; p < pieces; p++) {
-        size_t n = load_piece(w, &b, p);
-        scan_piece(w, n, p + 1 < pieces ? carry_of(w, p) : NULL, NULL);
-        write_piece(w, b.checks ? &b.checks[p] : NULL, n, p * w->piece);
-        report_progress((pieces + p) * w->piece * w->size, 2 * b.n * w->size);
-    }
-    free(b.all);
-    free(b.checks);
-    return b.n;
+        w->checks = must_alloc(w->pieces, sizeof *w->checks);
+    stream_job job = {.subject = w->r->in->name,
+                      .slots = w->slot_count,
+                      .read = read_from_end,
+                      .upload = upload,
+                      .compute = compute_next,
+                      .download = download_fold,
+                      .finish = finish_from_end,
+                      .arg = w};
+    stream_run(w->s, &job);
+    if (w->checks && w->pieces)
+        w->checks[0] = w->check;
+    job.read = read_again;
+    job.compute = compute_from_fold;
+    job.download = download;
+    job.finish = finish_backward;
+    stream_run(w->s, &job);
+    free(w->all);
+    free(w->folds);
+    free(w->checks);
+    return w->n;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 void prefix_array(const prefix_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
-    prepare(&w);
-    if (r->npy)
-        array_write_header(job->out, w.desc.out_type, 1, &r->header.count);
     uint64_t n = job->reverse ? scan_backward(&w) : scan_forward(&w);
     report_text("type", scan_type_name(w.desc.type));
     report_text("out_type", scan_type_name(w.desc.out_type));
     report_number("elements", n);
-    if (!w.in_place)
-        session_free(s, &w.out);
-    session_free(s, &w.in);
-    session_free(s, &w.carry);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix: the type of the output, and --init as a value of that type.
+ * prefix: the type of the output, --init as a value of that type, and where a scan runs.
  */
 #include <math.h>
 #include <string.h>
@@ -86,4 +86,25 @@ scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_v
         die_usage("--init: %s cannot be a value of the output type %s", job->init, scan_type_name(desc.out_type));
     desc.init = init->bytes;
     return desc;
+}
+
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+/* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
+static bool has_own_order(const scan_prefix_desc *desc) {
+    scan_grid grid = desc->algorithm.grid;
+    return (grid == SCAN_GRID_HOST_SUMS || grid == SCAN_GRID_HIERARCHICAL) && is_float(desc->out_type) &&
+           (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
+}
+
+void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements) {
+    scan_algorithm a = job->algorithm;
+    if ((a.grid != SCAN_GRID_AUTO && a.grid != SCAN_GRID_BLOCKED) || a.block != SCAN_BLOCK_AUTO)
+        session_need_device(s, has_own_order(desc));
+    else
+        session_choose(s, WORK_PREFIX, a.grid == SCAN_GRID_BLOCKED ? 0 : elements * scan_type_size(desc->type));
+}
+
+scan_algorithm prefix_algorithm(const prefix_job *job, const session *s, bool on_host) {
+    return on_host && s->fell_back ? (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO} : job->algorithm;
 }

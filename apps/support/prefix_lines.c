@@ -20,21 +20,36 @@ enum { BLOCK_BYTES = 256 << 10 };
 
 /* ---- scanning a column ------------------------------------------------------------------------------------------- */
 
+typedef struct scanning {
+    const prefix_job *job;
+    scan_prefix_desc desc;
+    const void *values;
+    void *result;
+    size_t n;
+} scanning;
+
+static scan_status scan_values(void *arg, session *s) {
+    const scanning *a = arg;
+    scan_prefix_desc desc = a->desc;
+    size_t out_bytes = a->n * scan_type_size(desc.out_type);
+    void *in, *out;
+    desc.algorithm = prefix_algorithm(a->job, s, s->on_host);
+    SESSION_TRY(session_lend(s, a->values, a->n * scan_type_size(desc.type), &in));
+    SESSION_TRY(session_room(s, a->result, out_bytes, &out));
+    SESSION_TRY(scan_prefix(s->ctx, &desc, in, out, a->n));
+    SESSION_TRY(session_wait(s));
+    return session_fetch(s, a->result, out, out_bytes);
+}
+
 /* The scan of n values, a new allocation. */
 static void *scan_column_values(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
-                                void *values, size_t n) {
+                                const void *values, size_t n) {
     void *result = must_alloc(n, scan_type_size(desc->out_type));
-    void *in = session_put(s, values, n * scan_type_size(desc->type));
-    void *out = session_put(s, result, n * scan_type_size(desc->out_type));
-    report_phase before = report_enter(PHASE_COMPUTE);
-    session_check(s, scan_prefix(s->ctx, desc, in, out, n), name);
-    report_enter(before);
-    session_get(s, result, out, n * scan_type_size(desc->out_type));
-    session_drop(s, in);
-    session_drop(s, out);
+    prefix_choose(job, s, desc, n);
+    session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
     if (job->common->verify) {
         prefix_check check;
-        report_enter(PHASE_VERIFY);
+        report_phase before = report_enter(PHASE_VERIFY);
         prefix_check_begin(&check, desc);
         size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
         if (wrong != n)

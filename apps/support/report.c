@@ -2,6 +2,7 @@
  *
  * --stats, --json, the clock behind them and the progress bar.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +25,24 @@ static struct {
     const cli_common *common; /* NULL: not started, nothing is reported */
     output *json;
     uint64_t start_ns, last_ns;
-    uint64_t phase_ns[PHASE_COUNT];
+    uint64_t phase_ns[PHASE_COUNT + 1]; /* and PHASE_WAIT */
+    uint64_t moved[PHASE_COUNT];        /* bytes; read and written are counted below */
     report_phase phase;
-    bool ended; /* the clock stands: the report is being written */
-    uint64_t bytes_read, bytes_written;
+    bool overlap; /* other threads' times are among them */
+    bool ended;   /* the clock stands: the report is being written */
+    atomic_uint_fast64_t bytes_read;
+    uint64_t bytes_written;
     fact facts[MAX_FACTS];
     size_t fact_count;
     uint64_t bar_ns; /* when the bar was drawn last, 0: it is not on the screen */
 } report;
 
-static const char *const phase_names[PHASE_COUNT] = {"other",    "read",  "upload", "compute",
-                                                     "download", "write", "verify"};
+static _Thread_local bool aside;
 
-static uint64_t now_ns(void) {
+static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "read",  "upload",
+                                                     "compute", "download", "write", "verify"};
+
+uint64_t report_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -44,15 +50,17 @@ static uint64_t now_ns(void) {
 
 void report_start(const cli_common *common) {
     report.common = common;
-    report.start_ns = report.last_ns = now_ns();
+    report.start_ns = report.last_ns = report_clock();
     if (common->json)
         report.json = output_open(common->json, common->force, false);
 }
 
 report_phase report_enter(report_phase phase) {
+    if (aside)
+        return phase;
     report_phase before = report.phase;
     if (phase != before && !report.ended) {
-        uint64_t now = now_ns();
+        uint64_t now = report_clock();
         report.phase_ns[before] += now - report.last_ns;
         report.last_ns = now;
         report.phase = phase;
@@ -60,10 +68,20 @@ report_phase report_enter(report_phase phase) {
     return before;
 }
 
+void report_aside(void) { aside = true; }
+
 void report_bytes(size_t read, size_t written) {
-    report.bytes_read += read;
-    report.bytes_written += written;
+    if (read)
+        atomic_fetch_add_explicit(&report.bytes_read, read, memory_order_relaxed);
+    if (written)
+        report.bytes_written += written;
 }
+
+void report_moved(report_phase phase, uint64_t bytes) { report.moved[phase] += bytes; }
+
+void report_time(report_phase phase, uint64_t ns) { report.phase_ns[phase] += ns; }
+
+void report_overlap(void) { report.overlap = true; }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -110,7 +128,7 @@ static bool bar_wanted(uint64_t now) {
 }
 
 void report_progress(uint64_t done, uint64_t total) {
-    uint64_t now = now_ns();
+    uint64_t now = report_clock();
     if (!bar_wanted(now))
         return;
     report.bar_ns = now;
@@ -137,6 +155,12 @@ void report_clear_bar(void) {
 
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 
+/* Of one phase: what it moved over its own time; 0 where that is not known. */
+static double phase_rate(int phase, uint64_t written) {
+    uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? written : report.moved[phase];
+    return report.phase_ns[phase] ? (double)bytes / (double)report.phase_ns[phase] : 0;
+}
+
 /* Bytes moved at the two ends, over the time of the whole. */
 static double gb_per_s(uint64_t total_ns, uint64_t written) {
     return total_ns ? (double)(report.bytes_read + written) / (double)total_ns : 0;
@@ -156,17 +180,18 @@ static void print_stats(uint64_t total_ns, uint64_t written) {
             fprintf(stderr, "%s\n", f->number ? "yes" : "no");
         }
     }
-    for (int p = PHASE_READ; p <= PHASE_COUNT; p++) {
+    for (int p = PHASE_OPEN; p <= PHASE_COUNT; p++) {
         int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
         if (!report.phase_ns[phase])
             continue;
-        uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? written : 0;
+        double rate = phase_rate(phase, written);
         fprintf(stderr, "%-12s  %9.6f s", phase_names[phase], seconds(report.phase_ns[phase]));
-        if (bytes)
-            fprintf(stderr, "  %6.2f GB/s", (double)bytes / (double)report.phase_ns[phase]);
+        if (rate > 0)
+            fprintf(stderr, "  %6.2f GB/s", rate);
         fputc('\n', stderr);
     }
-    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s\n", "total", seconds(total_ns), gb_per_s(total_ns, written));
+    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s%s\n", "total", seconds(total_ns), gb_per_s(total_ns, written),
+            report.overlap ? "  (phases overlap)" : "");
 }
 
 /* Length of the UTF-8 sequence at p, 0 if there is none: file names may hold any bytes, JSON may not. */
@@ -232,15 +257,22 @@ static void write_json(uint64_t total_ns, uint64_t written) {
         snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(report.phase_ns[phase]));
         json_raw(line);
     }
-    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"gb_per_s\": %.3f\n}\n", seconds(total_ns),
-             gb_per_s(total_ns, written));
+    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"phase_gb_per_s\": {", seconds(total_ns));
+    json_raw(line);
+    for (int phase = PHASE_READ; phase < PHASE_VERIFY; phase++) {
+        snprintf(line, sizeof line, "%s\"%s\": %.3f", phase > PHASE_READ ? ", " : "", phase_names[phase],
+                 phase_rate(phase, written));
+        json_raw(line);
+    }
+    snprintf(line, sizeof line, "},\n  \"phases_overlap\": %s,\n  \"gb_per_s\": %.3f\n}\n",
+             report.overlap ? "true" : "false", gb_per_s(total_ns, written));
     json_raw(line);
 }
 
 void report_finish(void) {
     output_sync_all();
     report_enter(PHASE_OTHER);
-    uint64_t end_ns = now_ns();
+    uint64_t end_ns = report_clock();
     report.phase_ns[PHASE_OTHER] += end_ns - report.last_ns;
     report.ended = true;
     uint64_t total_ns = end_ns - report.start_ns, written = report.bytes_written;

@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * Device choice, errors of the library as exit codes, buffers.
+ * Where a job runs, what becomes of errors of the library, and whole arrays on a device.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 #include "session.h"
+
+/* auto takes CUDA for jobs of at least so many bytes of numbers: there it saves about what it costs. It costs 0.27 s
+ * for the context and 0.03 s for pinned buffers. It saves the CPU's time for those bytes (README: rates of two threads
+ * with AVX-512) without that of the device, which is a fifteenth of it for sorts and nothing for what is streamed,
+ * where reading and writing hide it:
+ *
+ *                 CPU, s/GB   pays from        measured on the CPU
+ *     prefix         0.044      7 GB           5.7 G u32/s
+ *     compact        0.032      9 GB           7.7 G u32/s
+ *     sort           0.45       0.75 GB        0.56 G u32/s; two copies over PCIe at 55 GB/s are 0.04 s/GB
+ *     argsort        0.83       0.4 GB         0.30 G u32/s; the same
+ *     equalize       0.12       2.5 GB         8.4 G pixels/s
+ *     clahe          0.43       0.7 GB         2.3 G pixels/s
+ *
+ * A machine with other rates says so in SCAN_CUDA_FROM. */
+static const uint64_t pays_from[WORK_COUNT] = {
+    [WORK_PREFIX] = 7000000000, [WORK_COMPACT] = 9000000000,  [WORK_SORT] = 750000000,
+    [WORK_ARGSORT] = 400000000, [WORK_EQUALIZE] = 2500000000, [WORK_CLAHE] = 700000000,
+};
 
 int session_exit_code(scan_status status) {
     switch (status) {
@@ -26,33 +47,124 @@ int session_exit_code(scan_status status) {
     return EXIT_USAGE;
 }
 
-void session_open(session *s, const cli_common *common) {
-    char detail[256] = "";
-    scan_options options = {.struct_size = sizeof options,
-                            .backend = SCAN_BACKEND_CPU,
-                            .threads = common->threads,
-                            .detail = detail,
-                            .detail_bytes = sizeof detail};
-    /* auto: the CPU, until the CUDA backend has every verb */
-    if (strncmp(common->device, "cuda", 4) == 0) {
-        options.backend = SCAN_BACKEND_CUDA;
-        if (common->device[4] == ':')
-            options.device = (int32_t)strtol(common->device + 5, NULL, 10); /* checked by cli.c */
-    }
-    *s = (session){.info = {.struct_size = sizeof s->info}};
-    scan_status status = scan_ctx_create(&s->ctx, &options);
-    if (status != SCAN_OK)
-        die(session_exit_code(status), "device %s: %s", common->device,
-            detail[0] ? detail : scan_status_string(status));
-    session_check(s, scan_ctx_info(s->ctx, &s->info), "device");
-    s->on_host = s->info.backend == SCAN_BACKEND_CPU;
+bool session_is_device_failure(scan_status status) {
+    return status == SCAN_ERR_MEMORY || session_exit_code(status) == EXIT_DEVICE;
 }
 
-void session_check(const session *s, scan_status status, const char *subject) {
+static void check(const session *s, scan_status status, const char *subject) {
     if (status == SCAN_OK)
         return;
     const char *detail = scan_ctx_detail(s->ctx);
     die(session_exit_code(status), "%s: %s", subject, detail[0] ? detail : scan_status_string(status));
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static void open_host(session *s) {
+    char detail[256] = "";
+    scan_options options = {
+        .struct_size = sizeof options, .threads = s->common->threads, .detail = detail, .detail_bytes = sizeof detail};
+    scan_status status = scan_ctx_create(&s->ctx, &options);
+    if (status != SCAN_OK)
+        die(session_exit_code(status), "device cpu: %s", detail[0] ? detail : scan_status_string(status));
+    s->on_host = true;
+    check(s, scan_ctx_info(s->ctx, &s->info), "device");
+}
+
+static void *create_device(void *arg) {
+    session *s = arg;
+    s->opening.status = scan_ctx_create(&s->opening.ctx, &s->opening.options);
+    return NULL;
+}
+
+static void begin_device(session *s) {
+    const char *device = s->common->device;
+    s->on_host = false;
+    s->opening.begun = true;
+    s->opening.options = (scan_options){.struct_size = sizeof s->opening.options,
+                                        .backend = SCAN_BACKEND_CUDA,
+                                        .detail = s->opening.detail,
+                                        .detail_bytes = sizeof s->opening.detail};
+    if (strncmp(device, "cuda:", 5) == 0)
+        s->opening.options.device = (int32_t)strtol(device + 5, NULL, 10); /* checked by cli.c */
+    sigset_t all, before; /* signals are the main thread's, and the driver starts threads of its own */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->opening.threaded = pthread_create(&s->opening.thread, NULL, create_device, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!s->opening.threaded)
+        create_device(s);
+}
+
+void session_open(session *s, const cli_common *common) {
+    *s = (session){.info = {.struct_size = sizeof s->info}, .common = common};
+    if (strncmp(common->device, "cuda", 4) == 0) {
+        s->must = true;
+        begin_device(s);
+    } else if (strcmp(common->device, "cpu") == 0) {
+        open_host(s);
+    }
+}
+
+static bool is_open(const session *s) { return s->ctx || s->opening.begun; }
+
+/* What auto takes the device for: SCAN_CUDA_FROM=BYTES goes before the table. */
+static uint64_t least_bytes(session_work work) {
+#ifdef SCAN_HAS_CUDA
+    const char *from = getenv("SCAN_CUDA_FROM");
+    return from && from[0] ? cli_number("SCAN_CUDA_FROM", from, 1, UINT64_MAX) : pays_from[work];
+#else
+    (void)pays_from;
+    (void)work;
+    return UINT64_MAX;
+#endif
+}
+
+void session_choose(session *s, session_work work, uint64_t bytes) {
+    if (is_open(s))
+        return;
+    if (bytes < least_bytes(work))
+        open_host(s);
+    else
+        begin_device(s);
+}
+
+void session_need_device(session *s, bool must) {
+    if (is_open(s))
+        return;
+    begin_device(s);
+    if (session_await(s) != SCAN_OK)
+        open_host(s); /* which says that it does not have the algorithm */
+    else
+        s->must = must;
+}
+
+scan_status session_await(session *s) {
+    if (s->opening.begun) {
+        if (s->opening.threaded)
+            pthread_join(s->opening.thread, NULL);
+        s->opening.begun = false;
+        s->ctx = s->opening.ctx;
+    }
+    return s->opening.status;
+}
+
+void session_ready(session *s) {
+    if (s->on_host)
+        return;
+    report_phase before = report_enter(PHASE_OPEN);
+    scan_status status = session_await(s);
+    if (status != SCAN_OK)
+        session_fall_back(s, NULL, status, s->opening.detail);
+    else
+        check(s, scan_ctx_info(s->ctx, &s->info), "device");
+    report_enter(before);
+}
+
+scan_status session_another(const session *s, scan_ctx **ctx) {
+    scan_options options = s->opening.options;
+    options.detail = NULL;
+    return scan_ctx_create(ctx, &options);
 }
 
 void session_report(const session *s) {
@@ -62,70 +174,118 @@ void session_report(const session *s) {
 }
 
 void session_close(session *s) {
+    session_await(s);
+    session_give_back(s, 0);
     scan_ctx_destroy(s->ctx);
-    s->ctx = NULL;
+    scan_ctx_destroy(s->failed);
+    free(s->owned);
+    *s = (session){.common = s->common};
 }
 
-session_buffer session_alloc(session *s, size_t bytes) {
-    session_buffer buffer = {.bytes = bytes};
-    if (s->on_host) {
-        buffer.host = buffer.context = must_alloc(bytes, 1);
-    } else {
-        session_check(s, scan_malloc_host(s->ctx, bytes, &buffer.host), "memory");
-        session_check(s, scan_malloc(s->ctx, bytes, &buffer.context), "memory");
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+void session_fall_back(session *s, const char *subject, scan_status status, const char *detail) {
+    char text[256]; /* the context that holds the detail goes */
+    snprintf(text, sizeof text, "%s", detail && detail[0] ? detail : scan_status_string(status));
+    const char *name = subject ? subject : "", *colon = subject ? ": " : "";
+    if (s->on_host || !session_is_device_failure(status))
+        die(session_exit_code(status), "%s%s%s", name, colon, text);
+    if (s->must)
+        die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
+    warn("%s%sthe device failed, the CPU does it: %s", name, colon, text);
+    report_text("device_failed", text);
+    s->failed = s->ctx;
+    s->fell_back = true;
+    open_host(s);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+typedef struct session_memory {
+    session_kind kind;
+    void *memory;
+} session_memory;
+
+scan_status session_take(session *s, session_kind kind, size_t bytes, void **memory) {
+    if (s->owned_count == s->owned_room) {
+        s->owned_room = s->owned_room * 2 + 32;
+        s->owned = must_realloc(s->owned, s->owned_room, sizeof *s->owned);
     }
-    return buffer;
-}
-
-void session_free(session *s, session_buffer *buffer) {
-    if (s->on_host) {
-        free(buffer->host);
-    } else {
-        scan_free(s->ctx, buffer->context);
-        scan_free_host(s->ctx, buffer->host);
+    scan_status status = SCAN_OK;
+    switch (kind) {
+    case MEMORY_DEVICE: status = scan_malloc(s->ctx, bytes, memory); break;
+    case MEMORY_PINNED: status = scan_malloc_host(s->ctx, bytes, memory); break;
+    case MEMORY_HOST: *memory = must_alloc(bytes, 1); break;
     }
-    *buffer = (session_buffer){0};
+    if (status == SCAN_OK)
+        s->owned[s->owned_count++] = (session_memory){kind, *memory};
+    return status;
 }
 
-void *session_put(session *s, void *host, size_t bytes) {
-    if (s->on_host)
-        return host;
+size_t session_taken(const session *s) { return s->owned_count; }
+
+void session_give_back(session *s, size_t keep) {
+    scan_ctx *device = s->failed ? s->failed : s->ctx;
+    while (s->owned_count > keep) {
+        session_memory m = s->owned[--s->owned_count];
+        switch (m.kind) {
+        case MEMORY_DEVICE: scan_free(device, m.memory); break;
+        case MEMORY_PINNED: scan_free_host(device, m.memory); break;
+        case MEMORY_HOST: free(m.memory); break;
+        }
+    }
+}
+
+/* ---- whole arrays ------------------------------------------------------------------------------------------------ */
+
+void session_try(session *s, const char *subject, session_attempt *attempt, void *arg) {
+    session_ready(s);
+    report_phase before = report_enter(PHASE_COMPUTE);
+    size_t keep = session_taken(s);
+    scan_status status = attempt(arg, s);
+    if (status != SCAN_OK && !s->on_host) {
+        char detail[256];
+        snprintf(detail, sizeof detail, "%s", scan_ctx_detail(s->ctx));
+        session_give_back(s, keep);
+        session_fall_back(s, subject, status, detail);
+        status = attempt(arg, s);
+    }
+    check(s, status, subject);
+    session_give_back(s, keep);
+    report_enter(before);
+}
+
+scan_status session_room(session *s, void *host, size_t bytes, void **context) {
+    *context = host;
+    if (s->on_host || bytes == 0)
+        return SCAN_OK;
+    return session_take(s, MEMORY_DEVICE, bytes, context);
+}
+
+scan_status session_lend(session *s, const void *host, size_t bytes, void **context) {
+    if (s->on_host || bytes == 0)
+        return session_room(s, (void *)(uintptr_t)host, bytes, context);
     report_phase before = report_enter(PHASE_UPLOAD);
-    void *context;
-    session_check(s, scan_malloc(s->ctx, bytes, &context), "memory");
-    session_check(s, scan_upload(s->ctx, context, host, bytes), "upload");
-    session_check(s, scan_ctx_sync(s->ctx), "upload");
+    scan_status status = session_room(s, NULL, bytes, context);
+    if (status == SCAN_OK)
+        status = scan_upload(s->ctx, *context, host, bytes);
+    if (status == SCAN_OK)
+        status = scan_ctx_sync(s->ctx);
+    report_moved(PHASE_UPLOAD, bytes);
     report_enter(before);
-    return context;
+    return status;
 }
 
-void session_get(session *s, void *host, const void *context, size_t bytes) {
-    if (s->on_host)
-        return;
+scan_status session_wait(session *s) { return scan_ctx_sync(s->ctx); }
+
+scan_status session_fetch(session *s, void *host, const void *context, size_t bytes) {
+    if (s->on_host || bytes == 0)
+        return SCAN_OK;
     report_phase before = report_enter(PHASE_DOWNLOAD);
-    session_check(s, scan_download(s->ctx, host, context, bytes), "download");
-    session_check(s, scan_ctx_sync(s->ctx), "download");
+    scan_status status = scan_download(s->ctx, host, context, bytes);
+    if (status == SCAN_OK)
+        status = scan_ctx_sync(s->ctx);
+    report_moved(PHASE_DOWNLOAD, bytes);
     report_enter(before);
-}
-
-void session_drop(session *s, void *context) {
-    if (!s->on_host)
-        scan_free(s->ctx, context);
-}
-
-void session_upload(session *s, const session_buffer *buffer, size_t bytes) {
-    if (s->on_host)
-        return;
-    report_phase before = report_enter(PHASE_UPLOAD);
-    session_check(s, scan_upload(s->ctx, buffer->context, buffer->host, bytes), "upload");
-    report_enter(before);
-}
-
-void session_download(session *s, const session_buffer *buffer, size_t bytes) {
-    if (s->on_host)
-        return;
-    report_phase before = report_enter(PHASE_DOWNLOAD);
-    session_check(s, scan_download(s->ctx, buffer->host, buffer->context, bytes), "download");
-    session_check(s, scan_ctx_sync(s->ctx), "download");
-    report_enter(before);
+    return status;
 }

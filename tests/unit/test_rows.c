@@ -72,8 +72,8 @@ static void test_permutation(void **state) {
     }
     for (size_t i = 0; i < 1000; i++)
         wide[i] = narrow[i];
-    order o = {.n = 1000, .type = SCAN_U32, .index = {.host = narrow}};
-    order w = {.n = 1000, .type = SCAN_U64, .index = {.host = wide}};
+    order o = {.n = 1000, .type = SCAN_U32, .index = narrow};
+    order w = {.n = 1000, .type = SCAN_U64, .index = wide};
     assert_true(order_is_permutation(&o) && order_is_permutation(&w));
     narrow[500] = narrow[501];
     wide[500] = 1000;
