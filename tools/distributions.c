@@ -8,8 +8,10 @@
 
 #include <string.h>
 
+static const uint64_t step = 0x9e3779b97f4a7c15u;
+
 uint64_t splitmix64(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    uint64_t z = *state += step;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
@@ -174,6 +176,19 @@ void generator_fill(generator *g, void *to, size_t count) {
 #undef FILL_ROW
     };
     fill[g->type](g, to, count);
+}
+
+/* An element takes the same number of draws wherever it is, and a draw adds a constant to the state. */
+bool generator_skip(generator *g, uint64_t count) {
+    static const uint8_t draws[DISTRIBUTION_COUNT] = {
+        [DISTRIBUTION_UNIFORM] = 1, [DISTRIBUTION_BITS] = 1, [DISTRIBUTION_ZIPF] = 2,
+        [DISTRIBUTION_FEW] = 1,     [DISTRIBUTION_RUNS] = 0, [DISTRIBUTION_NORMAL] = 12,
+    };
+    if (g->spread.kind == DISTRIBUTION_RUNS && count > 0)
+        return false;
+    g->state += count * (draws[g->spread.kind] + (g->spread.nan > 0 || g->spread.zero > 0 ? 1u : 0u)) * step;
+    g->at += count;
+    return true;
 }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */

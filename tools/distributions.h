@@ -65,6 +65,10 @@ const char *generator_start(generator *g, const distribution *d, scan_type type,
 /* The next `count` elements of the array. */
 void generator_fill(generator *g, void *to, size_t count);
 
+/* Leaves `count` elements out, at once. False, and nothing done, for the distributions whose elements need those before
+ * them. */
+bool generator_skip(generator *g, uint64_t count);
+
 /* One step of splitmix64. */
 uint64_t splitmix64(uint64_t *state);
 
