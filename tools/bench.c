@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. Here: the
- * command line and the two tables; bench_run.c measures one job.
+ * command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -9,105 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
-
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
-
-typedef struct row {
-    bench_verb verb;
-    scan_type type, out_type;
-    scan_op op;
-    const char *n, *distribution;
-    double keep;
-} row;
-
-/* Everything in about two minutes. */
-static const row standard_table[] = {
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F32, SCAN_F32, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_COMPACT, SCAN_U32, 0, 0, "2^26", "uniform", 0.5},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^24", "uniform", 0},
-    {BENCH_SORT, SCAN_U64, 0, 0, "2^24", "uniform", 0},
-    {BENCH_PAIRS, SCAN_U32, 0, 0, "2^23", "uniform", 0},
-    {BENCH_ARGSORT, SCAN_U32, 0, 0, "2^23", "uniform", 0},
-    {BENCH_HISTOGRAM, SCAN_U8, 0, 0, "2^24", "normal", 0},
-    {BENCH_EQUALIZE, SCAN_U8, 0, 0, "2^26", "normal", 0},
-    {BENCH_CLAHE, SCAN_U8, 0, 0, "2^26", "normal", 0},
-    {BENCH_TEXT, SCAN_I64, 0, 0, "1M", "uniform", 0},
-};
-
-static const row full_table[] = {
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U64, SCAN_U64, SCAN_ADD, "2^25", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U8, SCAN_U8, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_I16, SCAN_I16, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U8, SCAN_U32, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U64, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F32, SCAN_F32, SCAN_ADD, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F64, SCAN_F64, SCAN_ADD, "2^25", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F32, SCAN_F64, SCAN_ADD, "2^25", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_MUL, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_MAX, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F32, SCAN_F32, SCAN_MUL, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_F32, SCAN_F32, SCAN_MIN, "2^26", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_ADD, "2^12", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_ADD, "2^16", "uniform", 0},
-    {BENCH_PREFIX, SCAN_U32, SCAN_U32, SCAN_ADD, "2^20", "uniform", 0},
-    {BENCH_COMPACT, SCAN_U32, 0, 0, "2^26", "uniform", 0.01},
-    {BENCH_COMPACT, SCAN_U32, 0, 0, "2^26", "uniform", 0.1},
-    {BENCH_COMPACT, SCAN_U32, 0, 0, "2^26", "uniform", 0.5},
-    {BENCH_COMPACT, SCAN_U32, 0, 0, "2^26", "uniform", 0.9},
-    {BENCH_COMPACT, SCAN_F64, 0, 0, "2^25", "uniform", 0.5},
-    {BENCH_COMPACT, SCAN_U8, 0, 0, "2^26", "uniform", 0.5},
-    {BENCH_UNIQUE, SCAN_U32, 0, 0, "2^26", "runs:4", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^24", "uniform", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "uniform", 0},
-    {BENCH_SORT, SCAN_U64, 0, 0, "2^24", "uniform", 0},
-    {BENCH_SORT, SCAN_U64, 0, 0, "2^26", "uniform", 0},
-    {BENCH_SORT, SCAN_F32, 0, 0, "2^26", "uniform", 0},
-    {BENCH_SORT, SCAN_F64, 0, 0, "2^25", "uniform", 0},
-    {BENCH_SORT, SCAN_U16, 0, 0, "2^26", "uniform", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "bits:20", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "zipf", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "few", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "normal", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "sorted", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "reversed", 0},
-    {BENCH_SORT, SCAN_U32, 0, 0, "2^26", "constant", 0},
-    {BENCH_PAIRS, SCAN_U32, 0, 0, "2^24", "uniform", 0},
-    {BENCH_PAIRS, SCAN_U64, 0, 0, "2^24", "uniform", 0},
-    {BENCH_ARGSORT, SCAN_U32, 0, 0, "2^24", "uniform", 0},
-    {BENCH_ARGSORT, SCAN_F64, 0, 0, "2^24", "uniform", 0},
-    {BENCH_HISTOGRAM, SCAN_U8, 0, 0, "2^24", "normal", 0},
-    {BENCH_HISTOGRAM, SCAN_U8, 0, 0, "2^26", "uniform", 0},
-    {BENCH_HISTOGRAM, SCAN_U16, 0, 0, "2^24", "normal", 0},
-    {BENCH_EQUALIZE, SCAN_U8, 0, 0, "2^26", "normal", 0},
-    {BENCH_EQUALIZE, SCAN_U8, 0, 0, "2^26", "runs:8", 0},
-    {BENCH_EQUALIZE, SCAN_U16, 0, 0, "2^25", "normal", 0},
-    {BENCH_CLAHE, SCAN_U8, 0, 0, "2^26", "normal", 0},
-    {BENCH_CLAHE, SCAN_U16, 0, 0, "2^24", "normal", 0},
-    {BENCH_TEXT, SCAN_I64, 0, 0, "10M", "uniform", 0},
-    {BENCH_TEXT, SCAN_F64, 0, 0, "5M", "uniform", 0},
-    {BENCH_FILE, SCAN_U32, 0, 0, "2^24", "uniform", 0},
-    {BENCH_FILE, SCAN_F64, 0, 0, "2^24", "uniform", 0},
-};
-
-static void run_table(bench_settings *bench, const job *defaults, const row *rows, size_t count) {
-    for (size_t r = 0; r < count; r++) {
-        job j = *defaults;
-        j.verb = rows[r].verb;
-        j.type = rows[r].type;
-        j.out_type = rows[r].out_type != 0 ? rows[r].out_type : rows[r].type;
-        j.op = rows[r].op;
-        j.keep = rows[r].keep;
-        parse_count(rows[r].n, &j.n);
-        distribution_parse(&j.spread, rows[r].distribution);
-        run_job(bench, &j);
-    }
-}
-
-/* ---- command line ------------------------------------------------------------------------------------------------ */
 
 static const char usage[] =
     "Usage: tools/bench [OPTION]...\n"
@@ -116,17 +21,23 @@ static const char usage[] =
     "  tools/bench --all --json out/bench.json       the full one\n"
     "  tools/bench --verb sort --type u64 --n 2^26 --distribution zipf\n"
     "  tools/bench --verb prefix --type f32 --op max --threads 1 --simd avx2\n"
+    "  tools/bench --verb prefix --n 2^10..2^26 --plot prefix.svg\n"
+    "  tools/bench --device cuda --verb prefix --algorithm all --type u32,f32 --plot prefix.svg\n"
+    "  tools/bench --device cuda --verb compact --n 2^28 --keep 0.01,0.1,0.5,0.9\n"
     "\n"
     "Measures the library's verbs beside peers and beside a plain copy, in turns. Results are checked first.\n"
+    "Where an option takes a LIST (a,b,c), every combination is measured.\n"
     "\n"
     "  --verb V            one of those below\n"
-    "  --type T            u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32; images: u8 or u16)\n"
+    "  --type LIST         u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32; images: u8 or u16)\n"
     "  --out-type T        prefix: the accumulator (as --type)\n"
     "  --op O              prefix: add mul min max (add)\n"
     "  --exclusive         prefix: without the element itself\n"
-    "  --n N               1000, 10M, 2^26, 2^26+1 (2^24)\n"
-    "  --distribution D    as in tools/make_data --help (uniform)\n"
-    "  --keep SHARE        compact: the share that stays (0.5)\n"
+    "  --algorithm A       all, GRID, GRID/BLOCK, or a method of sorting (auto)\n"
+    "  --n LIST            1000, 10M, 2^26, 2^26+1, 2^10..2^30, 1000..1M*10 (2^24; a GPU: 2^10..2^30*4)\n"
+    "  --distribution LIST as in tools/make_data --help (uniform)\n"
+    "  --keep LIST         compact and its like: the share that stays (0.5)\n"
+    "  --value-bytes N     pairs: 4 or 8 (4)\n"
     "  --nan SHARE         this share of a float array is NaN (0)\n"
     "  --seed S            another input of the same kind (1)\n"
     "  --threads N         of the library, the copy and the peers (all)\n"
@@ -134,8 +45,18 @@ static const char usage[] =
     "  --simd LEVEL        portable, avx2 or avx512: no more than that\n"
     "  --rounds N          measured runs of each contender, at most 101 (11); slow ones get fewer\n"
     "  --no-peers          the library and the copy only\n"
+    "  --torch             a GPU: PyTorch too, where python3 has it with CUDA\n"
+    "  --additions         a GPU: only count the additions of the block scans\n"
     "  --all               the full table\n"
     "  --json FILE         the rows for machines too\n"
+    "  --plot FILE         draw them over n, as SVG\n"
+    "  --pack DIR          a GPU build: copy what a machine without compilers needs to run it, and stop\n"
+    "\n"
+    "On a GPU a row shows the time of a call among others in a batch, the spread of that (between quartiles), the "
+    "time\n"
+    "of one call that begins on an idle GPU, and the time until a call returns; then rates, as GB/s of what any way "
+    "to\n"
+    "do the job must read and write, the share of the memcpy's rate, and how many times as fast as CUB.\n"
     "\n"
     "Verbs:\n";
 
@@ -166,6 +87,12 @@ static scan_type type_option(const char *option, const char *value) {
     return type;
 }
 
+/* A list's function has its say. */
+static void listed(const char *why, const char *option, const char *value) {
+    if (why != NULL)
+        wrong(option, value, why);
+}
+
 static scan_op op_option(const char *value) {
     for (int op = 0; scan_op_name((scan_op)op) != NULL; op++)
         if (strcmp(value, scan_op_name((scan_op)op)) == 0)
@@ -187,121 +114,146 @@ static void print_usage(void) {
 #undef USAGE_ROW
 }
 
-static void print_machine(const job *j) {
-    char line[256], *name = NULL;
+/* What everything ran on. */
+static void find_machine(bench_settings *bench, unsigned threads) {
+    char line[256], device[256] = "", date[16] = "", *name = NULL;
     FILE *file = fopen("/proc/cpuinfo", "r");
     while (file != NULL && name == NULL && fgets(line, sizeof line, file) != NULL)
         if (strncmp(line, "model name", 10) == 0 && (name = strchr(line, ':')) != NULL)
             name[strcspn(name, "\n")] = '\0';
     if (file != NULL)
         fclose(file);
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    if (bench->device != NULL)
+        bench->device->describe(device, sizeof device);
     scan_ctx *ctx;
     scan_info info = {.struct_size = sizeof info};
     if (scan_ctx_create(&ctx, NULL) == SCAN_OK && scan_ctx_info(ctx, &info) == SCAN_OK)
-        printf("scan %s, %s, %u threads,%s\n", scan_version(), info.name, j->threads, name != NULL ? name + 1 : "");
+        snprintf(bench->machine, sizeof bench->machine, "scan %s, %s%s%s, %u threads,%s, %s", scan_version(), device,
+                 device[0] != '\0' ? ", " : "", info.name, threads, name != NULL ? name + 1 : "", date);
     scan_ctx_destroy(ctx);
-    if (peers_missing()[0] != '\0')
-        printf("Peers that this build lacks:%s\n", peers_missing());
 }
 
-/* The folder of the build, from build/tools/bench. */
-static const char *build_folder(const char *program) {
-    static char folder[512];
-    snprintf(folder, sizeof folder, "%s", program);
-    for (int level = 0; level < 2; level++) {
+static void print_machine(const bench_settings *bench) {
+    puts(bench->machine);
+    const peers_module *module = bench->peers_module;
+    if (bench->device != NULL)
+        return;
+    if (module == NULL)
+        puts("No module with peers (bench_peers.so) beside the bench");
+    else if (module->missing()[0] != '\0')
+        printf("Peers that this build lacks:%s\n", module->missing());
+}
+
+/* Folders of this program: its own, and the build's above it. */
+static const char *own_folder(int levels) {
+    static char folders[2][512];
+    char *folder = folders[levels - 1];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folders[0] - 1);
+    if (length <= 0)
+        return ".";
+    folder[length] = '\0';
+    for (int level = 0; level < levels; level++) {
         char *slash = strrchr(folder, '/');
         if (slash == NULL)
-            return "build";
+            return ".";
         *slash = '\0';
     }
     return folder;
 }
 
 /* A measurement that the verb cannot serve is refused here, in words. */
-static void check_job(const job *j) {
-    bool is_image = j->verb == BENCH_HISTOGRAM || j->verb == BENCH_EQUALIZE || j->verb == BENCH_CLAHE;
-    if (is_image && j->type != SCAN_U8 && j->type != SCAN_U16)
-        wrong("--type", scan_type_name(j->type), "image verbs take u8 or u16");
-    if (j->verb == BENCH_TEXT && type_bytes(j->type) != 8)
-        wrong("--type", scan_type_name(j->type), "text takes i64, u64 or f64: what the sort program reads it as");
-    if (j->n == 0 || j->n > SIZE_MAX / 64)
-        wrong("--n", "0", "the bench needs at least one element, and no more than memory holds");
-    if (j->verb == BENCH_PAIRS && j->n > UINT32_MAX)
-        wrong("--n", "more than 2^32 - 1", "pairs carry their position as a 4-byte value");
+static void check_lists(const job_lists *l) {
+    for (unsigned t = 0; t < l->type_count; t++) {
+        scan_type type = l->types[t];
+        if (is_image_verb(l->verb) && type != SCAN_U8 && type != SCAN_U16)
+            wrong("--type", scan_type_name(type), "image verbs take u8 or u16");
+        if (l->verb == BENCH_TEXT && type_bytes(type) != 8)
+            wrong("--type", scan_type_name(type), "text takes i64, u64 or f64: what the sort program reads it as");
+    }
+    for (unsigned i = 0; i < l->n_count; i++) {
+        if (l->n[i] == 0 || l->n[i] > SIZE_MAX / 64)
+            wrong("--n", "0", "the bench needs at least one element, and no more than memory holds");
+        bool narrow = (l->verb == BENCH_PAIRS && l->value_bytes == 4) || l->verb == BENCH_INDICES;
+        if ((narrow || l->verb == BENCH_LENGTHS) && l->n[i] > UINT32_MAX)
+            wrong("--n", "more than 2^32 - 1", "positions are 4-byte values here");
+    }
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
+/* X(key, name, takes an argument) */
+#define BENCH_OPTIONS(X)                                                                                               \
+    X(VERB, "verb", 1)                                                                                                 \
+    X(TYPE, "type", 1)                                                                                                 \
+    X(OUT_TYPE, "out-type", 1)                                                                                         \
+    X(OP, "op", 1)                                                                                                     \
+    X(EXCLUSIVE, "exclusive", 0)                                                                                       \
+    X(ALGORITHM, "algorithm", 1)                                                                                       \
+    X(N, "n", 1)                                                                                                       \
+    X(SPREAD, "distribution", 1)                                                                                       \
+    X(KEEP, "keep", 1)                                                                                                 \
+    X(VALUE_BYTES, "value-bytes", 1)                                                                                   \
+    X(NANS, "nan", 1)                                                                                                  \
+    X(SEED, "seed", 1)                                                                                                 \
+    X(THREADS, "threads", 1)                                                                                           \
+    X(DEVICE, "device", 1)                                                                                             \
+    X(SIMD, "simd", 1)                                                                                                 \
+    X(ROUNDS, "rounds", 1)                                                                                             \
+    X(NO_PEERS, "no-peers", 0)                                                                                         \
+    X(TORCH, "torch", 0)                                                                                               \
+    X(ADDITIONS, "additions", 0)                                                                                       \
+    X(ALL, "all", 0)                                                                                                   \
+    X(JSON, "json", 1)                                                                                                 \
+    X(PLOT, "plot", 1)                                                                                                 \
+    X(PACK, "pack", 1)                                                                                                 \
+    X(NUMPY_SCRIPT, "numpy-script", 1)                                                                                 \
+    X(TORCH_SCRIPT, "torch-script", 1)                                                                                 \
+    X(HELP, "help", 0)
+
 enum option_key {
-    VERB = 1,
-    TYPE,
-    OUT_TYPE,
-    OP,
-    EXCLUSIVE,
-    N,
-    SPREAD,
-    KEEP,
-    NANS,
-    SEED,
-    THREADS,
-    DEVICE,
-    SIMD,
-    ROUNDS,
-    NO_PEERS,
-    ALL,
-    JSON,
-    SCRIPT,
-    HELP
+    OPTION_NONE,
+#define KEY_ROW(KEY, name, argument) KEY,
+    BENCH_OPTIONS(KEY_ROW)
+#undef KEY_ROW
 };
 
-static const struct option options[] = {{"verb", 1, NULL, VERB},
-                                        {"type", 1, NULL, TYPE},
-                                        {"out-type", 1, NULL, OUT_TYPE},
-                                        {"op", 1, NULL, OP},
-                                        {"exclusive", 0, NULL, EXCLUSIVE},
-                                        {"n", 1, NULL, N},
-                                        {"distribution", 1, NULL, SPREAD},
-                                        {"keep", 1, NULL, KEEP},
-                                        {"nan", 1, NULL, NANS},
-                                        {"seed", 1, NULL, SEED},
-                                        {"threads", 1, NULL, THREADS},
-                                        {"device", 1, NULL, DEVICE},
-                                        {"simd", 1, NULL, SIMD},
-                                        {"rounds", 1, NULL, ROUNDS},
-                                        {"no-peers", 0, NULL, NO_PEERS},
-                                        {"all", 0, NULL, ALL},
-                                        {"json", 1, NULL, JSON},
-                                        {"python-peers", 1, NULL, SCRIPT},
-                                        {"help", 0, NULL, HELP},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+#define OPTION_ROW(KEY, name, argument) {name, argument, NULL, KEY},
+    BENCH_OPTIONS(OPTION_ROW)
+#undef OPTION_ROW
+        {NULL, 0, NULL, 0}};
 
 typedef struct command_line {
     bench_settings bench;
-    job j;
-    const char *json_path;
-    bool all, spread; /* given */
+    job_lists lists;
+    const char *json_path, *torch_script;
+    bool all, torch, additions;
 } command_line;
 
 static void read_options(command_line *l, int argc, char **argv) {
-    const char *why;
+    job_lists *lists = &l->lists;
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (key) {
-        case VERB: l->j.verb = verb_option(optarg); break;
-        case TYPE: l->j.type = type_option("--type", optarg); break;
-        case OUT_TYPE: l->j.out_type = type_option("--out-type", optarg); break;
-        case OP: l->j.op = op_option(optarg); break;
-        case EXCLUSIVE: l->j.kind = SCAN_EXCLUSIVE; break;
-        case N: l->j.n = count_option("--n", optarg, UINT64_MAX); break;
-        case SPREAD:
-            if ((why = distribution_parse(&l->j.spread, optarg)) != NULL)
-                wrong("--distribution", optarg, why);
-            l->spread = true;
+        case VERB: lists->verb = verb_option(optarg); break;
+        case TYPE: listed(list_types(lists, optarg), "--type", optarg); break;
+        case OUT_TYPE: lists->out_type = type_option("--out-type", optarg); break;
+        case OP: lists->op = op_option(optarg); break;
+        case EXCLUSIVE: lists->kind = SCAN_EXCLUSIVE; break;
+        case ALGORITHM: listed(list_algorithm(lists, optarg), "--algorithm", optarg); break;
+        case N: listed(list_counts(lists, optarg), "--n", optarg); break;
+        case SPREAD: listed(list_distributions(lists, optarg), "--distribution", optarg); break;
+        case KEEP: listed(list_shares(lists, optarg), "--keep", optarg); break;
+        case VALUE_BYTES:
+            lists->value_bytes = (unsigned)count_option("--value-bytes", optarg, 8);
+            if (lists->value_bytes != 4 && lists->value_bytes != 8)
+                wrong("--value-bytes", optarg, "4 or 8");
             break;
-        case KEEP: l->j.keep = share_option("--keep", optarg); break;
-        case NANS: l->j.spread.nan = share_option("--nan", optarg); break;
+        case NANS: lists->nan = share_option("--nan", optarg); break;
         case SEED: l->bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
-        case THREADS: l->j.threads = (unsigned)count_option("--threads", optarg, 64); break;
-        case DEVICE: l->bench.device = optarg; break;
+        case THREADS: lists->threads = (unsigned)count_option("--threads", optarg, 64); break;
+        case DEVICE: l->bench.device_name = optarg; break;
         case SIMD:
             if (strcmp(optarg, "portable") != 0 && strcmp(optarg, "avx2") != 0 && strcmp(optarg, "avx512") != 0)
                 wrong("--simd", optarg, "not portable, avx2 or avx512");
@@ -309,37 +261,64 @@ static void read_options(command_line *l, int argc, char **argv) {
             break;
         case ROUNDS: l->bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS); break;
         case NO_PEERS: l->bench.peers = false; break;
+        case TORCH: l->torch = true; break;
+        case ADDITIONS: l->additions = true; break;
         case ALL: l->all = true; break;
         case JSON: l->json_path = optarg; break;
-        case SCRIPT: l->bench.script = optarg; break;
+        case PLOT: l->bench.plot_path = optarg; break;
+        case PACK: wrong("--pack", optarg, "the script tools/bench does that");
+        case NUMPY_SCRIPT: l->bench.numpy_script = optarg; break;
+        case TORCH_SCRIPT: l->torch_script = optarg; break;
         case HELP: print_usage(); exit(0);
         default: exit(2);
         }
     if (optind < argc)
         wrong("operand", argv[optind], "the bench takes options only");
-    if (l->j.threads == 0 || l->bench.rounds == 0)
-        wrong(l->j.threads == 0 ? "--threads" : "--rounds", "0", "at least one");
+    if (lists->threads == 0 || l->bench.rounds == 0)
+        wrong(lists->threads == 0 ? "--threads" : "--rounds", "0", "at least one");
+    if (l->torch)
+        l->bench.torch_script = l->torch_script;
 }
 
-/* The types and the distribution that were not given. */
+/* What was not given. */
 static void fill_defaults(command_line *l) {
-    job *j = &l->j;
-    bool is_image = j->verb == BENCH_HISTOGRAM || j->verb == BENCH_EQUALIZE || j->verb == BENCH_CLAHE;
-    if (j->type == SCAN_TYPE_NONE)
-        j->type = is_image ? SCAN_U8 : j->verb == BENCH_TEXT ? SCAN_I64 : SCAN_U32;
-    if (j->out_type == SCAN_TYPE_NONE)
-        j->out_type = j->type;
-    if (is_image && !l->spread)
-        j->spread.kind = DISTRIBUTION_NORMAL;
+    job_lists *lists = &l->lists;
+    bool is_image = is_image_verb(lists->verb);
+    if (lists->type_count == 0)
+        list_types(lists, is_image ? "u8" : lists->verb == BENCH_TEXT ? "i64" : "u32");
+    if (lists->spread_count == 0)
+        list_distributions(lists, is_image ? "normal" : "uniform");
+    if (lists->keep_count == 0)
+        list_shares(lists, "0.5");
+    if (lists->n_count == 0)
+        list_counts(lists, l->bench.device != NULL ? "2^10..2^30*4" : "2^24");
+}
+
+/* The GPU's clock and peers, where they are built and a GPU answers; else the library says why there is none. */
+static void open_device(bench_settings *bench) {
+    const char *name = bench->device_name, *why = "";
+    if (strncmp(name, "cuda", 4) != 0 && strcmp(name, "auto") != 0)
+        return;
+    bench->device = module_device(own_folder(1));
+    if (bench->device != NULL && !bench->device->open(strncmp(name, "cuda:", 5) == 0 ? atoi(name + 5) : 0, &why)) {
+        fprintf(stderr, "bench: %s\n", why);
+        bench->device = NULL;
+    }
+}
+
+static int count_additions(const bench_settings *bench) {
+    if (bench->device != NULL)
+        return bench->device->additions() ? 0 : 1;
+    puts("Additions of the block scans: skipped, they are counted on a GPU (--device cuda)");
+    return 0;
 }
 
 int main(int argc, char **argv) {
-    command_line l = {
-        .bench = {.device = "cpu", .script = "tools/bench_peers.py", .seed = 1, .rounds = 11, .peers = true},
-        .j = {.verb = BENCH_VERB_COUNT, .n = 1 << 24, .keep = 0.5, .folder = build_folder(argv[0])}};
+    command_line l = {.bench = {.device_name = "cpu", .seed = 1, .rounds = 11, .peers = true},
+                      .lists = {.verb = BENCH_VERB_COUNT, .value_bytes = 4, .folder = own_folder(2)}};
     bench_settings *bench = &l.bench;
     cpu_set_t processors;
-    l.j.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+    l.lists.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
     read_options(&l, argc, argv);
     if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
         wrong("--json", l.json_path, "cannot be opened for writing");
@@ -347,18 +326,25 @@ int main(int argc, char **argv) {
         fputs("[", bench->json);
     signal(SIGPIPE, SIG_IGN); /* a Python peer that ended is said so, not died of */
 
-    print_machine(&l.j);
+    open_device(bench);
+    bench->peers_module = module_peers(own_folder(1));
+    find_machine(bench, l.lists.threads);
+    print_machine(bench);
+    if (l.additions)
+        return count_additions(bench);
     fill_defaults(&l);
-    if (l.j.verb != BENCH_VERB_COUNT) {
-        check_job(&l.j);
-        run_job(bench, &l.j);
-    } else if (l.all)
-        run_table(bench, &l.j, full_table, sizeof full_table / sizeof full_table[0]);
-    else
-        run_table(bench, &l.j, standard_table, sizeof standard_table / sizeof standard_table[0]);
+    if (l.lists.verb != BENCH_VERB_COUNT) {
+        check_lists(&l.lists);
+        run_lists(bench, &l.lists);
+    } else
+        run_table(bench, &l.lists, l.all);
     if (bench->json != NULL)
         fputs("\n]\n", bench->json);
     if (bench->json != NULL && fclose(bench->json) != 0)
         wrong("--json", l.json_path, "could not be written");
+    if (bench->plot_path != NULL && !plot_write(bench))
+        wrong("--plot", bench->plot_path, "could not be written");
+    if (bench->device != NULL)
+        bench->device->close();
     return bench->failed;
 }

@@ -3,21 +3,33 @@
  * A job's arrays and context. Everything is written once before it is timed, so that no contender pays for pages that
  * the system hands out at the first touch.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-static void *array(size_t bytes) {
-    void *memory = NULL;
-    if (posix_memalign(&memory, 4096, bytes > 0 ? bytes : 1) != 0) {
-        fprintf(stderr, "bench: no memory for an array of %zu bytes: choose a smaller --n\n", bytes);
+/* ---- input ------------------------------------------------------------------------------------------------------- */
+
+typedef struct span {
+    void *memory;
+    size_t bytes;
+} span;
+
+static void touch(void *argument, unsigned index, unsigned count) {
+    const span *b = argument;
+    size_t begin = part_begin(b->bytes, index, count);
+    memset((char *)b->memory + begin, 0x5a, part_begin(b->bytes, index + 1, count) - begin);
+}
+
+static void *array(const job *j, size_t bytes_wanted) {
+    span b = {.bytes = bytes_wanted};
+    if (posix_memalign(&b.memory, 4096, bytes_wanted > 0 ? bytes_wanted : 1) != 0) {
+        fprintf(stderr, "bench: no memory for an array of %zu bytes: choose a smaller --n\n", bytes_wanted);
         exit(3);
     }
-    memset(memory, 0x5a, bytes);
-    return memory;
+    in_parallel(j->threads, touch, &b);
+    return b.memory;
 }
 
 /* The number below which a share `keep` of a uniform array lies. */
@@ -47,41 +59,53 @@ static void near_one(job *j) {
             ((double *)j->in)[i] = 1 + ((double *)j->in)[i] * 0x1p-20;
 }
 
+typedef struct filling {
+    const job *j;
+    generator start;
+} filling;
+
+static void fill(void *argument, unsigned index, unsigned count) {
+    const filling *f = argument;
+    generator g = f->start;
+    uint64_t begin = part_begin(f->j->n, index, count), end = part_begin(f->j->n, index + 1, count);
+    if (generator_skip(&g, begin))
+        generator_fill(&g, (char *)f->j->in + begin * type_bytes(f->j->type), end - begin);
+}
+
 static const char *input(job *j, uint64_t seed) {
-    generator g;
-    const char *wrong = generator_start(&g, &j->spread, j->type, j->n, seed);
+    filling f = {.j = j};
+    const char *wrong = generator_start(&f.start, &j->spread, j->type, j->n, seed);
     if (wrong != NULL)
         return wrong;
-    generator_fill(&g, j->in, j->n);
+    generator try = f.start;
+    in_parallel(generator_skip(&try, 1) ? j->threads : 1, fill, &f);
     if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && (j->type == SCAN_F32 || j->type == SCAN_F64))
         near_one(j);
-    for (uint64_t i = 0; i < j->values_in_bytes / 4; i++)
-        ((uint32_t *)j->values_in)[i] = (uint32_t)i;
+    if (j->verb == BENCH_FLAGGED)
+        mark_below(j, j->values_in);
+    for (uint64_t i = 0; j->verb == BENCH_PAIRS && i < j->n; i++)
+        if (j->value_bytes == 8)
+            ((uint64_t *)j->values_in)[i] = i;
+        else
+            ((uint32_t *)j->values_in)[i] = (uint32_t)i;
     return NULL;
 }
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 static void sizes(job *j) {
     size_t element = type_bytes(j->type);
     j->in_bytes = j->n * element;
     j->out_bytes = j->in_bytes;
-    j->traffic_bytes = 2.0 * (double)j->in_bytes;
     switch (j->verb) {
-    case BENCH_PREFIX:
-        j->out_bytes = j->n * type_bytes(j->out_type);
-        j->traffic_bytes = (double)(j->in_bytes + j->out_bytes);
-        break;
-    case BENCH_PAIRS:
-        j->values_in_bytes = j->values_out_bytes = j->n * 4;
-        j->traffic_bytes += 8.0 * (double)j->n;
-        break;
-    case BENCH_ARGSORT:
-        j->out_bytes = j->n * (j->n < UINT64_C(1) << 32 ? 4 : 8);
-        j->traffic_bytes = (double)(j->in_bytes + j->out_bytes);
-        break;
-    case BENCH_HISTOGRAM:
-        j->out_bytes = sizeof(uint64_t) << (8 * element);
-        j->traffic_bytes = (double)j->in_bytes;
-        break;
+    case BENCH_PREFIX: j->out_bytes = j->n * type_bytes(j->out_type); break;
+    case BENCH_FLAGGED: j->values_in_bytes = j->n; break;
+    case BENCH_INDICES: j->out_bytes = j->n * 4; break;
+    case BENCH_PARTITION: j->values_out_bytes = j->in_bytes; break;
+    case BENCH_LENGTHS: j->values_out_bytes = j->n * 4; break;
+    case BENCH_PAIRS: j->values_in_bytes = j->values_out_bytes = j->n * j->value_bytes; break;
+    case BENCH_ARGSORT: j->out_bytes = j->n * (j->n < UINT64_C(1) << 32 ? 4 : 8); break;
+    case BENCH_HISTOGRAM: j->out_bytes = sizeof(uint64_t) << (8 * element); break;
     case BENCH_CLAHE:
         j->width = j->n < 8192 ? j->n : 8192;
         j->height = j->width > 0 ? j->n / j->width : 0;
@@ -90,19 +114,24 @@ static void sizes(job *j) {
         break;
     default: break;
     }
+    j->traffic_bytes = (double)(j->in_bytes + j->values_in_bytes + j->out_bytes + j->values_out_bytes);
+    if (j->verb == BENCH_HISTOGRAM)
+        j->traffic_bytes = (double)j->in_bytes;
 }
+
+/* ---- context ----------------------------------------------------------------------------------------------------- */
 
 static bool device_arrays(job *j) {
     struct {
         void **device;
         const void *host;
-        size_t bytes;
-    } all[] = {{&j->d_in, j->in, j->in_bytes},
-               {&j->d_out, j->out, j->out_bytes},
-               {&j->d_values_in, j->values_in, j->values_in_bytes},
-               {&j->d_values_out, j->values_out, j->values_out_bytes}};
+        size_t bytes, room;
+    } all[] = {{&j->d_in, j->in, j->in_bytes, j->in_bytes},
+               {&j->d_out, NULL, 0, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes}, /* the copy's too */
+               {&j->d_values_in, j->values_in, j->values_in_bytes, j->values_in_bytes},
+               {&j->d_values_out, NULL, 0, j->values_out_bytes}};
     for (size_t a = 0; a < 4; a++)
-        if (scan_malloc(j->ctx, all[a].bytes, all[a].device) != SCAN_OK ||
+        if (scan_malloc(j->ctx, all[a].room, all[a].device) != SCAN_OK ||
             scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
             return false;
     void *count;
@@ -112,14 +141,16 @@ static bool device_arrays(job *j) {
     return scan_ctx_sync(j->ctx) == SCAN_OK;
 }
 
-bool job_open(job *j, const char *device, uint64_t seed) {
+static bool open_context(job *j, const char *device_name) {
     static char detail[256];
     scan_options options = {
         .struct_size = sizeof options, .threads = j->threads, .detail = detail, .detail_bytes = sizeof detail};
-    if (strcmp(device, "cpu") != 0)
-        options.backend = strcmp(device, "auto") == 0 ? SCAN_BACKEND_AUTO : SCAN_BACKEND_CUDA;
-    if (strncmp(device, "cuda:", 5) == 0)
-        options.device = atoi(device + 5);
+    if (strcmp(device_name, "cpu") != 0)
+        options.backend = strcmp(device_name, "auto") == 0 ? SCAN_BACKEND_AUTO : SCAN_BACKEND_CUDA;
+    if (strncmp(device_name, "cuda:", 5) == 0)
+        options.device = atoi(device_name + 5);
+    if (j->device != NULL)
+        options.stream = j->device->stream();
     detail[0] = '\0';
     scan_status status = scan_ctx_create(&j->ctx, &options);
     if (status != SCAN_OK) {
@@ -129,16 +160,22 @@ bool job_open(job *j, const char *device, uint64_t seed) {
     scan_info info = {.struct_size = sizeof info};
     scan_ctx_info(j->ctx, &info);
     j->on_device = info.backend == SCAN_BACKEND_CUDA;
+    return true;
+}
 
+bool job_open(job *j, const bench_settings *bench) {
+    j->device = bench->device;
+    if (!open_context(j, bench->device_name))
+        return false;
     if (j->verb == BENCH_TEXT || j->verb == BENCH_FILE)
-        return files_open(j, seed);
+        return files_open(j, bench->seed);
     sizes(j);
     j->threshold = threshold(j);
-    j->in = array(j->in_bytes);
-    j->out = array(j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
-    j->values_in = array(j->values_in_bytes);
-    j->values_out = array(j->values_out_bytes);
-    if ((j->wrong = input(j, seed)) != NULL)
+    j->in = array(j, j->in_bytes);
+    j->out = array(j, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
+    j->values_in = array(j, j->values_in_bytes);
+    j->values_out = array(j, j->values_out_bytes);
+    if ((j->wrong = input(j, bench->seed)) != NULL)
         return false;
     if (j->on_device && !device_arrays(j)) {
         j->wrong = scan_ctx_detail(j->ctx);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Peers that are C++ libraries, behind the plain C interface of bench.h: vqsort (Highway), the parallel algorithms of
-// the standard library (TBB), OpenCV. Each is there if its headers were found: PEER_HWY, PEER_TBB, PEER_OPENCV.
+// Peers that are C++ libraries, a module behind the plain C interface of bench.h: vqsort (Highway), the parallel
+// algorithms of the standard library (TBB), OpenCV. Each is there if its headers were found: PEER_HWY, PEER_TBB,
+// PEER_OPENCV.
 #include "bench.h"
 
 #include <algorithm>
@@ -183,9 +184,7 @@ bool opencv_histogram(job *j, contender *) {
 }
 #endif
 
-} // namespace
-
-size_t contenders_cxx([[maybe_unused]] const job *j, [[maybe_unused]] contender *list) {
+size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *list) {
     size_t count = 0;
 #ifdef PEER_HWY
     if (j->verb == BENCH_SORT && type_bytes(j->type) > 1)
@@ -219,7 +218,7 @@ size_t contenders_cxx([[maybe_unused]] const job *j, [[maybe_unused]] contender 
     return count;
 }
 
-const char *peers_missing(void) {
+const char *missing() {
     return ""
 #ifndef PEER_HWY
            " vqsort (libhwy-dev)"
@@ -232,3 +231,8 @@ const char *peers_missing(void) {
 #endif
         ;
 }
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const peers_module bench_peers;
+const peers_module bench_peers = {contenders, missing};

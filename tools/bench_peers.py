@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""NumPy as a contender of tools/bench: reads the array, says its name, then for every line on stdin does the job once
-and answers with the nanoseconds it took. An empty name says that it cannot.
+"""NumPy as a contender of tools/bench. The first line on stdin describes a job:
 
-    bench_peers.py WAY TYPE OUT_TYPE OP THRESHOLD PATH_IN PATH_OUT
+    WAY TYPE OUT_TYPE OP THRESHOLD PATH_IN PATH_OUT        (with tabs)
+
+It is answered by a name for what is measured, or by an empty line if it cannot be done. Then every empty line is a run,
+answered by the nanoseconds it took.
 """
 import sys
 import time
 
 
 def main():
-    way, type_name, out_name, op, threshold, path_in, path_out = sys.argv[1:]
+    way, type_name, out_name, op, threshold, path_in, path_out = sys.stdin.readline().rstrip("\n").split("\t")
     try:
         import numpy as np
     except ImportError:
@@ -23,6 +25,8 @@ def main():
     ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[op]
     a = np.zeros(0) if way == "file" else np.fromfile(path_in, dtype(type_name))
     limit = a.dtype.type(float(threshold) if type_name[0] == "f" else int(float(threshold)))
+    values = np.arange(len(a), dtype=np.uint32) if way == "pairs" else None
+    flags = a < limit if way == "flagged" else None
 
     def file():
         with open(path_in, "rb") as source:
@@ -35,10 +39,11 @@ def main():
         order = np.argsort(a, kind="stable")
         return a[order], values[order]
 
-    values = np.arange(len(a), dtype=np.uint32) if way == "pairs" else None
     name, job = {
         "prefix": (f"numpy {ufunc.__name__}.accumulate", lambda: ufunc.accumulate(a, dtype=dtype(out_name))),
         "compact": ("numpy a[a < x]", lambda: a[a < limit]),
+        "flagged": ("numpy a[flags]", lambda: a[flags]),
+        "indices": ("numpy flatnonzero(a < x)", lambda: np.flatnonzero(a < limit)),
         "unique": ("numpy a[a[1:] != a[:-1]]", lambda: a[np.concatenate(([True], a[1:] != a[:-1]))]),
         "sort": ("numpy sort", lambda: np.sort(a)),
         "stable": ("numpy sort stable", lambda: np.sort(a, kind="stable")),

@@ -143,19 +143,30 @@ size_t contenders_programs(const job *j, contender *list) {
     return count;
 }
 
-/* ---- NumPy ------------------------------------------------------------------------------------------------------- */
+/* ---- Python ------------------------------------------------------------------------------------------------------ */
+
+/* A script (bench_peers.py, bench_torch.py) takes a line that describes a job, with tabs, and answers with its name for
+ * it, or with an empty line if it cannot do it. From then on an empty line is a run, answered by the nanoseconds it
+ * took. A further description replaces the first. */
+
+static bool read_line(int from, char *line, size_t bytes) {
+    size_t length = 0;
+    while (length + 1 < bytes && read(from, &line[length], 1) == 1) {
+        if (line[length] == '\n') {
+            line[length] = '\0';
+            return true;
+        }
+        length++;
+    }
+    line[length] = '\0';
+    return false;
+}
 
 static bool run_python(job *j, contender *c) {
     char answer[64];
-    size_t length = 0;
-    if (write(c->to, "\n", 1) != 1)
-        return false;
-    while (length + 1 < sizeof answer && read(c->from, &answer[length], 1) == 1)
-        if (answer[length++] == '\n')
-            break;
-    answer[length] = '\0';
     j->wrong = "the Python peer ended early";
-    return sscanf(answer, "%" SCNu64, &j->reported_ns) == 1;
+    return write(c->to, "\n", 1) == 1 && read_line(c->from, answer, sizeof answer) &&
+           sscanf(answer, "%" SCNu64, &j->reported_ns) == 1;
 }
 
 static void close_python(contender *c) {
@@ -164,75 +175,117 @@ static void close_python(contender *c) {
     waitpid((pid_t)c->process, NULL, 0);
 }
 
-/* Starts the script for one of its ways to do the job; false if it says that it has none. */
-static bool start_python(job *j, contender *c, const char *script, const char *way) {
+/* Starts a script with pipes to and from it. */
+static bool start_python(contender *c, const char *python, const char *script) {
     int to[2], from[2];
-    char n[32], threshold[64];
-    snprintf(n, sizeof n, "%" PRIu64, j->n);
-    bool is_float = j->type == SCAN_F32 || j->type == SCAN_F64;
-    snprintf(threshold, sizeof threshold, is_float ? "%.17g" : "%.0f",
-             is_float              ? j->threshold.f
-             : j->type == SCAN_U64 ? (double)j->threshold.u
-                                   : (double)j->threshold.i);
     if (pipe2(to, O_CLOEXEC) != 0)
         return false;
     if (pipe2(from, O_CLOEXEC) != 0) {
         close(to[0]), close(to[1]);
         return false;
     }
-    char *arguments[] = {"/usr/bin/python3",
-                         (char *)(uintptr_t)script,
-                         (char *)(uintptr_t)way,
-                         (char *)(uintptr_t)scan_type_name(j->type),
-                         (char *)(uintptr_t)scan_type_name(j->out_type),
-                         (char *)(uintptr_t)scan_op_name(j->op),
-                         threshold,
-                         j->path_in,
-                         j->path_out,
-                         NULL};
+    char *arguments[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)script, NULL};
     posix_spawn_file_actions_t actions;
     pid_t process;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-    int failed = posix_spawn(&process, arguments[0], &actions, NULL, arguments, environ);
+    int failed = posix_spawnp(&process, arguments[0], &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(to[0]), close(from[1]);
-    *c = (contender){
-        .run = run_python, .close = close_python, .unchecked = true, .process = process, .to = to[1], .from = from[0]};
-    size_t length = 0; /* the script's first line is the contender's name, empty if it cannot do the job */
-    while (!failed && length + 1 < sizeof c->name && read(c->from, &c->name[length], 1) == 1 && c->name[length] != '\n')
-        length++;
-    c->name[length] = '\0';
-    if (failed)
-        close(c->to), close(c->from);
-    else if (length == 0)
-        close_python(c);
-    return length > 0;
+    if (failed) {
+        close(to[1]), close(from[0]);
+        return false;
+    }
+    *c = (contender){.run = run_python, .unchecked = true, .elsewhere = true, .process = process};
+    c->to = to[1], c->from = from[0];
+    return true;
 }
 
-size_t contenders_python(job *j, contender *list, const char *script) {
+/* Describes the job to a script. False if it cannot do it this way. */
+static bool describe_to(const job *j, contender *c, const char *way) {
+    char text[1400], threshold[64];
+    bool is_float = j->type == SCAN_F32 || j->type == SCAN_F64;
+    snprintf(threshold, sizeof threshold, is_float ? "%.17g" : "%.0f",
+             is_float              ? j->threshold.f
+             : j->type == SCAN_U64 ? (double)j->threshold.u
+                                   : (double)j->threshold.i);
+    int length = snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", way, scan_type_name(j->type),
+                          scan_type_name(j->out_type), scan_op_name(j->op), threshold, j->path_in, j->path_out);
+    c->name[0] = '\0';
+    return length > 0 && (size_t)length < sizeof text && write(c->to, text, (size_t)length) == length &&
+           read_line(c->from, c->name, sizeof c->name) && c->name[0] != '\0';
+}
+
+static bool write_input(job *j) {
+    FILE *file = NULL;
+    if (j->path_in[0] != '\0')
+        return true;
+    bool written = scratch_file(j->path_in, sizeof j->path_in) && (file = fopen(j->path_in, "wb")) != NULL &&
+                   fwrite(j->in, 1, j->in_bytes, file) == j->in_bytes;
+    return (file == NULL || fclose(file) == 0) && written;
+}
+
+static void remove_input(job *j) {
+    if (j->path_in[0] != '\0')
+        unlink(j->path_in);
+    j->path_in[0] = '\0';
+}
+
+size_t contenders_numpy(job *j, contender *list, const char *script) {
+    static const char python[] = "/usr/bin/python3";
     static const char *const ways[BENCH_VERB_COUNT][2] = {
-        [BENCH_PREFIX] = {"prefix"},       [BENCH_COMPACT] = {"compact"}, [BENCH_UNIQUE] = {"unique"},
-        [BENCH_SORT] = {"sort", "stable"}, [BENCH_PAIRS] = {"pairs"},     [BENCH_ARGSORT] = {"argsort"},
-        [BENCH_HISTOGRAM] = {"histogram"}, [BENCH_FILE] = {"file"},
+        [BENCH_PREFIX] = {"prefix"},   [BENCH_COMPACT] = {"compact"}, [BENCH_FLAGGED] = {"flagged"},
+        [BENCH_INDICES] = {"indices"}, [BENCH_UNIQUE] = {"unique"},   [BENCH_SORT] = {"sort", "stable"},
+        [BENCH_PAIRS] = {"pairs"},     [BENCH_ARGSORT] = {"argsort"}, [BENCH_HISTOGRAM] = {"histogram"},
+        [BENCH_FILE] = {"file"},
     };
     size_t count = 0;
-    if (access("/usr/bin/python3", X_OK) != 0 || ways[j->verb][0] == NULL)
+    if (script == NULL || access(python, X_OK) != 0 || ways[j->verb][0] == NULL || !write_input(j))
         return 0;
-    if (j->path_in[0] == '\0') {
-        FILE *file = NULL;
-        bool written = scratch_file(j->path_in, sizeof j->path_in) && (file = fopen(j->path_in, "wb")) != NULL &&
-                       fwrite(j->in, 1, j->in_bytes, file) == j->in_bytes;
-        if ((file != NULL && fclose(file) != 0) || !written)
-            return 0;
+    for (int w = 0; w < 2 && ways[j->verb][w] != NULL; w++) {
+        contender *c = &list[count];
+        if (!start_python(c, python, script))
+            continue;
+        c->close = close_python;
+        if (describe_to(j, c, ways[j->verb][w]))
+            count++;
+        else
+            close_python(c);
     }
-    for (int w = 0; w < 2 && ways[j->verb][w] != NULL; w++)
-        count += start_python(j, &list[count], script, ways[j->verb][w]);
-    if (j->verb != BENCH_FILE) { /* the script has read it */
-        unlink(j->path_in);
-        j->path_in[0] = '\0';
-    } else if (count > 0)
+    if (j->verb != BENCH_FILE)
+        remove_input(j); /* the script has read it */
+    else if (count > 0)
         list[0].unchecked = false;
     return count;
+}
+
+static void forget_torch(contender *c) {
+    if (write(c->to, "forget\n", 7) != 7)
+        fputs("bench: the PyTorch peer ended early\n", stderr);
+}
+
+/* One process for all jobs: PyTorch takes seconds to start. It ends with the bench. */
+size_t contenders_torch(job *j, contender *list, const char *script) {
+    static const char *const ways[BENCH_VERB_COUNT] = {
+        [BENCH_PREFIX] = "prefix",   [BENCH_COMPACT] = "compact", [BENCH_FLAGGED] = "flagged",
+        [BENCH_INDICES] = "indices", [BENCH_UNIQUE] = "unique",   [BENCH_LENGTHS] = "lengths",
+        [BENCH_SORT] = "sort",       [BENCH_ARGSORT] = "argsort", [BENCH_HISTOGRAM] = "histogram",
+    };
+    static contender started;
+    static bool refused;
+    if (script == NULL || refused || ways[j->verb] == NULL || !write_input(j))
+        return 0;
+    if (started.process == 0) {
+        char ready[64];
+        refused = !start_python(&started, "python3", script) || !read_line(started.from, ready, sizeof ready) ||
+                  ready[0] == '\0';
+        if (refused)
+            fputs("bench: no PyTorch with CUDA in python3: its rows are left out\n", stderr);
+    }
+    *list = started;
+    list->close = forget_torch;
+    bool can = !refused && describe_to(j, list, ways[j->verb]);
+    remove_input(j);
+    return can;
 }

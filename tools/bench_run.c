@@ -1,160 +1,256 @@
 /* SPDX-License-Identifier: MIT
  *
- * One job of the bench-> Every contender runs once, unmeasured, and its result is checked; then the contenders take
+ * One job of the bench. Every contender runs once, unmeasured, and its result is checked; then the contenders take
  * turns, round after round, and the median of each is shown. A rate of a wrong result is never printed.
+ *
+ * On the CPU a measurement is one call on the host's clock. On a device with a clock of its own a round measures two
+ * things: one call that begins on an idle device, and a batch of calls that follow one another, long enough for the
+ * clock; with the second, how long the host took to issue a call.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
 
-static const double patience_ns = 2.5e9; /* of one contender in one job; after that it gets no further rounds */
-
-const char *const verb_names[BENCH_VERB_COUNT] = {
-#define NAME_ROW(ENUM, name, meaning) #name,
-    BENCH_VERBS(NAME_ROW)
-#undef NAME_ROW
-};
+static const double patience_ns = 2.5e9;      /* of one contender in one job; after that it gets no further rounds */
+static const double batch_ns = 5e5;           /* how long a batch is to take ... */
+enum { MAX_BATCH = 50 };                      /* ... with no more calls than this: the queue of a device is finite */
+static const uint64_t warming_ns = 100000000; /* a GPU's clocks rise this slowly */
 
 /* ---- one contender, timed ---------------------------------------------------------------------------------------- */
 
-typedef struct timing {
-    uint64_t ns[MAX_ROUNDS];
-    unsigned count;
-    double total_ns;
-} timing;
-
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static bool run_once(job *j, contender *c, uint64_t *ns) {
-    if (c->prepare != NULL && !c->prepare(j))
-        return false;
-    j->reported_ns = 0;
-    uint64_t start = now_ns();
-    bool right = c->run(j, c);
-    *ns = now_ns() - start;
-    if (j->reported_ns != 0)
-        *ns = j->reported_ns;
+static bool clock_starts(const job *j, uint64_t *start) {
+    bool right = j->device == NULL || j->device->start();
+    *start = now_ns();
     return right;
 }
 
-/* The unmeasured first run. NULL, or what is wrong with the result. */
-static const char *warm_up(job *j, contender *c, uint64_t *ns) {
+static bool clock_stops(job *j, uint64_t start, uint64_t *ns) {
+    if (j->device != NULL) {
+        if (j->device->stop(ns))
+            return true;
+        j->wrong = "the device failed";
+        return false;
+    }
+    j->status = scan_ctx_sync(j->ctx);
+    *ns = now_ns() - start;
+    if (j->status != SCAN_OK)
+        j->wrong = scan_ctx_detail(j->ctx);
+    return j->status == SCAN_OK;
+}
+
+/* A batch of calls: the time of one on average, and how long the host took to issue it. */
+static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64_t *host_ns) {
+    uint64_t start;
+    if (c->prepare != NULL && !c->prepare(j))
+        return false;
+    j->reported_ns = 0;
+    bool right = clock_starts(j, &start);
+    for (unsigned k = 0; right && k < calls; k++)
+        right = c->run(j, c);
+    *host_ns = (now_ns() - start) / calls;
+    if (!right || !clock_stops(j, start, ns))
+        return false;
+    *ns = j->reported_ns != 0 ? j->reported_ns : *ns / calls;
+    return true;
+}
+
+static bool poison(job *j) {
     if (j->out != NULL)
         memset(j->out, 0x5a, j->out_bytes);
     if (j->values_out != NULL)
         memset(j->values_out, 0x5a, j->values_out_bytes);
     j->count = UINT64_MAX;
-    if (!run_once(j, c, ns))
+    if (!j->on_device || j->out == NULL)
+        return true;
+    if (j->device != NULL)
+        return j->device->fill(j->d_out, 0x5a, j->out_bytes) &&
+               j->device->fill(j->d_values_out, 0x5a, j->values_out_bytes) &&
+               j->device->fill(j->d_count, 0xff, sizeof *j->d_count);
+    return scan_upload(j->ctx, j->d_out, j->out, j->out_bytes) == SCAN_OK &&
+           scan_upload(j->ctx, j->d_values_out, j->values_out, j->values_out_bytes) == SCAN_OK &&
+           scan_upload(j->ctx, j->d_count, &j->count, sizeof j->count) == SCAN_OK;
+}
+
+static bool downloaded(job *j) {
+    return scan_download(j->ctx, j->out, j->d_out, j->out_bytes) == SCAN_OK &&
+           scan_download(j->ctx, j->values_out, j->d_values_out, j->values_out_bytes) == SCAN_OK &&
+           scan_download(j->ctx, &j->count, j->d_count, sizeof j->count) == SCAN_OK && scan_ctx_sync(j->ctx) == SCAN_OK;
+}
+
+/* The unmeasured first run. NULL, or what is wrong with the result. */
+static const char *warm_up(job *j, contender *c, uint64_t *ns) {
+    uint64_t host_ns;
+    j->wrong = NULL;
+    j->status = SCAN_OK;
+    if (!poison(j))
+        return "the outputs could not be overwritten";
+    if (!run_batch(j, c, 1, ns, &host_ns))
         return j->wrong != NULL ? j->wrong : "it failed";
-    if (c->is_copy)
+    if (c->is_copy || c->unchecked)
         return NULL;
-    if (c->unchecked)
-        return NULL;
-    if (c->is_ours && j->on_device &&
-        (scan_download(j->ctx, j->out, j->d_out, j->out_bytes) != SCAN_OK ||
-         scan_download(j->ctx, j->values_out, j->d_values_out, j->values_out_bytes) != SCAN_OK ||
-         scan_download(j->ctx, &j->count, j->d_count, sizeof j->count) != SCAN_OK || scan_ctx_sync(j->ctx) != SCAN_OK))
+    if (j->on_device && j->out != NULL && !downloaded(j))
         return "the result could not be downloaded";
+    if (c->settle != NULL)
+        c->settle(j);
     return job_check(j);
 }
+
+/* ---- statistics -------------------------------------------------------------------------------------------------- */
 
 static int compare_ns(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-static double median(timing *t) {
-    qsort(t->ns, t->count, sizeof t->ns[0], compare_ns);
-    return t->count % 2 ? (double)t->ns[t->count / 2]
-                        : ((double)t->ns[t->count / 2 - 1] + (double)t->ns[t->count / 2]) / 2;
+static double median(uint64_t *ns, unsigned count) {
+    qsort(ns, count, sizeof *ns, compare_ns);
+    return count % 2 ? (double)ns[count / 2] : ((double)ns[count / 2 - 1] + (double)ns[count / 2]) / 2;
+}
+
+/* What any way to do the job must read and write, now that it is known how much is kept. */
+static void settle_traffic(job *j) {
+    double element = (double)type_bytes(j->type), in = (double)(j->in_bytes + j->values_in_bytes);
+    switch (j->verb) {
+    case BENCH_COMPACT:
+    case BENCH_FLAGGED:
+    case BENCH_UNIQUE: j->traffic_bytes = in + (double)j->kept * element; break;
+    case BENCH_INDICES: j->traffic_bytes = in + (double)j->kept * 4; break;
+    case BENCH_PARTITION: j->traffic_bytes = in + (double)j->in_bytes; break;
+    case BENCH_LENGTHS: j->traffic_bytes = in + (double)j->kept * (element + 4); break;
+    default: break;
+    }
+}
+
+static size_t summarize(const job *j, const contender *list, timing *times, size_t count, result *results) {
+    double ours = 0, copy = 0, peer = 0;
+    size_t rows = 0;
+    for (size_t c = 0; c < count; c++) {
+        timing *t = &times[c];
+        if (t->count == 0)
+            continue;
+        result *r = &results[rows++];
+        *r = (result){.name = list[c].name, .is_copy = list[c].is_copy, .is_ours = list[c].is_ours};
+        r->unchecked = list[c].unchecked;
+        r->runs = t->count, r->batch = t->batch;
+        r->ns = median(t->ns, t->count);
+        r->best_ns = (double)t->ns[0];
+        r->spread = ((double)t->ns[t->count * 3 / 4] - (double)t->ns[t->count / 4]) / r->ns;
+        r->bytes = r->is_copy ? 2 * (double)j->in_bytes : j->traffic_bytes;
+        if (j->device != NULL && !list[c].elsewhere) {
+            r->call_ns = median(t->call_ns, t->count);
+            r->host_ns = median(t->host_ns, t->count);
+        }
+        if (r->is_ours && ours <= 0)
+            ours = r->ns; /* the first is the one it chooses itself */
+        if (r->is_copy)
+            copy = r->bytes / r->ns;
+        if (peer <= 0 && strncmp(r->name, "CUB ", 4) == 0)
+            peer = r->ns;
+    }
+    for (size_t k = 0; k < rows; k++) {
+        result *r = &results[k];
+        if (copy > 0 && !r->is_copy)
+            r->share = r->bytes / r->ns / copy;
+        if (ours > 0 && !r->is_copy && !r->is_ours)
+            r->ratio = r->ns / ours;
+        if (peer > 0)
+            r->times = peer / r->ns;
+    }
+    return rows;
 }
 
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 
-static void describe(const job *j, char *text, size_t bytes) {
-    char more[96] = "", spread[48];
-    if (j->verb == BENCH_PREFIX)
-        snprintf(more, sizeof more, "%s%s %s%s", j->out_type != j->type ? " to " : "",
-                 j->out_type != j->type ? scan_type_name(j->out_type) : "", scan_op_name(j->op),
-                 j->kind == SCAN_EXCLUSIVE ? " exclusive" : "");
-    else if (j->verb == BENCH_COMPACT)
-        snprintf(more, sizeof more, " keep %g", j->keep);
-    snprintf(spread, sizeof spread, "%s", distribution_name(j->spread.kind));
-    if (j->spread.parameter != 0)
-        snprintf(spread, sizeof spread, "%s:%" PRIu64, distribution_name(j->spread.kind), j->spread.parameter);
-    bool power = j->n != 0 && (j->n & (j->n - 1)) == 0;
-    if (power)
-        snprintf(text, bytes, "%s %s%s, n = 2^%d, %s", verb_names[j->verb], scan_type_name(j->type), more,
-                 __builtin_ctzll(j->n), spread);
-    else
-        snprintf(text, bytes, "%s %s%s, n = %" PRIu64 ", %s", verb_names[j->verb], scan_type_name(j->type), more, j->n,
-                 spread);
-}
+typedef struct running {
+    contender list[MAX_CONTENDERS];
+    timing times[MAX_CONTENDERS];
+    char ran[MAX_CONTENDERS][64];
+    bool out[MAX_CONTENDERS]; /* wrong, failed, or not there */
+    size_t count;
+} running;
 
-static void json_row(bench_settings *bench, const job *j, const contender *c, timing *t, double traffic, double share,
-                     double ratio) {
-    if (bench->json == NULL)
+static void find_contenders(const bench_settings *bench, job *j, running *r) {
+    r->count = contenders_here(j, r->list);
+    if (!j->on_device)
+        r->count += contenders_programs(j, r->list + r->count);
+    if (!bench->peers)
         return;
-    char text[256];
-    double ns = median(t);
-    describe(j, text, sizeof text);
-    fprintf(bench->json, "%s\n  {\"job\": \"%s\", \"verb\": \"%s\", \"type\": \"%s\", \"n\": %" PRIu64,
-            bench->json_rows++ ? "," : "", text, verb_names[j->verb], scan_type_name(j->type), j->n);
-    fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u", c->name, j->threads, t->count);
-    fprintf(bench->json, ", \"median_ns\": %.0f, \"best_ns\": %" PRIu64, ns, t->ns[0]);
-    fprintf(bench->json, ", \"bytes\": %.0f, \"gb_per_s\": %.4f, \"gelements_per_s\": %.5f", traffic, traffic / ns,
-            (double)j->n / ns);
-    if (share > 0)
-        fprintf(bench->json, ", \"share_of_copy\": %.4f", share);
-    if (ratio > 0)
-        fprintf(bench->json, ", \"scan_is_times_as_fast\": %.4f", ratio);
-    fputs("}", bench->json);
+    if (j->device != NULL)
+        r->count += j->device->contenders(j, r->list + r->count);
+    if (j->on_device) {
+        r->count += contenders_torch(j, r->list + r->count, bench->torch_script);
+        return;
+    }
+    const peers_module *module = bench->peers_module;
+    if (module != NULL)
+        r->count += module->contenders(j, r->list + r->count);
+    r->count += contenders_numpy(j, r->list + r->count, bench->numpy_script);
 }
 
-static void print_rows(bench_settings *bench, job *j, contender *list, timing *times, size_t count) {
-    double ours = 0, ceiling = 0, medians[MAX_CONTENDERS] = {0};
-    for (size_t c = 0; c < count; c++) {
-        if (times[c].count == 0)
-            continue;
-        medians[c] = median(&times[c]);
-        if (list[c].is_ours)
-            ours = medians[c];
-        if (list[c].is_copy)
-            ceiling = 2 * (double)j->in_bytes / medians[c];
+static void drop(bench_settings *bench, job *j, running *r, size_t c, const char *how, const char *why) {
+    r->out[c] = true;
+    if (r->list[c].is_ours && j->status == SCAN_ERR_ALGORITHM && r->list[c].is_optional)
+        return;
+    if (r->list[c].is_ours && j->status == SCAN_ERR_NO_BACKEND) {
+        printf("  %-30s no CUDA in this version\n", r->list[c].name);
+        return;
     }
-    for (size_t c = 0; c < count; c++) {
-        if (times[c].count == 0)
+    printf("  %-30s %s: %s\n", r->list[c].name, how, why);
+    bench->failed |= r->list[c].is_ours;
+}
+
+static void check_all(bench_settings *bench, job *j, running *r) {
+    unsigned judged = 0;
+    for (size_t c = 0; c < r->count; c++) {
+        uint64_t ns = 0;
+        const char *wrong = warm_up(j, &r->list[c], &ns);
+        r->times[c].total_ns = (double)ns;
+        bool alone = j->device == NULL || r->list[c].elsewhere || r->list[c].prepare != NULL;
+        r->times[c].batch = alone || ns == 0 ? 1 : (unsigned)(batch_ns / (double)ns);
+        if (r->times[c].batch == 0 || r->times[c].batch > MAX_BATCH)
+            r->times[c].batch = r->times[c].batch == 0 ? 1 : MAX_BATCH;
+        snprintf(r->ran[c], sizeof r->ran[c], "%s", r->list[c].is_ours && j->in != NULL ? scan_ctx_ran(j->ctx) : "");
+        judged += wrong == NULL && !r->list[c].unchecked && !r->list[c].is_copy;
+        if (wrong != NULL)
+            drop(bench, j, r, c, "wrong", wrong);
+    }
+    bool only_compared = j->verb == BENCH_TEXT || j->verb == BENCH_FILE || (j->verb == BENCH_CLAHE && !j->on_device);
+    for (size_t c = 0; only_compared && judged < 2 && c < r->count; c++)
+        r->list[c].unchecked = true;
+    settle_traffic(j);
+}
+
+/* Every contender once; `keep` says whether the round counts. */
+static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
+    for (size_t c = 0; c < r->count; c++) {
+        timing *t = &r->times[c];
+        uint64_t ns = 0, call_ns = 0, host_ns = 0;
+        if (r->out[c] || (t->count > 0 && t->total_ns > patience_ns))
             continue;
-        double traffic = list[c].is_copy ? 2 * (double)j->in_bytes : j->traffic_bytes, rate = traffic / medians[c];
-        double share = ceiling > 0 && !list[c].is_copy ? rate / ceiling : 0;
-        double ratio = ours > 0 && !list[c].is_copy && !list[c].is_ours ? medians[c] / ours : 0;
-        printf("  %-30s %9.3f ms (best %9.3f) %7.2f GB/s %7.3f G/s", list[c].name, medians[c] * 1e-6,
-               (double)times[c].ns[0] * 1e-6, rate, (double)j->n / medians[c]);
-        if (share > 0)
-            printf("  %4.2f of copy", share);
-        if (ratio > 0)
-            printf("%s  scan is %.2f times as fast", share > 0 ? "" : "              ", ratio);
-        if (list[c].is_ours && j->in != NULL)
-            printf("  (%s)", scan_ctx_ran(j->ctx));
-        puts(list[c].unchecked ? "  [unchecked]" : "");
-        json_row(bench, j, &list[c], &times[c], traffic, share, ratio);
+        bool both = t->batch > 1;
+        if (!run_batch(j, &r->list[c], 1, &call_ns, &host_ns) ||
+            (both && !run_batch(j, &r->list[c], t->batch, &ns, &host_ns))) {
+            drop(bench, j, r, c, "failed", j->wrong != NULL ? j->wrong : "no reason given");
+            continue;
+        }
+        if (!keep)
+            continue;
+        t->ns[t->count] = both ? ns : call_ns;
+        t->call_ns[t->count] = call_ns;
+        t->host_ns[t->count++] = host_ns;
+        t->total_ns += (double)call_ns + (double)ns * t->batch;
     }
 }
 
 void run_job(bench_settings *bench, const job *wanted) {
     job j = *wanted;
     char text[256];
-    contender list[MAX_CONTENDERS];
-    static timing times[MAX_CONTENDERS];
-    bool open = job_open(&j, bench->device, bench->seed);
-    describe(&j, text, sizeof text);
+    static running r;
+    static result results[MAX_CONTENDERS];
+    memset(&r, 0, sizeof r);
+    bool open = job_open(&j, bench);
+    describe_job(&j, true, text, sizeof text);
     printf("%s\n", text);
     if (!open) {
         printf("  not run: %s\n", j.wrong);
@@ -162,46 +258,23 @@ void run_job(bench_settings *bench, const job *wanted) {
         job_close(&j);
         return;
     }
-    size_t count = contenders_here(&j, list) + contenders_programs(&j, list);
-    if (bench->peers) {
-        count += contenders_cxx(&j, list + count);
-        count += contenders_python(&j, list + count, bench->script);
-    }
-    memset(times, 0, sizeof times);
-    bool out[MAX_CONTENDERS] = {false};
-    unsigned judged = 0;
-    for (size_t c = 0; c < count; c++) {
-        uint64_t ns;
-        const char *wrong = warm_up(&j, &list[c], &ns);
-        times[c].total_ns = (double)ns;
-        judged += !list[c].unchecked && !list[c].is_copy;
-        if (wrong != NULL) {
-            printf("  %-34s wrong: %s\n", list[c].name, wrong);
-            out[c] = true;
-            bench->failed |= list[c].is_ours;
-        }
-    }
-    bool only_compared = j.verb == BENCH_CLAHE || j.verb == BENCH_TEXT || j.verb == BENCH_FILE;
-    for (size_t c = 0; only_compared && judged < 2 && c < count; c++)
-        list[c].unchecked = true;
+    find_contenders(bench, &j, &r);
+    check_all(bench, &j, &r);
+    for (uint64_t start = now_ns(); j.device != NULL && now_ns() - start < warming_ns;)
+        run_round(bench, &j, &r, false);
     for (unsigned round = 0; round < bench->rounds; round++)
-        for (size_t c = 0; c < count; c++) {
-            uint64_t ns;
-            if (out[c] || (times[c].count > 0 && times[c].total_ns > patience_ns))
-                continue;
-            if (!run_once(&j, &list[c], &ns)) {
-                printf("  %-34s failed: %s\n", list[c].name, j.wrong != NULL ? j.wrong : "no reason given");
-                out[c] = true;
-                bench->failed |= list[c].is_ours;
-                continue;
-            }
-            times[c].ns[times[c].count++] = ns;
-            times[c].total_ns += (double)ns;
-        }
-    print_rows(bench, &j, list, times, count);
+        run_round(bench, &j, &r, true);
+    size_t rows = summarize(&j, r.list, r.times, r.count, results);
+    for (size_t k = 0; k < rows; k++)
+        for (size_t c = 0; c < r.count; c++)
+            if (results[k].name == r.list[c].name)
+                results[k].ran = r.ran[c];
+    print_results(&j, results, rows);
+    json_results(bench, &j, results, rows);
+    plot_results(bench, &j, results, rows);
     fflush(stdout);
-    for (size_t c = 0; c < count; c++)
-        if (list[c].close != NULL)
-            list[c].close(&list[c]);
+    for (size_t c = 0; c < r.count; c++)
+        if (r.list[c].close != NULL)
+            r.list[c].close(&r.list[c]);
     job_close(&j);
 }

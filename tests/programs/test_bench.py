@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="bench is not built")
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([str(BUILT), "--rounds", "1", "--n", "10007", "--python-peers",
+    done = subprocess.run([str(BUILT), "--rounds", "1", "--n", "10007", "--numpy-script",
                            str(ROOT / "tools/bench_peers.py"), *arguments], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
@@ -38,7 +39,8 @@ def test_wider_prefix(name, wide):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("verb", ["compact", "unique", "sort", "pairs", "argsort"])
+@pytest.mark.parametrize("verb", ["compact", "flagged", "indices", "partition", "unique", "lengths", "sort", "pairs",
+                                  "argsort"])
 def test_every_type(name, verb):
     run("--verb", verb, "--type", name, "--no-peers", "--distribution", "few:9")
     run("--verb", verb, "--type", name, "--no-peers")
@@ -56,7 +58,8 @@ def test_images(name, verb):
     run("--verb", verb, "--type", name, "--n", "2^16")
 
 
-@pytest.mark.parametrize("verb", ["prefix", "compact", "unique", "sort", "pairs", "argsort", "copy"])
+@pytest.mark.parametrize("verb", ["prefix", "compact", "flagged", "indices", "unique", "sort", "pairs", "argsort",
+                                  "copy"])
 def test_with_peers(verb):
     assert b"scan" in run("--verb", verb).stdout
 
@@ -84,9 +87,89 @@ def test_json(tmp_path):
     assert rows[0]["share_of_copy"] > 0
 
 
+def rows_of(tmp_path, *arguments):
+    target = tmp_path / "rows.json"
+    run(*arguments, "--no-peers", "--json", str(target))
+    return json.loads(target.read_text())
+
+
+def test_lists_are_combined(tmp_path):
+    rows = rows_of(tmp_path, "--verb", "compact", "--type", "u32,f64", "--n", "100,2^4..2^6,10..1000*10", "--keep", "0.1,0.9",
+                   "--distribution", "uniform,few:3")
+    jobs = {(row["type"], row["n"], row["job"].split("keep ")[1].split(",")[0], row["job"].split(", ")[-1])
+            for row in rows if row["contender"] == "scan"}
+    assert len(jobs) == 2 * 7 * 2 * 2 - 2 * 2 * 2  # 100 is there twice
+    assert {n for _, n, _, _ in jobs} == {100, 16, 32, 64, 10, 1000}
+
+
+def test_bytes_of_a_compaction_are_those_kept(tmp_path):
+    rows = rows_of(tmp_path, "--verb", "compact", "--type", "u32", "--n", "2^16", "--keep", "0,1")
+    assert [row["bytes"] for row in rows if row["contender"] == "scan"] == [4 << 16, 8 << 16]
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "bits:7", "zipf", "sorted", "reversed", "constant", "few", "runs",
+                                          "normal"])
+def test_threads_make_the_same_input(tmp_path, distribution):
+    hashes = {threads: [row["input_hash"] for row in
+                        rows_of(tmp_path, "--verb", "unique", "--type", "u32,f32", "--n", "10007", "--nan", "0",
+                                "--distribution", distribution, "--threads", threads)] for threads in ("1", "3")}
+    assert hashes["1"] == hashes["3"]
+    nan = [rows_of(tmp_path, "--verb", "unique", "--type", "f64", "--nan", "0.3", "--distribution", distribution,
+                   "--threads", threads)[0]["input_hash"] for threads in ("1", "5")]
+    assert nan[0] == nan[1]
+
+
+def test_every_algorithm(tmp_path):
+    rows = rows_of(tmp_path, "--verb", "prefix", "--algorithm", "all")
+    assert [row["contender"] for row in rows][:2] == ["scan", "scan blocked"]
+    rows = rows_of(tmp_path, "--verb", "sort", "--algorithm", "radix")
+    assert rows[0]["contender"] == "scan radix" and rows[0]["ran"].startswith("radix")
+
+
+def test_plot(tmp_path):
+    target = tmp_path / "plot.svg"
+    run("--verb", "prefix", "--type", "u32,f32", "--n", "2^6..2^12*4", "--plot", str(target), "--algorithm", "all")
+    name = "{http://www.w3.org/2000/svg}"
+    root = xml.etree.ElementTree.parse(target).getroot()
+    figures = root.findall(f"{name}g[@class='figure']")
+    assert root.tag == name + "svg" and len(figures) == 2
+    for figure, kind in zip(figures, ["u32", "f32"]):
+        assert figure.find(f"{name}g[@class='title']/{name}text").text == f"prefix {kind} add, uniform"
+        texts = [text.text for text in figure.iter(name + "text")]
+        lines = figure.findall(f"{name}polyline")
+        series = [line.find(f"{name}title").text for line in lines]
+        assert series[:2] == ["scan", "scan blocked"] and any(s.startswith("copy") for s in series)
+        assert len(series) % 2 == 0 and series[:len(series) // 2] == series[len(series) // 2:]  # two panels
+        assert all(texts.count(s) == 2 for s in series)  # labelled where they end
+        assert len({(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}) == len(lines) // 2
+        for line in lines:
+            points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
+            assert len(points) == 4 and points == sorted(points)
+            assert all(0 <= x <= float(root.get("width")) and 0 <= y <= float(root.get("height")) for x, y in points)
+    run("--verb", "sort", "--plot", str(target), "--no-peers")  # one point a line
+    xml.etree.ElementTree.parse(target)
+
+
+def test_no_gpu_is_said(tmp_path):
+    if os.path.exists("/dev/nvidia0"):
+        pytest.skip("there is a GPU")
+    done = subprocess.run([str(BUILT), "--additions"], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 0 and b"skipped" in done.stdout
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--verb", "fly"], b"not a verb"),
     (["--verb", "sort", "--type", "f16"], b"not a type"),
+    (["--verb", "sort", "--type", ",u32"], b"not a type"),
+    (["--verb", "sort", "--type", ""], b"not a type"),
+    (["--verb", "sort", "--n", "2^9..2^x"], b"not a range"),
+    (["--verb", "sort", "--n", "1..9*1"], b"not a range"),
+    (["--verb", "sort", "--n", "1..2^62"], b"more than memory holds"),
+    (["--verb", "sort", "--n", "5,x"], b"not a count"),
+    (["--verb", "sort", "--n", "9..2"], b"not a count"),
+    (["--verb", "prefix", "--algorithm", "wave/wide"], b"not an algorithm"),
+    (["--verb", "pairs", "--value-bytes", "2"], b"4 or 8"),
+    (["--verb", "indices", "--n", "2^33"], b"4-byte values"),
     (["--verb", "sort", "--n", "0"], b"at least one"),
     (["--verb", "sort", "--distribution", "flat"], b"no such distribution"),
     (["--verb", "prefix", "--op", "xor"], b"not an operator"),

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of the verbs that keep or order elements, cut into one part a thread. What is kept must be what a loop keeps.
+ * Sorts are checked by order, by a hash of the multiset, and, where positions travel along, by stability.
+ */
+#include <string.h>
+
+#include "bench.h"
+
+#define IS_NAN(x) ((x) != (x))
+
+/* What the comparison of the library's contract says: NaN last. */
+#define FOLLOWS(a, b) (!((b) < (a)) && (!IS_NAN(a) || IS_NAN(b)))
+
+enum { MAX_PARTS = 64 };
+
+static uint64_t mix(uint64_t z) { return splitmix64(&z); }
+
+static uint64_t position(const void *array, unsigned bytes, uint64_t i) {
+    return bytes == 8 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
+}
+
+/* An element kept as number `at` from position i: is it where it belongs? */
+static bool kept_right(const job *j, uint64_t at, uint64_t i) {
+    size_t bytes = type_bytes(j->type);
+    if (j->verb == BENCH_INDICES)
+        return position(j->out, 4, at) == i;
+    return memcmp((const char *)j->out + at * bytes, (const char *)j->in + i * bytes, bytes) == 0;
+}
+
+/* One of the others, as number `at`. */
+static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
+    size_t bytes = type_bytes(j->type);
+    return j->verb != BENCH_PARTITION ||
+           memcmp((const char *)j->values_out + at * bytes, (const char *)j->in + i * bytes, bytes) == 0;
+}
+
+/* keeps_T: is element i kept? count_T, kept_T: how many of a part, and are they right, `at` having been kept before?
+ * sorted_T: is a part in order; `sum` grows by the hashes of what came out, less those of what went in. */
+#define CHECK_TYPE(ENUM, name, ctype)                                                                                  \
+    static bool keeps_##name(const job *j, uint64_t i) {                                                               \
+        const ctype *in = j->in;                                                                                       \
+        if (j->verb == BENCH_UNIQUE || j->verb == BENCH_LENGTHS)                                                       \
+            return i == 0 || !(in[i] == in[i - 1] || (IS_NAN(in[i]) && IS_NAN(in[i - 1])));                            \
+        return SCAN_##ENUM == SCAN_U64                              ? (uint64_t)in[i] < j->threshold.u                 \
+               : SCAN_##ENUM == SCAN_F32 || SCAN_##ENUM == SCAN_F64 ? (double)in[i] < j->threshold.f                   \
+                                                                    : (int64_t)in[i] < j->threshold.i;                 \
+    }                                                                                                                  \
+    static uint64_t count_##name(const job *j, uint64_t begin, uint64_t end) {                                         \
+        uint64_t kept = 0;                                                                                             \
+        for (uint64_t i = begin; i < end; i++)                                                                         \
+            kept += keeps_##name(j, i);                                                                                \
+        return kept;                                                                                                   \
+    }                                                                                                                  \
+    static bool kept_##name(const job *j, uint64_t begin, uint64_t end, uint64_t at) {                                 \
+        for (uint64_t i = begin; i < end; i++) {                                                                       \
+            if (!keeps_##name(j, i)) {                                                                                 \
+                if (!rejected_right(j, i - at, i))                                                                     \
+                    return false;                                                                                      \
+                continue;                                                                                              \
+            }                                                                                                          \
+            if (!kept_right(j, at, i))                                                                                 \
+                return false;                                                                                          \
+            uint64_t next = i + 1;                                                                                     \
+            while (j->verb == BENCH_LENGTHS && next < j->n && !keeps_##name(j, next))                                  \
+                next++;                                                                                                \
+            if (j->verb == BENCH_LENGTHS && position(j->values_out, 4, at) != next - i)                                \
+                return false;                                                                                          \
+            at++;                                                                                                      \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    static bool sorted_##name(const job *j, uint64_t begin, uint64_t end, uint64_t *sum) {                             \
+        const ctype *in = j->in, *out = j->out;                                                                        \
+        const bool positions = j->verb != BENCH_SORT, pairs = j->verb == BENCH_PAIRS;                                  \
+        const void *order = pairs ? j->values_out : j->out;                                                            \
+        const unsigned bytes = pairs ? j->value_bytes : j->n < UINT64_C(1) << 32 ? 4 : 8;                              \
+        uint64_t last = 0, key = 0;                                                                                    \
+        if (begin > 0)                                                                                                 \
+            last = positions ? position(order, bytes, begin - 1) : begin - 1;                                          \
+        for (uint64_t i = begin; i < end; i++) {                                                                       \
+            uint64_t at = positions ? position(order, bytes, i) : i;                                                   \
+            if (at >= j->n || last >= j->n)                                                                            \
+                return false;                                                                                          \
+            if (pairs && memcmp(&out[i], &in[at], sizeof in[at]) != 0)                                                 \
+                return false;                                                                                          \
+            ctype value = positions ? in[at] : out[i], before = positions ? in[last] : out[last];                      \
+            if (i > 0 && !FOLLOWS(before, value))                                                                      \
+                return false;                                                                                          \
+            if (i > 0 && positions && FOLLOWS(value, before) && at <= last)                                            \
+                return false;                                                                                          \
+            last = at;                                                                                                 \
+            key = at;                                                                                                  \
+            if (!positions) {                                                                                          \
+                key = 0;                                                                                               \
+                memcpy(&key, &out[i], sizeof out[i]);                                                                  \
+            }                                                                                                          \
+            *sum += mix(key);                                                                                          \
+            key = i;                                                                                                   \
+            if (!positions) {                                                                                          \
+                key = 0;                                                                                               \
+                memcpy(&key, &in[i], sizeof in[i]);                                                                    \
+            }                                                                                                          \
+            *sum -= mix(key);                                                                                          \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+SCAN_TYPES(CHECK_TYPE)
+
+typedef struct checks {
+    bool (*keeps)(const job *j, uint64_t i);
+    uint64_t (*count)(const job *j, uint64_t begin, uint64_t end);
+    bool (*kept)(const job *j, uint64_t begin, uint64_t end, uint64_t at);
+    bool (*sorted)(const job *j, uint64_t begin, uint64_t end, uint64_t *sum);
+} checks;
+
+static const checks table[SCAN_TYPE_COUNT + 1] = {
+#define TYPE_ROW(ENUM, name, ctype) [SCAN_##ENUM] = {keeps_##name, count_##name, kept_##name, sorted_##name},
+    SCAN_TYPES(TYPE_ROW)
+#undef TYPE_ROW
+};
+
+/* ---- the parts --------------------------------------------------------------------------------------------------- */
+
+typedef struct checking {
+    const job *j;
+    uint64_t number[MAX_PARTS]; /* kept: of the part, then before it; sorted: the sum of hashes */
+    bool right[MAX_PARTS];
+} checking;
+
+static void count_part(void *argument, unsigned index, unsigned count) {
+    checking *c = argument;
+    const job *j = c->j;
+    c->number[index] = table[j->type].count(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count));
+}
+
+static void kept_part(void *argument, unsigned index, unsigned count) {
+    checking *c = argument;
+    const job *j = c->j;
+    c->right[index] =
+        table[j->type].kept(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count), c->number[index]);
+}
+
+static void sorted_part(void *argument, unsigned index, unsigned count) {
+    checking *c = argument;
+    const job *j = c->j;
+    uint64_t sum = 0; /* one of its own: neighbours in the array would share cache lines */
+    c->right[index] =
+        table[j->type].sorted(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count), &sum);
+    c->number[index] = sum;
+}
+
+static bool all_right(const checking *c, unsigned parts) {
+    bool right = true;
+    for (unsigned p = 0; p < parts; p++)
+        right &= c->right[p];
+    return right;
+}
+
+bool check_kept(job *j) {
+    checking c = {.j = j};
+    unsigned parts = in_parallel(j->threads < MAX_PARTS ? j->threads : MAX_PARTS, count_part, &c);
+    uint64_t kept = 0;
+    for (unsigned p = 0; p < parts; p++) {
+        uint64_t own = c.number[p];
+        c.number[p] = kept;
+        kept += own;
+    }
+    j->kept = kept;
+    in_parallel(parts, kept_part, &c);
+    return j->count == kept && all_right(&c, parts);
+}
+
+bool check_sorted(const job *j) {
+    checking c = {.j = j};
+    unsigned parts = in_parallel(j->threads < MAX_PARTS ? j->threads : MAX_PARTS, sorted_part, &c);
+    uint64_t sum = 0;
+    for (unsigned p = 0; p < parts; p++)
+        sum += c.number[p];
+    return all_right(&c, parts) && sum == 0;
+}
+
+void mark_below(const job *j, uint8_t *flags) {
+    for (uint64_t i = 0; i < j->n; i++)
+        flags[i] = table[j->type].keeps(j, i);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Peers and the GPU's clock are modules, loaded at run time: the program itself needs the library and nothing else, and
+ * so runs on a machine that lacks what a peer is made of.
+ */
+#include <dlfcn.h>
+
+#include "bench.h"
+
+/* The symbol of a module in the program's folder. A module that was not built is no news; one that does not load is. */
+static const void *symbol(const char *folder, const char *module, const char *name) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s.so", folder, module);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return NULL;
+    fclose(file);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const void *found = handle != NULL ? dlsym(handle, name) : NULL;
+    if (found == NULL)
+        fprintf(stderr, "bench: %s\n", dlerror());
+    return found;
+}
+
+const peers_module *module_peers(const char *folder) { return symbol(folder, "bench_peers", "bench_peers"); }
+const bench_device *module_device(const char *folder) { return symbol(folder, "bench_cuda", "bench_cuda"); }

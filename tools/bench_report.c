@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of a job, for people and for machines.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "bench.h"
+
+const char *const verb_names[BENCH_VERB_COUNT] = {
+#define NAME_ROW(ENUM, name, meaning) #name,
+    BENCH_VERBS(NAME_ROW)
+#undef NAME_ROW
+};
+
+static bool keeps_a_share(bench_verb verb) {
+    return verb == BENCH_COMPACT || verb == BENCH_FLAGGED || verb == BENCH_INDICES || verb == BENCH_PARTITION;
+}
+
+void describe_job(const job *j, bool with_n, char *text, size_t bytes) {
+    char more[96] = "", spread[48], n[40] = "";
+    if (j->verb == BENCH_PREFIX)
+        snprintf(more, sizeof more, "%s%s %s%s", j->out_type != j->type ? " to " : "",
+                 j->out_type != j->type ? scan_type_name(j->out_type) : "", scan_op_name(j->op),
+                 j->kind == SCAN_EXCLUSIVE ? " exclusive" : "");
+    else if (keeps_a_share(j->verb))
+        snprintf(more, sizeof more, " keep %g", j->keep);
+    else if (j->verb == BENCH_PAIRS)
+        snprintf(more, sizeof more, " + u%u", j->value_bytes * 8);
+    snprintf(spread, sizeof spread, "%s", distribution_name(j->spread.kind));
+    if (j->spread.parameter != 0)
+        snprintf(spread, sizeof spread, "%s:%" PRIu64, distribution_name(j->spread.kind), j->spread.parameter);
+    bool power = j->n != 0 && (j->n & (j->n - 1)) == 0;
+    if (with_n && power)
+        snprintf(n, sizeof n, ", n = 2^%d", __builtin_ctzll(j->n));
+    else if (with_n)
+        snprintf(n, sizeof n, ", n = %" PRIu64, j->n);
+    snprintf(text, bytes, "%s %s%s%s, %s", verb_names[j->verb], scan_type_name(j->type), more, n, spread);
+}
+
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+static void print_host_row(const job *j, const result *r) {
+    printf("  %-30s %9.3f ms (best %9.3f) %7.2f GB/s %7.3f G/s", r->name, r->ns * 1e-6, r->best_ns * 1e-6,
+           r->bytes / r->ns, (double)j->n / r->ns);
+    if (r->share > 0)
+        printf("  %4.2f of copy", r->share);
+    if (r->ratio > 0)
+        printf("%s  scan is %.2f times as fast", r->share > 0 ? "" : "              ", r->ratio);
+    if (r->ran[0] != '\0')
+        printf("  (%s)", r->ran);
+    puts(r->unchecked ? "  [unchecked]" : "");
+}
+
+static void print_device_row(const job *j, const result *r) {
+    char call[16] = "", host[16] = "", share[16] = "", times[16] = "";
+    if (r->call_ns > 0)
+        snprintf(call, sizeof call, "%.2f", r->call_ns * 1e-3);
+    if (r->host_ns > 0)
+        snprintf(host, sizeof host, "%.2f", r->host_ns * 1e-3);
+    if (r->share > 0)
+        snprintf(share, sizeof share, "%.3f", r->share);
+    if (r->times > 0)
+        snprintf(times, sizeof times, "%.2f", r->times);
+    printf("  %-30s %11.2f %5.1f%% %11s %9s %9.1f %8.3f %7s %7s", r->name, r->ns * 1e-3, r->spread * 100, call, host,
+           r->bytes / r->ns, (double)j->n / r->ns, share, times);
+    if (r->ran[0] != '\0')
+        printf("  (%s)", r->ran);
+    puts(r->unchecked ? "  [unchecked]" : "");
+}
+
+void print_results(const job *j, const result *results, size_t count) {
+    if (j->device == NULL || j->in == NULL) {
+        for (size_t k = 0; k < count; k++)
+            print_host_row(j, &results[k]);
+        return;
+    }
+    size_t bytes = j->in_bytes + j->out_bytes + j->values_in_bytes + j->values_out_bytes;
+    size_t cache = j->device->cache_bytes();
+    const char *where = bytes <= cache ? "in the L2 cache" : j->in_bytes < 2 * cache ? "partly in the L2 cache" : "";
+    printf("  %-30s %11s %6s %11s %9s %9s %8s %7s %7s\n", where, "us a call", "spread", "us alone", "us host", "GB/s",
+           "G/s", "memcpy", "CUB");
+    for (size_t k = 0; k < count; k++)
+        print_device_row(j, &results[k]);
+}
+
+/* ---- for machines ------------------------------------------------------------------------------------------------ */
+
+void json_results(bench_settings *bench, const job *j, const result *results, size_t count) {
+    char text[256];
+    describe_job(j, true, text, sizeof text);
+    for (size_t k = 0; bench->json != NULL && k < count; k++) {
+        const result *r = &results[k];
+        fprintf(bench->json, "%s\n  {\"job\": \"%s\", \"verb\": \"%s\", \"type\": \"%s\", \"n\": %" PRIu64,
+                bench->json_rows++ ? "," : "", text, verb_names[j->verb], scan_type_name(j->type), j->n);
+        fprintf(bench->json, ", \"machine\": \"%s\", \"input_hash\": \"%016" PRIx64 "\"", bench->machine,
+                j->in != NULL ? fnv1a(1, j->in, j->in_bytes < 1 << 20 ? j->in_bytes : 1 << 20) : 0);
+        fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u, \"batch\": %u", r->name,
+                j->threads, r->runs, r->batch);
+        fprintf(bench->json, ", \"median_ns\": %.0f, \"best_ns\": %.0f, \"spread\": %.4f", r->ns, r->best_ns,
+                r->spread);
+        if (r->call_ns > 0)
+            fprintf(bench->json, ", \"alone_ns\": %.0f, \"host_ns\": %.0f", r->call_ns, r->host_ns);
+        fprintf(bench->json, ", \"bytes\": %.0f, \"gb_per_s\": %.4f, \"gelements_per_s\": %.5f", r->bytes,
+                r->bytes / r->ns, (double)j->n / r->ns);
+        if (r->share > 0)
+            fprintf(bench->json, ", \"share_of_copy\": %.4f", r->share);
+        if (r->ratio > 0)
+            fprintf(bench->json, ", \"scan_is_times_as_fast\": %.4f", r->ratio);
+        if (r->times > 0)
+            fprintf(bench->json, ", \"times_cub\": %.4f", r->times);
+        if (r->ran[0] != '\0')
+            fprintf(bench->json, ", \"ran\": \"%s\"", r->ran);
+        fputs("}", bench->json);
+    }
+}
