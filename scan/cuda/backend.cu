@@ -92,7 +92,8 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
         s->owns_stream = true;
     }
     ctx->stream = s->stream;
-    return prefix_open(ctx);
+    SCAN_TRY(prefix_open(ctx));
+    return compaction_open(ctx);
 }
 
 static scan_status open(scan_ctx *ctx, const scan_options *options) {
@@ -195,4 +196,8 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .download = scan_cuda::download,
     .prefix = scan_cuda::prefix,
     .prefix_workspace = scan_cuda::prefix_workspace,
+    .compact = scan_cuda::compact,
+    .compact_workspace = scan_cuda::compact_workspace,
+    .unique = scan_cuda::unique,
+    .unique_workspace = scan_cuda::unique_workspace,
 };

@@ -61,6 +61,12 @@ scan_status prefix_open(scan_ctx *ctx); /* sets the attributes of the kernels, o
 scan_status prefix(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);
 size_t prefix_workspace(const scan_ctx *, const scan_prefix_desc *, size_t n);
 
+scan_status compaction_open(scan_ctx *ctx); /* as prefix_open */
+scan_status compact(scan_ctx *, const scan_compact_desc *, const void *in, const scan_compact_out *, size_t n);
+size_t compact_workspace(const scan_ctx *, const scan_compact_desc *, size_t n);
+scan_status unique(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);
+size_t unique_workspace(const scan_ctx *, const scan_unique_desc *, size_t n);
+
 } /* namespace scan_cuda */
 
 #endif

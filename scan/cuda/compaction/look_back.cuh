@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Selection by look-back: one pass, one CTA a tile, for any GPU.
+ *
+ *   1  the tile goes from global to shared memory, 16 bytes a thread      barrier
+ *   2  each warp makes the bits of its unit and counts them               barrier
+ *   3  warp 0 tells the tile's count and asks for those before it,
+ *      while the other warps list their positions                         barrier
+ *   4  each warp writes its part of every output
+ *
+ * A CTA takes a ticket, which is its tile: it then waits only for tiles of lower tickets, whose CTAs run already, in
+ * whatever order the GPU starts them. Small inputs are left to one CTA, which carries the counts from tile to tile.
+ */
+#ifndef SCAN_CUDA_COMPACTION_LOOK_BACK_CUH
+#define SCAN_CUDA_COMPACTION_LOOK_BACK_CUH
+
+#include "select.cuh"
+#include "walk.cuh"
+
+namespace scan_cuda {
+
+constexpr int look_back_compaction_warps = 8;
+constexpr int look_back_compaction_threads = look_back_compaction_warps * 32;
+
+/* 16 KiB of values, at most one unit a warp. */
+template <class U>
+using look_back_shape = unit_shape<sizeof(U) == 1 ? 8192 : 16384 / int(sizeof(U)), look_back_compaction_warps>;
+
+template <class U> struct look_back_memory {
+    using shape = look_back_shape<U>;
+    alignas(16) char values[16 + shape::tile * sizeof(U) + 16]; /* with the alignment modulo 16 of global memory */
+    unit_scratch<shape::rows> scratch[shape::warps];
+    uint32_t kept[shape::warps], last[shape::warps]; /* of the warps' units; last: 1 + position in the tile */
+    kept_so_far before;
+};
+
+/* Copies [from, end) of the CTA's tile; `to` and `from` agree modulo 16. */
+template <class U> __device__ void stage_tile(char *to, const char *from, const char *end) {
+    constexpr int vectors = 4; /* a thread's share, its reads in flight together */
+    const char *middle = (const char *)((uintptr_t(from) + 15) / 16 * 16),
+               *middle_end = (const char *)(uintptr_t(end) / 16 * 16);
+    if (middle > middle_end)
+        middle = middle_end = end; /* no aligned 16 bytes at all */
+    for (const char *p = from + threadIdx.x * sizeof(U); p < middle; p += blockDim.x * sizeof(U))
+        *(U *)(to + (p - from)) = *(const U *)p;
+    for (const char *p = middle_end + threadIdx.x * sizeof(U); p < end; p += blockDim.x * sizeof(U))
+        *(U *)(to + (p - from)) = *(const U *)p;
+    const uint4 *source = (const uint4 *)middle;
+    uint4 *target = (uint4 *)(to + (middle - from)), x[vectors];
+    const uint32_t count = uint32_t(middle_end - middle) / 16;
+#pragma unroll
+    for (int k = 0; k < vectors; k++)
+        if (threadIdx.x + k * look_back_compaction_threads < count)
+            x[k] = source[threadIdx.x + k * look_back_compaction_threads];
+#pragma unroll
+    for (int k = 0; k < vectors; k++)
+        if (threadIdx.x + k * look_back_compaction_threads < count)
+            target[threadIdx.x + k * look_back_compaction_threads] = x[k];
+}
+
+/* before(news) is called by warp 0 and answers what the tiles before this one keep. */
+template <class Select, class U, class Before>
+__device__ void compact_tile(const compaction_job &job, const typename Select::source &source, uint64_t n, uint64_t t,
+                             look_back_memory<U> &memory, Before before) {
+    using shape = look_back_shape<U>;
+    static_assert(shape::units == 1, "a warp keeps one word");
+    const int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32);
+    const uint64_t first = t * shape::tile;
+    tile_view<U> tile = {nullptr, Select::reads_flags ? job.flags + first : nullptr, first,
+                         uint32_t(min(n - first, uint64_t(shape::tile)))};
+    if (job.in) {
+        const char *from = static_cast<const char *>(job.in) + first * sizeof(U);
+        char *to = memory.values + 16 + uintptr_t(from) % 16;
+        const int earlier = Select::reads_before && t > 0 ? int(sizeof(U)) : 0;
+        stage_tile<U>(to - earlier, from - earlier, from + tile.count * sizeof(U));
+        tile.values = reinterpret_cast<const U *>(to);
+    }
+    __syncthreads();
+
+    const uint32_t begin = uint32_t(warp * shape::unit);
+    const uint32_t word = unit_word<Select, shape::rows>(source, tile, job.index_base, begin, lane);
+    const uint32_t kept = warp_sum(uint32_t(__popc(word))), last = job.run_lengths ? unit_last(word) : 0;
+    if (lane == 0) {
+        memory.kept[warp] = kept;
+        memory.last[warp] = last ? begin + last : 0;
+    }
+    __syncthreads();
+
+    const uint32_t kept_by = lane < shape::warps ? memory.kept[lane] : 0;
+    const uint32_t last_by = lane < shape::warps ? memory.last[lane] : 0;
+    if (warp == 0) {
+        unsigned some = __ballot_sync(all_lanes, last_by != 0);
+        const uint32_t tile_last = __shfl_sync(all_lanes, last_by, some ? 31 - __clz(int(some)) : 0);
+        const uint32_t tile_kept = warp_sum(kept_by);
+        const kept_so_far sum = before(tile_news::of(tile_kept, tile_last));
+        if (lane == 0) {
+            memory.before = sum;
+            if (first + tile.count == n)
+                put_end(job, n, sum.count + tile_kept, tile_last ? first + tile_last : sum.last);
+        }
+        __syncwarp();
+    }
+    listed_unit unit = {};
+    if (has_arrays(job))
+        unit = list_unit(memory.scratch[warp], tile, begin, word, job.rejected != nullptr, lane);
+    __syncthreads();
+
+    const unsigned earlier_some = __ballot_sync(all_lanes, lane < warp && last_by != 0);
+    const uint32_t earlier_last = __shfl_sync(all_lanes, last_by, earlier_some ? 31 - __clz(int(earlier_some)) : 0);
+    const uint64_t begun = (earlier_some ? first + earlier_last : memory.before.last) - 1;
+    const uint64_t kept_before = memory.before.count + warp_sum(lane < warp ? kept_by : 0);
+    put_unit(job, tile, memory.scratch[warp], unit, kept_before, begun, lane);
+}
+
+template <class Select, class U>
+__global__ void __launch_bounds__(look_back_compaction_threads)
+    look_back_compaction(const __grid_constant__ compaction_job job,
+                         const __grid_constant__ typename Select::source source) {
+    constexpr uint64_t tile = look_back_shape<U>::tile;
+    __shared__ look_back_memory<U> memory;
+    __shared__ ticket mine;
+    const uint64_t n = compaction_count(job);
+    if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)
+        put_end(job, 0, 0, 0);
+    if (job.single) {
+        kept_so_far sum = {0, 0}; /* warp 0 */
+        for (uint64_t t = 0; t * tile < n; t++) {
+            compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
+                const kept_so_far before = sum;
+                sum.count += news.kept();
+                if (news.last())
+                    sum.last = t * tile + news.last();
+                return before;
+            });
+            __syncthreads();
+        }
+        return;
+    }
+    if (threadIdx.x == 0) {
+        mine = take_ticket(job.state);
+        if (mine.number == gridDim.x - 1)
+            hand_over(job.state, mine.epoch);
+    }
+    __syncthreads();
+    const uint32_t epoch = mine.epoch;
+    const uint64_t t = mine.number;
+    if (t * tile < n)
+        compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
+            compaction_walk walk(job.state, epoch, int(tile), job.in_place);
+            if (threadIdx.x == 0)
+                walk.tell(t, news);
+            perturb();
+            return walk.to(t);
+        });
+    leave(job.state, epoch);
+}
+
+} /* namespace scan_cuda */
+
+#endif

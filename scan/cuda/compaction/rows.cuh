@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From bits to outputs, by one warp: a unit of up to 32 rows of 32 elements.
+ *
+ *                 lane 0  lane 1  ...  lane 31          a selector fills lanes, one bit a row;
+ *      row 0         1       0            1             after the transpose lane k holds row k as a word:
+ *      row 1         0       1            1             bit l is element k * 32 + l of the unit
+ *      ...
+ *
+ * A lane's elements are 32 apart, so that reads of any element size, from shared or global memory and at any
+ * alignment, are runs of neighbours, and so are the stores of a row's positions into the list.
+ */
+#ifndef SCAN_CUDA_COMPACTION_ROWS_CUH
+#define SCAN_CUDA_COMPACTION_ROWS_CUH
+
+#include "../compaction.h"
+
+namespace scan_cuda {
+
+__device__ inline uint64_t compaction_count(const compaction_job &job) {
+    return job.n_device && *job.n_device < job.n ? *job.n_device : job.n;
+}
+
+/* An output that needs the list. */
+__device__ inline bool has_arrays(const compaction_job &job) {
+    return job.kept || job.rejected || job.indices || job.run_lengths;
+}
+
+/* How a tile is cut among the warps of a CTA. */
+template <int tile_elements_, int warps_> struct unit_shape {
+    static constexpr int tile = tile_elements_, warps = warps_;
+    static constexpr int chunk = tile / warps; /* elements of a warp */
+    static constexpr int rows = chunk < 1024 ? chunk / 32 : 32;
+    static constexpr int unit = rows * 32;
+    static constexpr int units = chunk / unit;
+    static_assert(units * unit * warps == tile, "chunks are whole units");
+    static_assert(tile <= 32768, "positions and counts fit 16 bits");
+};
+
+/* A tile where the selectors and outputs find it. */
+template <class U> struct tile_view {
+    const U *values;      /* in shared memory; values[-1] is there too for a selector that asks */
+    const uint8_t *flags; /* in shared or global memory */
+    uint64_t first;       /* index of the tile's first element, without index_base */
+    uint32_t count;       /* elements that exist */
+};
+
+/* A warp's own shared memory. */
+template <int rows> struct unit_scratch {
+    alignas(16) uint2 words[32]; /* of each row: its bits, and the bits set in rows before */
+    uint16_t list[rows * 32];    /* positions in the tile: kept, then, if they are wanted, rejected */
+};
+
+/* ---- bits -------------------------------------------------------------------------------------------------------- */
+
+/* Bit k of lane l becomes bit l of lane k: halves, quarters ... change places (Warren, "Hacker's Delight", 7-3). */
+__device__ inline uint32_t transposed(uint32_t x, int lane) {
+#pragma unroll
+    for (int d = 16; d >= 1; d /= 2) {
+        const uint32_t low = d == 16  ? 0x0000ffffu
+                             : d == 8 ? 0x00ff00ffu
+                             : d == 4 ? 0x0f0f0f0fu
+                             : d == 2 ? 0x33333333u
+                                      : 0x55555555u;
+        const uint32_t other = __shfl_xor_sync(all_lanes, x, d), stays = lane & d ? ~low : low;
+        x = (x & stays) | ((lane & d ? other >> d : other << d) & ~stays);
+    }
+    return x;
+}
+
+/* The first n bits; none if n <= 0. */
+__device__ inline uint32_t low_bits(int n) { return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1; }
+
+__device__ inline uint32_t warp_sum(uint32_t x) {
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+        x += __shfl_xor_sync(all_lanes, x, d);
+    return x;
+}
+
+__device__ inline uint32_t warp_inclusive_sum(uint32_t x, int lane) {
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+        uint32_t before = __shfl_up_sync(all_lanes, x, d);
+        if (lane >= d)
+            x += before;
+    }
+    return x;
+}
+
+/* The word of row `lane` of the unit that begins at element `first` of the tile; no bits beyond the tile's count. */
+template <class Select, int rows, class U>
+__device__ uint32_t unit_word(const typename Select::source &source, const tile_view<U> &tile, uint64_t index_base,
+                              uint32_t first, int lane) {
+    uint32_t mask = Select::template lanes<rows>(source, tile, index_base, first, lane);
+    uint32_t word = transposed(mask, lane) ^ (Select::negates(source) ? ~0u : 0u);
+    return lane < rows ? word & low_bits(int(tile.count) - int(first) - lane * 32) : 0;
+}
+
+/* 1 + the position of the last set bit, 0 if there is none; position 0 is the unit's first element. */
+__device__ inline uint32_t unit_last(uint32_t word) {
+    unsigned rows = __ballot_sync(all_lanes, word != 0);
+    if (!rows)
+        return 0;
+    int row = 31 - __clz(int(rows));
+    return uint32_t(row * 32 + 32 - __clz(int(__shfl_sync(all_lanes, word, row))));
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
+
+/* A unit whose positions are listed. */
+struct listed_unit {
+    uint32_t first, valid, kept; /* position of the first element, elements that exist, bits set */
+};
+
+template <int rows, class U>
+__device__ listed_unit list_unit(unit_scratch<rows> &scratch, const tile_view<U> &tile, uint32_t first, uint32_t word,
+                                 bool with_rejected, int lane) {
+    const uint32_t inclusive = warp_inclusive_sum(uint32_t(__popc(word)), lane);
+    listed_unit unit = {first, tile.count > first ? min(tile.count - first, uint32_t(rows * 32)) : 0,
+                        __shfl_sync(all_lanes, inclusive, 31)};
+    scratch.words[lane] = make_uint2(word, inclusive - uint32_t(__popc(word)));
+    __syncwarp();
+    const uint32_t below = (1u << lane) - 1;
+    if (with_rejected) {
+#pragma unroll 8
+        for (int k = 0; k < rows; k++) {
+            const uint2 row = scratch.words[k];
+            const uint32_t at = uint32_t(k * 32 + lane), rank = row.y + uint32_t(__popc(row.x & below));
+            if (at < unit.valid)
+                scratch.list[row.x >> lane & 1 ? rank : unit.kept + at - rank] = uint16_t(first + at);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < rows; k++) {
+            const uint2 row = scratch.words[k];
+            if (row.x >> lane & 1)
+                scratch.list[row.y + uint32_t(__popc(row.x & below))] = uint16_t(first + uint32_t(k * 32 + lane));
+        }
+    }
+    __syncwarp();
+    return unit;
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
+
+/* to[q] = value(list[q]). */
+template <class To, class Value>
+__device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, Value value) {
+    constexpr int at_once = 4; /* reads of the list and of values in flight */
+    uint32_t q = uint32_t(lane);
+    for (; q + (at_once - 1) * 32 < n; q += at_once * 32) {
+        To x[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+            x[i] = value(list[q + i * 32]);
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+            __stcs(to + q + i * 32, x[i]);
+    }
+    for (; q < n; q += 32)
+        __stcs(to + q, To(value(list[q])));
+}
+
+/* Every start closes the run before it; `begun` is the index of that run's start. */
+template <class To>
+__device__ void put_run_lengths(To *lengths, const uint16_t *list, uint32_t n, uint64_t kept_before, uint64_t first,
+                                uint64_t begun, int lane) {
+    for (uint32_t q = uint32_t(lane); q < n; q += 32)
+        if (kept_before + q > 0)
+            lengths[kept_before + q - 1] = To(first + list[q] - (q ? first + list[q - 1] : begun));
+}
+
+/* kept_before: how many are kept before the unit; begun: the index of the last of them. */
+template <class U, int rows>
+__device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, const unit_scratch<rows> &scratch,
+                         const listed_unit &unit, uint64_t kept_before, uint64_t begun, int lane) {
+    const U *values = tile.values;
+    const uint16_t *list = scratch.list;
+    if (job.kept)
+        put_listed(static_cast<U *>(job.kept) + kept_before, list, unit.kept, lane,
+                   [=](uint32_t p) { return values[p]; });
+    if (job.rejected)
+        put_listed(static_cast<U *>(job.rejected) + (tile.first + unit.first - kept_before), list + unit.kept,
+                   unit.valid - unit.kept, lane, [=](uint32_t p) { return values[p]; });
+    const uint64_t index = job.index_base + tile.first;
+    if (job.indices && job.wide_indices)
+        put_listed(static_cast<uint64_t *>(job.indices) + kept_before, list, unit.kept, lane,
+                   [=](uint32_t p) { return index + p; });
+    else if (job.indices)
+        put_listed(static_cast<uint32_t *>(job.indices) + kept_before, list, unit.kept, lane,
+                   [=](uint32_t p) { return uint32_t(index) + p; });
+    if (job.run_lengths && job.wide_indices)
+        put_run_lengths(static_cast<uint64_t *>(job.run_lengths), list, unit.kept, kept_before, tile.first, begun,
+                        lane);
+    else if (job.run_lengths)
+        put_run_lengths(static_cast<uint32_t *>(job.run_lengths), list, unit.kept, kept_before, tile.first, begun,
+                        lane);
+    __syncwarp();
+}
+
+/* The results that only the end of the input knows. last: 1 + the index of the last kept element, 0 if none is. */
+__device__ inline void put_end(const compaction_job &job, uint64_t n, uint64_t kept, uint64_t last) {
+    if (job.count)
+        *job.count = kept;
+    if (job.run_lengths && kept) {
+        if (job.wide_indices)
+            static_cast<uint64_t *>(job.run_lengths)[kept - 1] = n - (last - 1);
+        else
+            static_cast<uint32_t *>(job.run_lengths)[kept - 1] = uint32_t(n - (last - 1));
+    }
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Selection as a wave: one pass, persistent, for sm_90 and later, on the ring of ring.cuh.
+ *
+ *   load warp          bulk copies of values, and flags, into slots
+ *   compute warps (8)  the bits of tile j as soon as it is there, and their count;
+ *                      the outputs of tile j - delay, from the bits kept in its slot
+ *   publish warp       tells a tile's count the moment it is known
+ *   look-back warp     gathers what other CTAs told
+ *
+ * A tile's count needs its own input only and is told some tiles before anybody asks for it, so hardly anybody waits;
+ * meanwhile the loads of later tiles are in flight. Values stay in their slot and are gathered from there by position.
+ *
+ * Work, in warp instructions for a row of 32 elements: about 6 for its bits, 8 for its positions, 6 for each row of
+ * outputs; memory allows about 40 at 4 bytes an element with half of them kept.
+ */
+#ifndef SCAN_CUDA_COMPACTION_WAVE_CUH
+#define SCAN_CUDA_COMPACTION_WAVE_CUH
+
+#include "../kernel.cuh"
+#include "../ring.cuh"
+#include "select.cuh"
+#include "walk.cuh"
+
+namespace scan_cuda {
+
+constexpr int wave_compaction_warps = 8;
+constexpr int wave_compaction_delay = 3; /* tiles between counting and writing */
+constexpr int wave_compaction_threads = (wave_compaction_warps + 3) * 32;
+
+/* Tiles as large as the shared memory of an SM allows. */
+template <class Select, class U> struct wave_compaction_layout {
+    static constexpr int size = int(sizeof(U));
+    static constexpr int tile = Select::reads_flags ? (size == 1   ? 16384
+                                                       : size == 2 ? 8192
+                                                       : size == 4 ? 6144
+                                                                   : 3584)
+                                                    : (size == 1 ? 24576 : 32768 / size);
+    using shape = unit_shape<tile, wave_compaction_warps>;
+    /* a slot: values after room for the one before them, flags, each as misaligned as in global memory; words of bits
+     */
+    static constexpr int values_at = 16;
+    static constexpr int flags_at = values_at + tile * size + 16;
+    static constexpr int words_at = flags_at + (Select::reads_flags ? tile + 16 : 0);
+    static constexpr int slot_bytes = words_at + tile / 32 * 4;
+    static constexpr int scratch_at = ring_slots * slot_bytes;
+    static constexpr int shared_bytes = scratch_at + shape::warps * int(sizeof(unit_scratch<shape::rows>));
+    static_assert(slot_bytes % 16 == 0 && tile * size % 16 == 0, "slots and tiles keep 16-byte alignment");
+};
+
+struct wave_compaction_slot : ring_slot {
+    uint32_t kept[wave_compaction_warps],
+        last[wave_compaction_warps]; /* of each warp; last: 1 + position in the tile */
+    uint32_t kept_before[wave_compaction_warps], last_before[wave_compaction_warps]; /* in the tile */
+    uint32_t tile_kept, tile_last;
+    kept_so_far before;
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+template <class Select, class U> class wave_compactor {
+    using layout = wave_compaction_layout<Select, U>;
+    using shape = typename layout::shape;
+
+    const compaction_job &job;
+    const typename Select::source &source;
+    const uint64_t n, tiles;
+    const ring<wave_compaction_slot, Select::reads_flags ? 2 : 1> tiles_in;
+    unit_scratch<shape::rows> *const scratch;
+    const uint32_t epoch;
+    const int lane;
+
+    __device__ uint32_t count(uint64_t t) const { return uint32_t(min(n - t * shape::tile, uint64_t(shape::tile))); }
+
+    __device__ const char *values(uint64_t t) const {
+        return static_cast<const char *>(job.in) + t * shape::tile * sizeof(U);
+    }
+    __device__ const char *flags(uint64_t t) const {
+        return reinterpret_cast<const char *>(job.flags) + t * shape::tile;
+    }
+
+    __device__ char *staged_values(int j, uint64_t t) const {
+        return tiles_in.data(j) + layout::values_at + uintptr_t(values(t)) % 16;
+    }
+    __device__ char *staged_flags(int j, uint64_t t) const {
+        return tiles_in.data(j) + layout::flags_at + uintptr_t(flags(t)) % 16;
+    }
+    __device__ tile_view<U> view(int j, uint64_t t) const {
+        return {reinterpret_cast<const U *>(staged_values(j, t)),
+                Select::reads_flags ? reinterpret_cast<const uint8_t *>(staged_flags(j, t)) : nullptr, t * shape::tile,
+                count(t)};
+    }
+    /* This lane's word of a unit: who counts a unit writes it out too. */
+    __device__ uint32_t &word(int j, int unit) const {
+        return reinterpret_cast<uint32_t *>(tiles_in.data(j) + layout::words_at)[unit * shape::rows + lane];
+    }
+
+  public:
+    __device__ wave_compactor(const compaction_job &job, const typename Select::source &source, uint64_t n,
+                              char *memory, wave_compaction_slot *slots, uint32_t epoch)
+        : job(job), source(source), n(n), tiles(n / shape::tile + (n % shape::tile != 0)),
+          tiles_in(memory, slots, layout::slot_bytes, tiles),
+          scratch(reinterpret_cast<unit_scratch<shape::rows> *>(memory + layout::scratch_at)), epoch(epoch),
+          lane(int(threadIdx.x % 32)) {}
+
+    __device__ static void open(wave_compaction_slot *slots) {
+        ring<wave_compaction_slot, Select::reads_flags ? 2 : 1>::open(slots, shape::warps);
+    }
+
+    /* ---- load warp ----------------------------------------------------------------------------------------------- */
+
+    __device__ void load(ticket first) {
+        tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
+            uint64_t *loaded = &tiles_in.slot(j).loaded;
+            const uint32_t elements = count(t), before = Select::reads_before && t > 0 ? uint32_t(sizeof(U)) : 0;
+            load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
+                       loaded, lane);
+            if (Select::reads_flags)
+                load_bytes(staged_flags(j, t), flags(t), elements, loaded, lane);
+            if (Select::reads_before &&
+                t == 0) /* later tiles begin one element earlier: bulk copies over these stores */
+                bulk_fence();
+        });
+    }
+
+    /* ---- publish warp -------------------------------------------------------------------------------------------- */
+
+    __device__ void publish_counts() {
+        const compaction_walk walk(job.state, epoch, shape::tile, job.in_place);
+        for (int j = 0;; j++) {
+            wave_compaction_slot &s = tiles_in.slot(j);
+            const uint64_t t = tiles_in.tile(j);
+            if (t == no_tile)
+                return;
+            barrier_wait(&s.reduced, tiles_in.parity(j));
+            const uint32_t kept = lane < shape::warps ? s.kept[lane] : 0, last = lane < shape::warps ? s.last[lane] : 0;
+            const uint32_t kept_through = warp_inclusive_sum(kept, lane);
+            const unsigned some = __ballot_sync(all_lanes, last != 0), earlier = some & ((1u << lane) - 1);
+            const uint32_t last_before = __shfl_sync(all_lanes, last, earlier ? 31 - __clz(int(earlier)) : 0);
+            const uint32_t tile_kept = __shfl_sync(all_lanes, kept_through, 31);
+            const uint32_t tile_last = __shfl_sync(all_lanes, last, some ? 31 - __clz(int(some)) : 0);
+            if (lane == 0) {
+                walk.tell(t, tile_news::of(tile_kept, tile_last));
+                s.tile_kept = tile_kept;
+                s.tile_last = tile_last;
+            }
+            if (lane < shape::warps) {
+                s.kept_before[lane] = kept_through - kept;
+                s.last_before[lane] = earlier ? last_before : 0;
+            }
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(&s.totalled);
+        }
+    }
+
+    /* ---- look-back warp ------------------------------------------------------------------------------------------ */
+
+    __device__ void look_back() {
+        compaction_walk walk(job.state, epoch, shape::tile, job.in_place);
+        for (int j = 0;; j++) {
+            wave_compaction_slot &s = tiles_in.slot(j);
+            const uint64_t t = tiles_in.tile(j);
+            if (t == no_tile)
+                return;
+            perturb();
+            const kept_so_far before = walk.to(t);
+            barrier_wait(&s.totalled, tiles_in.parity(j));
+            if (lane == 0) {
+                s.before = before;
+                if (t == tiles - 1)
+                    put_end(job, n, before.count + s.tile_kept,
+                            s.tile_last ? t * shape::tile + s.tile_last : before.last);
+                barrier_arrive(&s.prefixed);
+            }
+            __syncwarp();
+        }
+    }
+
+    /* ---- compute warps ------------------------------------------------------------------------------------------- */
+
+    __device__ void compute(int warp) {
+        const int delay = min(wave_compaction_delay, tiles_in.flight - 1);
+        bool more = true;
+        for (int j = 0, done = 0; more || done < j; j += more) {
+            if (more) {
+                more = tiles_in.tile(j) != no_tile;
+                if (more)
+                    count_bits(j, warp);
+            }
+            if (!more ? done < j : j - done >= delay)
+                write(done++, warp);
+        }
+    }
+
+  private:
+    __device__ void count_bits(int j, int warp) {
+        wave_compaction_slot &s = tiles_in.slot(j);
+        const tile_view<U> tile = view(j, s.tile);
+        uint32_t kept = 0, last = 0;
+        for (int u = 0; u < shape::units; u++) {
+            const uint32_t first = uint32_t(warp * shape::chunk + u * shape::unit);
+            const uint32_t bits = unit_word<Select, shape::rows>(source, tile, job.index_base, first, lane);
+            if (lane < shape::rows)
+                word(j, warp * shape::units + u) = bits;
+            kept += uint32_t(__popc(bits));
+            if (job.run_lengths) {
+                const uint32_t last_here = unit_last(bits);
+                last = last_here ? first + last_here : last;
+            }
+        }
+        kept = warp_sum(kept);
+        if (lane == 0) {
+            s.kept[warp] = kept;
+            s.last[warp] = last;
+            barrier_arrive(&s.reduced);
+        }
+    }
+
+    __device__ void write(int j, int warp) {
+        wave_compaction_slot &s = tiles_in.slot(j);
+        const tile_view<U> tile = view(j, s.tile);
+        unit_scratch<shape::rows> &mine = scratch[warp];
+        listed_unit unit = {};
+        if (has_arrays(job))
+            unit = list(j, warp, 0, tile, mine);
+        barrier_wait(&s.prefixed, tiles_in.parity(j));
+        if (has_arrays(job)) {
+            uint64_t kept_before = s.before.count + s.kept_before[warp];
+            uint64_t begun = (s.last_before[warp] ? tile.first + s.last_before[warp] : s.before.last) - 1;
+            put_unit(job, tile, mine, unit, kept_before, begun, lane);
+            for (int u = 1; u < shape::units; u++) {
+                if (unit.kept)
+                    begun = tile.first + mine.list[unit.kept - 1];
+                kept_before += unit.kept;
+                __syncwarp();
+                unit = list(j, warp, u, tile, mine);
+                put_unit(job, tile, mine, unit, kept_before, begun, lane);
+            }
+        }
+        __syncwarp();
+        if (lane == 0)
+            barrier_arrive(&s.consumed);
+    }
+
+    __device__ listed_unit list(int j, int warp, int u, const tile_view<U> &tile,
+                                unit_scratch<shape::rows> &mine) const {
+        const uint32_t bits = lane < shape::rows ? word(j, warp * shape::units + u) : 0;
+        return list_unit(mine, tile, uint32_t(warp * shape::chunk + u * shape::unit), bits, job.rejected != nullptr,
+                         lane);
+    }
+};
+#endif
+
+template <class Select, class U>
+__global__ void __launch_bounds__(wave_compaction_threads, 1)
+    wave_compaction(const __grid_constant__ compaction_job job,
+                    const __grid_constant__ typename Select::source source) {
+#if __CUDA_ARCH__ >= 900
+    __shared__ wave_compaction_slot slots[ring_slots];
+    __shared__ ticket first;
+    const int warp = int(threadIdx.x / 32);
+    if (threadIdx.x == 0) {
+        first = take_ticket(job.state);
+        wave_compactor<Select, U>::open(slots);
+    }
+    __syncthreads();
+    const uint64_t n = compaction_count(job);
+    if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)
+        put_end(job, 0, 0, 0);
+    wave_compactor<Select, U> w(job, source, n, dynamic_shared<char>(), slots, first.epoch);
+    if (warp == wave_compaction_warps)
+        w.load(first);
+    else if (warp == wave_compaction_warps + 1)
+        w.look_back();
+    else if (warp == wave_compaction_warps + 2)
+        w.publish_counts();
+    else
+        w.compute(warp);
+    leave(job.state, first.epoch);
+#endif
+}
+
+} /* namespace scan_cuda */
+
+#endif
