@@ -77,10 +77,10 @@ static cudaError_t release(void *pointer, bool host) {
     EMULATED_SHOW(begin + bytes, zone - bytes % zone);
     for (size_t i = 0; i < zone; i++)
         if ((unsigned char)room[i] != guard)
-            fail("memory of %zu bytes at %p was written %zu bytes before its begin", bytes, pointer, zone - i);
+            die("memory of %zu bytes at %p was written %zu bytes before its begin", bytes, pointer, zone - i);
     for (size_t i = 0; i < zone - bytes % zone; i++)
         if ((unsigned char)begin[bytes + i] != guard)
-            fail("memory of %zu bytes at %p was written %zu bytes past its end", bytes, pointer, i);
+            die("memory of %zu bytes at %p was written %zu bytes past its end", bytes, pointer, i);
     h.used -= found->second.type == cudaMemoryTypeDevice ? bytes : 0;
     h.blocks.erase(found);
     objects--;

@@ -202,7 +202,7 @@ EMULATED_PARTS(__vsetne, x != y)
 
 template <class T> void emulated_aligned(const T *p, const char *what) {
     if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
-        emulator::fail("%s of %zu bytes at %p: misaligned", what, sizeof(T), (const void *)p);
+        emulator::die("%s of %zu bytes at %p: misaligned", what, sizeof(T), (const void *)p);
 }
 #define EMULATED_LOAD(name)                                                                                            \
     template <class T> T name(const T *p) {                                                                            \
@@ -235,7 +235,7 @@ inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) { emulator::poll("__nanosleep()"); }
 inline long long clock64() { return 0; }
-[[noreturn]] inline void __trap() { emulator::fail("__trap()"); }
+[[noreturn]] inline void __trap() { emulator::die("__trap()"); }
 
 /* ---- atomics ----------------------------------------------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ inline void barrier_wait(uint64_t *barrier, uint32_t parity) { emulator::mbarrie
 
 inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
     if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16 || bytes % 16)
-        emulator::fail("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);
+        emulator::die("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);
     emulator::copy_later(to_shared, from_global, bytes, barrier, "bulk_load()");
 }
 

@@ -99,7 +99,7 @@ struct position {
 const position &place();
 char *dynamic_memory();
 
-[[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+[[noreturn]] void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A random number, from the CTA's own sequence. */
 uint32_t draw();

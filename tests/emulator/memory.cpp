@@ -22,10 +22,10 @@ constexpr unsigned max_arrivals = (1 << 18) - 1;
 
 mbarrier load(const uint64_t *word, const char *what) {
     if (reinterpret_cast<uintptr_t>(word) % 8)
-        fail("%s: the mbarrier at %p is misaligned", what, static_cast<const void *>(word));
+        die("%s: the mbarrier at %p is misaligned", what, static_cast<const void *>(word));
     uint64_t bits = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     if (bits >> 59 != tag)
-        fail("%s: no mbarrier was initialised at %p", what, static_cast<const void *>(word));
+        die("%s: no mbarrier was initialised at %p", what, static_cast<const void *>(word));
     return {unsigned(bits >> 58 & 1), unsigned(bits >> 18) & max_arrivals, unsigned(bits) & max_arrivals,
             int64_t(bits << 6) >> 42};
 }
@@ -44,9 +44,9 @@ bool inside(const cta &c, const void *p) {
 
 void mbarrier_init(uint64_t *barrier, uint32_t arrivals) {
     if (reinterpret_cast<uintptr_t>(barrier) % 8 || !inside(*current->in_cta, barrier))
-        fail("an mbarrier at %p: misaligned, or not in shared memory", static_cast<void *>(barrier));
+        die("an mbarrier at %p: misaligned, or not in shared memory", static_cast<void *>(barrier));
     if (arrivals == 0 || arrivals > max_arrivals)
-        fail("an mbarrier of %u arrivals", arrivals);
+        die("an mbarrier of %u arrivals", arrivals);
     mbarrier b = {0, arrivals, arrivals, 0};
     __atomic_store_n(barrier, bits_of(b), __ATOMIC_SEQ_CST);
 }
@@ -57,7 +57,7 @@ void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const 
         mbarrier b = load(barrier, what);
         uint64_t before = bits_of(b);
         if (arrivals > b.missing)
-            fail("%s: more arrivals than the mbarrier's %u a phase", what, b.arrivals);
+            die("%s: more arrivals than the mbarrier's %u a phase", what, b.arrivals);
         b.missing -= arrivals;
         b.bytes += bytes;
         completes = b.missing == 0 && b.bytes == 0;
@@ -100,7 +100,7 @@ static bool hidden(const copy &y) {
 
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what) {
     if (bytes == 0)
-        fail("%s of no bytes", what);
+        die("%s of no bytes", what);
     copy y = {
         static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, current->copy_groups, what};
     memset(to, rubbish, bytes);
@@ -195,14 +195,14 @@ void recheck(cta &c) {
 void *cluster_map(const void *here, unsigned rank) {
     cta &c = *current->in_cta;
     if (rank >= cluster_size())
-        fail("cluster_map() to rank %u of a cluster of %u", rank, cluster_size());
+        die("cluster_map() to rank %u of a cluster of %u", rank, cluster_size());
     cta &other = c.in_cluster ? *c.in_cluster->members[rank] : c;
     const char *p = static_cast<const char *>(here);
     if (p >= c.shared && p <= c.shared_end)
         return other.shared + (p - c.shared);
     if (inside(c, p))
         return other.thread_local_begin + (p - c.thread_local_begin);
-    fail("cluster_map() of %p, which is not in shared memory", here);
+    die("cluster_map() of %p, which is not in shared memory", here);
 }
 
 } /* namespace emulator */

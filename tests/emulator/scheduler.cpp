@@ -178,7 +178,7 @@ meeting &meet(unsigned mask, const char *what, const void *value, size_t size) {
     warp &w = *f->in_warp;
     const unsigned bit = 1u << f->lane;
     if (!(mask & bit))
-        fail("%s with mask %08x, which leaves out the calling lane", what, mask);
+        die("%s with mask %08x, which leaves out the calling lane", what, mask);
     int place = -1;
     for (int i = 0; i < 32 && place < 0; i++)
         if (w.used >> i & 1 && !w.meetings[i].complete && w.meetings[i].mask == mask)
@@ -194,7 +194,7 @@ meeting &meet(unsigned mask, const char *what, const void *value, size_t size) {
     }
     meeting &m = w.meetings[place];
     if (m.what != what && strcmp(m.what, what))
-        fail("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
+        die("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
     memcpy(m.values[f->lane], value, size);
     m.arrived |= bit;
     complete_if_all_there(*f->in_cta, w, m);
@@ -218,10 +218,10 @@ votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
     cta &c = *current->in_cta;
     named_barrier &b = c.barriers[id];
     if (id == 0 && threads == 0 && c.live < c.threads)
-        fail("%s after %d threads of the CTA have ended", what, c.threads - c.live);
+        die("%s after %d threads of the CTA have ended", what, c.threads - c.live);
     const int expected = threads ? threads : c.threads;
     if (b.arrived && b.expected != expected)
-        fail("%s of barrier %d for %d threads, others wait there for %d", what, id, expected, b.expected);
+        die("%s of barrier %d for %d threads, others wait there for %d", what, id, expected, b.expected);
     b.expected = expected;
     b.count += vote;
     if (++b.arrived == expected) {
@@ -248,11 +248,11 @@ static void thread_ends() {
     for (uint32_t used = w.used; used; used &= used - 1)
         complete_if_all_there(c, w, w.meetings[__builtin_ctz(used)]);
     if (c.barriers[0].arrived && c.barriers[0].expected == c.threads)
-        fail("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
+        die("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
     if (c.in_cluster)
         cluster_leave(c);
     if (c.live == 0 && !c.copies.empty() && c.copies.front().barrier)
-        fail("the CTA ends before its %s is done", c.copies.front().what);
+        die("the CTA ends before its %s is done", c.copies.front().what);
     while (c.live == 0 && !c.copies.empty())
         finish_one_copy(c);
     switch_to(pick(c));
@@ -361,7 +361,7 @@ static void give_up(cta &c) {
     abort();
 }
 
-void fail(const char *format, ...) {
+void die(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "emulator: ");
