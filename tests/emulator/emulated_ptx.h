@@ -9,7 +9,11 @@
 
 namespace scan_cuda {
 
+#ifdef SCAN_PERTURB
+void perturb();
+#else
 inline void perturb() { emulator::maybe_switch(); }
+#endif
 
 template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
     emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "publish()");

@@ -44,6 +44,15 @@ extern "C" {
 #ifdef __cplusplus
 }
 #endif
+/* cmocka's macro of so short a name would change the headers that come after this one. */
+#undef fail
+#undef fail_msg
+#define fail_msg(...)                                                                                                  \
+    do {                                                                                                               \
+        print_error("ERROR: " __VA_ARGS__);                                                                            \
+        print_error("\n");                                                                                             \
+        _fail(__FILE__, __LINE__);                                                                                     \
+    } while (0)
 
 #include "scan/lists.h"
 
