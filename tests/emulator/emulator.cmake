@@ -8,6 +8,9 @@ set(emulator_dir ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB emulator_sources CONFIGURE_DEPENDS ${emulator_dir}/*.cpp)
 set(emulator_libraries ${BOOST_CONTEXT_LIBRARY} stdc++)
 
+# The emulator itself is fast in every build; its accesses to memory stand for the kernels'.
+set(emulator_options -O2 -fno-sanitize=undefined)
+
 function(emulate target)
   target_include_directories(${target} BEFORE PRIVATE ${emulator_dir})
   target_compile_definitions(${target} PRIVATE SCAN_EMULATED)
