@@ -137,7 +137,9 @@ __global__ void __launch_bounds__(rows_per_tile / rows * 32) single_kernel(const
     const grid_part<T> part = job_grid_part<I, Op>(job);
     const int lane = threadIdx.x % 32;
     T tiles = Op::identity(); /* this lane's tile total, warp 0 */
-    for (uint64_t t = 0; t * tile_elements<T> < part.n; t++)
+    for (uint64_t t = 0; t * tile_elements<T> < part.n; t++) {
+        if (t > 0)
+            __syncthreads(); /* all have read the folds of the tile before, which this one writes over */
         scan_one_tile<I, Op, rows>(job, part, t, [&](T total, T &before, T &after) {
             if (uint64_t(lane) == t)
                 tiles = total;
@@ -149,6 +151,7 @@ __global__ void __launch_bounds__(rows_per_tile / rows * 32) single_kernel(const
             if (t == 0 && lane == 0)
                 before = part.group;
         });
+    }
 }
 
 } /* namespace scan_cuda */
