@@ -181,7 +181,7 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     const prefix_kernels *k = p.kernels;
     uint64_t *words = reinterpret_cast<uint64_t *>(state);
     uint64_t tile_words = (p.tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
-    job.state = {words, words + 1, words + 8, words + 8 + tile_words, p.state_bytes / 8 - 8};
+    job.state = {words, words + 1, words + 8, words + 8 + tile_words, uint64_t(scratch - state) / 8 - 8};
     void *piece = scratch, *rest = scratch + p.piece_bytes;
     if (p.piece_bytes) {
         const void *from = desc->carry_in;
