@@ -22,8 +22,9 @@
  * In place (kept == in). An element moves towards the front only, so the stores of tile u go to what tiles t <= u have
  * read. Every read of a tile comes before its count is published, outputs being taken from shared memory; publishing
  * has release order, and who folds a prefix from counts has acquire order (walk.cuh): a tile that knows its prefix
- * knows that all tiles before it have been read. The element before a tile, which scan_unique looks at, is read together with the tile: earlier tiles
- * write to its place only if they kept everything so far, and then what stands there already.
+ * knows that all tiles before it have been read. The element before a tile, which scan_unique looks at, is read
+ * together with the tile: earlier tiles write to its place only if they kept everything so far, and then what stands
+ * there already.
  *
  * Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, for one-pass
  * selection; Billeter, Olsson and Assarsson, "Efficient Stream Compaction on Wide SIMD Many-Core Architectures", 2009,
