@@ -25,7 +25,7 @@ struct scan_state {
     uint64_t *left;   /* CTAs that have left, in the last epoch before the wrap */
     uint64_t *tiles;  /* tagged tile totals */
     uint64_t *groups; /* tagged folds before each group */
-    uint64_t words;   /* from `tiles` to the end of the state, those of larger scans too: cleared when the epoch wraps */
+    uint64_t words; /* from `tiles` to the end of the state, those of larger scans too: cleared when the epoch wraps */
 };
 
 constexpr uint32_t last_epoch = 0xffffffffu - 1;

@@ -70,6 +70,11 @@ typedef struct gpu_test {
         parts, { #function, function, NULL, NULL, NULL }                                                               \
     }
 
+#ifdef SCAN_EMULATED
+enum { GPU_EMULATED = 1 }; /* which is faster than compute-sanitizer: small runs may do more */
+#else
+enum { GPU_EMULATED = 0 };
+#endif
 static bool gpu_is_small;
 static scan_ctx *gpu, *cpu;    /* gpu is NULL where no device answers */
 static char gpu_folder[4096];  /* of the running program, for data that lies beside it */

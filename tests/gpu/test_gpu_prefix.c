@@ -166,7 +166,7 @@ static void check_sizes(size_t pair, scan_op op, scan_algorithm algorithm, const
         for (unsigned shape = 0; shape < GPU_SHAPE_COUNT; shape++) {
             const size_t n = sizes[s];
             /* large sizes, and small runs, take some shapes in turn */
-            const unsigned every = gpu_is_small ? GPU_SHAPE_COUNT : n > 1u << 20 ? 4 : n > 4096 ? 3 : 1;
+            const unsigned every = gpu_is_small || n > 1u << 19 ? GPU_SHAPE_COUNT : n > 4096 ? 3 : 1;
             if ((shape + s + pair + (unsigned)op) % every)
                 continue;
             uint64_t init;
@@ -199,33 +199,39 @@ static bool serves(scan_algorithm a) {
     return should;
 }
 
+/* Names that stand for another pair of names, by the choice of AUTO: some sizes are enough. */
+static bool is_double(scan_algorithm a) { return (a.grid == SCAN_GRID_AUTO) != (a.block == SCAN_BLOCK_AUTO); }
+
 static void matrix(void **state) {
     const scan_algorithm *a = (const scan_algorithm *)*state;
     gpu_need();
     if (!serves(*a))
         return;
+    const size_t most = gpu_is_small ? GPU_EMULATED ? 4 : 2 : is_double(*a) ? 8 : GPU_MOST_SIZES;
     uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
     for (size_t pair = 0; pair < PAIRS; pair++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
-            size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = count;
-            if (gpu_is_small) { /* two of them, each in its turn */
-                for (kept = 0; kept < 2; kept++)
-                    sizes[kept] = sizes[kept + gpu_random(&random) % (count - kept)];
+            size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
+            for (; kept < most && kept < count; kept++) { /* all, or some drawn without repetition */
+                const size_t drawn = kept + (most < count ? gpu_random(&random) % (count - kept) : 0);
+                const size_t n = sizes[drawn];
+                sizes[drawn] = sizes[kept];
+                sizes[kept] = n;
             }
             check_sizes(pair, (scan_op)op, *a, sizes, kept, &random);
         }
 }
 
 /* Sizes where a path changes: around one, 7 and 8 groups of 32 tiles, where `auto` changes grids, and where the block
- * sums of the teaching grids need one more level. */
+ * sums of the teaching grids need one more level. Every pair of types on some grids and blocks. */
 static void path_sizes(void **state) {
     const scan_algorithm *a = (const scan_algorithm *)*state;
     gpu_need();
-    if (!serves(*a))
+    if (!serves(*a) || is_double(*a))
         return;
     uint64_t random = 77 + (uint64_t)a->grid * 16 + (uint64_t)a->block;
     static const size_t chosen[] = {1 << 20, 2000000, 1 << 22};
-    for (size_t pair = 0; pair < PAIRS; pair++) {
+    for (size_t pair = ((size_t)a->grid + (size_t)a->block) % 3; pair < PAIRS; pair += 3) {
         const size_t group = (1 << 20) / scan_type_size(pairs[pair].out);
         size_t sizes[24], count = 0;
         for (size_t k = 0; k < 3; k++)
@@ -234,7 +240,7 @@ static void path_sizes(void **state) {
         for (size_t groups = 1; groups <= 8; groups += groups < 7 ? 6 : 1)
             for (size_t n = groups * group - 1; n <= groups * group + 1; n++)
                 sizes[count++] = n;
-        check_sizes(pair, (scan_op)(pair % SCAN_OP_COUNT), *a, sizes, count, &random);
+        check_sizes(pair, (scan_op)((pair + (size_t)a->block) % SCAN_OP_COUNT), *a, sizes, count, &random);
     }
 }
 
