@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -50,7 +49,7 @@ static const char usage[] =
     "  --all               the full table\n"
     "  --json FILE         the rows for machines too\n"
     "  --plot FILE         draw them over n, as SVG\n"
-    "  --pack DIR          a GPU build: copy what a machine without compilers needs to run it, and stop\n"
+    "  --pack DIR          fill DIR with what another machine with a GPU needs to run this, and stop\n"
     "\n"
     "On a GPU a row shows the time of a call among others in a batch, the spread of that (between quartiles), the "
     "time\n"
@@ -112,38 +111,6 @@ static void print_usage(void) {
 #define USAGE_ROW(ENUM, name, meaning) printf("  %-19s %s\n", #name, meaning);
     BENCH_VERBS(USAGE_ROW)
 #undef USAGE_ROW
-}
-
-/* What everything ran on. */
-static void find_machine(bench_settings *bench, unsigned threads) {
-    char line[256], device[256] = "", date[16] = "", *name = NULL;
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file != NULL && name == NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "model name", 10) == 0 && (name = strchr(line, ':')) != NULL)
-            name[strcspn(name, "\n")] = '\0';
-    if (file != NULL)
-        fclose(file);
-    time_t now = time(NULL);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-    if (bench->device != NULL)
-        bench->device->describe(device, sizeof device);
-    scan_ctx *ctx;
-    scan_info info = {.struct_size = sizeof info};
-    if (scan_ctx_create(&ctx, NULL) == SCAN_OK && scan_ctx_info(ctx, &info) == SCAN_OK)
-        snprintf(bench->machine, sizeof bench->machine, "scan %s, %s%s%s, %u threads,%s, %s", scan_version(), device,
-                 device[0] != '\0' ? ", " : "", info.name, threads, name != NULL ? name + 1 : "", date);
-    scan_ctx_destroy(ctx);
-}
-
-static void print_machine(const bench_settings *bench) {
-    puts(bench->machine);
-    const peers_module *module = bench->peers_module;
-    if (bench->device != NULL)
-        return;
-    if (module == NULL)
-        puts("No module with peers (bench_peers.so) beside the bench");
-    else if (module->missing()[0] != '\0')
-        printf("Peers that this build lacks:%s\n", module->missing());
 }
 
 /* Folders of this program: its own, and the build's above it. */
@@ -276,8 +243,10 @@ static void read_options(command_line *l, int argc, char **argv) {
         wrong("operand", argv[optind], "the bench takes options only");
     if (lists->threads == 0 || l->bench.rounds == 0)
         wrong(lists->threads == 0 ? "--threads" : "--rounds", "0", "at least one");
+    static char beside[600];
+    snprintf(beside, sizeof beside, "%s/bench_torch.py", own_folder(1));
     if (l->torch)
-        l->bench.torch_script = l->torch_script;
+        l->bench.torch_script = l->torch_script != NULL ? l->torch_script : beside;
 }
 
 /* What was not given. */
@@ -301,7 +270,8 @@ static void open_device(bench_settings *bench) {
         return;
     bench->device = module_device(own_folder(1));
     if (bench->device != NULL && !bench->device->open(strncmp(name, "cuda:", 5) == 0 ? atoi(name + 5) : 0, &why)) {
-        fprintf(stderr, "bench: %s\n", why);
+        if (strcmp(name, "auto") != 0)
+            fprintf(stderr, "bench: %s\n", why);
         bench->device = NULL;
     }
 }

@@ -207,6 +207,8 @@ void run_job(bench_settings *bench, const job *wanted);
 extern const char *const verb_names[BENCH_VERB_COUNT];
 void describe_job(const job *j, bool with_n, char *text, size_t bytes);
 
+void find_machine(bench_settings *bench, unsigned threads); /* what everything runs on, in a line */
+void print_machine(const bench_settings *bench);
 void print_results(const job *j, const result *results, size_t count);
 void json_results(bench_settings *bench, const job *j, const result *results, size_t count);
 

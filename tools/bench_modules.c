@@ -7,13 +7,14 @@
 
 #include "bench.h"
 
-/* The symbol of a module in the program's folder. A module that was not built is no news; one that does not load is. */
+/* The symbol of a module in the program's folder, or in the program itself. A module that was not built is no news; one
+ * that does not load is. */
 static const void *symbol(const char *folder, const char *module, const char *name) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s.so", folder, module);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return NULL;
+        return dlsym(RTLD_DEFAULT, name);
     fclose(file);
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const void *found = handle != NULL ? dlsym(handle, name) : NULL;
@@ -23,4 +24,4 @@ static const void *symbol(const char *folder, const char *module, const char *na
 }
 
 const peers_module *module_peers(const char *folder) { return symbol(folder, "bench_peers", "bench_peers"); }
-const bench_device *module_device(const char *folder) { return symbol(folder, "bench_cuda", "bench_cuda"); }
+const bench_device *module_device(const char *folder) { return symbol(folder, "bench_cuda", "bench_cuda_device"); }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of a job, for people and for machines.
+ * The machine and the rows of a job, for people and for machines.
  */
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 
@@ -12,6 +13,38 @@ const char *const verb_names[BENCH_VERB_COUNT] = {
     BENCH_VERBS(NAME_ROW)
 #undef NAME_ROW
 };
+
+/* What everything ran on. */
+void find_machine(bench_settings *bench, unsigned threads) {
+    char line[256], device[256] = "", date[16] = "", *name = NULL;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file != NULL && name == NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "model name", 10) == 0 && (name = strchr(line, ':')) != NULL)
+            name[strcspn(name, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    if (bench->device != NULL)
+        bench->device->describe(device, sizeof device);
+    scan_ctx *ctx;
+    scan_info info = {.struct_size = sizeof info};
+    if (scan_ctx_create(&ctx, NULL) == SCAN_OK && scan_ctx_info(ctx, &info) == SCAN_OK)
+        snprintf(bench->machine, sizeof bench->machine, "scan %s, %s%s%s, %u threads,%s, %s", scan_version(), device,
+                 device[0] != '\0' ? ", " : "", info.name, threads, name != NULL ? name + 1 : "", date);
+    scan_ctx_destroy(ctx);
+}
+
+void print_machine(const bench_settings *bench) {
+    puts(bench->machine);
+    const peers_module *module = bench->peers_module;
+    if (bench->device != NULL)
+        return;
+    if (module == NULL)
+        puts("No module with peers (bench_peers.so) beside the bench");
+    else if (module->missing()[0] != '\0')
+        printf("Peers that this build lacks:%s\n", module->missing());
+}
 
 static bool keeps_a_share(bench_verb verb) {
     return verb == BENCH_COMPACT || verb == BENCH_FLAGGED || verb == BENCH_INDICES || verb == BENCH_PARTITION;
@@ -79,7 +112,7 @@ void print_results(const job *j, const result *results, size_t count) {
     size_t cache = j->device->cache_bytes();
     const char *where = bytes <= cache ? "in the L2 cache" : j->in_bytes < 2 * cache ? "partly in the L2 cache" : "";
     printf("  %-30s %11s %6s %11s %9s %9s %8s %7s %7s\n", where, "us a call", "spread", "us alone", "us host", "GB/s",
-           "G/s", "memcpy", "CUB");
+           "G/s", "of copy", "x CUB");
     for (size_t k = 0; k < count; k++)
         print_device_row(j, &results[k]);
 }

@@ -193,7 +193,7 @@ static void drop(bench_settings *bench, job *j, running *r, size_t c, const char
     if (r->list[c].is_ours && j->status == SCAN_ERR_ALGORITHM && r->list[c].is_optional)
         return;
     if (r->list[c].is_ours && j->status == SCAN_ERR_NO_BACKEND) {
-        printf("  %-30s no CUDA in this version\n", r->list[c].name);
+        printf("  %-30s not run: %s\n", r->list[c].name, why);
         return;
     }
     printf("  %-30s %s: %s\n", r->list[c].name, how, why);

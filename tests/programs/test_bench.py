@@ -13,6 +13,9 @@ BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "t
 INTEGERS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
 TYPES = INTEGERS + ["f32", "f64"]
 
+CACHE = BUILT.parents[1] / "CMakeCache.txt"
+EMULATED = CACHE.exists() and "SCAN_CUDA:STRING=EMULATED" in CACHE.read_text()
+
 pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="bench is not built")
 
 
@@ -150,11 +153,45 @@ def test_plot(tmp_path):
     xml.etree.ElementTree.parse(target)
 
 
-def test_no_gpu_is_said(tmp_path):
-    if os.path.exists("/dev/nvidia0"):
-        pytest.skip("there is a GPU")
+def test_no_gpu_is_said():
     done = subprocess.run([str(BUILT), "--additions"], stdout=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 0 and b"skipped" in done.stdout
+    if not EMULATED and not os.path.exists("/dev/nvidia0"):
+        assert b"not run" in run("--verb", "copy", "--device", "cuda", code=1).stdout
+
+
+emulated = pytest.mark.skipif(not EMULATED, reason="the CUDA backend is not emulated in this build")
+
+
+@emulated
+def test_additions_are_those_of_the_formulas():
+    lines = run("--device", "cuda", "--additions").stdout.decode().splitlines()
+    counted = {(words[0], int(words[1])): int(words[2]) for words in map(str.split, lines) if len(words) > 4
+               and words[1].isdigit()}
+    log = {2**k: k for k in range(12)}
+    for n in (16, 1024):
+        assert counted["kogge-stone", n] == n * log[n] - (n - 1)
+        assert counted["brent-kung", n] == 2 * n - 2 - log[n]
+    assert counted["warp", 1024] == 5249 and len(counted) == 9
+
+
+@emulated
+@pytest.mark.parametrize("kind", ["u32", "f64"])
+def test_every_grid_and_block(tmp_path, kind):
+    rows = rows_of(tmp_path, "--device", "cuda", "--verb", "prefix", "--algorithm", "all", "--type", kind, "--n", "3000")
+    names = [row["contender"] for row in rows]
+    assert names == ["scan"] + [f"scan {grid}/{block}" for grid in ("host-sums", "hierarchical")
+                                for block in ("kogge-stone", "brent-kung", "warp")] + \
+        ["scan look-back/warp", "scan wave/warp", "memcpy, device to device"]
+    for row in rows:
+        assert row["alone_ns"] > 0 and row["host_ns"] > 0 and row["batch"] >= 1 and "Emulated" in row["machine"]
+
+
+@emulated
+@pytest.mark.parametrize("verb", ["compact", "flagged", "indices", "partition", "unique", "lengths", "sort", "pairs",
+                                  "argsort", "histogram", "equalize", "clahe", "copy"])
+def test_every_verb_on_a_device(verb):
+    run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers")
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * CUB's radix sort as a peer: keys, pairs, and for argsort the pairs of keys and their positions, which are written
+ * beforehand and cost it nothing.
+ */
+#include <cub/device/device_radix_sort.cuh>
+
+#include <cstdlib>
+
+#include "bench_cuda.h"
+
+namespace bench_cuda {
+
+template <class K> cudaError_t sort_keys(const job *j, void *memory, size_t &bytes) {
+    return cub::DeviceRadixSort::SortKeys(memory, bytes, static_cast<const K *>(j->d_in), static_cast<K *>(j->d_out),
+                                          uint32_t(j->n), 0, int(8 * sizeof(K)), stream);
+}
+
+template <class K, class V> cudaError_t sort_pairs(const job *j, void *memory, size_t &bytes) {
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, static_cast<const K *>(j->d_in), static_cast<K *>(j->d_out),
+                                           static_cast<const V *>(j->d_values_in), static_cast<V *>(j->d_values_out),
+                                           uint32_t(j->n), 0, int(8 * sizeof(K)), stream);
+}
+
+static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/* The memory holds the positions, the sorted keys, which nobody wants, and CUB's own. */
+template <class K> cudaError_t sort_positions(const job *j, void *memory, size_t &bytes) {
+    const size_t positions_bytes = rounded(j->n * sizeof(uint32_t)), keys_bytes = rounded(j->n * sizeof(K));
+    char *positions = static_cast<char *>(memory), *keys = positions + positions_bytes;
+    size_t own = memory ? bytes - positions_bytes - keys_bytes : 0;
+    cudaError_t error = cub::DeviceRadixSort::SortPairs(
+        memory ? keys + keys_bytes : nullptr, own, static_cast<const K *>(j->d_in), reinterpret_cast<K *>(keys),
+        reinterpret_cast<const uint32_t *>(positions), static_cast<uint32_t *>(j->d_out), uint32_t(j->n), 0,
+        int(8 * sizeof(K)), stream);
+    if (!memory)
+        bytes = positions_bytes + keys_bytes + own;
+    return error;
+}
+
+static bool write_positions(const job *j, contender *c) {
+    uint32_t *host = static_cast<uint32_t *>(malloc(j->n * sizeof *host));
+    bool right = host != nullptr;
+    for (uint64_t i = 0; right && i < j->n; i++)
+        host[i] = uint32_t(i);
+    right = right && cudaMemcpy(c->memory, host, j->n * sizeof *host, cudaMemcpyHostToDevice) == cudaSuccess;
+    free(host);
+    return right;
+}
+
+template <class K> size_t contenders_of(const job *j, contender *list) {
+    switch (j->verb) {
+    case BENCH_SORT: return add_peer(j, list, "SortKeys", sort_keys<K>, run_peer<sort_keys<K>>);
+    case BENCH_PAIRS:
+        if (j->value_bytes == 8)
+            return add_peer(j, list, "SortPairs", sort_pairs<K, uint64_t>, run_peer<sort_pairs<K, uint64_t>>);
+        return add_peer(j, list, "SortPairs", sort_pairs<K, uint32_t>, run_peer<sort_pairs<K, uint32_t>>);
+    case BENCH_ARGSORT: {
+        size_t count = add_peer(j, list, "SortPairs of positions", sort_positions<K>, run_peer<sort_positions<K>>);
+        return count && write_positions(j, list) ? 1 : 0;
+    }
+    default: return 0;
+    }
+}
+
+size_t sort_contenders(const job *j, contender *list) {
+    const bool ordered = j->spread.nan == 0; /* CUB puts NaN where their bits say */
+    switch (j->type) {
+    case SCAN_U8: return contenders_of<uint8_t>(j, list);
+    case SCAN_U16: return contenders_of<uint16_t>(j, list);
+    case SCAN_U32: return contenders_of<uint32_t>(j, list);
+    case SCAN_U64: return contenders_of<uint64_t>(j, list);
+    case SCAN_F32: return ordered ? contenders_of<float>(j, list) : 0;
+    case SCAN_F64: return ordered ? contenders_of<double>(j, list) : 0;
+    default: return 0;
+    }
+}
+
+} /* namespace bench_cuda */

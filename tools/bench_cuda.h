@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the module bench_cuda.so share.
+ */
+#ifndef TOOLS_BENCH_CUDA_H
+#define TOOLS_BENCH_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "bench.h"
+
+namespace bench_cuda {
+
+extern cudaStream_t stream; /* everything is queued here */
+
+/* CUB. Both are empty in an emulated build. */
+const char *cub_version();
+size_t contenders(const job *j, contender *list);
+
+/* Sorts, for contenders(). */
+size_t sort_contenders(const job *j, contender *list);
+
+bool additions();
+
+/* A peer is a function in CUB's manner: without memory it says how much it needs, else it queues its work. */
+using peer_call = cudaError_t (*)(const job *j, void *memory, size_t &bytes);
+
+/* Runs the peer. */
+template <peer_call call> bool run_peer(job *j, contender *c) {
+    size_t bytes = c->memory_bytes;
+    cudaError_t error = call(j, c->memory, bytes);
+    j->wrong = cudaGetErrorString(error);
+    return error == cudaSuccess;
+}
+
+/* Makes a contender of it; 0 if its memory cannot be had. */
+size_t add_peer(const job *j, contender *c, const char *name, peer_call call, bool (*run)(job *, contender *));
+
+} /* namespace bench_cuda */
+
+#endif
