@@ -325,7 +325,7 @@ static void large_flags(uint64_t n) {
 static void large_unique(uint64_t n) {
     enum { RUN = 7 };
     const uint64_t runs = (n + RUN - 1) / RUN;
-    char *in = allocate(n), *d_kept = allocate(runs), *d_indices = allocate(runs * 8), *d_lengths = allocate(runs * 8);
+    char *in = allocate(n), *d_kept = allocate(n), *d_indices = allocate(n * 8), *d_lengths = allocate(n * 8);
     uint64_t *d_count = allocate(8);
     if (in && d_kept && d_indices && d_lengths && d_count) {
         upload_large(in, 1, n, RUN);
