@@ -37,6 +37,8 @@ scan_status scan_check_array(scan_ctx *ctx, scan_array array) {
     if (array.count > (SIZE_MAX - (uintptr_t)array.pointer) / array.size)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: %zu elements do not fit the address space", array.name,
                          array.count);
+    if (ctx && ctx->backend->check_memory)
+        return ctx->backend->check_memory(ctx, array.pointer, array.name);
     return SCAN_OK;
 }
 

@@ -90,8 +90,17 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void *context_alloc(scan_ctx *ctx, size_t bytes) {
-    return ctx->alloc_hook ? ctx->alloc_hook(bytes, ctx->hook_user, ctx->stream) : ctx->backend->alloc(ctx, bytes);
+/* purpose: for the detail where there is no memory; other failures speak for themselves. */
+static scan_status context_alloc(scan_ctx *ctx, size_t bytes, void **memory, const char *purpose) {
+    scan_status status = SCAN_OK;
+    *memory = NULL;
+    if (!ctx->alloc_hook)
+        status = ctx->backend->alloc(ctx, bytes, memory);
+    else if (!(*memory = ctx->alloc_hook(bytes, ctx->hook_user, ctx->stream)))
+        status = SCAN_ERR_MEMORY;
+    if (status == SCAN_ERR_MEMORY)
+        return scan_fail(ctx, status, "no memory for %zu bytes%s", bytes, purpose);
+    return status;
 }
 
 static void context_free(scan_ctx *ctx, void *memory, size_t bytes) {
@@ -126,9 +135,7 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
             return scan_fail(ctx, SCAN_ERR_WORKSPACE, "the lent workspace has %zu bytes, this call needs %zu",
                              ctx->workspace_bytes, bytes);
         drop_workspace(ctx);
-        ctx->workspace = context_alloc(ctx, bytes);
-        if (!ctx->workspace)
-            return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes of workspace", bytes);
+        SCAN_TRY(context_alloc(ctx, bytes, &ctx->workspace, " of workspace"));
         ctx->workspace_bytes = bytes;
         SCAN_TRY(prepare_workspace(ctx));
     }
@@ -157,8 +164,8 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
     return SCAN_OK;
 }
 
-/* scan_free is not told the size, the free hook is: it stands in a header before the caller's bytes. */
-enum { HEADER = 256 };
+/* scan_free is not told the size, a free hook is: for a hook it stands in a header before the caller's bytes. */
+static size_t header_bytes(const scan_ctx *ctx) { return ctx->free_hook ? 256 : 0; }
 
 scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
     if (!ctx || !memory)
@@ -166,25 +173,28 @@ scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
     *memory = NULL;
     if (bytes == 0)
         return SCAN_OK;
-    char *block = bytes <= SIZE_MAX - HEADER ? context_alloc(ctx, bytes + HEADER) : NULL;
-    if (!block)
+    const size_t header = header_bytes(ctx), total = header + bytes;
+    void *block;
+    if (total < bytes)
         return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
-    size_t total = bytes + HEADER;
-    scan_status status = ctx->backend->upload(ctx, block, &total, sizeof total);
+    SCAN_TRY(context_alloc(ctx, total, &block, ""));
+    scan_status status = header ? ctx->backend->upload(ctx, block, &total, sizeof total) : SCAN_OK;
     if (status != SCAN_OK) {
         context_free(ctx, block, total);
         return status;
     }
-    *memory = block + HEADER;
+    *memory = (char *)block + header;
     return SCAN_OK;
 }
 
 void scan_free(scan_ctx *ctx, void *memory) {
     if (!ctx || !memory)
         return;
-    char *block = (char *)memory - HEADER;
+    const size_t header = header_bytes(ctx);
+    char *block = (char *)memory - header;
     size_t total = 0;
-    if (ctx->backend->download(ctx, &total, block, sizeof total) == SCAN_OK && ctx->backend->sync(ctx) == SCAN_OK)
+    if (!header ||
+        (ctx->backend->download(ctx, &total, block, sizeof total) == SCAN_OK && ctx->backend->sync(ctx) == SCAN_OK))
         context_free(ctx, block, total);
 }
 

@@ -34,7 +34,8 @@ typedef struct scan_backend_table {
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
     scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a workspace that is new; may be NULL */
-    void *(*alloc)(scan_ctx *ctx, size_t bytes); /* context memory, 256-byte aligned, or NULL */
+    scan_status (*check_memory)(scan_ctx *ctx, const void *memory, const char *name); /* context memory? may be NULL */
+    scan_status (*alloc)(scan_ctx *ctx, size_t bytes, void **memory); /* context memory, 256-byte aligned */
     void (*free)(scan_ctx *ctx, void *memory, size_t bytes);
     scan_status (*alloc_host)(scan_ctx *ctx, size_t bytes, void **memory);
     void (*free_host)(scan_ctx *ctx, void *memory);
@@ -105,7 +106,7 @@ typedef struct scan_array {
     const char *name;
 } scan_array;
 
-/* Not NULL (unless count is 0), aligned, its byte count representable. */
+/* Not NULL (unless count is 0), aligned, its byte count representable, in memory of the context's backend. */
 scan_status scan_check_array(scan_ctx *ctx, scan_array array);
 
 /* True if two arrays share a byte. Empty arrays and NULL share nothing. */

@@ -59,27 +59,22 @@ static scan_status cpu_sync(scan_ctx *ctx) {
 }
 
 /* Large blocks begin on a huge page and ask for more: page faults otherwise cost as much as sorting does. */
-static void *cpu_alloc(scan_ctx *ctx, size_t bytes) {
-    (void)ctx;
+static scan_status cpu_alloc(scan_ctx *ctx, size_t bytes, void **memory) {
     size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    void *memory;
-    if (posix_memalign(&memory, alignment, bytes) != 0)
-        return NULL;
+    if (posix_memalign(memory, alignment, bytes) != 0) {
+        *memory = NULL;
+        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
+    }
 #ifdef MADV_HUGEPAGE
     if (alignment == HUGE_PAGE)
-        madvise(memory, bytes, MADV_HUGEPAGE);
+        madvise(*memory, bytes, MADV_HUGEPAGE);
 #endif
-    return memory;
+    return SCAN_OK;
 }
 
 static void cpu_free(scan_ctx *ctx, void *memory, size_t bytes) {
     (void)ctx, (void)bytes;
     free(memory);
-}
-
-static scan_status cpu_alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
-    *memory = cpu_alloc(ctx, bytes);
-    return *memory ? SCAN_OK : scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
 }
 
 static void cpu_free_host(scan_ctx *ctx, void *memory) { cpu_free(ctx, memory, 0); }
@@ -96,7 +91,7 @@ const scan_backend_table scan_cpu_backend = {
     .sync = cpu_sync,
     .alloc = cpu_alloc,
     .free = cpu_free,
-    .alloc_host = cpu_alloc_host,
+    .alloc_host = cpu_alloc,
     .free_host = cpu_free_host,
     .upload = cpu_copy,
     .download = cpu_copy,

@@ -124,10 +124,19 @@ static scan_status sync(scan_ctx *ctx) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void *alloc(scan_ctx *ctx, size_t bytes) {
+/* A kernel would lose the device over ordinary host memory. Managed and pinned memory is fine. Legal in a capture. */
+static scan_status check_memory(scan_ctx *ctx, const void *memory, const char *name) {
     device_scope scope(state_of(ctx)->device);
-    void *memory = nullptr;
-    return check(ctx, cudaMalloc(&memory, bytes), "cudaMalloc") == SCAN_OK ? memory : nullptr;
+    cudaPointerAttributes attributes;
+    SCAN_CUDA_TRY(ctx, cudaPointerGetAttributes(&attributes, memory));
+    if (attributes.type == cudaMemoryTypeUnregistered)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of the host, which the GPU cannot address", name);
+    return SCAN_OK;
+}
+
+static scan_status alloc(scan_ctx *ctx, size_t bytes, void **memory) {
+    device_scope scope(state_of(ctx)->device);
+    return check(ctx, cudaMalloc(memory, bytes), "cudaMalloc");
 }
 
 static void release(scan_ctx *ctx, void *memory, size_t) {
@@ -188,6 +197,7 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .close = scan_cuda::close,
     .sync = scan_cuda::sync,
     .prepare = scan_cuda::prepare,
+    .check_memory = scan_cuda::check_memory,
     .alloc = scan_cuda::alloc,
     .free = scan_cuda::release,
     .alloc_host = scan_cuda::alloc_host,

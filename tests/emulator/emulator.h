@@ -11,7 +11,7 @@
  *
  * What can never go on is reported with every thread's place, and the process is aborted.
  *
- * Environment (read once):
+ * Environment (DEVICES, CAPABILITY and MEMORY are read at every call, the others once):
  *   SCAN_EMULATED_DEVICES      how many devices there are, default 1
  *   SCAN_EMULATED_CAPABILITY   default 9.0
  *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3

@@ -58,10 +58,7 @@ cudaError_t enter() {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static int device_count() {
-    static const int count = environment("SCAN_EMULATED_DEVICES", 1);
-    return count;
-}
+static int device_count() { return environment("SCAN_EMULATED_DEVICES", 1); }
 static thread_local int current_device;
 bool is_device(int device) { return device >= 0 && device < device_count(); }
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts on a GPU: memory that a verb accepts, the caller's device left as it was, several contexts at once. In the
+ * emulator also what no test can order from a real device: no device, an old driver, and every call of the CUDA
+ * runtime failing in turn, once or for ever.
+ */
+#include "gpu_support.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+enum { N = 5000 };
+
+static uint32_t input[N], want[N];
+
+static void set_input(void) {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        input[i] = i * 2654435761u;
+        want[i] = sum += input[i];
+    }
+}
+
+static scan_prefix_desc sum_of_u32(void) {
+    scan_prefix_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32};
+    return desc;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void host_memory_is_refused(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    static uint32_t on_host[N];
+    const scan_prefix_desc desc = sum_of_u32();
+    gpu_array in = {0};
+    void *d_in = gpu_put(&in, input, N, 4, 0);
+    assert_int_equal(scan_prefix(gpu, &desc, input, d_in, N), SCAN_ERR_ARGUMENT);
+    assert_non_null(strstr(scan_ctx_detail(gpu), "in: memory of the host"));
+    assert_int_equal(scan_prefix(gpu, &desc, d_in, on_host, N), SCAN_ERR_ARGUMENT);
+    assert_non_null(strstr(scan_ctx_detail(gpu), "out: memory of the host"));
+    gpu_ok(scan_prefix(gpu, &desc, input, on_host, 0)); /* nothing is there, so nothing is wrong */
+    gpu_ok(scan_prefix(gpu, &desc, d_in, d_in, N));     /* and the device is not lost */
+    gpu_ok(scan_download(gpu, on_host, d_in, sizeof on_host));
+    gpu_ok(scan_ctx_sync(gpu));
+    assert_memory_equal(on_host, want, sizeof want);
+}
+
+static void pinned_and_managed_memory_is_taken(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    const scan_prefix_desc desc = sum_of_u32();
+    uint32_t *pinned, *managed;
+    assert_int_equal(cudaMallocHost((void **)&pinned, sizeof input), cudaSuccess);
+    assert_int_equal(cudaMallocManaged((void **)&managed, sizeof input, cudaMemAttachGlobal), cudaSuccess);
+    memcpy(pinned, input, sizeof input);
+    gpu_ok(scan_prefix(gpu, &desc, pinned, managed, N));
+    gpu_ok(scan_prefix(gpu, &desc, pinned, pinned, N));
+    gpu_ok(scan_ctx_sync(gpu));
+    assert_memory_equal(pinned, want, sizeof want);
+    assert_memory_equal(managed, want, sizeof want);
+    assert_int_equal(cudaFreeHost(pinned), cudaSuccess);
+    assert_int_equal(cudaFree(managed), cudaSuccess);
+}
+
+static void check_is_legal_in_a_capture(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    const scan_prefix_desc desc = sum_of_u32();
+    static gpu_array in;
+    void *d_in = gpu_put(&in, input, N, 4, 0);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    scan_ctx *ctx;
+    scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
+    gpu_ok(scan_ctx_create(&ctx, &options));
+    gpu_ok(scan_ctx_reserve(ctx, 1 << 20));
+    gpu_ok(scan_ctx_sync(ctx));
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_int_equal(scan_prefix(ctx, &desc, input, d_in, N), SCAN_ERR_ARGUMENT);
+    assert_int_equal(scan_prefix(ctx, &desc, d_in, d_in, N), SCAN_OK);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    scan_ctx_destroy(ctx);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+/* ---- devices and threads ----------------------------------------------------------------------------------------- */
+
+/* One scan on a context of its own; answers the first status that is not SCAN_OK. */
+static scan_status scan_once(const scan_options *options, scan_algorithm algorithm) {
+    scan_ctx *ctx;
+    uint32_t *d_in = NULL, *d_out = NULL, *got = (uint32_t *)malloc(sizeof input);
+    scan_prefix_desc desc = sum_of_u32();
+    desc.algorithm = algorithm;
+    scan_status status = scan_ctx_create(&ctx, options);
+    if (status == SCAN_OK)
+        status = scan_malloc(ctx, sizeof input, (void **)&d_in);
+    if (status == SCAN_OK)
+        status = scan_malloc(ctx, sizeof input, (void **)&d_out);
+    if (status == SCAN_OK)
+        status = scan_upload(ctx, d_in, input, sizeof input);
+    if (status == SCAN_OK)
+        status = scan_prefix(ctx, &desc, d_in, d_out, N);
+    if (status == SCAN_OK)
+        status = scan_download(ctx, got, d_out, sizeof input);
+    if (status == SCAN_OK)
+        status = scan_ctx_sync(ctx);
+    if (status == SCAN_OK)
+        assert_memory_equal(got, want, sizeof want);
+    else if (ctx)
+        assert_true(scan_ctx_detail(ctx)[0] != 0);
+    if (ctx) {
+        scan_free(ctx, d_in);
+        scan_free(ctx, d_out);
+    }
+    scan_ctx_destroy(ctx);
+    free(got);
+    return status;
+}
+
+static void the_callers_device_stays_current(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    int devices, device;
+    assert_int_equal(cudaGetDeviceCount(&devices), cudaSuccess);
+    for (int current = 0; current < devices && current < 2; current++)
+        for (int used = 0; used < devices && used < 2; used++) {
+            assert_int_equal(cudaSetDevice(current), cudaSuccess);
+            scan_options options = {
+                .struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .device = (int32_t)used};
+            assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
+            assert_int_equal(cudaGetDevice(&device), cudaSuccess);
+            assert_int_equal(device, current);
+        }
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    scan_options missing = {.struct_size = sizeof missing, .backend = SCAN_BACKEND_CUDA, .device = (int32_t)devices};
+    assert_int_equal(scan_once(&missing, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_ERR_NO_BACKEND);
+}
+
+static void *scan_often(void *status) {
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    for (int i = 0; i < 20 && *(scan_status *)status == SCAN_OK; i++)
+        *(scan_status *)status = scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO});
+    return NULL;
+}
+
+static void contexts_in_two_threads(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    pthread_t threads[2];
+    scan_status status[2] = {SCAN_OK, SCAN_OK};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, scan_often, &status[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(status[i], SCAN_OK);
+    }
+}
+
+/* ---- faults, in the emulator ------------------------------------------------------------------------------------- */
+
+#ifdef SCAN_EMULATED
+#include "control.h"
+
+static void without_a_device(void **state) {
+    (void)state;
+    scan_ctx *ctx;
+    char detail[256];
+    scan_options options = {
+        .struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .detail = detail, .detail_bytes = sizeof detail};
+    setenv("SCAN_EMULATED_DEVICES", "0", 1);
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_ERR_NO_BACKEND);
+    assert_string_equal(detail, "no CUDA device: no CUDA-capable device is detected");
+    options.backend = SCAN_BACKEND_AUTO;
+    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
+    unsetenv("SCAN_EMULATED_DEVICES");
+    emulator_fail_call(1, cudaErrorInsufficientDriver, true);
+    options.backend = SCAN_BACKEND_CUDA;
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_ERR_NO_BACKEND);
+    assert_non_null(strstr(detail, "driver version is insufficient"));
+    emulator_fail_call(0, 0, false);
+}
+
+static void on_an_older_device(void **state) {
+    (void)state;
+    set_input();
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    setenv("SCAN_EMULATED_CAPABILITY", "7.5", 1);
+    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
+    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}), SCAN_OK);
+    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_WAVE, SCAN_BLOCK_AUTO}), SCAN_ERR_ALGORITHM);
+    unsetenv("SCAN_EMULATED_CAPABILITY");
+}
+
+/* The status that a failed call must lead to, where it leads to any. */
+static bool is_status_of(scan_status status, int error) {
+    switch (error) {
+    case cudaErrorMemoryAllocation: return status == SCAN_ERR_MEMORY || status == SCAN_ERR_NO_BACKEND;
+    case cudaErrorInsufficientDriver:
+    case cudaErrorNoDevice: return status == SCAN_ERR_DEVICE || status == SCAN_ERR_NO_BACKEND;
+    default: return status == SCAN_ERR_DEVICE_LOST || status == SCAN_ERR_NO_BACKEND;
+    }
+}
+
+/* Creating a context, a scan and destroying it, with each call of the runtime failing in turn: the status is the
+ * error's, or the result is right because nothing depended on the call; nothing is left behind. */
+static void every_call_fails_in_turn(void **state) {
+    (void)state;
+    set_input();
+    static const int errors[] = {cudaErrorMemoryAllocation, cudaErrorInsufficientDriver, cudaErrorDevicesUnavailable,
+                                 cudaErrorNoDevice,         cudaErrorIllegalAddress,     cudaErrorLaunchFailure};
+    static const scan_grid grids[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE, SCAN_GRID_HIERARCHICAL,
+                                      SCAN_GRID_HOST_SUMS};
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    const size_t objects = emulator_objects();
+    unsigned points = 0, failures = 0;
+    for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++)
+        for (unsigned forever = 0; forever < 2; forever++)
+            for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++)
+                for (long call = 1;; call++) {
+                    emulator_fail_call(call, errors[e], forever);
+                    scan_status status = scan_once(&options, (scan_algorithm){grids[g], SCAN_BLOCK_AUTO});
+                    const bool reached = emulator_calls() >= call;
+                    emulator_fail_call(0, 0, false);
+                    if (status != SCAN_OK && !is_status_of(status, errors[e]))
+                        fail_msg("call %ld fails with %d%s, grid %d: %s", call, errors[e], forever ? " for ever" : "",
+                                 (int)grids[g], scan_status_string(status));
+                    if (emulator_objects() != objects)
+                        fail_msg("call %ld fails with %d%s, grid %d: %zu objects are left behind", call, errors[e],
+                                 forever ? " for ever" : "", (int)grids[g], emulator_objects() - objects);
+                    failures += status != SCAN_OK;
+                    points += reached;
+                    if (!reached)
+                        break;
+                }
+    print_message("%u points, %u of them felt\n", points, failures);
+    assert_true(points > 1000 && failures > points / 4);
+}
+#endif
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, host_memory_is_refused),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, pinned_and_managed_memory_is_taken),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, check_is_legal_in_a_capture),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, the_callers_device_stays_current),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, contexts_in_two_threads),
+#ifdef SCAN_EMULATED
+        GPU_TEST(GPU_SMALL, without_a_device),
+        GPU_TEST(GPU_SMALL, on_an_older_device),
+        GPU_TEST(GPU_SMALL, every_call_fails_in_turn),
+#endif
+    };
+    return gpu_main("gpu_context", tests, sizeof tests / sizeof tests[0], argc, argv);
+}
