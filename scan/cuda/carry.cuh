@@ -3,12 +3,19 @@
  * A long array in pieces of any size, with the bits of one call.
  *
  * The carry holds every unfinished fold of the order in scan.h, so that a piece may end inside a vector. Whole tiles
- * are the grid's work; the rest is done by one thread that follows the order literally, at most one tile at either end:
+ * are the grid's work; the rest, at most one tile at either end, is done by one warp that goes on from the carry row by
+ * row:
  *
- *   begin_kernel   the elements up to the next tile boundary, and a copy of the input of the last partial tile,
- *                  which an in-place scan is about to overwrite
- *   the grid       from there on, with tiles counted from the boundary's place in its group
- *   end_kernel     the last partial tile, from the copy, for its folds only
+ *     piece   ..|xxxxxxx|______|______|______|xxxx|..       | tile boundaries, counted from the first piece
+ *                begin            grid         end
+ *
+ *   begin    the elements up to the next tile boundary, and a copy of the input of the last partial tile,
+ *            which an in-place scan is about to overwrite
+ *   grid     from there on, with tiles counted from the boundary's place in its group
+ *   end      the last partial tile, from the copy, for its folds only
+ *
+ * A lane has a vector of the row: what it has of it already is in the carry (whole vectors' totals in `lanes`, the last
+ * one's fold in `vector`), the rest are new elements; then the row is scanned as every row is.
  *
  * Pieces that are multiples of a tile pay for two empty launches.
  */
@@ -19,132 +26,173 @@
 
 namespace scan_cuda {
 
-/* Kogge-Stone over z[0 ... l], the value at l, as the last of them would hold it. */
-template <class Op> __device__ typename Op::type kogge_stone_at(const typename Op::type *z, int l) {
-    typename Op::type x[32];
-    for (int i = 0; i <= l; i++)
-        x[i] = z[i];
-    for (int d = 1; d <= l; d *= 2)
-        for (int i = l; i >= d; i--)
-            x[i] = Op::apply(x[i - d], x[i]);
-    return x[l];
-}
+/* Elements of an array in the order of positions. */
+struct element_source {
+    const void *in;
+    uint64_t n;
+    uint32_t size;
+    bool reverse;
+    template <class Op> __device__ typename Op::type at(uint64_t p, const element_code &code) const {
+        return load_operand<Op>(in, size, reverse ? n - 1 - p : p, code);
+    }
+};
 
-/* before(position) of scan.h. */
-template <class Op> __device__ typename Op::type carry_before(const carry<typename Op::type> &c) {
+/* One warp. Takes in the first `left` elements of `from`, fewer than reach beyond the tile in which the carry is;
+ * writes their outputs to job.out unless it is NULL. Answers the fold of everything so far. */
+template <class Op>
+__device__ typename Op::type advance(carry<typename Op::type> &c, const scan_job &job, const element_source &from,
+                                     uint64_t left, typename Op::type *out, int lane) {
     using T = typename Op::type;
-    constexpr int E = vector_elements<T>;
-    const int vector = int(c.position / E % 32), row = int(c.position / row_elements<T> % rows_per_chunk);
-    const int chunk = int(c.position / chunk_elements<T> % chunks_per_tile);
+    constexpr int E = vector_elements<T>, R = row_elements<T>;
     const int tile = int(c.position / tile_elements<T> % tiles_per_group);
-    T x = c.group;
-    if (tile)
-        x = Op::apply(x, kogge_stone_at<Op>(c.tiles, tile - 1));
-    if (chunk)
-        x = Op::apply(x, c.chunks);
-    if (row)
-        x = Op::apply(x, c.rows);
-    if (vector)
-        x = Op::apply(x, kogge_stone_at<Op>(c.lanes, vector - 1));
-    if (c.position % E)
-        x = Op::apply(x, c.vector);
-    return x;
-}
+    T tiles = warp_inclusive<Op>(lane < tile ? c.tiles[lane] : Op::identity(), lane);
+    tiles = __shfl_sync(all_lanes, tiles, (tile + 31) % 32);
+    const T tile_base = tile ? Op::apply(c.group, tiles) : c.group;
+    uint64_t done = 0;
+    for (;;) {
+        const int row = int(c.position / R % rows_per_chunk);
+        const int chunk = int(c.position / chunk_elements<T> % chunks_per_tile);
+        const int begin = int(c.position % R), end = int(min(uint64_t(R), begin + left));
+        const T chunk_base = chunk ? Op::apply(tile_base, c.chunks) : tile_base;
+        const T row_base = row ? Op::apply(chunk_base, c.rows) : chunk_base;
 
-/* Takes one element in, and closes the units that it completes. */
-template <class Op> __device__ void carry_push(carry<typename Op::type> &c, typename Op::type x) {
-    using T = typename Op::type;
-    constexpr int E = vector_elements<T>;
-    const uint64_t p = c.position++;
-    c.vector = p % E ? Op::apply(c.vector, x) : x;
-    if (c.position % E)
-        return;
-    c.lanes[p / E % 32] = c.vector;
-    if (c.position % row_elements<T>)
-        return;
-    T row = kogge_stone_at<Op>(c.lanes, 31);
-    c.rows = p / row_elements<T> % rows_per_chunk ? Op::apply(c.rows, row) : row;
-    if (c.position % chunk_elements<T>)
-        return;
-    c.chunks = p / chunk_elements<T> % chunks_per_tile ? Op::apply(c.chunks, c.rows) : c.rows;
-    if (c.position % tile_elements<T>)
-        return;
-    c.tiles[p / tile_elements<T> % tiles_per_group] = c.chunks;
-    if (c.position % (uint64_t(tiles_per_group) * tile_elements<T>))
-        return;
-    c.group = Op::apply(c.group, kogge_stone_at<Op>(c.tiles, 31));
-}
-
-/* One block. from: NULL for the first piece; rest: room for a tile of input. */
-template <class I, class Op>
-__global__ void begin_kernel(const __grid_constant__ scan_job job, const void *from, void *to, void *rest) {
-    using T = typename Op::type;
-    constexpr int tile = tile_elements<T>;
-    __shared__ uint64_t taken;
-    const uint64_t n = job_count(job);
-    const I *in = static_cast<const I *>(job.in);
-    /* end_kernel reads this epoch's words after the launch that would clear them: clear them before it. */
-    if (*job.state.ticket >> 32 > 0xfffffff0u) {
-        for (uint64_t i = threadIdx.x; i < job.state.words; i += blockDim.x)
-            job.state.tiles[i] = 0;
-        __syncthreads();
-        if (threadIdx.x == 0)
-            *job.state.ticket = 0;
-    }
-    if (threadIdx.x == 0) {
-        carry<T> c{};
-        if (from)
-            c = *static_cast<const carry<T> *>(from);
-        else
-            c.group = job_first<Op>(job);
-        T *out = static_cast<T *>(job.out);
-        taken = 0;
-        for (; taken < n && c.position % tile; taken++) {
-            uint64_t i = job.reverse ? n - 1 - taken : taken;
-            T x = lift<Op>(in[i], job.code), before = carry_before<Op>(c);
-            carry_push<Op>(c, x);
-            out[i] = lower<Op>(job.exclusive ? before : carry_before<Op>(c), job.code);
+        /* folds[q]: of the lane's vector up to and including element q; of what it had, only the last is known. */
+        T folds[E], fold = c.vector;
+#pragma unroll
+        for (int q = 0; q < E; q++) {
+            const int i = lane * E + q;
+            if (i >= begin && i < end) {
+                T x = from.at<Op>(done + uint64_t(i - begin), job.code);
+                fold = q ? Op::apply(fold, x) : x;
+            }
+            folds[q] = fold;
         }
-        piece<T> *p = static_cast<piece<T> *>(to);
-        p->at = c;
-        p->taken = taken;
-    }
-    __syncthreads();
-    const uint64_t left = n - taken, kept = left % tile;
-    for (uint64_t i = threadIdx.x; i < kept; i += blockDim.x)
-        static_cast<I *>(rest)[i] = in[job.reverse ? i : n - kept + i];
-}
+        const T total = lane < begin / E ? c.lanes[lane] : lane < end / E ? fold : Op::identity();
+        const T lanes = warp_inclusive<Op>(total, lane), before = __shfl_up_sync(all_lanes, lanes, 1);
+        const T lane_base = lane ? Op::apply(row_base, before) : row_base;
 
-/* One warp, after the grid. to: carry_out. */
-template <class I, class Op>
-__global__ void end_kernel(const __grid_constant__ scan_job job, const void *from, const void *rest, void *to) {
-    using T = typename Op::type;
-    constexpr int tile = tile_elements<T>;
-    const piece<T> *p = static_cast<const piece<T> *>(from);
-    const int lane = threadIdx.x;
-    const uint64_t left = job_count(job) - p->taken, kept = left % tile;
-    const uint64_t first = p->at.position / tile % tiles_per_group, end = first + left / tile;
-    __shared__ carry<T> c;
-    if (lane == 0)
-        c = p->at;
-    __syncwarp();
-    if (left >= tile) {
-        group_walk<Op> walk = {job.state, uint32_t(*job.state.ticket >> 32), 0, c.group};
-        walk.jump(end / tiles_per_group, lane);
-        T total = walk.to(end, lane);
-        c.tiles[lane] = total;
+        /* The units that end with this row, and the fold before the next. */
+        const T row_total = __shfl_sync(all_lanes, lanes, 31);
+        const T rows = row ? Op::apply(c.rows, row_total) : row_total;
+        const T chunks = chunk ? Op::apply(c.chunks, rows) : rows;
+        const bool last_row = row == rows_per_chunk - 1, last_chunk = last_row && chunk == chunks_per_tile - 1;
+        const T in_group = warp_inclusive<Op>(lane == tile  ? chunks
+                                              : lane < tile ? c.tiles[lane]
+                                                            : Op::identity(),
+                                              lane);
+        const T after_tile = Op::apply(c.group, T(__shfl_sync(all_lanes, in_group, tile)));
+        const T next = last_chunk ? after_tile : last_row ? Op::apply(tile_base, chunks) : Op::apply(chunk_base, rows);
+
+        if (out)
+#pragma unroll
+            for (int q = 0; q < E; q++) {
+                const int i = lane * E + q;
+                T x = q == 0 ? lane_base : Op::apply(lane_base, folds[q ? q - 1 : 0]);
+                if (!job.exclusive)
+                    x = q < E - 1 ? Op::apply(lane_base, folds[q]) : lane < 31 ? Op::apply(row_base, lanes) : next;
+                const uint64_t p = done + uint64_t(i - begin);
+                if (i >= begin && i < end)
+                    out[from.reverse ? from.n - 1 - p : p] = lower<Op>(x, job.code);
+            }
+
+        /* The fold of everything so far: the base of the vector that comes next, and what there is of it. */
+        const T vector = __shfl_sync(all_lanes, fold, end / E % 32);
+        T now = __shfl_sync(all_lanes, lane_base, end / E % 32);
+        if (end % E)
+            now = Op::apply(now, vector);
+        if (end == R)
+            now = next;
+        const uint64_t taken = uint64_t(end - begin);
+        __syncwarp();
+        c.lanes[lane] = total;
         if (lane == 0) {
-            c.group = walk.fold;
-            c.position += left / tile * tile;
+            c.vector = vector;
+            if (end == R)
+                c.rows = rows;
+            if (end == R && last_row)
+                c.chunks = chunks;
+            if (end == R && last_chunk)
+                c.tiles[tile] = chunks;
+            if (end == R && last_chunk && tile == tiles_per_group - 1)
+                c.group = after_tile;
+            c.position += taken;
         }
         __syncwarp();
+        done += taken;
+        left -= taken;
+        if (!left)
+            return now;
     }
-    if (lane == 0) {
-        const I *in = static_cast<const I *>(rest);
-        for (uint64_t i = 0; i < kept; i++)
-            carry_push<Op>(c, lift<Op>(in[job.reverse ? kept - 1 - i : i], job.code));
-        c.total = lower<Op>(carry_before<Op>(c), job.code);
-        *static_cast<carry<T> *>(to) = c;
+}
+
+/* One CTA. Not `end`: carry_in (NULL for the first piece) to a piece, before the grid. `end`: the piece to carry_out,
+ * after it. rest: room for a tile of input. */
+template <class Op>
+__global__ void carry_kernel(const __grid_constant__ scan_job job, const void *carry_in, void *in_between, void *rest,
+                             void *carry_out, bool end) {
+    using T = typename Op::type;
+    constexpr int tile = tile_elements<T>;
+    __shared__ carry<T> c;
+    const uint64_t n = job_count(job);
+    piece<T> *p = static_cast<piece<T> *>(in_between);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+
+    /* Where the carry is, and which elements it is to take in. */
+    element_source from = {job.in, n, job.in_size, job.reverse};
+    uint64_t left;
+    if (!end) {
+        /* `end` reads this epoch's words after the launch that would clear them: clear them before it. */
+        if (*job.state.ticket >> 32 > 0xfffffff0u) {
+            for (uint64_t i = threadIdx.x; i < job.state.words; i += blockDim.x)
+                job.state.tiles[i] = 0;
+            __syncthreads();
+            if (threadIdx.x == 0)
+                *job.state.ticket = 0;
+        }
+        if (threadIdx.x == 0) {
+            if (carry_in)
+                c = *static_cast<const carry<T> *>(carry_in);
+            else
+                c = carry<T>(), c.group = job_first<Op>(job);
+        }
+        __syncthreads();
+        left = min(n, (tile - c.position % tile) % tile);
+        const uint64_t kept = (n - left) % tile, first = job.reverse ? 0 : (n - kept) * job.in_size;
+        for (uint64_t i = threadIdx.x; i < kept * job.in_size; i += blockDim.x)
+            static_cast<char *>(rest)[i] = static_cast<const char *>(job.in)[first + i];
+        if (threadIdx.x == 0)
+            p->taken = left;
+        __syncthreads();
+    } else {
+        const uint64_t of_grid = n - p->taken;
+        left = of_grid % tile;
+        from.in = rest;
+        from.n = left;
+        if (threadIdx.x == 0)
+            c = p->at;
+        __syncthreads();
+        if (warp == 0 && of_grid >= tile) {
+            const uint64_t last = c.position / tile % tiles_per_group + of_grid / tile;
+            group_walk<Op> walk = {job.state, uint32_t(*job.state.ticket >> 32), 0, c.group};
+            walk.jump(last / tiles_per_group, lane);
+            c.tiles[lane] = walk.to(last, lane);
+            if (lane == 0) {
+                c.group = walk.fold;
+                c.position += of_grid - left;
+            }
+            __syncwarp();
+        }
+    }
+    if (warp)
+        return;
+
+    const T now = advance<Op>(c, job, from, left, end ? nullptr : static_cast<T *>(job.out), lane);
+    if (!end) {
+        if (lane == 0)
+            p->at = c;
+    } else if (lane == 0) {
+        c.total = lower<Op>(now, job.code);
+        *static_cast<carry<T> *>(carry_out) = c;
     }
 }
 

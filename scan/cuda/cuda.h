@@ -18,6 +18,7 @@ struct context_state {
     cudaStream_t stream;
     bool owns_stream, lost;
     int processors, capability; /* SMs; 90 for 9.0 */
+    int cluster;                /* CTAs that a cluster may have */
     char name[256];
     char ran[64];
 };

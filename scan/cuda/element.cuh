@@ -9,6 +9,8 @@
  *   floats       the usual monotone code (sign bit: complement all, else set the sign bit), complemented for min; every
  *                NaN is the largest code of all, so that it wins from there on, and comes back as the quiet NaN
  *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
+ *
+ * u8 and u16 operands stay packed, four or two to a 32-bit word: apply_words does all of a word at once.
  */
 #ifndef SCAN_CUDA_ELEMENT_CUH
 #define SCAN_CUDA_ELEMENT_CUH
@@ -17,11 +19,18 @@
 
 namespace scan_cuda {
 
+/* x in every operand of a word. */
+template <class T> constexpr uint32_t every = 0xffffffffu / T(~T(0));
+template <class T> __host__ __device__ uint32_t spread(T x) { return x * every<T>; }
+
 template <class T> struct add {
     using type = T;
     static constexpr bool coded = false, commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return T(a + b); }
+    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
+        return sizeof(T) == 1 ? __vadd4(a, b) : __vadd2(a, b);
+    }
 };
 template <> __host__ __device__ inline float add<float>::identity() { return -0.0f; } /* -0 + x is x, bit for bit */
 template <> __host__ __device__ inline double add<double>::identity() { return -0.0; }
@@ -31,6 +40,15 @@ template <class T> struct mul {
     static constexpr bool coded = false, commutative = true;
     static __host__ __device__ T identity() { return T(1); }
     static __host__ __device__ T apply(T a, T b) { return T(a * b); }
+    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
+        uint32_t x = 0;
+#pragma unroll
+        for (int i = 0; i < 32; i += sizeof(T) * 8) {
+            uint32_t operand = uint32_t(T(~T(0))) << i; /* nothing lower gets into the product, what is higher is cut */
+            x |= ((a & operand) * (b >> i)) & operand;
+        }
+        return x;
+    }
 };
 
 template <class T> struct maximum {
@@ -38,6 +56,9 @@ template <class T> struct maximum {
     static constexpr bool coded = true, commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return a > b ? a : b; }
+    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
+        return sizeof(T) == 1 ? __vmaxu4(a, b) : __vmaxu2(a, b);
+    }
 };
 
 struct element_code {
@@ -52,23 +73,28 @@ template <class T> struct float_bits {
     static constexpr T quiet_nan = sizeof(T) == 4 ? T(0x7fc00000u) : T(0x7ff8000000000000ull);
 };
 
+/* Without branches: what is_float decides is the same for all elements. */
 template <class T> __device__ T encode(T v, const element_code &code) {
-    if (!code.is_float)
+    if constexpr (sizeof(T) < 4) {
         return T(v ^ T(code.flip));
-    using bits = float_bits<T>;
-    if (T(v & T(~bits::sign)) > bits::infinity)
-        return T(~T(0));
-    return T((v & bits::sign ? T(~v) : T(v | bits::sign)) ^ T(code.flip));
+    } else {
+        using bits = float_bits<T>;
+        const T all = T(~T(0)), negative = v & bits::sign ? all : 0, of_float = code.is_float ? all : 0;
+        const T coded = T(v ^ T((negative | bits::sign) & of_float) ^ T(code.flip));
+        const T limit = code.is_float ? bits::infinity : all; /* integers are not NaN */
+        return T(v & T(~bits::sign)) > limit ? all : coded;
+    }
 }
 
 template <class T> __device__ T decode(T v, const element_code &code) {
-    if (!code.is_float)
+    if constexpr (sizeof(T) < 4) {
         return T(v ^ T(code.flip));
-    using bits = float_bits<T>;
-    if (v == T(~T(0)))
-        return bits::quiet_nan;
-    v = T(v ^ T(code.flip));
-    return v & bits::sign ? T(v & T(~bits::sign)) : T(~v);
+    } else {
+        using bits = float_bits<T>;
+        const T all = T(~T(0)), x = T(v ^ T(code.flip)), positive = x & bits::sign ? 0 : all;
+        const T of_float = code.is_float ? all : 0;
+        return code.is_float && v == all ? bits::quiet_nan : T(x ^ T((positive | bits::sign) & of_float));
+    }
 }
 
 /* An input element as an operand of Op. */
@@ -90,6 +116,38 @@ template <class Op, class I> __device__ typename Op::type lift(I x, const elemen
     } else {
         return T(T(T(x) ^ T(code.sign)) - T(code.sign));
     }
+}
+
+/* Calls f with a value of the input type that has in_size bytes: the accumulator's own or a narrower one (kernels.h).
+ */
+template <class Op, class F> __device__ void for_input(uint32_t in_size, F f) {
+    using T = typename Op::type;
+    if constexpr (sizeof(T) == 8 && T(0.5) != T(0)) {
+        if (in_size == 4)
+            return f(float());
+    } else if constexpr (sizeof(T) == 8) {
+        if (in_size == 4)
+            return f(uint32_t());
+        if (in_size == 2)
+            return f(uint16_t());
+        if (in_size == 1)
+            return f(uint8_t());
+    } else if constexpr (sizeof(T) == 4 && T(0.5) == T(0)) {
+        if (in_size == 1)
+            return f(uint8_t());
+    }
+    f(T());
+}
+
+/* Element i of an array of elements of in_size bytes, as an operand. */
+template <class Op>
+__device__ typename Op::type load_operand(const void *in, uint32_t in_size, uint64_t i, const element_code &code) {
+    typename Op::type x{};
+    for_input<Op>(in_size, [&](auto type) {
+        using I = decltype(type);
+        x = lift<Op>(static_cast<const I *>(in)[i], code);
+    });
+    return x;
 }
 
 /* An operand of Op as an output element. */

@@ -17,6 +17,7 @@ struct scan_job {
     const uint64_t *n_device; /* NULL: n itself */
     uint64_t init;            /* bits of an accumulator, lowered */
     uint64_t shown;           /* bits of out[0] if show_first, lowered */
+    uint32_t in_size;         /* bytes of an input element: kernels of an operator serve every input type */
     bool has_init, exclusive, reverse;
     bool show_first; /* an exclusive scan with nothing before it shows the identity */
     element_code code;
@@ -51,10 +52,10 @@ template <class T> struct carry {
     T lanes[32];              /* totals of the row's vectors */
 };
 
-/* What begin_kernel leaves for the grid and for end_kernel, in the workspace. */
+/* What the beginning of a piece leaves for the grid and for its end, in the workspace. */
 template <class T> struct piece {
     carry<T> at;    /* at a tile boundary, or at the end of a piece that reaches none */
-    uint64_t taken; /* elements that begin_kernel has done */
+    uint64_t taken; /* elements that the beginning has done */
 };
 
 /* Where the grid's part of a job begins. */
@@ -67,13 +68,13 @@ template <class T> struct grid_part {
     const T *tiles;      /* totals of those tiles */
 };
 
-template <class I, class Op> __device__ grid_part<typename Op::type> job_grid_part(const scan_job &job) {
+template <class Op> __device__ grid_part<typename Op::type> job_grid_part(const scan_job &job) {
     using T = typename Op::type;
     if (!job.piece)
         return {job.in, job.out, job_count(job), 0, job_first<Op>(job), nullptr};
     const piece<T> *p = static_cast<const piece<T> *>(job.piece);
     const uint64_t skip = job.reverse ? 0 : p->taken;
-    return {static_cast<const I *>(job.in) + skip,
+    return {static_cast<const char *>(job.in) + skip * job.in_size,
             static_cast<T *>(job.out) + skip,
             job_count(job) - p->taken,
             p->at.position / tile_elements<T> % tiles_per_group,

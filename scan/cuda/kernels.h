@@ -14,17 +14,20 @@ namespace scan_cuda {
 /* Blocks in the order of enum scan_block, after AUTO. */
 enum { BLOCK_ROWS = 3 };
 
+constexpr int max_chunks_per_cta = 16; /* of a cluster scan */
+
+/* All but wave serve every input type of their operator and are the same in all its classes. */
 struct prefix_kernels {
     size_t in_size, out_size;
-    int tile; /* elements */
-    const void *wave, *look_back, *single;
-    int wave_threads, wave_shared_bytes, look_back_threads, single_threads;
-    const void *begin, *end; /* carry.cuh */
+    int tile, chunk; /* elements */
+    const void *wave, *look_back, *cluster;
+    int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
+    const void *carry;
     struct {
-        const void *section, *sums; /* hierarchical.cuh: kernels 1 and 2 */
+        const void *section; /* hierarchical.cuh: kernels 1 and 2 */
         int elements_per_thread, max_section;
     } blocks[BLOCK_ROWS];
-    const void *add_sums, *add; /* kernel 3 */
+    const void *add; /* kernel 3 */
     void (*host_scan_sums)(void *sums, size_t n);
 };
 

@@ -3,31 +3,33 @@
  * The order of operations that scan.h promises, as warp-level pieces: 16-byte vectors of accumulators, rows of 32
  * vectors (one a lane), chunks of 8 rows, tiles of 8 chunks, groups of 32 tiles.
  *
- *   chunk_total    reduces a chunk; the butterfly over lanes pairs operands as the last lane of Kogge-Stone does, so
- * the total is the chunk's own last inclusive fold, bit for bit scanned_rows   in-vector folds and Kogge-Stone over
- * lanes, before any prefix is known write_chunk    once the chunk's base is known: hands every row's outputs to a
- * writer
+ *   chunk_total      reduces a chunk; its butterfly over lanes pairs operands as the last lane of Kogge-Stone does,
+ *                    so the total is the chunk's own last inclusive fold, bit for bit
+ *   scanned_rows     in-vector folds and Kogge-Stone over lanes, before any prefix is known
+ *   write_chunk      once the chunk's base is known: hands every row's outputs to a writer
+ *
+ *   lane        0        1        2        3    ...
+ *   vector   a b c d  e f g h  i j k l  m n o p        serial inside the vector
+ *               |        |        |        |           Kogge-Stone over the vectors' last folds
+ *   out      lane's base (fold before its vector) op each fold inside the vector
+ *
+ * Work for a row of 32 vectors of E operands: 32 (E - 1) for the folds, 129 for Kogge-Stone, 32 E for the outputs; the
+ * reduction alone 32 (E - 1) + 160. Depth E + 5 + 2. No barrier and no shared memory: lanes shuffle.
  */
 #ifndef SCAN_CUDA_ORDER_CUH
 #define SCAN_CUDA_ORDER_CUH
 
-#include "element.cuh"
 #include "ptx.cuh"
+#include "vector.cuh"
 
 namespace scan_cuda {
 
 constexpr int rows_per_chunk = 8;
 constexpr int chunks_per_tile = 8;
 constexpr int tiles_per_group = 32;
-template <class T> constexpr int vector_elements = 16 / int(sizeof(T));
 template <class T> constexpr int row_elements = 32 * vector_elements<T>;
 template <class T> constexpr int chunk_elements = rows_per_chunk *row_elements<T>;
 template <class T> constexpr int tile_elements = chunks_per_tile *chunk_elements<T>;
-
-/* One vector of accumulators, or the input elements it is made from. */
-template <class T, int N> struct alignas(sizeof(T) * N) vector { T v[N]; };
-
-template <class T> using accumulators = vector<T, vector_elements<T>>;
 
 /* Kogge-Stone over the lanes of a warp, inclusive. */
 template <class Op> __device__ typename Op::type warp_inclusive(typename Op::type x, int lane) {
@@ -51,18 +53,13 @@ template <class Op> __device__ typename Op::type warp_total(typename Op::type x)
     return x;
 }
 
-/* row(k) gives this lane's vector of row k, lifted. */
+/* row(k) gives this lane's operands of row k. */
 template <class Op, class Row> __device__ typename Op::type chunk_total(Row row) {
     using T = typename Op::type;
     T total{};
 #pragma unroll
     for (int k = 0; k < rows_per_chunk; k++) {
-        accumulators<T> x = row(k);
-        T fold = x.v[0];
-#pragma unroll
-        for (int q = 1; q < vector_elements<T>; q++)
-            fold = Op::apply(fold, x.v[q]);
-        fold = warp_total<Op>(fold);
+        T fold = warp_total<Op>(row(k).fold());
         total = k ? Op::apply(total, fold) : fold;
     }
     return total;
@@ -71,38 +68,24 @@ template <class Op, class Row> __device__ typename Op::type chunk_total(Row row)
 /* Consecutive rows in a warp's registers, scanned as far as they can be before their prefix is known. */
 template <class Op, int rows> struct scanned_rows {
     using T = typename Op::type;
-    accumulators<T> x[rows]; /* in-vector inclusive folds */
-    T lanes[rows];           /* inclusive over lanes; lane 31 holds the row's total */
+    operands<Op> x[rows]; /* in-vector inclusive folds */
+    T lanes[rows];        /* inclusive over lanes; lane 31 holds the row's total */
 
     template <class Row> __device__ void scan(Row row, int lane) {
 #pragma unroll
         for (int k = 0; k < rows; k++) {
             x[k] = row(k);
-#pragma unroll
-            for (int q = 1; q < vector_elements<T>; q++)
-                x[k].v[q] = Op::apply(x[k].v[q - 1], x[k].v[q]);
-            lanes[k] = warp_inclusive<Op>(x[k].v[vector_elements<T> - 1], lane);
+            x[k].scan();
+            lanes[k] = warp_inclusive<Op>(x[k].last(), lane);
         }
     }
 
     /* This lane's outputs of row k, given the folds before the row and before the next; not lowered yet. */
-    __device__ accumulators<T> outputs(int k, T base, T next, bool exclusive, int lane) const {
-        constexpr int E = vector_elements<T>;
+    __device__ operands<Op> outputs(int k, T base, T next, bool exclusive, int lane) const {
         T before = __shfl_up_sync(all_lanes, lanes[k], 1);
         T lane_base = lane ? Op::apply(base, before) : base;
-        accumulators<T> out;
-        if (exclusive) {
-            out.v[0] = lane_base;
-#pragma unroll
-            for (int q = 1; q < E; q++)
-                out.v[q] = Op::apply(lane_base, x[k].v[q - 1]);
-        } else {
-#pragma unroll
-            for (int q = 0; q < E - 1; q++)
-                out.v[q] = Op::apply(lane_base, x[k].v[q]);
-            out.v[E - 1] = lane == 31 ? next : Op::apply(base, lanes[k]);
-        }
-        return out;
+        T lane_next = lane == 31 ? next : Op::apply(base, lanes[k]);
+        return x[k].outputs(lane_base, lane_next, exclusive);
     }
 };
 

@@ -81,35 +81,45 @@ static uint64_t identity_of(const scan_prefix_desc *desc) {
     return code_of(desc).flip; /* the code 0, decoded */
 }
 
-scan_status prefix_open(scan_ctx *ctx) {
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++) {
-        const prefix_kernels *k = (&classes[0][0][0])[i];
-        if (!k)
-            continue;
-        if (state_of(ctx)->capability >= 90)
-            SCAN_CUDA_TRY(
-                ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
-    }
-    return SCAN_OK;
-}
-
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
 struct plan {
     const prefix_kernels *kernels;
     scan_grid grid;
     scan_block block;
-    bool single;
-    uint64_t tiles;
+    int ctas, chunks_per_cta; /* of a small scan, else 0 */
+    uint64_t tiles, tile_words;
     uint32_t section;
     size_t state_bytes, piece_bytes, rest_bytes, sums_bytes;
 };
 
-constexpr uint64_t look_back_best = 1u << 20; /* elements up to which one CTA a tile starts faster than the wave */
+/* Up to which size each is the quickest, in chunks (4 KiB of accumulators), by tools/bench: then one CTA, one cluster,
+ * look-back, wave. A cluster has the CTAs that the GPU grants, cluster_max_chunks each. */
+#ifndef SCAN_CUDA_SINGLE_CHUNKS
+#define SCAN_CUDA_SINGLE_CHUNKS 8
+#endif
+#ifndef SCAN_CUDA_CLUSTER_CHUNKS
+#define SCAN_CUDA_CLUSTER_CHUNKS 256
+#endif
+#ifndef SCAN_CUDA_LOOK_BACK_CHUNKS
+#define SCAN_CUDA_LOOK_BACK_CHUNKS 1024
+#endif
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
+
+/* One CTA, or a cluster of as few chunks a CTA as the CTAs allow. */
+static void plan_small(plan *p, uint64_t chunks, int max_ctas) {
+    const bool single = chunks <= SCAN_CUDA_SINGLE_CHUNKS;
+    if (!single && (chunks > SCAN_CUDA_CLUSTER_CHUNKS || chunks > uint64_t(max_ctas) * max_chunks_per_cta))
+        return;
+    p->ctas = p->chunks_per_cta = 1;
+    while (!single && p->ctas < max_ctas && uint64_t(p->ctas) < chunks)
+        p->ctas *= 2;
+    while (uint64_t(p->ctas * p->chunks_per_cta) < chunks)
+        p->chunks_per_cta *= 2;
+}
 
 static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n, plan *p) {
     *p = {};
@@ -122,8 +132,10 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     if (p->grid == SCAN_GRID_AUTO && p->block != SCAN_BLOCK_AUTO && p->block != SCAN_BLOCK_WARP)
         p->grid = SCAN_GRID_HIERARCHICAL;
     if (p->grid == SCAN_GRID_AUTO) {
-        p->single = p->tiles <= 1 && !carries;
-        p->grid = wave_runs && n > look_back_best ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+        const uint64_t chunks = pieces(n, uint64_t(k->chunk));
+        if (!carries)
+            plan_small(p, chunks, state_of(ctx)->cluster);
+        p->grid = wave_runs && chunks > SCAN_CUDA_LOOK_BACK_CHUNKS ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
     }
     if (p->block == SCAN_BLOCK_AUTO)
         p->block = SCAN_BLOCK_WARP;
@@ -141,10 +153,8 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
                              scan_block_name(SCAN_BLOCK_WARP));
         if (p->tiles > 0x7fffffff)
             return scan_fail(failing, SCAN_ERR_ARGUMENT, "n: %zu elements are too many", n);
-        {
-            uint64_t words = (p->tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
-            p->state_bytes = 64 + (words + words / tiles_per_group + 2) * 8;
-        }
+        p->tile_words = (p->tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
+        p->state_bytes = 64 + (p->tile_words + p->tile_words / tiles_per_group + 2) * 8;
         if (carries) {
             p->piece_bytes = rounded(SCAN_CARRY_BYTES);
             p->rest_bytes = rounded(k->tile * k->in_size);
@@ -175,38 +185,82 @@ size_t prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
+static cudaLaunchConfig_t cluster_config(int ctas, int threads, cudaStream_t stream, cudaLaunchAttribute *attribute) {
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim.x = unsigned(ctas);
+    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+    return {dim3(unsigned(ctas)), dim3(unsigned(threads)), 0, stream, attribute, 1};
+}
+
+/* The CTAs that a cluster may have: 16 where the GPU grants that, else the 8 that every one promises. */
+static scan_status grant_clusters(scan_ctx *ctx) {
+    context_state *s = state_of(ctx);
+    s->cluster = 1;
+    if (s->capability < 90)
+        return SCAN_OK;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++)
+        if ((&classes[0][0][0])[i])
+            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute((&classes[0][0][0])[i]->cluster,
+                                                    cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    const prefix_kernels *k = classes[OP_ADD][CLASS_U32][CLASS_U32];
+    for (s->cluster = 16; s->cluster > 1; s->cluster /= 2) {
+        cudaLaunchAttribute attribute;
+        const cudaLaunchConfig_t config =
+            cluster_config(s->cluster, max_chunks_per_cta * k->cluster_threads_per_chunk, s->stream, &attribute);
+        int clusters = 0;
+        if (cudaOccupancyMaxActiveClusters(&clusters, k->cluster, &config) == cudaSuccess && clusters > 0)
+            return SCAN_OK;
+        cudaGetLastError();
+    }
+    return SCAN_OK;
+}
+
+scan_status prefix_open(scan_ctx *ctx) {
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++) {
+        const prefix_kernels *k = (&classes[0][0][0])[i];
+        if (k && state_of(ctx)->capability >= 90)
+            SCAN_CUDA_TRY(
+                ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
+    }
+    return grant_clusters(ctx);
+}
+
+/* One CTA or one cluster. */
+static scan_status small(scan_ctx *ctx, const plan &p, scan_job job) {
+    const int threads = p.chunks_per_cta * p.kernels->cluster_threads_per_chunk;
+    void *arguments[] = {&job};
+    if (p.ctas == 1)
+        return launch(ctx, p.kernels->cluster, 1, threads, arguments, 0);
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config = cluster_config(p.ctas, threads, state_of(ctx)->stream, &attribute);
+    return check(ctx, cudaLaunchKernelExC(&config, p.kernels->cluster, arguments), "cudaLaunchKernelExC");
+}
+
 /* Wave and look-back, between the two ends of a piece if there is a carry. */
 static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const plan &p, scan_job job, char *state,
                             char *scratch) {
     const prefix_kernels *k = p.kernels;
     uint64_t *words = reinterpret_cast<uint64_t *>(state);
-    uint64_t tile_words = (p.tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
-    job.state = {words, words + 1, words + 8, words + 8 + tile_words, uint64_t(scratch - state) / 8 - 8};
-    void *piece = scratch, *rest = scratch + p.piece_bytes;
+    /* All of the state is cleared when the epoch wraps: other calls have used what this one does not. */
+    job.state = {words, words + 1, words + 8, words + 8 + p.tile_words, uint64_t(scratch - state) / 8 - 8};
+    const void *from = desc->carry_in;
+    void *piece = scratch, *rest = scratch + p.piece_bytes, *to = desc->carry_out;
+    bool end = false;
+    void *carry_arguments[] = {&job, &from, &piece, &rest, &to, &end};
     if (p.piece_bytes) {
-        const void *from = desc->carry_in;
-        void *arguments[] = {&job, &from, &piece, &rest};
-        SCAN_TRY(launch(ctx, k->begin, 1, 256, arguments, 0));
+        SCAN_TRY(launch(ctx, k->carry, 1, 256, carry_arguments, 0));
         job.piece = piece;
     }
     void *arguments[] = {&job};
-    uint64_t tiles = p.tiles ? p.tiles : 1;
-    if (p.grid == SCAN_GRID_WAVE) {
-        uint64_t ctas = uint64_t(state_of(ctx)->processors);
-        SCAN_TRY(launch(ctx, k->wave, tiles < ctas ? tiles : ctas, k->wave_threads, arguments,
+    const uint64_t tiles = p.tiles ? p.tiles : 1, processors = uint64_t(state_of(ctx)->processors);
+    if (p.grid == SCAN_GRID_WAVE)
+        SCAN_TRY(launch(ctx, k->wave, tiles < processors ? tiles : processors, k->wave_threads, arguments,
                         size_t(k->wave_shared_bytes)));
-    } else if (p.single) {
-        SCAN_TRY(launch(ctx, k->single, 1, k->single_threads, arguments, 0));
-    } else {
+    else
         SCAN_TRY(launch(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
-    }
-    if (desc->carry_out) {
-        void *to = desc->carry_out;
-        const void *from = piece, *kept = rest;
-        void *end_arguments[] = {&job, &from, &kept, &to};
-        SCAN_TRY(launch(ctx, k->end, 1, 32, end_arguments, 0));
-    }
-    return SCAN_OK;
+    end = true;
+    return desc->carry_out ? launch(ctx, k->carry, 1, 32, carry_arguments, 0) : SCAN_OK;
 }
 
 /* The levels of S, lowest first; the last has one element. */
@@ -223,18 +277,22 @@ static scan_status scan_levels(scan_ctx *ctx, const plan &p, const sums_levels &
     const auto &block = k->blocks[p.block - SCAN_BLOCK_KOGGE_STONE];
     const int threads = block.max_section / block.elements_per_thread;
     uint32_t section = p.section;
+    scan_job job = {}; /* in place, of operands */
+    job.in_size = uint32_t(k->out_size);
     for (int i = 0; i + 1 < levels.count; i++) {
-        void *sums = levels.at[i].sums, *above = levels.at[i + 1].sums;
-        uint64_t n = levels.at[i].n;
-        void *arguments[] = {&sums, &n, &above};
-        SCAN_TRY(launch(ctx, block.sums, pieces(n, section), threads, arguments, 2 * section * k->out_size));
+        void *above = levels.at[i + 1].sums;
+        job.in = job.out = levels.at[i].sums;
+        job.n = levels.at[i].n;
+        void *arguments[] = {&job, &above};
+        SCAN_TRY(launch(ctx, block.section, pieces(job.n, section), threads, arguments, 2 * section * k->out_size));
     }
     for (int i = levels.count - 2; i >= 0; i--) {
-        void *sums = levels.at[i].sums, *above = levels.at[i + 1].sums;
-        uint64_t n = levels.at[i].n;
-        void *arguments[] = {&sums, &n, &above, &section};
-        if (n > section)
-            SCAN_TRY(launch(ctx, k->add_sums, pieces(n, 256), 256, arguments, 0));
+        void *above = levels.at[i + 1].sums;
+        job.out = levels.at[i].sums;
+        job.n = levels.at[i].n;
+        void *arguments[] = {&job, &above, &section};
+        if (job.n > section)
+            SCAN_TRY(launch(ctx, k->add, pieces(job.n, 256), 256, arguments, 0));
     }
     return SCAN_OK;
 }
@@ -283,6 +341,13 @@ static scan_status three_kernels(scan_ctx *ctx, const plan &p, scan_job job, cha
     return launch(ctx, k->add, pieces(job.n, 256), 256, add_arguments, 0);
 }
 
+static void note_what_ran(scan_ctx *ctx, const plan &p) {
+    context_state *s = state_of(ctx);
+    const char *grid = p.ctas > 1 ? "cluster" : p.ctas ? "single" : scan_grid_name(p.grid);
+    snprintf(s->ran, sizeof s->ran, "%s/%s", grid, scan_block_name(p.block));
+    ctx->ran = s->ran;
+}
+
 scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {
     device_scope scope(state_of(ctx)->device);
     plan p;
@@ -292,6 +357,7 @@ scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, 
     job.out = out;
     job.n = n;
     job.n_device = desc->n_device;
+    job.in_size = uint32_t(p.kernels->in_size);
     job.exclusive = desc->kind == SCAN_EXCLUSIVE;
     job.reverse = desc->reverse;
     job.code = code_of(desc);
@@ -300,14 +366,14 @@ scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, 
         memcpy(&job.init, desc->init, scan_type_size(desc->out_type));
     job.show_first = job.exclusive && !desc->init && !desc->carry_in;
     job.shown = identity_of(desc);
+    const bool teaching = p.grid == SCAN_GRID_HOST_SUMS || p.grid == SCAN_GRID_HIERARCHICAL;
     char *state, *scratch;
     SCAN_TRY(take_workspace(ctx, p.state_bytes, p.piece_bytes + p.rest_bytes + p.sums_bytes, &state, &scratch));
-    const bool teaching = p.grid == SCAN_GRID_HOST_SUMS || p.grid == SCAN_GRID_HIERARCHICAL;
-    if (n > 0 || desc->carry_out)
+    if (p.ctas && n > 0)
+        SCAN_TRY(small(ctx, p, job));
+    else if (n > 0 || desc->carry_out)
         SCAN_TRY(teaching ? three_kernels(ctx, p, job, scratch) : one_pass(ctx, desc, p, job, state, scratch));
-    context_state *s = state_of(ctx);
-    snprintf(s->ran, sizeof s->ran, "%s/%s", p.single ? "single" : scan_grid_name(p.grid), scan_block_name(p.block));
-    ctx->ran = s->ran;
+    note_what_ran(ctx, p);
     return SCAN_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "block/kogge_stone.cuh"
 #include "block/warp.cuh"
 #include "carry.cuh"
+#include "grid/cluster.cuh"
 #include "grid/hierarchical.cuh"
 #include "grid/host_sums.cuh"
 #include "grid/look_back.cuh"
@@ -18,31 +19,26 @@
 
 namespace scan_cuda {
 
-constexpr int look_back_rows = 8; /* rows a warp: registers enough to hide loads behind one another */
-constexpr int single_rows = 2;    /* more warps, less latency */
-
 template <class I, class Op> prefix_kernels instantiate() {
     using T = typename Op::type;
     prefix_kernels k = {};
     k.in_size = sizeof(I);
     k.out_size = sizeof(T);
     k.tile = tile_elements<T>;
+    k.chunk = chunk_elements<T>;
     k.wave = address(wave_kernel<I, Op>);
     k.wave_threads = wave_threads;
     k.wave_shared_bytes = wave_layout<I, Op>::shared_bytes;
-    k.look_back = address(look_back_kernel<I, Op, look_back_rows>);
-    k.look_back_threads = rows_per_tile / look_back_rows * 32;
-    k.single = address(single_kernel<I, Op, single_rows>);
-    k.single_threads = rows_per_tile / single_rows * 32;
-    k.begin = address(begin_kernel<I, Op>);
-    k.end = address(end_kernel<I, Op>);
-    k.blocks[0] = {address(section_kernel<kogge_stone, I, Op>), address(sums_kernel<kogge_stone, Op>),
-                   kogge_stone::elements_per_thread, kogge_stone::max_section};
-    k.blocks[1] = {address(section_kernel<brent_kung, I, Op>), address(sums_kernel<brent_kung, Op>),
-                   brent_kung::elements_per_thread, brent_kung::max_section};
-    k.blocks[2] = {address(section_kernel<warp_shuffle, I, Op>), address(sums_kernel<warp_shuffle, Op>),
-                   warp_shuffle::elements_per_thread, warp_shuffle::max_section};
-    k.add_sums = address(add_sums_kernel<Op>);
+    k.look_back = address(look_back_kernel<Op>);
+    k.look_back_threads = look_back_threads;
+    k.cluster = address(cluster_kernel<Op>);
+    k.cluster_threads_per_chunk = threads_per_chunk;
+    k.carry = address(carry_kernel<Op>);
+    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
+                   kogge_stone::max_section};
+    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
+    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
+                   warp_shuffle::max_section};
     k.add = address(add_kernel<Op>);
     k.host_scan_sums = host_scan_sums<Op>;
     return k;

@@ -34,6 +34,11 @@ __device__ void perturb();
 __device__ inline void perturb() {}
 #endif
 
+/* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
+__device__ inline void warps_meet(int id, int threads) {
+    asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
 
 template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {
@@ -103,6 +108,38 @@ __device__ inline void bulk_load(void *to_shared, const void *from_global, uint3
                  "l"(from_global), "r"(bytes), "r"(shared_address(barrier))
                  : "memory");
 }
+
+/* ---- clusters, sm_90 --------------------------------------------------------------------------------------------- */
+
+__device__ inline unsigned cluster_rank() {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+__device__ inline unsigned cluster_size() {
+    unsigned size;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    return size;
+}
+
+/* A barrier of all threads of the cluster, in two halves. */
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+/* The place of something in this CTA's shared memory, in that of another CTA of the cluster. */
+template <class T> __device__ T *cluster_at(T *here, unsigned rank) {
+    T *there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(here), "r"(rank));
+    return there;
+}
+#else
+/* A CTA alone. */
+__device__ inline unsigned cluster_rank() { return 0; }
+__device__ inline unsigned cluster_size() { return 1; }
+__device__ inline void cluster_arrive() {}
+__device__ inline void cluster_wait() { __syncthreads(); }
+template <class T> __device__ T *cluster_at(T *here, unsigned) { return here; }
 #endif
 
 } /* namespace scan_cuda */

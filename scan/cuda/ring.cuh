@@ -95,7 +95,7 @@ template <class Slot, int copies = 1> class ring {
     /* The tile in hand, once it is loaded. */
     __device__ uint64_t tile(int j) const {
         barrier_wait(&slot(j).loaded, parity(j));
-        return slot(j).tile;
+        return __shfl_sync(all_lanes, slot(j).tile, 0); /* so that the compiler knows that it is the warp's */
     }
 
     /* The load warp: brings tiles until the tickets are used up. fetch(j, t) starts copying tile t into data(j),

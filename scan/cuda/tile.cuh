@@ -6,6 +6,15 @@
  * one. Tile t covers positions [t * tile, (t + 1) * tile); its lowest address in a full tile is `base`, aligned to the
  * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements turned
  * round.
+ *
+ * Tiles that are not plain (aligned to 16 bytes, forward) are made so before they are read and unmade as they are
+ * written, by code without branches: what a tile's address and direction decide is the same for all its vectors, and a
+ * uniform branch in an unrolled loop costs more than the selects that replace it.
+ *
+ *   normalise        a tile in shared memory, word by word: an aligned forward tile in its place
+ *   vector_words     a vector of global memory, from the aligned words that it lies in
+ *   row_writer       rows of outputs, as 16-byte stores of vectors made from two neighbouring lanes each
+ *   load_some, store_some    the elements that exist of a vector that the end of the array cuts
  */
 #ifndef SCAN_CUDA_TILE_CUH
 #define SCAN_CUDA_TILE_CUH
@@ -14,169 +23,205 @@
 
 namespace scan_cuda {
 
-/* ---- 16 bytes at any offset -------------------------------------------------------------------------------------- */
+/* ---- mirrors ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes [shift, shift + 16) of low and high put side by side, 0 < shift < 16, the same in every lane. */
-__device__ inline uint4 bytes_between(uint4 low, uint4 high, unsigned shift) {
-    uint32_t a, b, c, d, e;
-    switch (shift / 4) {
-    case 0: a = low.x, b = low.y, c = low.z, d = low.w, e = high.x; break;
-    case 1: a = low.y, b = low.z, c = low.w, d = high.x, e = high.y; break;
-    case 2: a = low.z, b = low.w, c = high.x, d = high.y, e = high.z; break;
-    default: a = low.w, b = high.x, c = high.y, d = high.z, e = high.w;
-    }
-    unsigned bits = shift % 4 * 8;
-    return make_uint4(__funnelshift_r(a, b, bits), __funnelshift_r(b, c, bits), __funnelshift_r(c, d, bits),
-                      __funnelshift_r(d, e, bits));
+/* Elements of 1 and 2 bytes in a word, turned round if `reverse`; larger ones are not split. */
+template <class I> __device__ uint32_t turned_word(uint32_t x, bool reverse) {
+    if constexpr (sizeof(I) == 1)
+        return __byte_perm(x, 0, reverse ? 0x0123 : 0x3210);
+    else if constexpr (sizeof(I) == 2)
+        return __byte_perm(x, 0, reverse ? 0x1032 : 0x3210);
+    else
+        return x;
 }
 
-template <class V> __device__ V mirrored(V x) {
-    constexpr int N = sizeof(x.v) / sizeof(x.v[0]);
-    V y;
+/* The elements of a vector, turned round if `reverse`. */
+template <class I> __device__ uint4 turned_vector(uint4 v, bool reverse) {
+    uint4 x = {turned_word<I>(v.x, reverse), turned_word<I>(v.y, reverse), turned_word<I>(v.z, reverse),
+               turned_word<I>(v.w, reverse)};
+    if constexpr (sizeof(I) == 8)
+        return make_uint4(reverse ? x.z : x.x, reverse ? x.w : x.y, reverse ? x.x : x.z, reverse ? x.y : x.w);
+    else
+        return make_uint4(reverse ? x.w : x.x, reverse ? x.z : x.y, reverse ? x.y : x.z, reverse ? x.x : x.w);
+}
+
+/* ---- shared memory ----------------------------------------------------------------------------------------------- */
+
+/* Bytes after a tile's slot that normalise may read: a misaligned tile begins up to 15 bytes in, and is read in words.
+ */
+constexpr int slot_margin = 32;
+
+/* A tile of `elements` whose lowest address is slot + shift becomes aligned and forward. `warps` warps call it, each
+ * for its chunk, which is then visible to that warp only. Words are read into registers, the warps meet (one's target
+ * is another's source), and words are written. */
+template <class I, int elements, int warps>
+__device__ void normalise(char *slot, uint32_t shift, bool reverse, int warp, int lane) {
+    constexpr int words = elements * int(sizeof(I)) / 4, per_lane = words / warps / 32;
+    uint32_t *w = reinterpret_cast<uint32_t *>(slot);
+    const int first = warp * per_lane * 32 + lane, step = reverse ? -32 : 32;
+    const int source = (reverse ? (words - 1 - first) ^ (sizeof(I) == 8) : first) + int(shift / 4);
+    const uint32_t bits = shift % 4 * 8;
+    uint32_t x[per_lane];
 #pragma unroll
-    for (int q = 0; q < N; q++)
-        y.v[q] = x.v[N - 1 - q];
-    return y;
+    for (int k = 0; k < per_lane; k++) {
+        x[k] = w[source + k * step];
+        if constexpr (sizeof(I) < 4)
+            x[k] = turned_word<I>(__funnelshift_r(x[k], w[source + k * step + 1], bits), reverse);
+    }
+    warps_meet(1, warps * 32);
+#pragma unroll
+    for (int k = 0; k < per_lane; k++)
+        w[first + k * 32] = x[k];
+    __syncwarp();
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading global memory --------------------------------------------------------------------------------------- */
 
-/* A tile's input. Staged: it lies in shared memory, with the alignment modulo 16 that it has in global memory and 16
- * bytes after it that may be read; else in global memory, where nothing beyond it may be touched. */
-template <class I, class Op, bool staged> struct input_tile {
+/* The vector whose lowest address is `at`, as it lies there, from the aligned words around it; false if one of those
+ * reaches outside [low, high). */
+__device__ inline bool vector_words(const char *at, const char *low, const char *high, uint4 &x) {
+    const uint32_t shift = uint32_t(uintptr_t(at) % 4);
+    const uint32_t *w = reinterpret_cast<const uint32_t *>(at - shift);
+    if (at - shift < low || at - shift + (shift ? 20 : 16) > high)
+        return false;
+    uint32_t a = w[0], b = w[1], c = w[2], d = w[3], e = shift ? w[4] : 0;
+    x = make_uint4(__funnelshift_r(a, b, shift * 8), __funnelshift_r(b, c, shift * 8), __funnelshift_r(c, d, shift * 8),
+                   __funnelshift_r(d, e, shift * 8));
+    return true;
+}
+
+/* Operands from the first `count` elements, in the order of positions, of the vector whose lowest address is `at`, were
+ * it whole; the identity for the rest. */
+template <class I, class Op>
+__device__ operands<Op> load_some(const char *at, int count, bool reverse, const element_code &code) {
+    constexpr int E = vector_elements<typename Op::type>;
+    const I *in = reinterpret_cast<const I *>(at) + (reverse ? E - 1 : 0);
+    const int step = reverse ? -1 : 1;
+    vector<I, E> raw{};
+    if constexpr (sizeof(I) < 4 && E * sizeof(I) == 16) {
+        constexpr int bits = sizeof(I) * 8;
+        uint4 x{};
+#pragma unroll 1
+        for (int q = min(count, E) - 1; q >= 0; q--) {
+            x.w = __funnelshift_l(x.z, x.w, bits), x.z = __funnelshift_l(x.y, x.z, bits);
+            x.y = __funnelshift_l(x.x, x.y, bits), x.x = x.x << bits | in[q * step];
+        }
+        memcpy(&raw, &x, sizeof raw);
+    } else {
+#pragma unroll
+        for (int q = 0; q < E; q++)
+            if (q < count)
+                raw.v[q] = in[q * step];
+    }
+    operands<Op> x = operands<Op>::lifted(raw, code);
+    x.clear_from(count);
+    return x;
+}
+
+/* ---- writing global memory --------------------------------------------------------------------------------------- */
+
+/* The first `count` elements of x, which is in the order of positions, where the whole vector's lowest address is `at`.
+ */
+template <class T> __device__ void store_some(char *at, int count, bool reverse, uint4 x) {
+    constexpr int E = vector_elements<T>, bits = sizeof(T) * 8;
+    T *out = reinterpret_cast<T *>(at) + (reverse ? E - 1 : 0);
+    const int step = reverse ? -1 : 1;
+    if constexpr (sizeof(T) < 4) {
+#pragma unroll 1
+        for (int q = 0; q < min(count, E); q++) {
+            out[q * step] = T(x.x);
+            x.x = __funnelshift_r(x.x, x.y, bits), x.y = __funnelshift_r(x.y, x.z, bits);
+            x.z = __funnelshift_r(x.z, x.w, bits), x.w >>= bits;
+        }
+    } else {
+        vector<T, E> v;
+        memcpy(&v, &x, sizeof v);
+#pragma unroll
+        for (int q = 0; q < E; q++)
+            if (q < count)
+                out[q * step] = v.v[q];
+    }
+}
+
+/* Writes a warp's `rows` consecutive rows of a whole part of a tile.
+ *
+ *   lane      l - 1              l                  l + 1
+ *   vector   [a b c d]          [e f g h]          [i j k l]
+ *   memory   ... a | b c d e | f g h i | j k l ...              | at multiples of 16 bytes
+ *
+ * An aligned vector begins `head` bytes into the lower of two vectors that lie side by side: the one of the lane before
+ * and this lane's (forward), or this lane's and the one of the lane before (reverse). The lane before lane 0 is lane 31
+ * of the row before. What is left over at the warp's two ends is stored by elements, for other warps write the rest of
+ * those 16 bytes. */
+template <class Op, int rows> class row_writer {
     using T = typename Op::type;
-    static constexpr int E = vector_elements<T>;
-    static constexpr int last_vector = tile_elements<T> / E - 1;
 
-    const char *data; /* of a full tile's lowest address */
-    uint32_t count;   /* elements that exist */
+    char *at; /* this lane's vector of row 0 */
     bool reverse;
-    const element_code *code;
+    uint32_t head;
+    uint4 previous; /* row k - 1's words, rotated as below */
 
-    __device__ uint32_t misalignment() const { return uint32_t(uintptr_t(data) % 16); }
-    __device__ bool plain() const { return count == tile_elements<T> && !reverse && misalignment() == 0; }
-
-    /* Vector v of the tile, the common case: whole, aligned, forward. */
-    __device__ accumulators<T> plain_vector(int v) const {
-        return lifted(reinterpret_cast<const vector<I, E> *>(data)[v]);
+  public:
+    /* out: the lowest address of the tile, were it full; first: row 0's first vector in the tile. */
+    __device__ row_writer(char *out, int first, int lane, bool reverse)
+        : reverse(reverse), head(uint32_t(-uintptr_t(out) % 16)), previous() {
+        constexpr int last_vector = tile_elements<T> / vector_elements<T> - 1;
+        at = out + (reverse ? last_vector - first - lane : first + lane) * 16;
     }
 
-    __device__ accumulators<T> any_vector(int v) const {
-        const uint32_t shift = misalignment();
-        const bool inside = uint32_t(v * E + E) <= count;
-        const char *at = data + (reverse ? last_vector - v : v) * int(E * sizeof(I));
-        vector<I, E> raw{};
-        if (shift == 0 && inside) {
-            raw = *reinterpret_cast<const vector<I, E> *>(at);
-        } else if (staged && E * sizeof(I) == 16) {
-            const uint4 *words = reinterpret_cast<const uint4 *>(at - shift);
-            uint4 x = shift ? bytes_between(words[0], words[1], shift) : words[0];
-            memcpy(&raw, &x, sizeof raw);
+    __device__ bool plain() const { return !reverse && head == 0; }
+
+    __device__ void plain_row(int k, uint4 x) const { __stcs(reinterpret_cast<uint4 *>(at + k * 512), x); }
+
+    __device__ void odd_row(int k, int lane, uint4 x) {
+        x = turned_vector<T>(x, reverse);
+        char *here = reverse ? at - k * 512 : at + k * 512;
+        if (k == 0 && head)
+            store_end(here, lane, x, 0, !reverse);
+        if (k == rows - 1 && head)
+            store_end(here, lane, x, 31, reverse);
+
+        /* Words i of the two vectors that word i of the aligned one may come from: word (i + head / 4) % 4. */
+        const uint32_t words = head / 4;
+        if constexpr (sizeof(T) < 8)
+            x = words & 1 ? make_uint4(x.y, x.z, x.w, x.x) : x;
+        x = words & 2 ? make_uint4(x.z, x.w, x.x, x.y) : x;
+        const uint4 offer = lane == 31 ? previous : x;
+        const int from = (lane + 31) % 32;
+        const uint4 other = {__shfl_sync(all_lanes, offer.x, from), __shfl_sync(all_lanes, offer.y, from),
+                             __shfl_sync(all_lanes, offer.z, from), __shfl_sync(all_lanes, offer.w, from)};
+        previous = x;
+
+        /* The lower vector has the first 4 - words of them, and a share of the next by bytes. */
+        const uint4 low = reverse ? x : other, high = reverse ? other : x;
+        uint4 y = {low.x, words < 3 ? low.y : high.y, words < 2 ? low.z : high.z, words < 1 ? low.w : high.w};
+        if constexpr (sizeof(T) < 4) {
+            const uint32_t bits = head % 4 * 8;
+            y = make_uint4(__funnelshift_r(y.x, y.y, bits), __funnelshift_r(y.y, y.z, bits),
+                           __funnelshift_r(y.z, y.w, bits), __funnelshift_r(y.w, high.x, bits));
+        }
+        if (k || lane || !head)
+            __stcs(reinterpret_cast<uint4 *>(here + head - (reverse ? 0 : 16)), y);
+    }
+
+  private:
+    /* Of lane `source`'s vector, which lies at that lane's `here`, the bytes below head or those from head on: one
+     * element a lane. */
+    __device__ void store_end(const char *here, int lane, uint4 x, int source, bool below) const {
+        constexpr int E = vector_elements<T>;
+        const uint32_t w[4] = {__shfl_sync(all_lanes, x.x, source), __shfl_sync(all_lanes, x.y, source),
+                               __shfl_sync(all_lanes, x.z, source), __shfl_sync(all_lanes, x.w, source)};
+        const int apart = (reverse ? lane - source : source - lane) * 16;
+        if (lane >= E || (lane * sizeof(T) < head) != below)
+            return;
+        T *to = reinterpret_cast<T *>(const_cast<char *>(here) + apart) + lane;
+        if constexpr (sizeof(T) == 8) {
+            *to = from_bits<T>(lane ? uint64_t(w[3]) << 32 | w[2] : uint64_t(w[1]) << 32 | w[0]);
         } else {
-#pragma unroll
-            for (int q = 0; q < E; q++)
-                if (uint32_t(v * E + (reverse ? E - 1 - q : q)) < count)
-                    raw.v[q] = reinterpret_cast<const I *>(at)[q];
+            const int i = lane * int(sizeof(T)) / 4;
+            uint32_t y = i == 0 ? w[0] : i == 1 ? w[1] : i == 2 ? w[2] : w[3];
+            *to = from_bits<T>(y >> lane * sizeof(T) % 4 * 8);
         }
-        accumulators<T> x = lifted(reverse ? mirrored(raw) : raw);
-        if (!inside)
-#pragma unroll
-            for (int q = 0; q < E; q++)
-                if (uint32_t(v * E + q) >= count)
-                    x.v[q] = Op::identity();
-        return x;
-    }
-
-  private:
-    __device__ accumulators<T> lifted(vector<I, E> raw) const {
-        accumulators<T> x;
-#pragma unroll
-        for (int q = 0; q < E; q++)
-            x.v[q] = lift<Op>(raw.v[q], *code);
-        return x;
-    }
-};
-
-/* ---- writing to global memory ------------------------------------------------------------------------------------ */
-
-/* Writes a warp's `rows` consecutive rows: 16-byte stores even where the output is not aligned to 16, by making each
- * aligned vector from two neighbouring lanes. Each row keeps its vectors for the first lane of the next. */
-template <class Op, int rows> struct row_writer {
-    using T = typename Op::type;
-    static constexpr int E = vector_elements<T>;
-    static constexpr int last_vector = tile_elements<T> / E - 1;
-
-    char *out;      /* lowest address of the tile, were it full */
-    int first;      /* the first row's first vector in the tile */
-    uint32_t count; /* elements of the tile that exist */
-    bool reverse;
-    const element_code *code;
-    uint4 previous; /* this lane's vector of the row before */
-
-    __device__ bool plain() const { return count == tile_elements<T> && !reverse && uintptr_t(out) % 16 == 0; }
-
-    __device__ void plain_row(int k, int lane, accumulators<T> x) {
-        __stcs(reinterpret_cast<uint4 *>(out) + first + k * 32 + lane, lowered(x));
-    }
-
-    __device__ void any_row(int k, int lane, accumulators<T> x) {
-        int v = first + k * 32 + lane;
-        char *at = out + ptrdiff_t(reverse ? last_vector - v : v) * 16;
-        uint4 mine = lowered(x);
-        const unsigned shift = unsigned(uintptr_t(at) % 16);
-        const bool inside = uint32_t(v * E + E) <= count;
-        if (reverse) {
-            memcpy(&x, &mine, sizeof x);
-            x = mirrored(x);
-            memcpy(&mine, &x, sizeof x);
-        }
-        if (count < tile_elements<T> && (shift || !inside)) { /* the last tile: no neighbour to share a store with */
-            memcpy(&x, &mine, sizeof x);
-#pragma unroll
-            for (int q = 0; q < E; q++)
-                if (uint32_t(v * E + (reverse ? E - 1 - q : q)) < count)
-                    reinterpret_cast<T *>(at)[q] = x.v[q];
-            return;
-        }
-        if (shift == 0) {
-            __stcs(reinterpret_cast<uint4 *>(at), mine);
-            return;
-        }
-        /* The vector of the position before this lane's: the lane below, or lane 31 of the row before. */
-        uint4 offer = lane == 31 ? previous : mine, before;
-        int from = (lane + 31) % 32;
-        before.x = __shfl_sync(all_lanes, offer.x, from), before.y = __shfl_sync(all_lanes, offer.y, from);
-        before.z = __shfl_sync(all_lanes, offer.z, from), before.w = __shfl_sync(all_lanes, offer.w, from);
-        previous = mine;
-        bool begins = k == 0 && lane == 0, ends = k == rows - 1 && lane == 31;
-        unsigned head = 16 - shift; /* bytes of this vector that lie before the next 16-byte boundary */
-        if (!begins)
-            __stcs(reinterpret_cast<uint4 *>(reverse ? at + head : at - shift),
-                   reverse ? bytes_between(mine, before, head) : bytes_between(before, mine, head));
-        /* The two ends share their 16 bytes with other warps: element by element. */
-        if (reverse ? ends : begins)
-            store_elements(at, mine, 0, head);
-        if (reverse ? begins : ends)
-            store_elements(at, mine, head, 16);
-    }
-
-  private:
-    __device__ uint4 lowered(accumulators<T> x) const {
-#pragma unroll
-        for (int q = 0; q < E; q++)
-            x.v[q] = lower<Op>(x.v[q], *code);
-        uint4 y;
-        memcpy(&y, &x, sizeof y);
-        return y;
-    }
-
-    __device__ static void store_elements(char *at, uint4 y, unsigned from_byte, unsigned to_byte) {
-        accumulators<T> x;
-        memcpy(&x, &y, sizeof x);
-#pragma unroll
-        for (int q = 0; q < E; q++)
-            if (q * sizeof(T) >= from_byte && q * sizeof(T) < to_byte)
-                reinterpret_cast<T *>(at)[q] = x.v[q];
     }
 };
 

@@ -15,6 +15,8 @@ void perturb();
 inline void perturb() { emulator::maybe_switch(); }
 #endif
 
+inline void warps_meet(int id, int threads) { emulator::cta_barrier(id, threads, false, "warps_meet()"); }
+
 template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
     emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "publish()");
     uint64_t tag = uint64_t(epoch) << 32, bits = 0;
@@ -55,6 +57,17 @@ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, 
         emulator::die("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);
     emulator::copy_later(to_shared, from_global, bytes, barrier, "bulk_load()");
 }
+
+inline unsigned cluster_rank() { return emulator::cluster_rank(); }
+inline unsigned cluster_size() { return emulator::cluster_size(); }
+inline void cluster_arrive() { emulator::cluster_arrive(); }
+inline void cluster_wait() {
+    if (emulator::cluster_size() == 1)
+        __syncthreads();
+    else
+        emulator::cluster_wait();
+}
+template <class T> T *cluster_at(T *here, unsigned rank) { return static_cast<T *>(emulator::cluster_map(here, rank)); }
 
 } /* namespace scan_cuda */
 

@@ -61,11 +61,12 @@ static scan_cuda::scan_job scan_sections(const uint32_t *x, size_t n, unsigned s
     job.in = gpu_put(&d_in, x, n, 4, 0);
     job.out = gpu_put(&d_out, NULL, n, 4, 0);
     job.n = n;
+    job.in_size = 4;
     uint32_t red[64];
     memset(red, GPU_ZONE_BYTE, sizeof red);
     *s = static_cast<uint32_t *>(gpu_put(&d_sums, red, sums, 4, 0));
     void *arguments[] = {&job, s};
-    direct_launch(address(scan_cuda::section_kernel<Block, uint32_t, sum>), (n + section - 1) / section,
+    direct_launch(address(scan_cuda::section_kernel<Block, sum>), (n + section - 1) / section,
                   int(section) / Block::elements_per_thread, arguments, 2 * section * 4);
     return job;
 }

@@ -55,8 +55,8 @@ static void set_delays(unsigned mode, unsigned seed, unsigned late_cta) {
 
 struct order_case {
     const prefix_kernels *kernels;
-    int grid, block; /* of scan.h; single: SCAN_GRID_AUTO */
-    unsigned ctas;   /* wave: 0: one an SM */
+    int grid, block; /* of scan.h; one cluster: SCAN_GRID_AUTO */
+    unsigned ctas;   /* wave: 0: one an SM; else of the cluster */
     size_t n;
     bool exclusive, reverse, in_place;
     const uint64_t *init;
@@ -88,6 +88,7 @@ static scan_job make_job(const order_case *c, const void *in) {
     const prefix_kernels *k = c->kernels;
     scan_job job = {};
     job.n = c->n;
+    job.in_size = uint32_t(k->in_size);
     job.exclusive = c->exclusive;
     job.reverse = c->reverse;
     job.has_init = c->init;
@@ -98,12 +99,31 @@ static scan_job make_job(const order_case *c, const void *in) {
     return job;
 }
 
+/* One CTA, or a cluster of some. */
+static void run_small(const prefix_kernels *k, unsigned ctas, uint64_t chunks, void **arguments) {
+    unsigned each = 1;
+    while (uint64_t(ctas) * each < chunks)
+        each *= 2;
+    assert_true(each <= unsigned(scan_cuda::max_chunks_per_cta));
+    const unsigned threads = each * unsigned(k->cluster_threads_per_chunk);
+    if (ctas > 8)
+        cuda_ok(cudaFuncSetAttribute(k->cluster, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = ctas;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    const cudaLaunchConfig_t config = {dim3(ctas), dim3(threads), 0, direct_stream, &attribute, ctas > 1};
+    gpu_ok(scan_ctx_sync(gpu));
+    cuda_ok(cudaLaunchKernelExC(&config, k->cluster, arguments));
+    cuda_ok(cudaStreamSynchronize(direct_stream));
+}
+
 static void run_single_pass(const order_case *c, scan_job *job) {
     const prefix_kernels *k = c->kernels;
     const uint64_t tiles = pieces(c->n, uint64_t(k->tile));
     void *arguments[] = {job};
     if (c->grid == SCAN_GRID_AUTO) {
-        direct_launch(k->single, 1, k->single_threads, arguments, 0);
+        run_small(k, c->ctas, pieces(c->n, uint64_t(k->chunk)), arguments);
     } else if (c->grid == SCAN_GRID_LOOKBACK) {
         direct_launch(k->look_back, tiles, k->look_back_threads, arguments, 0);
     } else {
@@ -111,6 +131,15 @@ static void run_single_pass(const order_case *c, scan_job *job) {
         direct_launch(k->wave, c->ctas ? c->ctas : unsigned(processors), k->wave_threads, arguments,
                       size_t(k->wave_shared_bytes));
     }
+}
+
+/* A level of S, scanned in place. */
+static scan_job level_of(const prefix_kernels *k, void *sums, uint64_t n) {
+    scan_job job = {};
+    job.in = job.out = sums;
+    job.n = n;
+    job.in_size = uint32_t(k->out_size);
+    return job;
 }
 
 /* Sections of less than the most that the block can do make levels of few elements. */
@@ -135,12 +164,14 @@ static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
             assert_true(top < 2);
             n[top + 1] = pieces(n[top], section);
             sums[top + 1] = gpu_put(&d_levels[top + 1], NULL, n[top + 1], k->out_size, 0);
-            void *sums_arguments[] = {&sums[top], &n[top], &sums[top + 1]};
-            direct_launch(block.sums, n[top + 1], threads, sums_arguments, 2 * section * k->out_size);
+            scan_job level = level_of(k, sums[top], n[top]);
+            void *sums_arguments[] = {&level, &sums[top + 1]};
+            direct_launch(block.section, n[top + 1], threads, sums_arguments, 2 * section * k->out_size);
         }
         for (int i = top - 1; i >= 0; i--) {
-            void *add_arguments[] = {&sums[i], &n[i], &sums[i + 1], &section};
-            direct_launch(k->add_sums, pieces(n[i], 256), 256, add_arguments, 0);
+            scan_job level = level_of(k, sums[i], n[i]);
+            void *add_arguments[] = {&level, &sums[i + 1], &section};
+            direct_launch(k->add, pieces(n[i], 256), 256, add_arguments, 0);
         }
     }
     void *add_arguments[] = {job, &sums[0], &section};
@@ -259,8 +290,9 @@ static void test_defect_8_grids_do_not_commute(void **state) {
         if (gpu_is_small && n > 4 * tile)
             continue;
         for (unsigned k = 0; k < (gpu_is_small ? 1 : 8); k++) {
-            if (n <= group)
-                check_affine(drawn(SCAN_GRID_AUTO, SCAN_BLOCK_WARP, 1, n), 0);
+            for (unsigned cluster = 1; cluster <= (capability >= 90 ? 16 : 1) && n <= group; cluster *= 2)
+                if (n <= cluster * size_t(scan_cuda::max_chunks_per_cta) * size_t(affine_kernels.chunk))
+                    check_affine(drawn(SCAN_GRID_AUTO, SCAN_BLOCK_WARP, cluster, n), 0);
             check_affine(drawn(SCAN_GRID_LOOKBACK, SCAN_BLOCK_WARP, 0, n), 0);
             if (capability >= 90)
                 check_affine(drawn(SCAN_GRID_WAVE, SCAN_BLOCK_WARP, ctas[(s + k) % 4], n), 0);

@@ -217,7 +217,6 @@ template <class Block> static void check_figure_9_10(void) {
     static const uint32_t whole[] = {2, 3, 6, 7, 7, 11, 12, 14, 14, 17, 18, 20, 25, 28, 29, 31};
     uint32_t got[16], got_sums[4], *s, *top;
     uint32_t section = 4;
-    uint64_t count = 4;
     scan_cuda::scan_job job = scan_sections<Block>(figure, 16, section, 4, &s);
     gpu_get(&d_out, got);
     gpu_get(&d_sums, got_sums);
@@ -225,8 +224,12 @@ template <class Block> static void check_figure_9_10(void) {
     assert_memory_equal(got_sums, totals, sizeof totals);
 
     top = static_cast<uint32_t *>(gpu_put(&d_count, NULL, 1, 4, 0));
-    void *sums_arguments[] = {&s, &count, &top};
-    direct_launch(address(scan_cuda::sums_kernel<Block, sum>), 1, int(section) / Block::elements_per_thread,
+    scan_cuda::scan_job sums = {};
+    sums.in = sums.out = s;
+    sums.n = 4;
+    sums.in_size = 4;
+    void *sums_arguments[] = {&sums, &top};
+    direct_launch(address(scan_cuda::section_kernel<Block, sum>), 1, int(section) / Block::elements_per_thread,
                   sums_arguments, 2 * section * 4);
     gpu_get(&d_sums, got_sums);
     assert_memory_equal(got_sums, folds, sizeof folds);
@@ -255,10 +258,11 @@ template <class Block> static void check_sums(size_t n, unsigned section) {
     job.in = gpu_put(&d_in, x, n, 4, 0);
     job.out = gpu_put(&d_out, NULL, n, 4, 0);
     job.n = n;
+    job.in_size = 4;
     s = static_cast<uint32_t *>(gpu_put(&d_sums, NULL, sections, 4, 0));
     void *arguments[] = {&job, &s};
-    direct_launch(address(scan_cuda::section_kernel<Block, uint32_t, sum>), sections,
-                  int(section) / Block::elements_per_thread, arguments, 2 * section * 4);
+    direct_launch(address(scan_cuda::section_kernel<Block, sum>), sections, int(section) / Block::elements_per_thread,
+                  arguments, 2 * section * 4);
     gpu_get(&d_sums, got);
     for (size_t b = 0; b < sections; b++) {
         uint32_t total = 0;

@@ -11,9 +11,20 @@
  * S has ceil(n / section) elements: the last section may be partial. The recursion is a loop on the host over the
  * levels of S; nothing is read back.
  *
- * Work: the block scan's additions plus n. Traffic: n reads and writes for kernel 1, n reads and writes for kernel 3,
- * and about 2 / section of that for S: twice what a single pass moves. Barriers: those of the block scan. The order of
- * operations is this algorithm's own, the same from run to run.
+ * Idea. Sections are independent but for one value each, the fold of all sections before; those values are themselves
+ * a scan, of an array a section's length shorter.
+ *
+ * Work: the block scan's additions plus n for kernel 3. Depth: the block scan's once a level, log(n) / log(section)
+ * levels, and one addition a level back. Traffic: n reads and n writes for kernel 1, the same again for kernel 3, and
+ * about 2 / section of that for S: 16 bytes for an element of 4, twice what a single pass moves. Barriers: those of the
+ * block scan and two more a section; between kernels the stream's order.
+ *
+ * Limits: three launches at least, two more a level. The order of operations is this algorithm's own, the same from run
+ * to run.
+ *
+ * Source: the three-kernel scan of Sengupta, Harris, Zhang and Owens, "Scan Primitives for GPU Computing", 2007. There
+ * the host's loop over levels starts from a number of sections rounded down in some texts, which loses a partial last
+ * one.
  */
 #ifndef SCAN_CUDA_GRID_HIERARCHICAL_CUH
 #define SCAN_CUDA_GRID_HIERARCHICAL_CUH
@@ -23,59 +34,30 @@
 
 namespace scan_cuda {
 
-/* Kernel 1: scans sections of job.in into job.out, totals to `sums`. Results are operands still: kernel 3 lowers them.
- */
-template <class Block, class I, class Op>
+/* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are operands still: kernel 3 lowers
+ * them. Kernel 2's job is a level of S in place, which is operands already: a job without a code. */
+template <class Block, class Op>
 __global__ void section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
     using T = typename Op::type;
     const uint32_t section = blockDim.x * Block::elements_per_thread;
-    T *xy = dynamic_shared<T>(), *other = xy + section;
+    T *xy = dynamic_shared<T>(), *other = xy + section, *out = static_cast<T *>(job.out);
     const uint64_t n = job_count(job), first = uint64_t(blockIdx.x) * section;
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x) {
         uint64_t p = first + i;
-        xy[i] =
-            p < n ? lift<Op>(static_cast<const I *>(job.in)[job.reverse ? n - 1 - p : p], job.code) : Op::identity();
+        xy[i] = p < n ? load_operand<Op>(job.in, job.in_size, job.reverse ? n - 1 - p : p, job.code) : Op::identity();
     }
     __syncthreads();
     T *scanned = Block::template inclusive<Op>(xy, other);
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x) {
         uint64_t p = first + i;
         if (p < n)
-            static_cast<T *>(job.out)[job.reverse ? n - 1 - p : p] = !job.exclusive ? scanned[i]
-                                                                     : i            ? scanned[i - 1]
-                                                                                    : Op::identity();
+            out[job.reverse ? n - 1 - p : p] = !job.exclusive ? scanned[i] : i ? scanned[i - 1] : Op::identity();
     }
     if (threadIdx.x == 0)
         sums[blockIdx.x] = scanned[section - 1];
 }
 
-/* Kernel 2: scans the sections of a level of S in place, totals to the level above. */
-template <class Block, class Op>
-__global__ void sums_kernel(typename Op::type *sums, uint64_t n, typename Op::type *sums_of_sums) {
-    using T = typename Op::type;
-    const uint32_t section = blockDim.x * Block::elements_per_thread;
-    T *xy = dynamic_shared<T>(), *other = xy + section;
-    const uint64_t first = uint64_t(blockIdx.x) * section;
-    for (uint32_t i = threadIdx.x; i < section; i += blockDim.x)
-        xy[i] = first + i < n ? sums[first + i] : Op::identity();
-    __syncthreads();
-    T *scanned = Block::template inclusive<Op>(xy, other);
-    for (uint32_t i = threadIdx.x; i < section; i += blockDim.x)
-        if (first + i < n)
-            sums[first + i] = scanned[i];
-    if (threadIdx.x == 0)
-        sums_of_sums[blockIdx.x] = scanned[section - 1];
-}
-
-/* Kernel 3 on a level of S: section b adds the fold of the sections before it. */
-template <class Op>
-__global__ void add_sums_kernel(typename Op::type *sums, uint64_t n, const typename Op::type *above, uint32_t section) {
-    uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n && i >= section)
-        sums[i] = Op::apply(above[i / section - 1], sums[i]);
-}
-
-/* Kernel 3 on the output: init, then the fold of the sections before, then what the section holds. */
+/* Kernel 3: init, then the fold of the sections before, then what the section holds. */
 template <class Op>
 __global__ void add_kernel(const __grid_constant__ scan_job job, const typename Op::type *sums, uint32_t section) {
     using T = typename Op::type;

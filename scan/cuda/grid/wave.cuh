@@ -37,9 +37,7 @@ constexpr int wave_threads = (chunks_per_tile + 3) * 32;
 
 template <class I, class Op> struct wave_layout {
     using T = typename Op::type;
-    static constexpr int input_bytes = tile_elements<T> * int(sizeof(I));
-    static constexpr int slot_bytes =
-        input_bytes + 32; /* misaligned tiles begin up to 15 bytes in, and are read past */
+    static constexpr int slot_bytes = tile_elements<T> * int(sizeof(I)) + slot_margin;
     static constexpr int shared_bytes = ring_slots * slot_bytes;
 };
 
@@ -61,18 +59,31 @@ template <class I, class Op> class wave {
     const ring<wave_slot<T>> tiles_in;
     const uint32_t epoch;
     const int lane;
+    const bool odd_input; /* tiles are reversed or not aligned to 16 bytes */
 
     __device__ uint32_t count(uint64_t t) const { return uint32_t(min(part.n - t * tile, uint64_t(tile))); }
 
-    __device__ input_tile<I, Op, true> staged(int j, uint64_t t) const {
-        uint32_t shift = uint32_t(uintptr_t(tile_address<I>(part.in, part.n, t, tile, job.reverse)) % 16);
-        return {tiles_in.data(j) + shift, count(t), job.reverse, &job.code};
+    __device__ uint32_t shift() const {
+        return uint32_t(uintptr_t(tile_address<I>(part.in, part.n, 0, tile, job.reverse)) % 16);
+    }
+
+    /* Row k of a chunk in a normal tile. */
+    struct chunk_rows {
+        const vector<I, vector_elements<T>> *data;
+        const element_code &code;
+        __device__ operands<Op> operator()(int k) const { return operands<Op>::lifted(data[k * 32], code); }
+    };
+
+    __device__ chunk_rows rows(int j, int warp) const {
+        auto *data = reinterpret_cast<const vector<I, vector_elements<T>> *>(tiles_in.data(j));
+        return {data + warp * rows_per_chunk * 32 + lane, job.code};
     }
 
   public:
     __device__ wave(const scan_job &job, char *memory, wave_slot<T> *slots, uint32_t epoch)
-        : job(job), part(job_grid_part<I, Op>(job)), tiles((part.n + tile - 1) / tile),
-          tiles_in(memory, slots, layout::slot_bytes, tiles), epoch(epoch), lane(threadIdx.x % 32) {}
+        : job(job), part(job_grid_part<Op>(job)), tiles((part.n + tile - 1) / tile),
+          tiles_in(memory, slots, layout::slot_bytes, tiles), epoch(epoch), lane(threadIdx.x % 32),
+          odd_input(job.reverse || shift()) {}
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
@@ -152,24 +163,40 @@ template <class I, class Op> class wave {
         bool more = true;
         for (int j = 0, done = 0; more || done < j; j += more) {
             if (more) {
-                more = tiles_in.tile(j) != no_tile;
+                uint64_t t = tiles_in.tile(j);
+                more = t != no_tile;
                 if (more)
-                    reduce(j, warp);
+                    reduce(j, t, warp);
             }
             if (!more ? done < j : j - done >= delay)
                 scan(done++, warp);
         }
     }
 
-    __device__ void reduce(int j, int warp) {
+    /* Elements of a warp's chunk that do not exist are taken for the identity, from row k on. */
+    __device__ operands<Op> partial_row(const chunk_rows &rows, uint32_t count, int warp, int k) const {
+        operands<Op> x = rows(k);
+        x.clear_from(int(count) - ((warp * rows_per_chunk + k) * 32 + lane) * vector_elements<T>);
+        return x;
+    }
+
+    __device__ static bool whole(uint32_t count, int warp) { return count >= uint32_t(warp + 1) * chunk_elements<T>; }
+
+    __device__ void reduce(int j, uint64_t t, int warp) {
         wave_slot<T> &s = tiles_in.slot(j);
-        input_tile<I, Op, true> in = staged(j, s.tile);
-        int first = warp * rows_per_chunk * 32 + lane;
-        T total;
-        if (in.plain())
-            total = chunk_total<Op>([&](int k) { return in.plain_vector(first + k * 32); });
+        const uint32_t n = count(t);
+        if (odd_input)
+            normalise<I, tile, chunks_per_tile>(tiles_in.data(j), shift(), job.reverse, warp, lane);
+        const chunk_rows in = rows(j, warp);
+        T total{};
+        if (whole(n, warp))
+            total = chunk_total<Op>(in);
         else
-            total = chunk_total<Op>([&](int k) { return in.any_vector(first + k * 32); });
+#pragma unroll 1
+            for (int k = 0; k < rows_per_chunk; k++) {
+                T fold = warp_total<Op>(partial_row(in, n, warp, k).fold());
+                total = k ? Op::apply(total, fold) : fold;
+            }
         if (lane == 0) {
             s.chunks[warp] = total;
             barrier_arrive(&s.reduced);
@@ -177,33 +204,70 @@ template <class I, class Op> class wave {
     }
 
     __device__ void scan(int j, int warp) {
-        wave_slot<T> &s = tiles_in.slot(j);
-        uint64_t t = s.tile;
-        input_tile<I, Op, true> in = staged(j, t);
-        int first = warp * rows_per_chunk * 32;
-        scanned_rows<Op, rows_per_chunk> c;
-        if (in.plain())
-            c.scan([&](int k) { return in.plain_vector(first + k * 32 + lane); }, lane);
+        const uint64_t t = tiles_in.tile(j);
+        if (whole(count(t), warp))
+            scan_whole(j, t, warp);
         else
-            c.scan([&](int k) { return in.any_vector(first + k * 32 + lane); }, lane);
-        barrier_wait(&s.prefixed, tiles_in.parity(j));
-        T before = s.before;
-        T base = warp ? Op::apply(before, s.chunks_before[warp - 1]) : before;
-        T next = warp == chunks_per_tile - 1 ? s.after : Op::apply(before, s.chunks_before[warp]);
-        __syncwarp();
-        if (lane == 0)
-            barrier_arrive(&s.consumed);
-
-        row_writer<Op, rows_per_chunk> to = {
-            tile_address<T>(part.out, part.n, t, tile, job.reverse), first, count(t), job.reverse, &job.code, {}};
-        if (to.plain())
-            write_chunk<Op>(c, base, next, job.exclusive, lane,
-                            [&](int k, accumulators<T> x) { to.plain_row(k, lane, x); });
-        else
-            write_chunk<Op>(c, base, next, job.exclusive, lane,
-                            [&](int k, accumulators<T> x) { to.any_row(k, lane, x); });
+            scan_partial(j, t, warp);
         if (t == 0 && warp == 0 && lane == 0 && job.show_first)
             static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
+    }
+
+    struct bases {
+        T base, next; /* folds before the chunk and before the one after it */
+    };
+
+    __device__ bases wait_prefix(int j, int warp) const {
+        const wave_slot<T> &s = tiles_in.slot(j);
+        barrier_wait(&tiles_in.slot(j).prefixed, tiles_in.parity(j));
+        T before = s.before;
+        return {warp ? Op::apply(before, s.chunks_before[warp - 1]) : before,
+                warp == chunks_per_tile - 1 ? s.after : Op::apply(before, s.chunks_before[warp])};
+    }
+
+    __device__ void consume(int j) const {
+        if (odd_input)
+            bulk_fence();
+        __syncwarp();
+        if (lane == 0)
+            barrier_arrive(&tiles_in.slot(j).consumed);
+    }
+
+    __device__ void scan_whole(int j, uint64_t t, int warp) const {
+        scanned_rows<Op, rows_per_chunk> c;
+        c.scan(rows(j, warp), lane);
+        const bases b = wait_prefix(j, warp);
+        consume(j);
+        row_writer<Op, rows_per_chunk> to(tile_address<T>(part.out, part.n, t, tile, job.reverse),
+                                          warp * rows_per_chunk * 32, lane, job.reverse);
+        if (to.plain())
+            write_chunk<Op>(c, b.base, b.next, job.exclusive, lane,
+                            [&](int k, const operands<Op> &x) { to.plain_row(k, x.lowered(job.code)); });
+        else
+            write_chunk<Op>(c, b.base, b.next, job.exclusive, lane,
+                            [&](int k, const operands<Op> &x) { to.odd_row(k, lane, x.lowered(job.code)); });
+    }
+
+    /* Row by row: there is one such tile. */
+    __device__ void scan_partial(int j, uint64_t t, int warp) const {
+        const uint32_t n = count(t);
+        const chunk_rows in = rows(j, warp);
+        const bases b = wait_prefix(j, warp);
+        char *out = tile_address<T>(part.out, part.n, t, tile, job.reverse);
+        T folds{}, base = b.base;
+#pragma unroll 1
+        for (int k = 0; k < rows_per_chunk; k++) {
+            scanned_rows<Op, 1> row;
+            row.scan([&](int) { return partial_row(in, n, warp, k); }, lane);
+            T total = __shfl_sync(all_lanes, row.lanes[0], 31);
+            folds = k ? Op::apply(folds, total) : total;
+            T next = k == rows_per_chunk - 1 ? b.next : Op::apply(b.base, folds);
+            uint4 x = row.outputs(0, base, next, job.exclusive, lane).lowered(job.code);
+            const int v = (warp * rows_per_chunk + k) * 32 + lane, last = tile / vector_elements<T> - 1;
+            store_some<T>(out + (job.reverse ? last - v : v) * 16, int(n) - v * vector_elements<T>, job.reverse, x);
+            base = next;
+        }
+        consume(j);
     }
 };
 #endif
@@ -214,7 +278,7 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     using T = typename Op::type;
     __shared__ wave_slot<T> slots[ring_slots];
     __shared__ ticket first;
-    const int warp = threadIdx.x / 32;
+    const int warp = __shfl_sync(all_lanes, int(threadIdx.x / 32), 0);
     if (threadIdx.x == 0) {
         first = take_ticket(job.state);
         ring<wave_slot<T>>::open(slots, chunks_per_tile);
