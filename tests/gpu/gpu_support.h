@@ -184,8 +184,7 @@ static inline uint64_t gpu_random(uint64_t *state) { return gpu_mix(*state += 0x
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* Device memory: a red zone, the array, a red zone. In small runs every second array is allocated anew and ends with
- * its allocation, so that the checker sees a read past the end, and an output there begins uninitialized. All zero
- * before the first gpu_put. */
+ * its allocation, so that the checker sees a read past the end. All zero before the first gpu_put. */
 typedef struct gpu_array {
     char *memory, *at; /* allocation, first element */
     size_t room, bytes, after;
@@ -228,7 +227,7 @@ static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t siz
     memset(stage, GPU_ZONE_BYTE, all);
     if (from && n)
         memcpy(stage + before, from, a->bytes);
-    gpu_ok(scan_upload(gpu, a->memory, stage, from || !exact ? all : before));
+    gpu_ok(scan_upload(gpu, a->memory, stage, all));
     a->at = a->memory + before;
     return a->at;
 }
