@@ -93,7 +93,8 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     }
     ctx->stream = s->stream;
     SCAN_TRY(prefix_open(ctx));
-    return compaction_open(ctx);
+    SCAN_TRY(compaction_open(ctx));
+    return sort_open(ctx);
 }
 
 static scan_status open(scan_ctx *ctx, const scan_options *options) {
@@ -210,4 +211,8 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .compact_workspace = scan_cuda::compact_workspace,
     .unique = scan_cuda::unique,
     .unique_workspace = scan_cuda::unique_workspace,
+    .sort = scan_cuda::sort,
+    .sort_workspace = scan_cuda::sort_workspace,
+    .argsort = scan_cuda::argsort,
+    .argsort_workspace = scan_cuda::argsort_workspace,
 };

@@ -68,6 +68,13 @@ size_t compact_workspace(const scan_ctx *, const scan_compact_desc *, size_t n);
 scan_status unique(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);
 size_t unique_workspace(const scan_ctx *, const scan_unique_desc *, size_t n);
 
+scan_status sort_open(scan_ctx *ctx); /* as prefix_open */
+scan_status sort(scan_ctx *, const scan_sort_desc *, const void *keys_in, void *keys_out, const void *values_in,
+                 void *values_out, size_t n);
+size_t sort_workspace(const scan_ctx *, const scan_sort_desc *, size_t n);
+scan_status argsort(scan_ctx *, const scan_sort_desc *, const void *keys, void *indices, size_t n);
+size_t argsort_workspace(const scan_ctx *, const scan_sort_desc *, size_t n);
+
 } /* namespace scan_cuda */
 
 #endif

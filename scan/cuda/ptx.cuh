@@ -68,6 +68,38 @@ template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T 
     return there;
 }
 
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+/* Two bits of lanes_with_byte. */
+__device__ inline unsigned lanes_agreeing(unsigned lanes, uint32_t x, uint32_t low_bit, uint32_t high_bit) {
+    asm volatile("{\n"
+                 ".reg .pred one;\n"
+                 ".reg .b32 low, high;\n"
+                 "and.b32 low, %1, %2;\n"
+                 "setp.ne.u32 one, low, 0;\n"
+                 "vote.sync.ballot.b32 low, one, 0xffffffff;\n"
+                 "@!one not.b32 low, low;\n"
+                 "and.b32 high, %1, %3;\n"
+                 "setp.ne.u32 one, high, 0;\n"
+                 "vote.sync.ballot.b32 high, one, 0xffffffff;\n"
+                 "@!one not.b32 high, high;\n"
+                 "lop3.b32 %0, %0, low, high, 0x80;\n"
+                 "}"
+                 : "+r"(lanes)
+                 : "r"(x), "r"(low_bit), "r"(high_bit));
+    return lanes;
+}
+
+/* The lanes of the warp, all of which ask, that bring the same low byte: a ballot a bit, of which a lane keeps those
+ * that agree with it. In this form a bit costs three instructions; C++ with __ballot_sync costs seven. */
+__device__ inline unsigned lanes_with_byte(uint32_t x) {
+    unsigned lanes = all_lanes;
+#pragma unroll
+    for (int b = 0; b < 8; b += 2)
+        lanes = lanes_agreeing(lanes, x, 1u << b, 2u << b);
+    return lanes;
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 /* ---- mbarriers and bulk copies, sm_90 ---------------------------------------------------------------------------- */
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the plan leaves to be done when the passes are over: nothing, as a rule; a copy, if a sort in place took an odd
+ * number of passes; or, for reversed input, the reversal, which exchanges the two ends pair by pair and so may be in
+ * place.
+ */
+#ifndef SCAN_CUDA_SORT_FINISH_CUH
+#define SCAN_CUDA_SORT_FINISH_CUH
+
+#include "job.cuh"
+
+namespace scan_cuda {
+
+constexpr int finish_threads = 256;
+
+/* from NULL: the elements are 0, 1, 2, ... */
+template <class T>
+__device__ void finish_array(const void *from, const void *copied, void *to, uint64_t n, sort_finish finish) {
+    const uint64_t stride = uint64_t(gridDim.x) * finish_threads,
+                   first = uint64_t(blockIdx.x) * finish_threads + threadIdx.x;
+    const T *in = static_cast<const T *>(from), *done = static_cast<const T *>(copied);
+    T *out = static_cast<T *>(to);
+    if (finish == FINISH_COPY) {
+        for (uint64_t i = first; i < n; i += stride)
+            out[i] = done[i];
+    } else {
+        for (uint64_t i = first; i < n - n / 2; i += stride) {
+            const uint64_t j = n - 1 - i;
+            const T low = in ? in[i] : T(i), high = in ? in[j] : T(j);
+            out[i] = high;
+            out[j] = low;
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
+    const sort_finish finish = job.plan->finish;
+    if (finish == FINISH_NOTHING)
+        return;
+    const uint64_t n = sort_count(job);
+    if (job.keys_out)
+        switch (job.key_bytes) {
+        case 1: finish_array<uint8_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;
+        case 2: finish_array<uint16_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;
+        case 4: finish_array<uint32_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;
+        default: finish_array<uint64_t>(job.keys_in, job.keys_first, job.keys_out, n, finish);
+        }
+    if (job.value_bytes == 4)
+        finish_array<uint32_t>(job.values_in, job.values_first, job.values_out, n, finish);
+    else if (job.value_bytes == 8)
+        finish_array<uint64_t>(job.values_in, job.values_first, job.values_out, n, finish);
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every kernel of the radix sort is told: the job, which the host knows, and the plan, which the first kernel
+ * makes on the device (survey.cuh) and the others follow. The host launches all that could be needed and reads nothing
+ * back.
+ */
+#ifndef SCAN_CUDA_SORT_JOB_CUH
+#define SCAN_CUDA_SORT_JOB_CUH
+
+#include "../job.cuh"
+#include "order.cuh"
+
+namespace scan_cuda {
+
+constexpr int digit_bits = 8;
+constexpr int radix = 1 << digit_bits;
+constexpr int most_digits = 8;
+
+/* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
+ * for global memory. */
+enum sort_buffer { BUFFER_NONE, BUFFER_IN, BUFFER_OUT, BUFFER_FIRST, BUFFER_SECOND };
+
+struct sort_pass {
+    sort_buffer keys_from, keys_to;     /* to NONE: the last pass of an argsort needs no keys */
+    sort_buffer values_from, values_to; /* from NONE: the values are 0, 1, 2, ... */
+    sort_order order;
+    uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
+    uint32_t row;               /* of sort_plan.before */
+};
+
+enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
+
+/* In the scratch part of the workspace. The host zeroes it up to `passes` before each sort. */
+struct sort_plan {
+    unsigned long long counts[most_digits][radix];
+    uint32_t falls; /* some key is less than the one before it: not sorted */
+    uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
+    uint32_t done;  /* CTAs of the survey that have finished */
+
+    uint32_t passes;                     /* 0: nothing is left to sort */
+    sort_finish finish;                  /* after the passes */
+    sort_pass pass[most_digits];         /* in order */
+    uint64_t before[most_digits][radix]; /* keys whose digit is less */
+    uint64_t carry[2][radix];            /* the same with the keys of earlier portions added, see pass.cuh */
+    uint32_t packed_digits[most_digits]; /* argsort of 8-byte keys: the digits that vary, the lowest first */
+};
+
+struct sort_job {
+    const void *keys_in;
+    void *keys_out;        /* NULL: argsort */
+    const void *values_in; /* NULL: argsort */
+    void *values_out;
+    void *keys_first, *keys_second; /* scratch: n keys each; the second for argsort only */
+    void *values_first;             /* scratch: n values */
+    uint64_t n;
+    const uint64_t *n_device; /* NULL: n itself */
+    sort_order order;
+    uint32_t bits; /* how many decide */
+    uint32_t key_bytes, value_bytes;
+    bool is_float;
+    bool ties;   /* keys of equal order can be told apart, or carry values */
+    bool packed; /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    sort_plan *plan;
+    scan_state state;
+};
+
+__device__ inline uint64_t sort_count(const sort_job &job) {
+    return job.n_device && *job.n_device < job.n ? *job.n_device : job.n;
+}
+
+/* ---- elements of any size, where a kernel is not worth an instance for each -------------------------------------- */
+
+__device__ inline uint64_t load_bits(const void *array, uint64_t i, uint32_t bytes) {
+    switch (bytes) {
+    case 1: return static_cast<const uint8_t *>(array)[i];
+    case 2: return static_cast<const uint16_t *>(array)[i];
+    case 4: return static_cast<const uint32_t *>(array)[i];
+    default: return static_cast<const uint64_t *>(array)[i];
+    }
+}
+
+__device__ inline void store_bits(void *array, uint64_t i, uint64_t x, uint32_t bytes) {
+    switch (bytes) {
+    case 1: static_cast<uint8_t *>(array)[i] = uint8_t(x); break;
+    case 2: static_cast<uint16_t *>(array)[i] = uint16_t(x); break;
+    case 4: static_cast<uint32_t *>(array)[i] = uint32_t(x); break;
+    default: static_cast<uint64_t *>(array)[i] = x;
+    }
+}
+
+/* The code of any key. Integers narrower than 8 bytes are masked to their width. */
+__device__ inline uint64_t code_of_bits(const sort_job &job, uint64_t bits) {
+    if (!job.is_float)
+        return sort_code<uint64_t>(bits, job.order);
+    if (job.key_bytes == 4)
+        return sort_code<float>(uint32_t(bits), job.order);
+    return sort_code<double>(bits, job.order);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+__device__ inline const void *keys_source(const sort_job &job, sort_buffer b) {
+    return b == BUFFER_IN      ? job.keys_in
+           : b == BUFFER_OUT   ? job.keys_out
+           : b == BUFFER_FIRST ? job.keys_first
+                               : job.keys_second;
+}
+__device__ inline void *keys_target(const sort_job &job, sort_buffer b) {
+    return b == BUFFER_OUT ? job.keys_out : b == BUFFER_FIRST ? job.keys_first : job.keys_second;
+}
+__device__ inline const void *values_source(const sort_job &job, sort_buffer b) {
+    return b == BUFFER_IN ? job.values_in : b == BUFFER_OUT ? job.values_out : job.values_first;
+}
+__device__ inline void *values_target(const sort_job &job, sort_buffer b) {
+    return b == BUFFER_OUT ? job.values_out : job.values_first;
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys as unsigned codes whose order is the order asked for: then every sort is a sort of unsigned integers.
+ *
+ *   integers   flip the sign bit of signed types; flip all bits for descending order; keep the bits of the window.
+ *   floats     IEEE 754 orders as sign and magnitude: flip the sign bit of positive numbers, all bits of negative ones;
+ *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
+ *              the code 0 or ~0, which belong to NaNs of either sign.
+ *
+ * Codes exist in registers only, where a digit is taken: the keys that travel are the caller's bits, so that -0 and
+ * the payloads of NaNs come out as they went in. Descending order is a flipped code, not a reversed sort, so ties keep
+ * their input order in both directions.
+ */
+#ifndef SCAN_CUDA_SORT_ORDER_CUH
+#define SCAN_CUDA_SORT_ORDER_CUH
+
+#include "../element.cuh"
+
+namespace scan_cuda {
+
+struct sort_order {
+    uint64_t flip;  /* bits to invert */
+    uint64_t mask;  /* integers: the bits that decide */
+    uint64_t nan;   /* floats: the code of NaN */
+    uint32_t begin; /* the lowest bit that decides; codes begin there */
+};
+
+/* What a sort's kernels exist for: integers by their size, signed or not, and the two floats. */
+template <class Key> struct sort_key {
+    using bits = Key;
+    static constexpr bool is_float = false;
+};
+template <> struct sort_key<float> {
+    using bits = uint32_t;
+    static constexpr bool is_float = true;
+};
+template <> struct sort_key<double> {
+    using bits = uint64_t;
+    static constexpr bool is_float = true;
+};
+
+template <class Key> using key_bits = typename sort_key<Key>::bits;
+
+/* The code with the bits below `begin` still there and those above the window too. */
+template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    if constexpr (!sort_key<Key>::is_float) {
+        return K(key ^ K(order.flip));
+    } else {
+        using bits = float_bits<K>;
+        const K magnitude = key & ~bits::sign;
+        const K code = magnitude == 0 ? bits::sign : key & bits::sign ? ~key : key | bits::sign;
+        return magnitude > bits::infinity ? K(order.nan) : code ^ K(order.flip);
+    }
+}
+
+template <class Key> __device__ key_bits<Key> sort_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    const K code = raw_code<Key>(key, order);
+    if constexpr (sort_key<Key>::is_float)
+        return code;
+    else
+        return K(K(code & K(order.mask)) >> order.begin);
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The survey: one read of the keys from which the whole sort is planned, on the device.
+ *
+ *     keys ──> histograms of every digit ──> where each digit's keys begin; digits that one value has are no pass at
+ * all ╰──> is any key less, or greater, than the one before it ──> sorted or reversed input needs no pass ╰──> out, as
+ * long as all is in order: a sorted input is done when it has been read
+ *
+ * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of. The last
+ * CTA to finish turns the counts into the plan.
+ *
+ * Traffic: n keys read; sorted input also written, with its values.
+ */
+#ifndef SCAN_CUDA_SORT_SURVEY_CUH
+#define SCAN_CUDA_SORT_SURVEY_CUH
+
+#include "../order.cuh"
+#include "job.cuh"
+
+namespace scan_cuda {
+
+constexpr int survey_threads = 256;
+constexpr int survey_vectors = 4; /* of 16 bytes, a thread and tile */
+constexpr int survey_copies = 2;  /* of the counters: half the warps each, so that fewer lanes meet at one */
+
+template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
+template <class Key> constexpr int survey_tile = survey_threads *survey_vectors *survey_vector<Key>;
+
+/* ---- the plan ---------------------------------------------------------------------------------------------------- */
+
+/* A warp a digit: counts become the number of keys with smaller digits. Answers whether one digit value has all keys.
+ */
+__device__ inline bool scan_digit(sort_plan *plan, int row, uint64_t n, int lane) {
+    constexpr int each = radix / 32;
+    uint64_t count[each], sum = 0;
+    bool all = false;
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        count[k] = __ldcg(&plan->counts[row][lane * each + k]); /* not from L1: other SMs added to it */
+        sum += count[k];
+        all |= count[k] == n;
+    }
+    uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        plan->before[row][lane * each + k] = next;
+        next += count[k];
+    }
+    return __any_sync(all_lanes, all);
+}
+
+/* Buffers so that the last pass ends in out; the copy that ends a sort in place with an odd number of passes, whose
+ * first pass cannot go from `in` to `out`, is the host's last launch (finish.cuh). */
+__device__ inline void plan_buffers(const sort_job &job, sort_plan *plan) {
+    const uint32_t passes = plan->passes;
+    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
+    const bool copies = in_place && passes % 2;
+    sort_buffer keys = BUFFER_IN, values = job.values_in ? BUFFER_IN : BUFFER_NONE;
+    for (uint32_t i = 0; i < passes; i++) {
+        sort_pass &p = plan->pass[i];
+        const bool to_out = (passes - i) % 2 != copies;
+        p.keys_from = keys;
+        p.values_from = values;
+        p.values_to = to_out ? BUFFER_OUT : BUFFER_FIRST;
+        p.keys_to = p.values_to;
+        if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass */
+            p.keys_to = i + 1 == passes ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
+        keys = p.keys_to;
+        values = p.values_to;
+    }
+    if (copies)
+        plan->finish = FINISH_COPY;
+}
+
+/* Argsort of 8-byte keys: four digits at a time are packed into codes (pack.cuh), written to the first buffer. */
+__device__ inline void plan_packed(sort_plan *plan) {
+    for (uint32_t i = 0; i < plan->passes; i++) {
+        sort_pass &p = plan->pass[i];
+        const bool ends = i % 4 == 3 || i + 1 == plan->passes;
+        plan->packed_digits[i] = p.row;
+        p.keys_from = i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
+        p.keys_to = ends ? BUFFER_NONE : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
+        p.order = {};
+        p.shift = i % 4 * digit_bits;
+    }
+}
+
+/* By the last CTA. */
+__device__ inline void make_plan(const sort_job &job, uint64_t n) {
+    sort_plan *plan = job.plan;
+    __shared__ bool constant[most_digits];
+    const int warp = threadIdx.x / 32, digits = int((job.bits + digit_bits - 1) / digit_bits);
+    if (warp < digits) {
+        const bool all = scan_digit(plan, warp, n, threadIdx.x % 32);
+        if (threadIdx.x % 32 == 0)
+            constant[warp] = all;
+    }
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
+    plan->passes = 0;
+    plan->finish = reversed && !sorted ? FINISH_REVERSE : FINISH_NOTHING;
+    if (sorted || reversed)
+        return;
+    for (int row = 0; row < digits; row++) {
+        if (constant[row])
+            continue;
+        sort_pass &p = plan->pass[plan->passes++];
+        p.order = job.order;
+        p.row = uint32_t(row);
+        p.shift = job.order.begin + uint32_t(row) * digit_bits;
+        p.digit_mask = (1u << min(digit_bits, int(job.bits) - row * digit_bits)) - 1;
+    }
+    plan_buffers(job, plan);
+    if (job.packed)
+        plan_packed(plan);
+}
+
+/* ---- the read ---------------------------------------------------------------------------------------------------- */
+
+/* Elements [begin, end) as they are, or their indices. */
+template <class V> __device__ void copy_values(const sort_job &job, uint64_t begin, uint64_t end) {
+    const V *from = static_cast<const V *>(job.values_in);
+    V *to = static_cast<V *>(job.values_out);
+    for (uint64_t i = begin + threadIdx.x; i < end; i += survey_threads)
+        to[i] = from ? from[i] : V(i);
+}
+
+template <class Key> class survey {
+    using K = key_bits<Key>;
+    static constexpr int digits = sizeof(K), E = survey_vector<Key>;
+
+    const sort_job &job;
+    const uint64_t n;
+    uint32_t *counts; /* [digits][radix] of this warp's copy */
+    bool falls, rises;
+
+  public:
+    __device__ survey(const sort_job &job, uint64_t n, uint32_t *counts)
+        : job(job), n(n), counts(counts), falls(false), rises(false) {}
+
+    /* E keys from element i on, of which those before `end` exist. */
+    template <bool whole> __device__ void vector_at(uint64_t i, uint64_t end, bool aligned, bool copy) {
+        const K *from = static_cast<const K *>(job.keys_in) + i;
+        K *to = static_cast<K *>(job.keys_out) + i;
+        vector<K, E> keys;
+        if (whole && aligned) {
+            keys = *reinterpret_cast<const vector<K, E> *>(from);
+            if (copy)
+                *reinterpret_cast<vector<K, E> *>(to) = keys;
+        } else {
+#pragma unroll
+            for (int e = 0; e < E; e++) {
+                keys.v[e] = whole || i + e < end ? from[e] : K(0);
+                if (copy && (whole || i + e < end))
+                    to[e] = keys.v[e];
+            }
+        }
+        K last = i > 0 && (whole || i < end) ? sort_code<Key>(from[-1], job.order) : K(0);
+#pragma unroll
+        for (int e = 0; e < E; e++) {
+            if (!whole && i + e >= end)
+                continue;
+            const K code = sort_code<Key>(keys.v[e], job.order);
+#pragma unroll
+            for (int d = 0; d < digits; d++)
+                atomicAdd(counts + d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1)), 1u);
+            if (e > 0 || i > 0) {
+                falls |= code < last;
+                rises |= job.ties ? code >= last : code > last;
+            }
+            last = code;
+        }
+    }
+
+    __device__ void tile(uint64_t first, bool aligned, bool copy) {
+        const uint64_t end = min(n, first + survey_tile<Key>);
+        const uint64_t at = first + uint64_t(threadIdx.x) * E;
+        if (end - first == survey_tile<Key>) {
+#pragma unroll
+            for (int k = 0; k < survey_vectors; k++)
+                vector_at<true>(at + k * survey_threads * E, end, aligned, copy);
+        } else {
+            for (int k = 0; k < survey_vectors; k++)
+                vector_at<false>(at + k * survey_threads * E, end, aligned, copy);
+        }
+    }
+
+    __device__ bool fell() const { return falls; }
+    __device__ bool rose() const { return rises; }
+};
+
+template <class Key>
+__global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_constant__ sort_job job) {
+    using K = key_bits<Key>;
+    constexpr int digits = sizeof(K), size = digits * radix;
+    __shared__ uint32_t counts[survey_copies][size];
+    __shared__ bool last;
+    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * survey_tile<Key>;
+    sort_plan *plan = job.plan;
+    for (int i = threadIdx.x; i < size; i += survey_threads)
+#pragma unroll
+        for (int c = 0; c < survey_copies; c++)
+            counts[c][i] = 0;
+    __syncthreads();
+
+    const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
+    const bool copies_values = job.value_bytes && job.values_out != job.values_in;
+    const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
+    survey<Key> s(job, n, counts[threadIdx.x / 32 % survey_copies]);
+    bool in_order = true;
+    for (uint64_t first = blockIdx.x * uint64_t(survey_tile<Key>); first < n; first += stride) {
+        s.tile(first, aligned, in_order && copies_keys);
+        if (!in_order)
+            continue;
+        const uint64_t end = min(n, first + survey_tile<Key>);
+        if (copies_values && job.value_bytes == 4)
+            copy_values<uint32_t>(job, first, end);
+        else if (copies_values)
+            copy_values<uint64_t>(job, first, end);
+        const bool heard = threadIdx.x == 0 && __ldcg(&plan->falls);
+        in_order = !__syncthreads_or(s.fell() || heard);
+        if (!in_order && threadIdx.x == 0 && !heard)
+            atomicOr(&plan->falls, 1u);
+    }
+    if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
+        atomicOr(&plan->rises, 1u);
+
+    for (int i = threadIdx.x; i < size; i += survey_threads) {
+        uint32_t sum = 0;
+#pragma unroll
+        for (int c = 0; c < survey_copies; c++)
+            sum += counts[c][i];
+        if (sum)
+            atomicAdd(&plan->counts[i / radix][i % radix], (unsigned long long)sum);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&plan->done, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    make_plan(job, n);
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The radix sort's kernels that know keys by their size only.
+ */
+#include "sort/fill.cuh"
+#include "sort/finish.cuh"
+#include "sort/pack.cuh"
+#include "sort/small.cuh"
+#include "sort_kernels.h"
+
+namespace scan_cuda {
+
+#define FILL(K)                                                                                                        \
+    {                                                                                                                  \
+        address(fill_count_kernel<K>), address(fill_kernel<K>), int(fill_slice<K> * sizeof(uint32_t)), fill_codes<K>,  \
+            fill_slices<K>, fill_tile<K>                                                                               \
+    }
+
+const sort_common_kernels sort_common = {
+    address(finish_kernel),
+    finish_threads,
+    pack_threads,
+    packed_passes,
+    {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)},
+    {small_most<uint32_t>, small_most<uint64_t>},
+    small_threads,
+    small_shared_bytes,
+    {FILL(uint8_t), FILL(uint16_t)},
+    address(fill_offsets_kernel),
+    fill_threads,
+    fill_offset_threads,
+};
+
+} /* namespace scan_cuda */

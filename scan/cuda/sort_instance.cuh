@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A row of sort_kernels.h, made from the templates.
+ */
+#ifndef SCAN_CUDA_SORT_INSTANCE_CUH
+#define SCAN_CUDA_SORT_INSTANCE_CUH
+
+#include "sort/pack.cuh"
+#include "sort/pass.cuh"
+#include "sort/survey.cuh"
+#include "sort_kernels.h"
+
+namespace scan_cuda {
+
+template <class Key, int value_bytes> sort_pass_kernel pass_of() {
+    using shape = pass_shape<Key, value_bytes>;
+    return {address(pass_kernel<Key, value_bytes>), shape::threads, shape::shared_bytes, shape::tile,
+            portion_tiles<shape> * shape::tile};
+}
+
+template <class Key> sort_kernels sort_kernels_of() {
+    sort_kernels k = {};
+    k.survey = address(survey_kernel<Key>);
+    k.survey_threads = survey_threads;
+    k.survey_tile = survey_tile<Key>;
+    k.pass[0] = pass_of<Key, 0>();
+    k.pass[1] = pass_of<Key, 4>();
+    k.pass[2] = pass_of<Key, 8>();
+    if constexpr (sizeof(Key) == 8)
+        k.pack = address(pack_kernel<Key>);
+    return k;
+}
+
+} /* namespace scan_cuda */
+
+#endif

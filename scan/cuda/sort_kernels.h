@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of the radix sort, as the host launches them: sort.cu knows no types. Most exist once a kind of key and a
+ * size of value; the keys are unsigned integers of four sizes (signed ones are unsigned with a bit flipped) and floats
+ * of two.
+ */
+#ifndef SCAN_CUDA_SORT_KERNELS_H
+#define SCAN_CUDA_SORT_KERNELS_H
+
+#include <cstdint>
+
+namespace scan_cuda {
+
+struct sort_pass_kernel {
+    const void *kernel;
+    int threads, shared_bytes;
+    uint64_t tile, portion; /* elements */
+};
+
+struct sort_kernels {
+    const void *survey;
+    int survey_threads;
+    uint64_t survey_tile;
+    sort_pass_kernel pass[3]; /* by value bytes / 4 */
+    const void *pack;         /* 8-byte keys only */
+};
+
+/* X(name, key): the kinds of key */
+#define SCAN_CUDA_SORT_INTEGERS(X) X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t) X(u64, uint64_t)
+#define SCAN_CUDA_SORT_FLOATS(X) X(f32, float) X(f64, double)
+
+#define SCAN_CUDA_DECLARE(name, Key) extern const sort_kernels sort_##name;
+SCAN_CUDA_SORT_INTEGERS(SCAN_CUDA_DECLARE)
+SCAN_CUDA_SORT_FLOATS(SCAN_CUDA_DECLARE)
+#undef SCAN_CUDA_DECLARE
+
+/* The kernels that exist once. */
+struct sort_common_kernels {
+    const void *finish;
+    int finish_threads, pack_threads;
+    uint32_t packed_passes; /* a pack each */
+
+    const void *small[2]; /* by codes of 4 and 8 bytes */
+    uint64_t small_most[2];
+    int small_threads, small_shared_bytes;
+
+    struct {
+        const void *count, *fill;
+        int count_shared_bytes;
+        uint32_t codes, slices;
+        uint64_t tile;
+    } fill[2]; /* keys of 1 and 2 bytes */
+    const void *fill_offsets;
+    int fill_threads, fill_offset_threads;
+};
+extern const sort_common_kernels sort_common;
+
+} /* namespace scan_cuda */
+
+#endif

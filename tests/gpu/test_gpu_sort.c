@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan_sort and scan_argsort on the device against the CPU backend, bit for bit, and for short arrays against the
+ * oracle of tests/unit too: every type and distribution, keys alone and with values, windows of bits, directions, NaN
+ * first and last, addresses, in place, counts on the device, sizes around every switch.
+ */
+#include "gpu_support.h"
+#include "tests/unit/sort_oracle.h"
+
+enum { OFFSETS = 4, ORACLE_MOST = 3000 };
+
+/* ---- one call ---------------------------------------------------------------------------------------------------- */
+
+typedef struct sort_call {
+    sort_case order;
+    scan_sort_method method;
+    uint32_t value_bytes;
+    size_t n, bound; /* bound: the n of the call, more than n if the count is on the device */
+    size_t offset[4];
+    bool keys_in_place, values_in_place, argsort;
+    int data;
+} sort_call;
+
+static gpu_array d_keys_in, d_keys_out, d_values_in, d_values_out, d_count;
+static char *keys, *want, *got, *values;
+static uint64_t *permutation;
+static size_t room;
+
+static void make_room(size_t n) {
+    if (n <= room)
+        return;
+    room = n;
+    keys = realloc(keys, n * 8);
+    want = realloc(want, n * 8);
+    got = realloc(got, n * 8);
+    values = realloc(values, n * 8);
+    permutation = realloc(permutation, n * 8);
+    assert_true(keys && want && got && values && permutation);
+}
+
+static void drop_room(void) {
+    free(keys);
+    free(want);
+    free(got);
+    free(values);
+    free(permutation);
+}
+
+static void fail_call(const sort_call *c, const char *what, size_t i) {
+    fail_msg("%s %s%s bits %u..%u%s, values of %u, ran %s, n %zu of %zu, offsets %zu %zu %zu %zu%s%s, data %d: %s "
+             "differs at %zu",
+             scan_type_name(c->order.type), c->order.descending ? "descending" : "ascending",
+             c->order.nan_first ? " nan first" : "", c->order.begin_bit, c->order.end_bit, c->argsort ? " argsort" : "",
+             c->value_bytes, scan_ctx_ran(gpu), c->n, c->bound, c->offset[0], c->offset[1], c->offset[2], c->offset[3],
+             c->keys_in_place ? ", keys in place" : "", c->values_in_place ? ", values in place" : "", c->data, what,
+             i);
+}
+
+static scan_sort_desc desc_of(const sort_call *c) {
+    scan_sort_desc d = {.struct_size = sizeof d,
+                        .type = c->order.type,
+                        .descending = c->order.descending,
+                        .nan_first = c->order.nan_first,
+                        .begin_bit = c->order.begin_bit,
+                        .end_bit = c->order.end_bit,
+                        .method = c->method};
+    if (c->argsort)
+        d.index_type = c->value_bytes == 4 ? SCAN_U32 : SCAN_U64;
+    else
+        d.value_bytes = c->value_bytes;
+    if (c->bound > c->n) {
+        const uint64_t n = c->n;
+        d.n_device = gpu_put(&d_count, &n, 1, 8, 0);
+    }
+    return d;
+}
+
+/* want[i] = from[permutation[i]]; what lies past the count stays red. */
+static void gather(const char *from, const sort_call *c, size_t size) {
+    for (size_t i = 0; i < c->n; i++)
+        memcpy(want + i * size, from + permutation[i] * size, size);
+    memset(want + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+}
+
+static void compare(const sort_call *c, gpu_array *out, const char *what, size_t size) {
+    gpu_get(out, got);
+    size_t i = gpu_first_difference(got, want, c->bound, size);
+    if (i < c->bound)
+        fail_call(c, what, i);
+}
+
+/* Room for an output: red where the count may leave it as it is. */
+static void *put_red(gpu_array *a, const sort_call *c, size_t size, size_t offset) {
+    memset(got, GPU_ZONE_BYTE, c->bound * size);
+    return gpu_put(a, c->bound > c->n ? got : NULL, c->bound, size, offset);
+}
+
+static void run_sort(const sort_call *c) {
+    const size_t size = scan_type_size(c->order.type);
+    scan_sort_desc d = desc_of(c);
+    memset(keys + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+    const void *keys_in = NULL, *values_in = NULL;
+    void *values_out = NULL;
+    if (!c->keys_in_place)
+        keys_in = gpu_put(&d_keys_in, keys, c->bound, size, c->offset[0]);
+    void *keys_out = c->keys_in_place ? gpu_put(&d_keys_out, keys, c->bound, size, c->offset[1])
+                                      : put_red(&d_keys_out, c, size, c->offset[1]);
+    if (c->value_bytes) {
+        for (size_t i = 0; i < c->n; i++) {
+            const uint64_t value = i * 0x9e3779b97f4a7c15u;
+            memcpy(values + i * c->value_bytes, &value, c->value_bytes);
+        }
+        memset(values + c->n * c->value_bytes, GPU_ZONE_BYTE, (c->bound - c->n) * c->value_bytes);
+        if (!c->values_in_place)
+            values_in = gpu_put(&d_values_in, values, c->bound, c->value_bytes, c->offset[2]);
+        values_out = c->values_in_place ? gpu_put(&d_values_out, values, c->bound, c->value_bytes, c->offset[3])
+                                        : put_red(&d_values_out, c, c->value_bytes, c->offset[3]);
+    }
+    gpu_ok(scan_sort(gpu, &d, c->keys_in_place ? keys_out : keys_in, keys_out,
+                     c->values_in_place ? values_out : values_in, values_out, c->bound));
+    gather(keys, c, size);
+    compare(c, &d_keys_out, "key", size);
+    if (!c->keys_in_place)
+        gpu_unchanged(&d_keys_in, keys);
+    if (!c->value_bytes)
+        return;
+    gather(values, c, c->value_bytes);
+    compare(c, &d_values_out, "value", c->value_bytes);
+    if (!c->values_in_place)
+        gpu_unchanged(&d_values_in, values);
+}
+
+static void run_argsort(const sort_call *c) {
+    const size_t size = scan_type_size(c->order.type);
+    scan_sort_desc d = desc_of(c);
+    const void *in = gpu_put(&d_keys_in, keys, c->bound, size, c->offset[0]);
+    void *out = put_red(&d_values_out, c, c->value_bytes, c->offset[3]);
+    gpu_ok(scan_argsort(gpu, &d, in, out, c->bound));
+    for (size_t i = 0; i < c->n; i++)
+        memcpy(want + i * c->value_bytes, &permutation[i], c->value_bytes);
+    memset(want + c->n * c->value_bytes, GPU_ZONE_BYTE, (c->bound - c->n) * c->value_bytes);
+    compare(c, &d_values_out, "index", c->value_bytes);
+    gpu_unchanged(&d_keys_in, keys);
+}
+
+/* ---- arrays under an order --------------------------------------------------------------------------------------- */
+
+static void expect(size_t n, const sort_case *order) {
+    scan_sort_desc d = {.struct_size = sizeof d,
+                        .type = order->type,
+                        .descending = order->descending,
+                        .nan_first = order->nan_first,
+                        .begin_bit = order->begin_bit,
+                        .end_bit = order->end_bit,
+                        .index_type = SCAN_U64};
+    cpu_ok(scan_argsort(cpu, &d, keys, permutation, n));
+    if (n == 0 || n > ORACLE_MOST)
+        return;
+    sort_item *items = malloc(n * sizeof *items);
+    assert_non_null(items);
+    sort_oracle(items, keys, n, *order);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(permutation[i], items[i].index);
+    free(items);
+}
+
+static uint64_t turn;
+
+/* Calls of one method on one array; `calls` of the six kinds of call, in turn. */
+static void check_array(const sort_case *order, scan_sort_method method, size_t n, int data, int calls) {
+    make_room(n + 8);
+    fill(keys, n, order->type, distributions[data], ++turn);
+    expect(n, order);
+    for (int k = 0; k < calls; k++) {
+        const uint64_t z = gpu_mix(++turn);
+        const int kind = (int)((turn + (uint64_t)k) % 5);
+        static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
+        sort_call c = {.order = *order,
+                       .method = method,
+                       .value_bytes = value_bytes[kind],
+                       .argsort = kind >= 3,
+                       .n = n,
+                       .bound = z % 5 ? n : n + z / 5 % 8,
+                       .keys_in_place = z & 16,
+                       .values_in_place = z & 32,
+                       .data = data};
+        for (int i = 0; i < 4; i++)
+            c.offset[i] = z >> 63 ? 0 : z >> (8 + 4 * i) & (OFFSETS - 1);
+        (c.argsort ? run_argsort : run_sort)(&c);
+    }
+}
+
+static sort_case whole(scan_type type, uint64_t z) {
+    return (sort_case){type, z & 1, type_is_float(type) && z & 2, 0, type_bits(type)};
+}
+
+/* Around: rows, the one-CTA sort of 4- and 8-byte codes, tiles of 14 and 28 rows of 12 warps, of 32 rows of 16, and in
+ * the emulator portions of four tiles and more. */
+static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,    1000,  2049,  4095,
+                               4096,  4097,  5376,  5377,  8191,  8192,  8193,   9000,  10752, 10753,
+                               16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009, 50177, 53761,
+                               65536, 65537, 70000, 86017, 98304, 98305, 1000003};
+enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
+
+static void matrix(void **state) {
+    (void)state;
+    gpu_need();
+    size_t next = 0;
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int data = 0; data < DISTRIBUTIONS; data++)
+            for (int repeat = 0; repeat < (gpu_is_small ? 1 : 12); repeat++) {
+                const uint64_t z = gpu_mix(++turn);
+                const sort_case order = whole((scan_type)type, z);
+                next = (next + 1 + (z >> 8) % 5) % (gpu_is_small ? SMALLEST_SIZES : SIZES);
+                check_array(&order, z & 4 ? SCAN_SORT_AUTO : SCAN_SORT_RADIX, sizes[next], data, gpu_is_small ? 1 : 5);
+            }
+}
+
+static void every_size(void **state) {
+    (void)state;
+    gpu_need();
+    for (size_t s = 0; s < (gpu_is_small ? SMALL_SIZES : SIZES); s++)
+        for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
+            const uint64_t z = gpu_mix(++turn);
+            const sort_case order = whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z);
+            check_array(&order, SCAN_SORT_AUTO, sizes[s], repeat ? (int)((z >> 16) % DISTRIBUTIONS) : 0,
+                        gpu_is_small ? 1 : 5);
+        }
+}
+
+static void split(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t split_sizes[] = {0, 1, 33, 1023, 1024, 1025, 3000, 5000, 100003};
+    size_t next = 0;
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int repeat = 0; repeat < (gpu_is_small ? 1 : 20); repeat++) {
+            const uint64_t z = gpu_mix(++turn);
+            const sort_case order = whole((scan_type)type, z);
+            next = (next + 1) % (gpu_is_small ? 6 : 9);
+            check_array(&order, SCAN_SORT_SPLIT, split_sizes[next], (int)((z >> 8) % DISTRIBUTIONS), 2);
+        }
+}
+
+static void windows(void **state) {
+    (void)state;
+    gpu_need();
+    for (int round = 0; round < (gpu_is_small ? 16 : 300); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const scan_type type = (scan_type)(1 + z % 8);
+        const uint32_t width = type_bits(type), end = (z >> 8) % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
+        const sort_case order = {type, z >> 40 & 1, false, (uint32_t)((z >> 24) % (end + 1)), end};
+        const size_t n = sizes[(z >> 48) % SMALL_SIZES];
+        const bool splits = z >> 41 & 1 && n < 10000;
+        check_array(&order, splits ? SCAN_SORT_SPLIT : SCAN_SORT_RADIX, n,
+                    round % 3 ? 0 : (int)((z >> 32) % DISTRIBUTIONS), 2);
+    }
+}
+
+/* ---- workspace --------------------------------------------------------------------------------------------------- */
+
+static void workspace_is_within_bounds(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_sort_method methods[] = {SCAN_SORT_AUTO, SCAN_SORT_RADIX, SCAN_SORT_SPLIT};
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int m = 0; m < 3; m++)
+            for (size_t n = 1; n < (size_t)1 << 40; n = n * 3 + 7)
+                for (uint32_t bits = 1; bits <= type_bits((scan_type)type); bits += 7) {
+                    const size_t key = scan_type_size((scan_type)type);
+                    const bool is_float = type_is_float((scan_type)type);
+                    scan_sort_desc d = {.struct_size = sizeof d,
+                                        .type = (scan_type)type,
+                                        .end_bit = is_float ? 0 : bits,
+                                        .method = methods[m]};
+                    size_t bytes;
+                    for (d.value_bytes = 0; d.value_bytes <= 8; d.value_bytes += 4) {
+                        gpu_ok(scan_sort_workspace(gpu, &d, n, &bytes));
+                        const size_t data = n * (key + d.value_bytes);
+                        if (bytes > data + data / 10 + (4 << 20))
+                            fail_msg("%s, values of %u, n %zu: %zu bytes", scan_type_name((scan_type)type),
+                                     d.value_bytes, n, bytes);
+                    }
+                    d.value_bytes = 0;
+                    for (int wide = n > UINT32_MAX; wide < 2; wide++) {
+                        d.index_type = wide ? SCAN_U64 : SCAN_U32;
+                        gpu_ok(scan_argsort_workspace(gpu, &d, n, &bytes));
+                        const size_t data = n * (key + (wide ? 8 : 4));
+                        if (bytes > data / 10 * 16 + (4 << 20))
+                            fail_msg("argsort of %s, %s, n %zu: %zu bytes", scan_type_name((scan_type)type),
+                                     scan_type_name(d.index_type), n, bytes);
+                    }
+                }
+}
+
+/* ---- long arrays: a permutation of 0, 1, ... whose sorted order is known ----------------------------------------- */
+
+enum { CHUNK = 1 << 22 };
+
+static void upload_chunks(char *to, size_t n, uint32_t factor) {
+    uint32_t *chunk = malloc(CHUNK * sizeof *chunk);
+    assert_non_null(chunk);
+    for (size_t first = 0; first < n; first += CHUNK) {
+        const size_t m = n - first < CHUNK ? n - first : CHUNK;
+        for (size_t i = 0; i < m; i++)
+            chunk[i] = (uint32_t)(first + i) * factor;
+        gpu_ok(scan_upload(gpu, to + first * 4, chunk, m * 4));
+        gpu_ok(scan_ctx_sync(gpu));
+    }
+    free(chunk);
+}
+
+/* i * factor mod 2^32 for all i < n is a permutation for n == 2^32: sorted, element j is j. For other n sorted order is
+ * checked by itself, and the sum and the sum of squares against those of the input. */
+static void check_chunks(const char *from, size_t n, uint32_t factor) {
+    uint32_t *chunk = malloc(CHUNK * sizeof *chunk), last = 0;
+    uint64_t sum = 0, squares = 0;
+    assert_non_null(chunk);
+    for (size_t first = 0; first < n; first += CHUNK) {
+        const size_t m = n - first < CHUNK ? n - first : CHUNK;
+        gpu_ok(scan_download(gpu, chunk, from + first * 4, m * 4));
+        gpu_ok(scan_ctx_sync(gpu));
+        for (size_t i = 0; i < m; i++) {
+            if (chunk[i] < last)
+                fail_msg("n %zu: element %zu is less than the one before it", n, first + i);
+            last = chunk[i];
+            const uint32_t in = (uint32_t)(first + i) * factor;
+            sum += (uint64_t)chunk[i] - in;
+            squares += (uint64_t)chunk[i] * chunk[i] - (uint64_t)in * in;
+        }
+    }
+    free(chunk);
+    assert_true(sum == 0 && squares == 0);
+}
+
+static void long_arrays(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t counts[] = {((size_t)1 << 31) - 1, ((size_t)1 << 31) + 1, ((size_t)1 << 32) - 1,
+                                    (size_t)1 << 32, ((size_t)1 << 32) + 1};
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+        void *in, *out;
+        gpu_ok(scan_malloc(gpu, counts[k] * 4, &in));
+        gpu_ok(scan_malloc(gpu, counts[k] * 4, &out));
+        const uint32_t factor = 2654435761u;
+        upload_chunks(in, counts[k], factor);
+        scan_sort_desc d = {.struct_size = sizeof d, .type = SCAN_U32};
+        gpu_ok(scan_sort(gpu, &d, in, out, NULL, NULL, counts[k]));
+        check_chunks(out, counts[k], factor);
+        scan_free(gpu, in);
+        scan_free(gpu, out);
+    }
+}
+
+/* ---- repeats ----------------------------------------------------------------------------------------------------- */
+
+/* The same call again and again, scans of other lengths on the same workspace in between. */
+static void repeats(void **state) {
+    (void)state;
+    gpu_need();
+    enum { N = 300007 };
+    const size_t n = gpu_is_small ? 40000 : N;
+    make_room(n + 8);
+    gpu_array d_scan = {0};
+    const sort_case order = {SCAN_U32, false, false, 0, 32};
+    fill(keys, n, SCAN_U32, data_uniform, 5);
+    expect(n, &order);
+    for (int repeat = 0; repeat < (gpu_is_small ? 3 : 1000); repeat++) {
+        const size_t m = 1 + gpu_mix((uint64_t)repeat) % n;
+        scan_prefix_desc scan = {.struct_size = sizeof scan, .type = SCAN_U64, .out_type = SCAN_U64};
+        void *at = gpu_put(&d_scan, NULL, m, 8, 0);
+        gpu_ok(scan_prefix(gpu, &scan, at, at, m));
+        const sort_call c = {.order = order, .value_bytes = (uint32_t)repeat % 3 * 4, .n = n, .bound = n};
+        run_sort(&c);
+    }
+    gpu_release(&d_scan);
+}
+
+int main(int argc, char **argv) {
+    const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, repeats),
+        GPU_TEST(GPU_LARGE, long_arrays),
+    };
+    int result = gpu_main("gpu_sort", tests, sizeof tests / sizeof tests[0], argc, argv);
+    drop_room();
+    return result;
+}
