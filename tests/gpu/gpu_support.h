@@ -360,17 +360,18 @@ static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_
 
 enum { GPU_MOST_SIZES = 128 };
 
-/* Sizes for elements (or accumulators) of `size` bytes: every small one where rows and warps end, 2^k and whole tiles
- * of 32 KiB with their neighbours. In small runs about a fifth of them, the largest a tile and a bit. Answers how many.
- */
+/* Sizes for elements (or accumulators) of `size` bytes: every small one where rows and warps end, 2^k, some chunks of
+ * 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest two tiles and a
+ * bit. Answers how many. */
 static inline size_t gpu_sizes(size_t size, size_t *sizes) {
     static const size_t few[] = {0, 1, 2, 3, 31, 32, 33, 129, 1000, 1025, 2049};
     static const size_t low[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  15, 16, 17, 24,  31,
                                  32, 33, 47, 63, 64, 65, 95, 96, 97, 99, 12, 13, 30, 110, 130};
-    size_t count = 0, tile = 32768 / size;
+    size_t count = 0, chunk = 4096 / size, tile = 8 * chunk;
     if (gpu_is_small) {
         for (size_t i = 0; i < sizeof few / sizeof few[0]; i++)
             sizes[count++] = few[i];
+        sizes[count++] = chunk + 1;
         sizes[count++] = tile - 1;
         sizes[count++] = tile + 1;
         sizes[count++] = 2 * tile + 77;
@@ -380,6 +381,9 @@ static inline size_t gpu_sizes(size_t size, size_t *sizes) {
         sizes[count++] = low[i];
     for (size_t power = 128; power <= 131072; power *= 2)
         for (size_t n = power - 1; n <= power + 1; n++)
+            sizes[count++] = n;
+    for (size_t chunks = 3; chunks <= 33; chunks = 2 * chunks - 1) /* 3, 5, 9, 17, 33 */
+        for (size_t n = chunks * chunk - 1; n <= chunks * chunk + 1; n++)
             sizes[count++] = n;
     for (size_t tiles = 3; tiles <= 33; tiles += 10)
         for (size_t n = tiles * tile - 1; n <= tiles * tile + 1; n++)
