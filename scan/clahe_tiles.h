@@ -52,6 +52,20 @@ SCAN_CLAHE_FN size_t scan_clahe_clamp(int64_t tile, size_t tiles) {
     return tile < 0 ? 0 : (uint64_t)tile >= tiles ? tiles - 1 : (size_t)tile;
 }
 
+/* The first position in [0, side) right of the centre of tile - 1: where the pixels that blend `tile` and the one
+ * before it begin. Positions are monotone, so a binary search finds it with the very arithmetic that the blend uses. */
+SCAN_CLAHE_FN size_t scan_clahe_cell_begin(int64_t tile, size_t side, float inverse_side) {
+    size_t low = 0, high = side;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (scan_clahe_place_of(middle, inverse_side).tile >= tile)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 /* The pixel that position x of the grown image shows: ... 2 1 0 1 2 ... side-2 side-1 side-2 ... */
 SCAN_CLAHE_FN size_t scan_clahe_reflect(size_t x, size_t side) {
     if (x < side)
@@ -108,11 +122,12 @@ SCAN_CLAHE_FN uint32_t scan_clahe_entry(const scan_clahe_grid *g, uint64_t sum) 
 /* How the counts above the limit, `excess` of them, are given back: every bin gets `each`, and `rest` bins get one
  * more: those at multiples of `step`, from the first. */
 typedef struct scan_clahe_refill {
-    uint64_t each, rest, step;
+    uint64_t each;
+    uint32_t rest, step;
 } scan_clahe_refill;
 
 SCAN_CLAHE_FN scan_clahe_refill scan_clahe_refill_of(const scan_clahe_grid *g, uint64_t excess) {
-    scan_clahe_refill r = {excess / g->bins, excess % g->bins, 1};
+    scan_clahe_refill r = {excess / g->bins, (uint32_t)(excess % g->bins), 1};
     if (r.rest && g->bins / r.rest > 1)
         r.step = g->bins / r.rest;
     return r;

@@ -135,20 +135,6 @@ static void table_task(void *arg, unsigned index, unsigned count) {
 
 /* ---- blend ------------------------------------------------------------------------------------------------------- */
 
-/* The first position in [0, side) right of the centre of tile - 1: where cell `tile` of a side begins. Positions are
- * monotone, so a binary search finds it with the very arithmetic that the blend uses. */
-static size_t cell_begin(int64_t tile, size_t side, float inverse) {
-    size_t low = 0, high = side;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (scan_clahe_place_of(middle, inverse).tile >= tile)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 static void blend_row(const clahe *c, size_t y, size_t left, size_t right, const scan_cpu_cell *cell) {
     float v = scan_clahe_place_of(y, c->grid.inverse_height).weight;
     size_t at = y * c->grid.width + left;
@@ -166,7 +152,7 @@ static void blend_rows(const clahe *c, size_t top, size_t bottom) {
     size_t upper = scan_clahe_clamp(tile_y, g->tiles_y), lower = scan_clahe_clamp(tile_y + 1, g->tiles_y);
     for (size_t left = 0; left < g->width;) {
         int64_t tile_x = scan_clahe_place_of(left, g->inverse_width).tile;
-        size_t right = cell_begin(tile_x + 1, g->width, g->inverse_width);
+        size_t right = scan_clahe_cell_begin(tile_x + 1, g->width, g->inverse_width);
         size_t before = scan_clahe_clamp(tile_x, g->tiles_x), after = scan_clahe_clamp(tile_x + 1, g->tiles_x);
         scan_cpu_cell cell = {table_of(c, before, upper), table_of(c, after, upper), table_of(c, before, lower),
                               table_of(c, after, lower)};
@@ -184,7 +170,7 @@ static void blend_task(void *arg, unsigned index, unsigned count) {
         size_t bottom = g->height - top < BAND_ROWS ? g->height : top + BAND_ROWS;
         while (top < bottom) {
             int64_t tile = scan_clahe_place_of(top, g->inverse_height).tile;
-            size_t end = cell_begin(tile + 1, bottom, g->inverse_height);
+            size_t end = scan_clahe_cell_begin(tile + 1, bottom, g->inverse_height);
             blend_rows(c, top, end);
             top = end;
         }
