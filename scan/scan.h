@@ -162,8 +162,6 @@ typedef union scan_value {
 typedef struct scan_ctx scan_ctx; /* device + stream + workspace + threads: what concurrent calls must not share */
 struct CUstream_st;               /* cudaStream_t is a pointer to this */
 
-/* The CUDA backend of this version serves scan_prefix, scan_compact, scan_unique, scan_sort and scan_argsort; the other
- * verbs answer SCAN_ERR_NO_BACKEND on it. */
 typedef enum scan_backend {
     SCAN_BACKEND_CPU = 0,
     SCAN_BACKEND_CUDA = 1,

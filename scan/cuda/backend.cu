@@ -86,6 +86,7 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     snprintf(s->name, sizeof s->name, "%s", properties.name);
     s->processors = properties.multiProcessorCount;
     s->capability = properties.major * 10 + properties.minor;
+    s->shared_bytes = properties.sharedMemPerBlockOptin;
     s->stream = options->stream;
     if (!s->stream) {
         SCAN_CUDA_TRY(ctx, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
@@ -94,7 +95,10 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     ctx->stream = s->stream;
     SCAN_TRY(prefix_open(ctx));
     SCAN_TRY(compaction_open(ctx));
-    return sort_open(ctx);
+    SCAN_TRY(sort_open(ctx));
+    SCAN_TRY(histogram_open(ctx));
+    SCAN_TRY(equalize_open(ctx));
+    return clahe_open(ctx);
 }
 
 static scan_status open(scan_ctx *ctx, const scan_options *options) {
@@ -215,4 +219,10 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .sort_workspace = scan_cuda::sort_workspace,
     .argsort = scan_cuda::argsort,
     .argsort_workspace = scan_cuda::argsort_workspace,
+    .histogram = scan_cuda::histogram,
+    .histogram_workspace = scan_cuda::histogram_workspace,
+    .equalize = scan_cuda::equalize,
+    .equalize_workspace = scan_cuda::equalize_workspace,
+    .clahe = scan_cuda::clahe,
+    .clahe_workspace = scan_cuda::clahe_workspace,
 };

@@ -19,6 +19,7 @@ struct context_state {
     bool owns_stream, lost;
     int processors, capability; /* SMs; 90 for 9.0 */
     int cluster;                /* CTAs that a cluster may have */
+    size_t shared_bytes;        /* that a CTA can have */
     char name[256];
     char ran[64];
 };
@@ -61,6 +62,15 @@ scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_byt
 scan_status prefix_open(scan_ctx *ctx); /* sets the attributes of the kernels, once a context */
 scan_status prefix(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);
 size_t prefix_workspace(const scan_ctx *, const scan_prefix_desc *, size_t n);
+scan_status histogram_open(scan_ctx *ctx);
+scan_status histogram(scan_ctx *, const scan_histogram_desc *, const void *in, uint64_t *bins, size_t n);
+size_t histogram_workspace(const scan_ctx *, const scan_histogram_desc *, size_t n);
+scan_status equalize_open(scan_ctx *ctx);
+scan_status equalize(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, void *luts, size_t n);
+size_t equalize_workspace(const scan_ctx *, const scan_equalize_desc *, size_t n);
+scan_status clahe_open(scan_ctx *ctx);
+scan_status clahe(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, size_t width, size_t height);
+size_t clahe_workspace(const scan_ctx *, const scan_equalize_desc *, size_t width, size_t height);
 
 scan_status compaction_open(scan_ctx *ctx); /* as prefix_open */
 scan_status compact(scan_ctx *, const scan_compact_desc *, const void *in, const scan_compact_out *, size_t n);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The clahe verb on CUDA: tables of all tiles (clahe_tables.cuh), then the blend (clahe_blend.cuh). Colour needs no
+ * planes of its own: luma and channels are taken from the pixels where they lie.
+ */
+#include "clahe_blend.cuh"
+
+namespace scan_cuda {
+
+constexpr size_t word_table_bytes = word_bins * 2;
+constexpr uint64_t word_tables_at_once = 64; /* of 512 KiB counts */
+constexpr uint64_t most_ctas = 1u << 30;
+
+scan_status clahe_open(scan_ctx *ctx) {
+    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(address(clahe_words_kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            int(word_table_bytes / word_ranges(ctx))));
+    return SCAN_OK;
+}
+
+/* ---- plan -------------------------------------------------------------------------------------------------------- */
+
+struct clahe_plan {
+    clahe_job job; /* but for pointers */
+    uint64_t tables, tables_at_once, cells;
+    size_t luts_bytes, counts_bytes, arrived_bytes; /* scratch */
+};
+
+static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+static uint64_t between(uint64_t low, uint64_t x, uint64_t high) { return x < low ? low : x > high ? high : x; }
+
+/* Cells: from the one that holds the first pixel of a side to the one that holds the last. */
+static uint64_t plan_cells(size_t side, float inverse, int64_t *first) {
+    *first = scan_clahe_place_of(0, inverse).tile;
+    return uint64_t(scan_clahe_place_of(side - 1, inverse).tile - *first) + 1;
+}
+
+static void plan_blend(const scan_ctx *ctx, clahe_plan *p) {
+    clahe_job *job = &p->job;
+    const scan_clahe_grid &g = job->grid;
+    job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
+    p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
+    /* Bands of some thousand pixels, if that does not make more CTAs than several rounds of them. */
+    const uint64_t wanted = uint64_t(state_of(ctx)->processors) * 32 / p->cells;
+    job->bands = between(1, g.area / 8192, wanted < 1 ? 1 : wanted);
+    job->band_rows = (g.tile_height + job->bands - 1) / job->bands;
+}
+
+static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width, size_t height) {
+    const bool bytes = desc->type == SCAN_U8, luma = desc->channels >= 3 && desc->color == SCAN_COLOR_LUMA;
+    clahe_plan p = {};
+    clahe_job *job = &p.job;
+    job->grid = scan_clahe_grid_of(desc, width, height);
+    job->channels = desc->channels;
+    job->view = luma ? VIEW_LUMA : VIEW_CHANNEL;
+    job->planes = luma || desc->channels < 3 ? 1 : most_planes;
+    job->ranges = bytes ? 1 : word_ranges(ctx);
+    p.tables = job->grid.tiles_x * job->grid.tiles_y * job->planes;
+    /* As many CTAs as run at once, if each has enough to count. */
+    const uint64_t running = uint64_t(state_of(ctx)->processors) * (bytes ? 4 : 1) / job->ranges / p.tables;
+    const uint64_t enough = job->grid.area / (bytes ? 1u << 15 : 1u << 18);
+    job->splits = uint32_t(between(1, running < enough ? running : enough, job->grid.tile_height));
+    p.tables_at_once = between(1, p.tables, bytes ? most_ctas / job->splits : word_tables_at_once);
+    p.luts_bytes = rounded(p.tables * job->grid.bins * scan_type_size(desc->type));
+    if (!bytes || job->splits > 1) {
+        p.counts_bytes = p.tables_at_once * job->grid.bins * sizeof(uint64_t);
+        p.arrived_bytes = p.tables_at_once * sizeof(uint32_t);
+    }
+    plan_blend(ctx, &p);
+    return p;
+}
+
+static size_t scratch_of(const clahe_plan &p) { return p.luts_bytes + rounded(p.counts_bytes + p.arrived_bytes); }
+
+size_t clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width, size_t height) {
+    return width && height ? workspace_bytes(0, scratch_of(plan_of(ctx, desc, width, height))) : 0;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static scan_status make_tables(scan_ctx *ctx, const clahe_plan &p, clahe_job job, bool bytes) {
+    const void *kernel = bytes ? address(clahe_bytes_kernel) : address(clahe_words_kernel);
+    const int threads = bytes ? byte_threads : word_threads;
+    const size_t shared = bytes ? size_t(byte_counter<1>::shared_bytes) : word_table_bytes / job.ranges;
+    for (; job.first_table < p.tables; job.first_table += p.tables_at_once) {
+        const uint64_t left = p.tables - job.first_table, now = left < p.tables_at_once ? left : p.tables_at_once;
+        if (job.counts)
+            SCAN_TRY(check(ctx, cudaMemsetAsync(job.counts, 0, p.counts_bytes + p.arrived_bytes, state_of(ctx)->stream),
+                           "cudaMemsetAsync"));
+        void *arguments[] = {&job};
+        SCAN_TRY(launch(ctx, kernel, now * job.splits * job.ranges, threads, arguments, shared));
+    }
+    return SCAN_OK;
+}
+
+scan_status clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width,
+                  size_t height) {
+    device_scope scope(state_of(ctx)->device);
+    const bool bytes = desc->type == SCAN_U8;
+    const clahe_plan p = plan_of(ctx, desc, width, height);
+    char *state, *scratch;
+    SCAN_TRY(take_workspace(ctx, 0, scratch_of(p), &state, &scratch));
+    clahe_job job = p.job;
+    job.in = in;
+    job.out = out;
+    job.luts = scratch;
+    if (p.counts_bytes) {
+        job.counts = reinterpret_cast<uint64_t *>(scratch + p.luts_bytes);
+        job.arrived = reinterpret_cast<uint32_t *>(scratch + p.luts_bytes + p.counts_bytes);
+    }
+    SCAN_TRY(make_tables(ctx, p, job, bytes));
+    void *arguments[] = {&job};
+    SCAN_TRY(launch(ctx, bytes ? address(clahe_blend_kernel<uint8_t>) : address(clahe_blend_kernel<uint16_t>),
+                    p.cells * job.bands, blend_threads, arguments, 0));
+    ctx->ran = "clahe";
+    return SCAN_OK;
+}
+
+} /* namespace scan_cuda */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The histogram verb on CUDA: which kernel, how many CTAs, and the launch. Bins are cleared by a memset in the stream
+ * where more than one CTA adds to them.
+ */
+#include "histogram_bytes.cuh"
+#include "histogram_words.cuh"
+
+namespace scan_cuda {
+
+/* ---- kernels by channels - 1 ------------------------------------------------------------------------------------- */
+
+static const struct {
+    const void *kernel;
+    int shared_bytes;
+} byte_kernels[4] = {{address(count_bytes_kernel<1>), byte_counter<1>::shared_bytes},
+                     {address(count_bytes_kernel<2>), byte_counter<2>::shared_bytes},
+                     {address(count_bytes_kernel<3>), byte_counter<3>::shared_bytes},
+                     {address(count_bytes_kernel<4>), byte_counter<4>::shared_bytes}};
+
+/* Bytes have 65,536 levels in colour only: Rec. 709. */
+static const void *const word_kernels[2][4] = {
+    {nullptr, nullptr, address(count_words_kernel<uint8_t, 3>), address(count_words_kernel<uint8_t, 4>)},
+    {address(count_words_kernel<uint16_t, 1>), address(count_words_kernel<uint16_t, 2>),
+     address(count_words_kernel<uint16_t, 3>), address(count_words_kernel<uint16_t, 4>)}};
+
+constexpr size_t word_table_bytes = word_bins * 2;
+
+uint32_t word_ranges(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes >= word_table_bytes ? 1 : 2; }
+
+scan_status histogram_open(scan_ctx *ctx) {
+    for (const auto &k : byte_kernels)
+        SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared_bytes));
+    for (const auto &row : word_kernels)
+        for (const void *kernel : row)
+            if (kernel)
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        int(word_table_bytes / word_ranges(ctx))));
+    return SCAN_OK;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/* At least one CTA, at most `most`, each with `each` chunks or more. */
+static uint64_t ctas_for(uint64_t chunks, uint64_t each, uint64_t most) {
+    const uint64_t wanted = (chunks + each - 1) / each;
+    return wanted < 1 ? 1 : wanted < most ? wanted : most;
+}
+
+/* Where there are none, a pixel is as much work. */
+static uint64_t chunks_of(const count_job &job) { return job.span.none ? job.n : chunk_count(job.span, job.n); }
+
+static scan_status clear_bins(scan_ctx *ctx, const count_job &job, size_t bins) {
+    return check(ctx, cudaMemsetAsync(job.bins, 0, job.planes * bins * sizeof(uint64_t), state_of(ctx)->stream),
+                 "cudaMemsetAsync");
+}
+
+static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job &job) {
+    const auto &k = byte_kernels[channels - 1];
+    const uint64_t chunks = chunks_of(job), processors = uint64_t(state_of(ctx)->processors);
+    const uint64_t most = processors * (k.shared_bytes > (48 << 10) ? 2 : 4);
+    const uint64_t ctas = ctas_for(chunks, 2 * byte_threads, most);
+    if (ctas > 1)
+        SCAN_TRY(clear_bins(ctx, job, byte_bins));
+    void *arguments[] = {&job};
+    return launch(ctx, k.kernel, ctas, byte_threads, arguments, size_t(k.shared_bytes));
+}
+
+static scan_status count_words_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job &job) {
+    job.ranges = word_ranges(ctx);
+    const uint64_t slots = job.planes * job.ranges, processors = uint64_t(state_of(ctx)->processors);
+    const uint64_t parts = processors > slots ? processors / slots : 1;
+    const uint64_t ctas = slots * ctas_for(chunks_of(job), 4 * word_threads, parts);
+    SCAN_TRY(clear_bins(ctx, job, word_bins));
+    void *arguments[] = {&job};
+    return launch(ctx, word_kernels[type == SCAN_U16][channels - 1], ctas, word_threads, arguments,
+                  word_table_bytes / job.ranges);
+}
+
+scan_status count_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job job) {
+    job.span = span_of(job.in, channels * scan_type_size(type), job.mask, 1);
+    if (type == SCAN_U8 && job.view != VIEW_REC709)
+        return count_bytes_image(ctx, channels, job);
+    return count_words_image(ctx, type, channels, job);
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------------------------- */
+
+scan_status histogram(scan_ctx *ctx, const scan_histogram_desc *desc, const void *in, uint64_t *bins, size_t n) {
+    device_scope scope(state_of(ctx)->device);
+    count_job job = {};
+    job.in = in;
+    job.mask = desc->mask;
+    job.n_device = desc->n_device;
+    job.bins = bins;
+    job.n = n;
+    job.view = VIEW_CHANNEL;
+    job.planes = desc->channels;
+    SCAN_TRY(count_image(ctx, desc->type, desc->channels, job));
+    ctx->ran = "histogram";
+    return SCAN_OK;
+}
+
+size_t histogram_workspace(const scan_ctx *, const scan_histogram_desc *, size_t) { return 0; }
+
+} /* namespace scan_cuda */

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan_equalize and scan_clahe on the device against the CPU backend, byte for byte; that one is compared with the
+ * formulas and with what the peers make of the images in data/. Every formula, type, number of channels and treatment
+ * of colour, with masks, tables, addresses and in place drawn at random; images from random to one level; two real
+ * ones.
+ */
+#include <cuda_runtime_api.h>
+
+#include "gpu_support.h"
+
+static const scan_type types[] = {SCAN_U8, SCAN_U16};
+
+static size_t levels_of(scan_type type) { return type == SCAN_U8 ? 256 : 65536; }
+
+/* Shapes after those of gpu_support.h. */
+enum { LOW_CONTRAST = GPU_SHAPE_COUNT, IMAGE_SHAPES };
+
+static void fill_image(scan_type type, int shape, void *samples, size_t n, uint64_t seed) {
+    if (shape != LOW_CONTRAST) {
+        gpu_fill(type, (gpu_shape)shape, samples, n, seed);
+        return;
+    }
+    const uint32_t top = (uint32_t)levels_of(type) - 1, base = (uint32_t)(gpu_mix(seed) % (top - top / 4));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t r = gpu_mix(seed + i);
+        const uint32_t value = base + (uint32_t)((r & 255) * (r >> 8 & 255) % (top / 8));
+        if (type == SCAN_U8)
+            ((uint8_t *)samples)[i] = (uint8_t)value;
+        else
+            ((uint16_t *)samples)[i] = (uint16_t)value;
+    }
+}
+
+/* ---- equalize ---------------------------------------------------------------------------------------------------- */
+
+enum mask_kind { MASK_NONE, MASK_SOME, MASK_EMPTY, MASK_FULL };
+
+typedef struct equalize_case {
+    scan_type type;
+    scan_like like;
+    scan_color color;
+    uint32_t channels;
+    int shape;
+    size_t n, in_offset, out_offset, mask_offset;
+    enum mask_kind mask;
+    bool in_place, luts;
+} equalize_case;
+
+static gpu_array d_in, d_out, d_mask, d_luts;
+
+static uint8_t *make_mask(enum mask_kind kind, size_t n, uint64_t seed) {
+    if (kind == MASK_NONE)
+        return NULL;
+    uint8_t *mask = malloc(n + 1);
+    for (size_t i = 0; i < n; i++)
+        mask[i] = kind == MASK_EMPTY ? 0 : kind == MASK_FULL ? 1 : (uint8_t)(gpu_mix(seed + i / 9) % 3);
+    return mask;
+}
+
+static void check_image(const equalize_case *c, const void *in) {
+    const size_t size = scan_type_size(c->type), samples = c->n * c->channels;
+    const size_t tables = c->channels >= 3 ? 3 : 1, entries = tables * levels_of(c->type);
+    char *expected = malloc(samples * size + 1), *got = malloc(samples * size + 1);
+    char *luts = malloc(entries * size), *got_luts = malloc(entries * size);
+    uint8_t *mask = make_mask(c->mask, c->n, c->n);
+    memset(luts, GPU_ZONE_BYTE, entries * size);
+    scan_equalize_desc desc = {.struct_size = sizeof desc,
+                               .type = c->type,
+                               .channels = c->channels,
+                               .like = c->like,
+                               .color = c->color,
+                               .mask = mask};
+    cpu_ok(scan_equalize(cpu, &desc, in, expected, luts, c->n));
+
+    void *from = gpu_put(&d_in, in, samples, size, c->in_offset);
+    void *to = c->in_place ? from : gpu_put(&d_out, NULL, samples, size, c->out_offset);
+    void *d_tables = c->luts ? gpu_put(&d_luts, luts, entries, size, c->out_offset) : NULL;
+    if (d_tables) { /* as many as are written, no more */
+        char red[4096];
+        memset(red, GPU_ZONE_BYTE, sizeof red);
+        const bool one = c->channels < 3 || memcmp(luts + levels_of(c->type) * size, red, 256) == 0;
+        memset(gpu_stage(entries * size), 0x5d, entries * size);
+        gpu_ok(scan_upload(gpu, d_tables, gpu_stage(0), (one ? 1 : tables) * levels_of(c->type) * size));
+    }
+    if (mask)
+        desc.mask = gpu_put(&d_mask, mask, c->n, 1, c->mask_offset);
+    gpu_ok(scan_equalize(gpu, &desc, from, to, d_tables, c->n));
+    gpu_get(c->in_place ? &d_in : &d_out, got);
+    const size_t wrong = gpu_first_difference(got, expected, samples, size);
+    size_t wrong_entry = entries;
+    if (d_tables) {
+        gpu_get(&d_luts, got_luts);
+        wrong_entry = gpu_first_difference(got_luts, luts, entries, size);
+    }
+    if (wrong < samples || wrong_entry < entries)
+        fail_msg("%s like %s, color %d, %u channels, shape %d, n %zu, offsets %zu %zu %zu, mask %d%s%s ran %s: sample "
+                 "%zu, entry %zu",
+                 scan_type_name(c->type), scan_like_name(c->like), (int)c->color, c->channels, c->shape, c->n,
+                 c->in_offset, c->out_offset, c->mask_offset, (int)c->mask, c->in_place ? ", in place" : "",
+                 c->luts ? ", luts" : "", scan_ctx_ran(gpu), wrong, wrong_entry);
+    if (!c->in_place)
+        gpu_unchanged(&d_in, in);
+    if (mask)
+        gpu_unchanged(&d_mask, mask);
+    free(expected);
+    free(got);
+    free(luts);
+    free(got_luts);
+    free(mask);
+}
+
+static void check(const equalize_case *c) {
+    char *in = malloc(c->n * c->channels * scan_type_size(c->type) + 1);
+    fill_image(c->type, c->shape, in, c->n * c->channels, c->n + c->channels);
+    check_image(c, in);
+    free(in);
+}
+
+/* Draws what is left open. */
+static equalize_case draw(scan_type type, scan_like like, uint32_t channels, size_t n, uint64_t turn) {
+    const uint64_t z = gpu_mix(turn);
+    equalize_case c = {.type = type, .like = like, .channels = channels, .n = n};
+    c.color = (scan_color)((z >> 4) % 3);
+    c.shape = (int)((z >> 8) % IMAGE_SHAPES);
+    c.in_place = z & 1;
+    c.luts = z & 2;
+    if (z & 4) {
+        c.in_offset = z >> 16 & 15;
+        c.out_offset = z & 8 ? c.in_offset : z >> 20 & 15;
+        c.mask_offset = z >> 24 & 15;
+    }
+    c.mask = (z >> 32) % 8 < 4    ? MASK_NONE
+             : (z >> 32) % 8 < 6  ? MASK_SOME
+             : (z >> 32) % 8 == 6 ? MASK_EMPTY
+                                  : MASK_FULL;
+    return c;
+}
+
+static void equalize_matrix(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t few[] = {0, 1, 16, 33, 1000, 3001};
+    size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(2, sizes);
+    uint64_t turn = 0;
+    if (gpu_is_small) {
+        count = sizeof few / sizeof few[0];
+        memcpy(sizes, few, sizeof few);
+    }
+    for (int t = 0; t < 2; t++)
+        for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++)
+            for (uint32_t channels = 1; channels <= 4; channels++)
+                for (size_t s = 0; s < count; s++) {
+                    equalize_case c = draw(types[t], (scan_like)like, channels, sizes[s], ++turn);
+                    if (!gpu_is_small || t == 0 || (s + channels + (size_t)like) % 4 == 0)
+                        check(&c);
+                }
+}
+
+/* Where one launch ends and where 16-bit tables go to shared memory. */
+static void equalize_sizes(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t sizes[] = {65535, 65536, 65537, 200000, 5000000, 20000003};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int t = 0; t < 2; t++)
+            for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++) {
+                if (gpu_is_small && (like > 0 || sizes[i] > 200000))
+                    continue;
+                equalize_case c = draw(types[t], (scan_like)like, 1, sizes[i], i * 7 + (size_t)like);
+                check(&c);
+                c = draw(types[t], (scan_like)like, 3, sizes[i], i * 77 + (size_t)like);
+                if (!gpu_is_small)
+                    check(&c);
+            }
+}
+
+static void equalize_addresses(void **state) {
+    (void)state;
+    gpu_need();
+    for (int t = 0; t < 2; t++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (size_t from = 0; from < 16; from += gpu_is_small ? 5 : 1)
+                for (size_t to = 0; to < 16; to += gpu_is_small ? 7 : 1) {
+                    if (gpu_is_small && t == 1 && from != to % 3)
+                        continue;
+                    equalize_case c = draw(types[t], SCAN_LIKE_OPENCV, channels, 500 + from, from * 16 + to);
+                    c.in_offset = from;
+                    c.out_offset = to;
+                    c.color = (from + to) % 3 ? SCAN_COLOR_LUMA : SCAN_COLOR_CHANNELS;
+                    check(&c);
+                }
+}
+
+/* ---- CLAHE ------------------------------------------------------------------------------------------------------- */
+
+typedef struct clahe_case {
+    scan_type type;
+    scan_color color;
+    uint32_t channels, tiles_x, tiles_y;
+    double clip;
+    int shape;
+    size_t width, height, in_offset, out_offset;
+    bool in_place;
+} clahe_case;
+
+static void check_clahe_image(const clahe_case *c, const void *in) {
+    const size_t size = scan_type_size(c->type), samples = c->width * c->height * c->channels;
+    char *expected = malloc(samples * size), *got = malloc(samples * size);
+    scan_equalize_desc desc = {.struct_size = sizeof desc,
+                               .type = c->type,
+                               .channels = c->channels,
+                               .color = c->color,
+                               .tiles_x = c->tiles_x,
+                               .tiles_y = c->tiles_y,
+                               .clip = c->clip};
+    cpu_ok(scan_clahe(cpu, &desc, in, expected, c->width, c->height));
+    void *from = gpu_put(&d_in, in, samples, size, c->in_offset);
+    void *to = c->in_place ? from : gpu_put(&d_out, NULL, samples, size, c->out_offset);
+    gpu_ok(scan_clahe(gpu, &desc, from, to, c->width, c->height));
+    gpu_get(c->in_place ? &d_in : &d_out, got);
+    const size_t wrong = gpu_first_difference(got, expected, samples, size);
+    if (wrong < samples)
+        fail_msg("%s, color %d, %u channels, %zu x %zu, tiles %u x %u, clip %g, shape %d, offsets %zu %zu%s: sample "
+                 "%zu",
+                 scan_type_name(c->type), (int)c->color, c->channels, c->width, c->height, c->tiles_x, c->tiles_y,
+                 c->clip, c->shape, c->in_offset, c->out_offset, c->in_place ? ", in place" : "", wrong);
+    if (!c->in_place)
+        gpu_unchanged(&d_in, in);
+    free(expected);
+    free(got);
+}
+
+static void check_clahe(const clahe_case *c) {
+    const size_t samples = c->width * c->height * c->channels;
+    char *in = malloc(samples * scan_type_size(c->type));
+    fill_image(c->type, c->shape, in, samples, c->width * 31 + c->height);
+    check_clahe_image(c, in);
+    free(in);
+}
+
+static clahe_case draw_clahe(scan_type type, size_t width, size_t height, uint64_t turn) {
+    static const double clips[] = {0, 0.5, 1, 2.5, 7.3, 40, -1, 1e300};
+    const uint64_t z = gpu_mix(turn);
+    clahe_case c = {.type = type, .width = width, .height = height};
+    c.channels = 1 + (z & 3);
+    c.color = (scan_color)((z >> 2) % 3);
+    c.tiles_x = (uint32_t)((z >> 8) % 10);
+    c.tiles_y = (uint32_t)((z >> 16) % 10);
+    c.clip = clips[z >> 24 & 7];
+    c.shape = (int)((z >> 32) % IMAGE_SHAPES);
+    c.in_place = z >> 40 & 1;
+    if (z >> 41 & 1) {
+        c.in_offset = z >> 44 & 15;
+        c.out_offset = z >> 48 & 15;
+    }
+    return c;
+}
+
+/* Sides that no grid divides, smaller than the grid, smaller than a reflection. */
+static void clahe_matrix(void **state) {
+    (void)state;
+    gpu_need();
+    uint64_t turn = 0;
+    for (size_t width = 1; width <= 140; width += width < 12 ? (gpu_is_small ? 5 : 1) : (gpu_is_small ? 61 : 11))
+        for (size_t height = 1; height <= 140;
+             height += height < 8 ? (gpu_is_small ? 3 : 1) : (gpu_is_small ? 83 : 13)) {
+            clahe_case c = draw_clahe(SCAN_U8, width, height, ++turn);
+            check_clahe(&c);
+            c = draw_clahe(SCAN_U16, width, height, ++turn);
+            if (gpu_is_small) /* 16-bit tables take the emulator long */
+                c.tiles_x = c.tiles_y = 1 + turn % 2;
+            if (!gpu_is_small || turn % 5 == 0)
+                check_clahe(&c);
+        }
+}
+
+/* Tiles that several CTAs count, and more tables than are counted at a time. */
+static void clahe_sizes(void **state) {
+    (void)state;
+    gpu_need();
+    static const struct {
+        size_t width, height;
+        uint32_t tiles_x, tiles_y;
+    } cases[] = {{515, 300, 1, 1}, {1024, 777, 1, 2}, {2001, 1503, 8, 8}, {640, 480, 40, 30}, {4096, 3000, 8, 8}};
+    for (size_t i = 0; i < (gpu_is_small ? 1 : sizeof cases / sizeof cases[0]); i++)
+        for (int t = 0; t < 2; t++)
+            for (uint32_t channels = 1; channels <= (gpu_is_small ? 1 : 4); channels++)
+                for (int shape = 0; shape < IMAGE_SHAPES; shape += gpu_is_small ? IMAGE_SHAPES - 1 : 1) {
+                    clahe_case c = draw_clahe(types[t], cases[i].width, cases[i].height, i + (size_t)shape);
+                    c.channels = channels;
+                    c.shape = shape;
+                    c.tiles_x = cases[i].tiles_x;
+                    c.tiles_y = cases[i].tiles_y;
+                    check_clahe(&c);
+                }
+}
+
+/* ---- real images ------------------------------------------------------------------------------------------------- */
+
+/* A binary PGM or PPM of the folder data: its samples in this machine's order. */
+static void *read_pnm(const char *name, scan_type *type, uint32_t *channels, size_t *width, size_t *height) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", TEST_DATA_DIR, name);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        snprintf(path, sizeof path, "%s/%s", gpu_folder, name), file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    char kind;
+    unsigned w, h, top;
+    assert_int_equal(fscanf(file, "P%c %u %u %u", &kind, &w, &h, &top), 4);
+    fgetc(file);
+    *type = top > 255 ? SCAN_U16 : SCAN_U8;
+    *channels = kind == '6' ? 3 : 1;
+    *width = w;
+    *height = h;
+    const size_t bytes = (size_t)w * h * *channels * scan_type_size(*type);
+    uint8_t *samples = malloc(bytes);
+    assert_int_equal(fread(samples, 1, bytes, file), bytes);
+    fclose(file);
+    if (*type == SCAN_U16)
+        for (size_t i = 0; i < bytes; i += 2) {
+            uint8_t high = samples[i];
+            samples[i] = samples[i + 1];
+            samples[i + 1] = high;
+        }
+    return samples;
+}
+
+static void real_images(void **state) {
+    (void)state;
+    gpu_need();
+    static const char *const names[] = {"jacksboro_dem.pgm", "expected/color.ppm"};
+    for (int i = 0; i < 2; i++) {
+        scan_type type;
+        uint32_t channels;
+        size_t width, height;
+        void *samples = read_pnm(names[i], &type, &channels, &width, &height);
+        if (!samples)
+            skip();
+        if (gpu_is_small)
+            height /= 4;
+        for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++)
+            for (int color = 0; color < (channels == 3 ? 3 : 1); color++) {
+                equalize_case c = draw(type, (scan_like)like, channels, width * height, (uint64_t)like);
+                c.color = (scan_color)color;
+                if (!gpu_is_small || color == like % 3)
+                    check_image(&c, samples);
+            }
+        clahe_case c = draw_clahe(type, width, height, 1);
+        c.channels = channels;
+        c.tiles_x = gpu_is_small ? 2 : 0;
+        c.tiles_y = gpu_is_small ? 3 : 0;
+        check_clahe_image(&c, samples);
+        free(samples);
+    }
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+enum { QUEUED = 60, QUEUED_MOST = 5000 };
+
+/* Many small images, one call after another without a wait. */
+static void queued(void **state) {
+    (void)state;
+    gpu_need();
+    const int count = gpu_is_small ? 6 : QUEUED;
+    static uint8_t images[QUEUED][QUEUED_MOST], got[QUEUED][QUEUED_MOST], expected[QUEUED_MOST];
+    void *d[QUEUED];
+    scan_equalize_desc desc = {.struct_size = sizeof desc, .type = SCAN_U8, .tiles_x = 2, .tiles_y = 2};
+    for (int i = 0; i < count; i++) {
+        fill_image(SCAN_U8, i % IMAGE_SHAPES, images[i], QUEUED_MOST, (uint64_t)i);
+        gpu_ok(scan_malloc(gpu, QUEUED_MOST, &d[i]));
+        gpu_ok(scan_upload(gpu, d[i], images[i], QUEUED_MOST));
+    }
+    for (int i = 0; i < count; i++) {
+        desc.like = (scan_like)(i % 5);
+        gpu_ok(i % 3 ? scan_equalize(gpu, &desc, d[i], d[i], NULL, QUEUED_MOST - (size_t)i)
+                     : scan_clahe(gpu, &desc, d[i], d[i], 50, 40 + (size_t)i));
+        gpu_ok(scan_download(gpu, got[i], d[i], QUEUED_MOST));
+    }
+    gpu_ok(scan_ctx_sync(gpu));
+    for (int i = 0; i < count; i++) {
+        memcpy(expected, images[i], QUEUED_MOST);
+        desc.like = (scan_like)(i % 5);
+        cpu_ok(i % 3 ? scan_equalize(cpu, &desc, expected, expected, NULL, QUEUED_MOST - (size_t)i)
+                     : scan_clahe(cpu, &desc, expected, expected, 50, 40 + (size_t)i));
+        assert_memory_equal(got[i], expected, QUEUED_MOST);
+        scan_free(gpu, d[i]);
+    }
+}
+
+/* A graph of a histogram, an equalization and a CLAHE, replayed on other images than it was captured with. */
+static void captured(void **state) {
+    (void)state;
+    gpu_need();
+    enum { WIDTH = 60, HEIGHT = 50, N = WIDTH * HEIGHT };
+    cudaStream_t stream;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
+    scan_ctx *ctx;
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    for (int t = 0; t < 2; t++) {
+        const size_t size = scan_type_size(types[t]), bins = levels_of(types[t]);
+        scan_histogram_desc counts = {.struct_size = sizeof counts, .type = types[t], .channels = 3};
+        scan_equalize_desc desc = {.struct_size = sizeof desc,
+                                   .type = types[t],
+                                   .channels = 3,
+                                   .like = SCAN_LIKE_VIPS,
+                                   .tiles_x = 2,
+                                   .tiles_y = 2};
+        char *in = malloc(3 * N * size), *expected = malloc(3 * N * size), *got = malloc(3 * N * size);
+        uint64_t *h = malloc(3 * bins * sizeof *h), *h_got = malloc(3 * bins * sizeof *h);
+        void *d_image, *d_equal, *d_adapted, *d_counts;
+        gpu_status(ctx, scan_malloc(ctx, 3 * N * size, &d_image), __FILE__, __LINE__);
+        gpu_status(ctx, scan_malloc(ctx, 3 * N * size, &d_equal), __FILE__, __LINE__);
+        gpu_status(ctx, scan_malloc(ctx, 3 * N * size, &d_adapted), __FILE__, __LINE__);
+        gpu_status(ctx, scan_malloc(ctx, 3 * bins * sizeof *h, &d_counts), __FILE__, __LINE__);
+        size_t a, b;
+        assert_int_equal(scan_equalize_workspace(ctx, &desc, N, &a), SCAN_OK);
+        assert_int_equal(scan_clahe_workspace(ctx, &desc, WIDTH, HEIGHT, &b), SCAN_OK);
+        gpu_status(ctx, scan_ctx_reserve(ctx, a > b ? a : b), __FILE__, __LINE__);
+        gpu_status(ctx, scan_ctx_sync(ctx), __FILE__, __LINE__);
+
+        cudaGraph_t graph;
+        cudaGraphExec_t replay;
+        assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        gpu_status(ctx, scan_histogram(ctx, &counts, d_image, d_counts, N), __FILE__, __LINE__);
+        gpu_status(ctx, scan_equalize(ctx, &desc, d_image, d_equal, NULL, N), __FILE__, __LINE__);
+        gpu_status(ctx, scan_clahe(ctx, &desc, d_equal, d_adapted, WIDTH, HEIGHT), __FILE__, __LINE__);
+        assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+        assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+        for (int i = 0; i < (gpu_is_small ? 2 : 20); i++) {
+            fill_image(types[t], i % IMAGE_SHAPES, in, 3 * N, (uint64_t)i);
+            gpu_status(ctx, scan_upload(ctx, d_image, in, 3 * N * size), __FILE__, __LINE__);
+            assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
+            gpu_status(ctx, scan_download(ctx, got, d_adapted, 3 * N * size), __FILE__, __LINE__);
+            gpu_status(ctx, scan_download(ctx, h_got, d_counts, 3 * bins * sizeof *h), __FILE__, __LINE__);
+            gpu_status(ctx, scan_ctx_sync(ctx), __FILE__, __LINE__);
+            cpu_ok(scan_histogram(cpu, &counts, in, h, N));
+            cpu_ok(scan_equalize(cpu, &desc, in, expected, NULL, N));
+            cpu_ok(scan_clahe(cpu, &desc, expected, expected, WIDTH, HEIGHT));
+            assert_memory_equal(got, expected, 3 * N * size);
+            assert_memory_equal(h_got, h, 3 * bins * sizeof *h);
+        }
+        assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+        assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+        scan_free(ctx, d_image);
+        scan_free(ctx, d_equal);
+        scan_free(ctx, d_adapted);
+        scan_free(ctx, d_counts);
+        free(in);
+        free(expected);
+        free(got);
+        free(h);
+        free(h_got);
+    }
+    scan_ctx_destroy(ctx);
+    cudaStreamDestroy(stream);
+}
+
+/* The workspace that is asked for is enough, and a byte less is not. */
+static void workspace(void **state) {
+    (void)state;
+    gpu_need();
+    scan_ctx *ctx = gpu_context();
+    for (int turn = 0; turn < (gpu_is_small ? 6 : 60); turn++) {
+        const uint64_t z = gpu_mix((uint64_t)turn);
+        scan_equalize_desc desc = {.struct_size = sizeof desc,
+                                   .type = types[turn % 2],
+                                   .channels = 1 + (z & 3),
+                                   .like = (scan_like)((z >> 8) % 5),
+                                   .color = (scan_color)((z >> 16) % 3),
+                                   .tiles_x = 1 + (z >> 20 & 1),
+                                   .tiles_y = 1 + (z >> 21 & 1)};
+        const size_t width = 30, height = 40, n = width * height;
+        void *image = gpu_put(&d_in, NULL, n * desc.channels, scan_type_size(desc.type), 0), *memory;
+        gpu_ok(scan_ctx_sync(gpu));
+        for (int verb = 0; verb < 2; verb++) {
+            size_t bytes;
+            assert_int_equal(verb ? scan_clahe_workspace(ctx, &desc, width, height, &bytes)
+                                  : scan_equalize_workspace(ctx, &desc, n, &bytes),
+                             SCAN_OK);
+            if (bytes == 0)
+                continue;
+            gpu_ok(scan_malloc(gpu, bytes, &memory));
+            for (size_t less = 0; less < 2; less++) {
+                assert_int_equal(scan_ctx_lend(ctx, memory, bytes - less), SCAN_OK);
+                assert_int_equal(verb ? scan_clahe(ctx, &desc, image, image, width, height)
+                                      : scan_equalize(ctx, &desc, image, image, NULL, n),
+                                 less ? SCAN_ERR_WORKSPACE : SCAN_OK);
+            }
+            assert_int_equal(scan_ctx_sync(ctx), SCAN_OK);
+            assert_int_equal(scan_ctx_lend(ctx, NULL, 0), SCAN_OK);
+            scan_free(gpu, memory);
+        }
+    }
+    scan_ctx_destroy(ctx);
+}
+
+/* More than 2^32 pixels, one call each. */
+static void large(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t width = 1 << 16, height = (1 << 16) + 3, n = width * height;
+    char *in = malloc(n);
+    if (!in)
+        skip();
+    fill_image(SCAN_U8, LOW_CONTRAST, in, n, 1);
+    for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++) {
+        equalize_case c = {.type = SCAN_U8, .like = (scan_like)like, .channels = 1, .n = n, .in_place = like % 2};
+        check_image(&c, in);
+    }
+    clahe_case c = {.type = SCAN_U8, .channels = 1, .tiles_x = 1, .tiles_y = 1, .width = width, .height = height};
+    check_clahe_image(&c, in);
+    c.tiles_x = c.tiles_y = 8;
+    check_clahe_image(&c, in);
+    c.type = SCAN_U16;
+    c.height /= 2;
+    check_clahe_image(&c, in);
+    free(in);
+}
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, equalize_matrix),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, equalize_sizes),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, equalize_addresses),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, clahe_matrix),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, clahe_sizes),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, real_images),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, queued),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, captured),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace),
+        GPU_TEST(GPU_LARGE, large),
+    };
+    return gpu_main("gpu_equalize", tests, sizeof tests / sizeof tests[0], argc, argv);
+}
