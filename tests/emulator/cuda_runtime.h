@@ -28,9 +28,12 @@
 
 #define threadIdx (emulator::current->thread)
 #define blockIdx (emulator::place().block_index)
-#define blockDim (emulator::place().block_size)
-#define gridDim (emulator::place().grid_size)
+#define blockDim emulated_block_size()
+#define gridDim emulated_grid_size()
 #define warpSize 32
+
+inline const dim3 &emulated_block_size() { return emulator::place().block_size; }
+inline const dim3 &emulated_grid_size() { return emulator::place().grid_size; }
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 

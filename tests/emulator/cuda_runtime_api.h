@@ -243,6 +243,10 @@ typedef struct cudaLaunchConfig_t {
     cudaStream_t stream;
     cudaLaunchAttribute *attrs;
     unsigned numAttrs;
+#ifdef __cplusplus
+    dim3 &emulated_grid_size() { return gridDim; } /* gridDim and blockDim are macros in device code */
+    dim3 &emulated_block_size() { return blockDim; }
+#endif
 } cudaLaunchConfig_t;
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
