@@ -55,7 +55,9 @@ static const char usage[] =
     "time\n"
     "of one call that begins on an idle GPU, and the time until a call returns; then rates, as GB/s of what any way "
     "to\n"
-    "do the job must read and write, the share of the memcpy's rate, and how many times as fast as CUB.\n"
+    "do the job must read and write, the share of the memcpy's rate, and how many times as fast as CUB, in a batch "
+    "and\n"
+    "alone.\n"
     "\n"
     "Verbs:\n";
 

@@ -195,10 +195,11 @@ typedef struct result {
     const char *name;
     bool is_copy, is_ours, unchecked;
     unsigned runs, batch;
-    double ns, best_ns, spread;        /* median, minimum; (third quartile - first quartile) / median */
-    double call_ns, host_ns;           /* medians; 0 on the CPU */
-    double bytes, share, ratio, times; /* share of the copy; the library against this peer; this row against CUB */
-    const char *ran;                   /* the library: what it ran; else "" */
+    double ns, best_ns, spread; /* median, minimum; (third quartile - first quartile) / median */
+    double call_ns, host_ns;    /* medians; 0 on the CPU */
+    double bytes, share, ratio; /* share of the copy; the library against this peer */
+    double times, times_alone;  /* this row against CUB: ns, call_ns */
+    const char *ran;            /* the library: what it ran; else "" */
 } result;
 
 /* Opens the job, checks and times its contenders in turn, prints their rows. */

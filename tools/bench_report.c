@@ -86,7 +86,7 @@ static void print_host_row(const job *j, const result *r) {
 }
 
 static void print_device_row(const job *j, const result *r) {
-    char call[16] = "", host[16] = "", share[16] = "", times[16] = "";
+    char call[16] = "", host[16] = "", share[16] = "", times[16] = "", alone[16] = "";
     if (r->call_ns > 0)
         snprintf(call, sizeof call, "%.2f", r->call_ns * 1e-3);
     if (r->host_ns > 0)
@@ -95,8 +95,10 @@ static void print_device_row(const job *j, const result *r) {
         snprintf(share, sizeof share, "%.3f", r->share);
     if (r->times > 0)
         snprintf(times, sizeof times, "%.2f", r->times);
-    printf("  %-30s %11.2f %5.1f%% %11s %9s %9.1f %8.3f %7s %7s", r->name, r->ns * 1e-3, r->spread * 100, call, host,
-           r->bytes / r->ns, (double)j->n / r->ns, share, times);
+    if (r->times_alone > 0)
+        snprintf(alone, sizeof alone, "%.2f", r->times_alone);
+    printf("  %-31s %11.2f %5.1f%% %11s %9s %9.1f %8.3f %7s %6s %6s", r->name, r->ns * 1e-3, r->spread * 100, call,
+           host, r->bytes / r->ns, (double)j->n / r->ns, share, times, alone);
     if (r->ran[0] != '\0')
         printf("  (%s)", r->ran);
     puts(r->unchecked ? "  [unchecked]" : "");
@@ -111,8 +113,8 @@ void print_results(const job *j, const result *results, size_t count) {
     size_t bytes = j->in_bytes + j->out_bytes + j->values_in_bytes + j->values_out_bytes;
     size_t cache = j->device->cache_bytes();
     const char *where = bytes <= cache ? "in the L2 cache" : j->in_bytes < 2 * cache ? "partly in the L2 cache" : "";
-    printf("  %-30s %11s %6s %11s %9s %9s %8s %7s %7s\n", where, "us a call", "spread", "us alone", "us host", "GB/s",
-           "G/s", "of copy", "x CUB");
+    printf("  %-31s %11s %6s %11s %9s %9s %8s %7s %6s %6s\n", where, "us a call", "spread", "us alone", "us host",
+           "GB/s", "G/s", "of copy", "x CUB", "alone");
     for (size_t k = 0; k < count; k++)
         print_device_row(j, &results[k]);
 }
@@ -141,7 +143,7 @@ void json_results(bench_settings *bench, const job *j, const result *results, si
         if (r->ratio > 0)
             fprintf(bench->json, ", \"scan_is_times_as_fast\": %.4f", r->ratio);
         if (r->times > 0)
-            fprintf(bench->json, ", \"times_cub\": %.4f", r->times);
+            fprintf(bench->json, ", \"times_cub\": %.4f, \"times_cub_alone\": %.4f", r->times, r->times_alone);
         if (r->ran[0] != '\0')
             fprintf(bench->json, ", \"ran\": \"%s\"", r->ran);
         fputs("}", bench->json);

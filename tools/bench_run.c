@@ -55,21 +55,21 @@ static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64
     return true;
 }
 
+/* Whatever is not written anew must be seen. */
 static bool poison(job *j) {
+    if (j->device != NULL && j->out != NULL)
+        return j->device->fill(j->d_out, 0x5a, j->out_bytes) &&
+               j->device->fill(j->d_values_out, 0x5a, j->values_out_bytes) &&
+               j->device->fill(j->d_count, 0xff, sizeof *j->d_count);
     if (j->out != NULL)
         memset(j->out, 0x5a, j->out_bytes);
     if (j->values_out != NULL)
         memset(j->values_out, 0x5a, j->values_out_bytes);
     j->count = UINT64_MAX;
-    if (!j->on_device || j->out == NULL)
-        return true;
-    if (j->device != NULL)
-        return j->device->fill(j->d_out, 0x5a, j->out_bytes) &&
-               j->device->fill(j->d_values_out, 0x5a, j->values_out_bytes) &&
-               j->device->fill(j->d_count, 0xff, sizeof *j->d_count);
-    return scan_upload(j->ctx, j->d_out, j->out, j->out_bytes) == SCAN_OK &&
-           scan_upload(j->ctx, j->d_values_out, j->values_out, j->values_out_bytes) == SCAN_OK &&
-           scan_upload(j->ctx, j->d_count, &j->count, sizeof j->count) == SCAN_OK;
+    return !j->on_device || j->out == NULL ||
+           (scan_upload(j->ctx, j->d_out, j->out, j->out_bytes) == SCAN_OK &&
+            scan_upload(j->ctx, j->d_values_out, j->values_out, j->values_out_bytes) == SCAN_OK &&
+            scan_upload(j->ctx, j->d_count, &j->count, sizeof j->count) == SCAN_OK);
 }
 
 static bool downloaded(job *j) {
@@ -123,7 +123,7 @@ static void settle_traffic(job *j) {
 }
 
 static size_t summarize(const job *j, const contender *list, timing *times, size_t count, result *results) {
-    double ours = 0, copy = 0, peer = 0;
+    double ours = 0, copy = 0, peer = 0, peer_alone = 0;
     size_t rows = 0;
     for (size_t c = 0; c < count; c++) {
         timing *t = &times[c];
@@ -146,7 +146,7 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
         if (r->is_copy)
             copy = r->bytes / r->ns;
         if (peer <= 0 && strncmp(r->name, "CUB ", 4) == 0)
-            peer = r->ns;
+            peer = r->ns, peer_alone = r->call_ns;
     }
     for (size_t k = 0; k < rows; k++) {
         result *r = &results[k];
@@ -156,6 +156,8 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
             r->ratio = r->ns / ours;
         if (peer > 0)
             r->times = peer / r->ns;
+        if (peer_alone > 0 && r->call_ns > 0)
+            r->times_alone = peer_alone / r->call_ns;
     }
     return rows;
 }

@@ -194,6 +194,43 @@ def test_every_verb_on_a_device(verb):
     run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers")
 
 
+TORCH = """
+import numpy as np
+int32 = np.dtype("int32")
+class cuda:
+    class Event:
+        def __init__(self, enable_timing): pass
+        def record(self): pass
+        def synchronize(self): pass
+        def elapsed_time(self, other): return 1.5
+    is_available = staticmethod(lambda: True)
+    empty_cache = staticmethod(lambda: None)
+class Tensor(np.ndarray):
+    to = cpu = lambda self, *device: self
+    double = lambda self: self.astype(float).view(Tensor)
+    element_size = lambda self: self.itemsize
+allclose = np.allclose
+from_numpy = lambda a: a.view(Tensor)
+cumsum = lambda t, axis, dtype: np.cumsum(t, axis, dtype)
+cumprod = cummin = cummax = unique_consecutive = None
+sort = lambda t: (np.sort(t), np.argsort(t))
+"""
+
+
+@emulated
+def test_torch(tmp_path):
+    """A PyTorch of one's own shows that the script is spoken to rightly: two jobs, one process."""
+    (tmp_path / "torch.py").write_text(TORCH)
+    environment = dict(os.environ, PYTHONPATH=str(tmp_path), PATH="/usr/bin:" + os.environ["PATH"])
+    for verb, name in (("prefix", "torch cumsum"), ("sort", "torch sort, with indices")):
+        target = tmp_path / "rows.json"
+        subprocess.run([str(BUILT), "--device", "cuda", "--verb", verb, "--n", "100,200", "--torch", "--torch-script",
+                        str(ROOT / "tools/bench_torch.py"), "--json", str(target)], env=environment, timeout=100,
+                       check=True, stdout=subprocess.DEVNULL)
+        rows = [row for row in json.loads(target.read_text()) if row["contender"].startswith("torch")]
+        assert [(row["contender"], row["median_ns"], row["n"]) for row in rows] == [(name, 1500000, 100), (name, 1500000, 200)]
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--verb", "fly"], b"not a verb"),
     (["--verb", "sort", "--type", "f16"], b"not a type"),
