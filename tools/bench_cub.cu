@@ -12,6 +12,8 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cstdio>
+#include <cstring>
+#include <type_traits>
 
 #include "bench_cuda.h"
 
@@ -36,7 +38,8 @@ size_t add_peer(const job *j, contender *c, const char *name, peer_call call, bo
     snprintf(c->name, sizeof c->name, "CUB %s", name);
     c->run = run;
     c->close = free_memory;
-    if (call(j, nullptr, c->memory_bytes) != cudaSuccess || cudaMalloc(&c->memory, c->memory_bytes) != cudaSuccess) {
+    if (call(j, nullptr, c->memory_bytes) != cudaSuccess ||
+        cudaMalloc(&c->memory, c->memory_bytes + 256) != cudaSuccess) { /* never NULL, which would ask for the size */
         cudaGetLastError();
         return 0;
     }
@@ -69,12 +72,19 @@ template <class I, class T, class Op> cudaError_t run_to_run(const job *j, void 
 }
 #endif
 
+template <class T> using plus = cuda::std::plus<T>;
+
 template <class I, class T, class Op> size_t add_scans(const job *j, contender *list) {
+    constexpr bool adds = std::is_same_v<Op, plus<T>>;
+    if constexpr (adds)
+        if (j->kind == SCAN_EXCLUSIVE)
+            return add_peer(j, list, "ExclusiveScan", exclusive<I, T, Op>, run_peer<exclusive<I, T, Op>>);
     if (j->kind == SCAN_EXCLUSIVE)
-        return add_peer(j, list, "ExclusiveScan", exclusive<I, T, Op>, run_peer<exclusive<I, T, Op>>);
+        return 0;
     size_t count = add_peer(j, list, "InclusiveScan", inclusive<I, T, Op>, run_peer<inclusive<I, T, Op>>);
 #if CUB_VERSION >= 300500
-    count += add_peer(j, list + count, "scan, run to run", run_to_run<I, T, Op>, run_peer<run_to_run<I, T, Op>>);
+    if constexpr (adds)
+        count += add_peer(j, list + count, "scan, run to run", run_to_run<I, T, Op>, run_peer<run_to_run<I, T, Op>>);
 #endif
     return count;
 }
@@ -83,8 +93,6 @@ template <class I, class T, class Op> size_t add_scans(const job *j, contender *
 static scan_type without_sign(scan_type type) {
     return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64 ? scan_type(type - 1) : type;
 }
-
-template <class T> using plus = cuda::std::plus<T>;
 
 static size_t prefix_contenders(const job *j, contender *list) {
     const scan_type from = j->op == SCAN_ADD ? without_sign(j->type) : j->type;
@@ -106,6 +114,8 @@ static size_t prefix_contenders(const job *j, contender *list) {
         {SCAN_ADD, SCAN_U32, SCAN_U64, add_scans<uint32_t, uint64_t, plus<uint64_t>>},
         {SCAN_ADD, SCAN_F32, SCAN_F64, add_scans<float, double, plus<double>>},
         {SCAN_MAX, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::maximum<uint32_t>>},
+        {SCAN_MAX, SCAN_F32, SCAN_F32, add_scans<float, float, cuda::maximum<float>>},
+        {SCAN_MUL, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::std::multiplies<uint32_t>>},
     };
     for (const auto &r : rows)
         if (r.op == j->op && r.from == from && r.to == to)
@@ -184,8 +194,25 @@ template <class T> size_t selection_contenders(const job *j, contender *list) {
 
 template <class T> cudaError_t histogram(const job *j, void *memory, size_t &bytes) {
     constexpr int bins = 1 << (8 * sizeof(T));
-    return cub::DeviceHistogram::HistogramEven(memory, bytes, in<T>(j), out<unsigned long long>(j), bins + 1, 0, bins,
+    return cub::DeviceHistogram::HistogramEven(memory, bytes, in<T>(j), out<unsigned>(j), bins + 1, 0, bins,
                                                int64_t(j->n), stream);
+}
+
+/* CUB counts in 32 bits here, as it is fastest. */
+static void settle_histogram(job *j) {
+    char *bins = static_cast<char *>(j->out);
+    for (size_t b = j->out_bytes / sizeof(uint64_t); b-- > 0;) {
+        uint32_t narrow;
+        memcpy(&narrow, bins + b * sizeof narrow, sizeof narrow);
+        uint64_t wide = narrow;
+        memcpy(bins + b * sizeof wide, &wide, sizeof wide);
+    }
+}
+
+template <class T> size_t histogram_contenders(const job *j, contender *list) {
+    size_t count = add_peer(j, list, "HistogramEven", histogram<T>, run_peer<histogram<T>>);
+    list->settle = settle_histogram;
+    return count;
 }
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
@@ -196,10 +223,8 @@ size_t contenders(const job *j, contender *list) {
         return 0;
     if (j->verb == BENCH_PREFIX)
         return prefix_contenders(j, list);
-    if (j->verb == BENCH_HISTOGRAM && j->type == SCAN_U8)
-        return add_peer(j, list, "HistogramEven", histogram<uint8_t>, run_peer<histogram<uint8_t>>);
     if (j->verb == BENCH_HISTOGRAM)
-        return add_peer(j, list, "HistogramEven", histogram<uint16_t>, run_peer<histogram<uint16_t>>);
+        return j->type == SCAN_U8 ? histogram_contenders<uint8_t>(j, list) : histogram_contenders<uint16_t>(j, list);
     if (size_t count = sort_contenders(j, list))
         return count;
     switch (j->type) {
