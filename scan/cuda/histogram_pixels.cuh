@@ -27,6 +27,20 @@ namespace scan_cuda {
 constexpr int chunk_pixels = 16;
 constexpr uint32_t all_pixels = 0xffff; /* a bit a pixel of a chunk */
 
+/* Bytes [shift, shift + 16) of low and high put side by side, 0 < shift < 16, the same in every lane. */
+__device__ inline uint4 bytes_between(uint4 low, uint4 high, unsigned shift) {
+    uint32_t a, b, c, d, e;
+    switch (shift / 4) {
+    case 0: a = low.x, b = low.y, c = low.z, d = low.w, e = high.x; break;
+    case 1: a = low.y, b = low.z, c = low.w, d = high.x, e = high.y; break;
+    case 2: a = low.z, b = low.w, c = high.x, d = high.y, e = high.z; break;
+    default: a = low.w, b = high.x, c = high.y, d = high.z, e = high.w;
+    }
+    const unsigned bits = shift % 4 * 8;
+    return make_uint4(__funnelshift_r(a, b, bits), __funnelshift_r(b, c, bits), __funnelshift_r(c, d, bits),
+                      __funnelshift_r(d, e, bits));
+}
+
 /* ---- where the chunks lie ---------------------------------------------------------------------------------------- */
 
 struct chunk_span {
