@@ -220,7 +220,7 @@ static void note_failure(program *p, const char *failure) {
     if (!failure[0] || p->device_failed)
         return;
     p->device_failed = true;
-    warn("the device failed, the CPU does it: %s", failure);
+    warn("%s; the CPU does the job", failure);
     report_text("device_failed", failure);
 }
 

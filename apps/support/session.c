@@ -192,7 +192,7 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
         die(session_exit_code(status), "%s%s%s", name, colon, text);
     if (s->must)
         die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
-    warn("%s%sthe device failed, the CPU does it: %s", name, colon, text);
+    warn("%s%s%s; the CPU does the job", name, colon, text);
     report_text("device_failed", text);
     s->failed = s->ctx;
     s->fell_back = true;

@@ -15,6 +15,24 @@ BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().p
 CACHE = BIN.parent / "CMakeCache.txt"
 SANITIZED = CACHE.exists() and re.search(r"^SCAN_SANITIZE:\w+=.", CACHE.read_text(), re.M) is not None
 
+
+class Device:
+    """What `--device cuda` finds here: no backend in this build, no device, a device, or the emulator."""
+
+    def __init__(self):
+        probe = subprocess.run([str(BIN / "prefix"), "--device", "cuda"], input=b"1\n", capture_output=True, timeout=60) \
+            if (BIN / "prefix").exists() else None
+        error = probe.stderr.decode() if probe else "the programs are not built"
+        cache = CACHE.read_text() if CACHE.exists() else ""
+        self.answers = probe is not None and probe.returncode == 0
+        self.built = "no CUDA backend" not in error and probe is not None
+        self.emulated = self.answers and re.search(r"^SCAN_CUDA:\w+=EMULATED", cache, re.M) is not None
+        self.reason = f"needs a CUDA device or the emulator: {error.strip()}"
+
+
+DEVICE = Device()
+NO_DEVICE = {"CUDA_VISIBLE_DEVICES": "", "SCAN_EMULATED_DEVICES": "0"}  # an environment in which none answers
+
 TYPES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8",
          "f32": "f4", "f64": "f8"}
 

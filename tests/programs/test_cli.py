@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED
 
 PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
 ARRAYS = [p for p in PROGRAMS if p != "equalize"]
@@ -133,9 +133,10 @@ def test_device(box, program):
 
 @pytest.mark.parametrize("program", ARRAYS)
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:7"])
-def test_no_cuda_in_this_build(box, program, device):
+def test_no_cuda_device(box, program, device):
     box.save("in.npy", np.arange(5, dtype="i8"))
-    box.refused(4, "no CUDA backend", program, *JOB[program], "--device", device, "in.npy", "-o", "out")
+    box.refused(4, "no CUDA device" if DEVICE.built else "no CUDA backend", program, *JOB[program], "--device", device,
+                "in.npy", "-o", "out", env=dict(os.environ, **NO_DEVICE))
 
 
 @pytest.mark.parametrize("program", ARRAYS)
