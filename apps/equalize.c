@@ -358,7 +358,7 @@ static unsigned open_lanes(many *m, size_t count) {
     for (unsigned k = s->on_host ? 0 : 1; wanted > 1 && k < wanted; k++) {
         scan_ctx *ctx = NULL;
         scan_options one = {.struct_size = sizeof one, .threads = 1};
-        scan_status status = s->on_host ? scan_ctx_create(&ctx, &one) : session_another(s, &ctx);
+        scan_status status = s->on_host ? scan_ctx_create(&ctx, &one) : session_another(s, &ctx, NULL, 0);
         if (status != SCAN_OK && !s->on_host)
             return k;
         if (status != SCAN_OK)

@@ -220,17 +220,17 @@ static void finish(void *arg, size_t piece) {
     report_progress(x->taken, w->r->in->size_hint);
 }
 
-/* The library's workspace for a piece, so that no call allocates. */
+/* The library's workspace for a piece, so that no call allocates. What cannot be asked for, the call refuses. */
 static scan_status reserve(work *w, session *s, size_t n) {
     size_t bytes = 0, more = 0;
     slot x = {.n = n};
     scan_unique_desc runs = describe_runs(w, &x);
     uint8_t any = 0;
     scan_compact_desc desc = describe(w, &x, by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL);
-    if (by_runs(w))
-        SESSION_TRY(scan_unique_workspace(s->ctx, &runs, n + 1, &bytes));
-    if (!by_runs(w) || runs_by_flags(w))
-        SESSION_TRY(scan_compact_workspace(s->ctx, &desc, n, &more));
+    if (by_runs(w) && scan_unique_workspace(s->ctx, &runs, n + 1, &bytes) != SCAN_OK)
+        return SCAN_OK;
+    if ((!by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
+        return SCAN_OK;
     return scan_ctx_reserve(s->ctx, bytes > more ? bytes : more);
 }
 

@@ -44,6 +44,13 @@ typedef union prefix_value {
  * --init is no number of that type. */
 scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
 
+/* True for algorithms that take an array as a whole only: they have no carry. */
+bool prefix_is_whole(const prefix_job *job);
+
+/* The scan of n values in one call, a new allocation; with --verify, checked. In prefix_lines.c. */
+void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
+                   const void *values, size_t n);
+
 /* Chooses where a scan of so many elements runs (0: not known), by their bytes or by its algorithm. */
 void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements);
 

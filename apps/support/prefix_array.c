@@ -62,8 +62,8 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
     if (s->on_host)
         return SCAN_OK;
     size_t bytes;
-    SESSION_TRY(scan_prefix_workspace(s->ctx, &w->desc, n, &bytes));
-    return scan_ctx_reserve(s->ctx, bytes);
+    bool known = scan_prefix_workspace(s->ctx, &w->desc, n, &bytes) == SCAN_OK; /* else the call will say why not */
+    return known ? scan_ctx_reserve(s->ctx, bytes) : SCAN_OK;
 }
 
 static void prepare(work *w, uint64_t elements) {
@@ -265,9 +265,23 @@ static uint64_t scan_backward(work *w) {
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
+/* By an algorithm that has no carry. */
+static uint64_t scan_whole(work *w) {
+    size_t n;
+    unsigned char *values = array_read_all(w->r, &n);
+    w->desc = prefix_describe(w->job, w->r->type, &w->init);
+    void *result = prefix_whole(w->job, w->s, w->r->in->name, &w->desc, values, n);
+    if (w->r->npy)
+        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
+    output_write(w->job->out, result, n * scan_type_size(w->desc.out_type));
+    free(result);
+    free(values);
+    return n;
+}
+
 void prefix_array(const prefix_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
-    uint64_t n = job->reverse ? scan_backward(&w) : scan_forward(&w);
+    uint64_t n = prefix_is_whole(job) ? scan_whole(&w) : job->reverse ? scan_backward(&w) : scan_forward(&w);
     report_text("type", scan_type_name(w.desc.type));
     report_text("out_type", scan_type_name(w.desc.out_type));
     report_number("elements", n);

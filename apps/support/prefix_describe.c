@@ -90,17 +90,19 @@ scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_v
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
 
+bool prefix_is_whole(const prefix_job *job) {
+    return job->algorithm.grid == SCAN_GRID_HOST_SUMS || job->algorithm.grid == SCAN_GRID_HIERARCHICAL;
+}
+
 /* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
-static bool has_own_order(const scan_prefix_desc *desc) {
-    scan_grid grid = desc->algorithm.grid;
-    return (grid == SCAN_GRID_HOST_SUMS || grid == SCAN_GRID_HIERARCHICAL) && is_float(desc->out_type) &&
-           (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
+static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
+    return prefix_is_whole(job) && is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
 }
 
 void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements) {
     scan_algorithm a = job->algorithm;
     if ((a.grid != SCAN_GRID_AUTO && a.grid != SCAN_GRID_BLOCKED) || a.block != SCAN_BLOCK_AUTO)
-        session_need_device(s, has_own_order(desc));
+        session_need_device(s, has_own_order(job, desc));
     else
         session_choose(s, WORK_PREFIX, a.grid == SCAN_GRID_BLOCKED ? 0 : elements * scan_type_size(desc->type));
 }

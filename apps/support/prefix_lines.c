@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on text and tables. A text becomes the lines of its results; a table keeps its rows and gets one more column.
- * Missing fields of a table do not take part: they count as the identity and stay missing in the new column.
+ * prefix on whole arrays, which text and tables are. A text becomes the lines of its results; a table keeps its rows
+ * and gets one more column. Missing fields of a table do not take part: they count as the identity and stay missing in
+ * the new column.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 enum { BLOCK_BYTES = 256 << 10 };
 
-/* ---- scanning a column ------------------------------------------------------------------------------------------- */
+/* ---- a whole array ------------------------------------------------------------------------------------------- */
 
 typedef struct scanning {
     const prefix_job *job;
@@ -41,9 +42,8 @@ static scan_status scan_values(void *arg, session *s) {
     return session_fetch(s, a->result, out, out_bytes);
 }
 
-/* The scan of n values, a new allocation. */
-static void *scan_column_values(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
-                                const void *values, size_t n) {
+void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
+                   const void *values, size_t n) {
     void *result = must_alloc(n, scan_type_size(desc->out_type));
     prefix_choose(job, s, desc, n);
     session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
@@ -53,7 +53,7 @@ static void *scan_column_values(const prefix_job *job, session *s, const char *n
         prefix_check_begin(&check, desc);
         size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
         if (wrong != n)
-            die(EXIT_NEGATIVE, "%s: verification failed: result %zu is wrong", name, wrong);
+            die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
         report_enter(before);
     }
     return result;
@@ -73,7 +73,7 @@ void prefix_text(const prefix_job *job, input *in, session *s) {
     prefix_value init;
     text_read(&t, in, threads);
     scan_prefix_desc desc = prefix_describe(job, t.values.type, &init);
-    void *result = scan_column_values(job, s, in->name, &desc, t.values.data, t.n);
+    void *result = prefix_whole(job, s, in->name, &desc, t.values.data, t.n);
     output_write(job->out, t.bytes, t.head_bytes);
     rows_write_numbers(job->out, desc.out_type, result, t.n, threads, NULL);
     report_types(&desc, "elements", t.n);
@@ -176,7 +176,7 @@ void prefix_table(const prefix_job *job, input *in, session *s) {
         table_numbers(&t, index, &c, threads);
     scan_prefix_desc desc = prefix_describe(job, c.type, &init);
     void *filled = c.missing ? fill_missing(job, &c) : NULL;
-    void *result = scan_column_values(job, s, in->name, &desc, filled ? filled : c.data, t.n);
+    void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);
     if (t.columns)
         write_header(job, &t, index);
     append a = {.t = &t, .values = &c, .type = desc.out_type, .size = scan_type_size(desc.out_type), .result = result};

@@ -133,10 +133,12 @@ void session_need_device(session *s, bool must) {
     if (is_open(s))
         return;
     begin_device(s);
-    if (session_await(s) != SCAN_OK)
+    scan_status status = session_await(s);
+    s->must = must;
+    if (status == SCAN_ERR_NO_BACKEND)
         open_host(s); /* which says that it does not have the algorithm */
-    else
-        s->must = must;
+    else if (status != SCAN_OK)
+        session_fall_back(s, NULL, status, s->opening.detail);
 }
 
 scan_status session_await(session *s) {
@@ -161,9 +163,10 @@ void session_ready(session *s) {
     report_enter(before);
 }
 
-scan_status session_another(const session *s, scan_ctx **ctx) {
+scan_status session_another(const session *s, scan_ctx **ctx, char *detail, size_t detail_bytes) {
     scan_options options = s->opening.options;
-    options.detail = NULL;
+    options.detail = detail;
+    options.detail_bytes = detail_bytes;
     return scan_ctx_create(ctx, &options);
 }
 

@@ -76,8 +76,9 @@ void session_ready(session *s);
 /* The same for any thread: the device's context in s->ctx, or why there is none in s->opening.detail. */
 scan_status session_await(session *s);
 
-/* One more context on the same device, for a thread of its own. */
-scan_status session_another(const session *s, scan_ctx **ctx);
+/* One more context on the same device, for a thread of its own. detail, of detail_bytes: why it cannot be had; or NULL.
+ */
+scan_status session_another(const session *s, scan_ctx **ctx, char *detail, size_t detail_bytes);
 
 /* After a failure on the device: exit 4 if it was asked for, exit 2 if the call itself was wrong; else says so and
  * makes s a session on the CPU. `detail` is the failure in words. */

@@ -38,17 +38,23 @@ static bool read_piece(void *arg, size_t piece) {
     return n > 0;
 }
 
+/* The library's workspace; 0 for what the call will refuse. */
+static size_t workspace(const sort_stream *w) {
+    scan_sort_desc desc = describe(w);
+    scan_unique_desc runs = {.struct_size = sizeof runs, .type = w->key.type};
+    size_t sort = 0, unique = 0;
+    desc.index_type = w->argsort ? w->type : SCAN_TYPE_NONE;
+    if ((w->argsort ? scan_argsort_workspace : scan_sort_workspace)(w->s->ctx, &desc, w->n, &sort) != SCAN_OK)
+        return 0;
+    if (w->unique && scan_unique_workspace(w->s->ctx, &runs, w->n, &unique) != SCAN_OK)
+        return 0;
+    return sort > unique ? sort : unique;
+}
+
 /* All the memory that the job takes, at once: what cannot be done is known before the rest is read. */
 static scan_status take_memory(sort_stream *w) {
     session *s = w->s;
-    size_t keys = w->n * w->reader->size, indices = w->argsort ? w->n * result_size(w) : 0, work, more = 0;
-    scan_sort_desc desc = describe(w);
-    scan_unique_desc runs = {.struct_size = sizeof runs, .type = w->key.type};
-    desc.index_type = w->argsort ? w->type : SCAN_TYPE_NONE;
-    SESSION_TRY((w->argsort ? scan_argsort_workspace : scan_sort_workspace)(s->ctx, &desc, w->n, &work));
-    if (w->unique)
-        SESSION_TRY(scan_unique_workspace(s->ctx, &runs, w->n, &more));
-    work = more > work ? more : work;
+    size_t keys = w->n * w->reader->size, indices = w->argsort ? w->n * result_size(w) : 0, work = workspace(w);
     w->need_bytes = (uint64_t)keys + indices + work;
     SESSION_TRY(session_take(s, MEMORY_DEVICE, keys, &w->device_keys));
     w->device_result = w->device_keys;

@@ -185,7 +185,7 @@ static void run_alone(session *s, stream *t) {
 
 /* Computing has the session's context, beside it uploading and downloading have their own. A stage that is alone may
  * find a device that is still being opened: s->ctx is then NULL. */
-static scan_status open_lanes(const session *s, stream *t) {
+static scan_status open_lanes(const session *s, stream *t, char *detail, size_t detail_bytes) {
     bool alone = !t->job->compute || (!t->job->upload && !t->job->download);
     for (int i = UPLOAD; i < STAGES; i++) {
         stage *g = &t->stages[i];
@@ -193,7 +193,7 @@ static scan_status open_lanes(const session *s, stream *t) {
         if (i == COMPUTE || alone || !stage_of(t->job, i))
             continue;
         g->lane.ctx = NULL;
-        SESSION_TRY(session_another(s, &g->lane.ctx));
+        SESSION_TRY(session_another(s, &g->lane.ctx, detail, detail_bytes));
         g->own_context = true;
     }
     return SCAN_OK;
@@ -239,7 +239,9 @@ static void run_on_device(session *s, const stream_job *job) {
     pthread_mutex_init(&t.lock, NULL);
     pthread_cond_init(&t.changed, NULL);
     report_phase before = report_enter(PHASE_OPEN);
-    scan_status status = open_lanes(s, &t);
+    char detail[256] = "";
+    scan_status status = open_lanes(s, &t, detail, sizeof detail);
+    t.stages[READ].lane.detail = detail;
     if (status != SCAN_OK)
         fail(&t, &t.stages[READ], status);
     report_enter(PHASE_WAIT);
