@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from conftest import TYPES, numbers, same
+from conftest import NO_DEVICE, TYPES, numbers, same
 
 OPS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 PIECE = 2 << 20  # bytes of the output that are computed at once
