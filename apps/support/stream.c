@@ -36,8 +36,8 @@ struct stream {
     pthread_cond_t changed;
     bool go, stop; /* threads wait for go; stop: they could not all be had */
     size_t passed[STAGES], finished;
-    size_t end;  /* how many pieces there are, SIZE_MAX while that is not known */
-    size_t good; /* how many came through */
+    size_t end;         /* how many pieces there are, SIZE_MAX while that is not known */
+    atomic_size_t good; /* how many came through */
     atomic_bool failed;
     scan_status status;
     char detail[256];
