@@ -163,20 +163,53 @@ static void verbs_in_turn(void **state) {
     drop_room();
 }
 
+static void *lend_workspace(void) {
+    const size_t bytes = (size_t)(gpu_is_small ? 4 : 32) << 20;
+    void *memory = gpu_put(&d_workspace, NULL, bytes, 1, 0);
+    gpu_ok(scan_ctx_sync(gpu));
+    gpu_ok(scan_ctx_lend(gpu, memory, bytes));
+    return memory;
+}
+
+static void end_loan(void) {
+    gpu_ok(scan_ctx_sync(gpu));
+    gpu_get(&d_workspace, NULL);
+    gpu_ok(scan_ctx_lend(gpu, NULL, 0));
+}
+
 /* One workspace for all, lent once. */
 static void verbs_on_one_lent_workspace(void **state) {
     (void)state;
     gpu_need();
     make_room();
     seed = 2;
-    const size_t bytes = (size_t)(gpu_is_small ? 4 : 32) << 20;
-    void *memory = gpu_put(&d_workspace, NULL, bytes, 1, 0);
-    gpu_ok(scan_ctx_sync(gpu));
-    gpu_ok(scan_ctx_lend(gpu, memory, bytes));
+    lend_workspace();
     rounds(gpu_is_small ? 60 : 3000);
-    gpu_ok(scan_ctx_sync(gpu));
-    gpu_get(&d_workspace, NULL);
-    gpu_ok(scan_ctx_lend(gpu, NULL, 0));
+    end_loan();
+    drop_room();
+}
+
+/* The epoch, the upper half of the workspace's first word, is moved to just before its wrap, again and again: whichever
+ * verb comes to the last epoch must leave a state that all of them can use. */
+static void verbs_over_the_wrap(void **state) {
+    (void)state;
+    gpu_need();
+    make_room();
+    seed = 3;
+    void *memory = lend_workspace();
+    for (unsigned wraps = 0, turn = 0; wraps < (gpu_is_small ? 8 : 300); turn++) {
+        uint64_t word;
+        rounds(2);
+        gpu_ok(scan_download(gpu, &word, memory, 8));
+        gpu_ok(scan_ctx_sync(gpu));
+        assert_true(turn < 100 * (wraps + 1));
+        if (word >> 63) /* not over it yet */
+            continue;
+        word = (uint64_t)(0xfffffffe - below(4) - 1) << 32;
+        gpu_ok(scan_upload(gpu, memory, &word, 8));
+        wraps++;
+    }
+    end_loan();
     drop_room();
 }
 
@@ -184,6 +217,7 @@ int main(int argc, char **argv) {
     static const gpu_test tests[] = {
         GPU_TEST(GPU_STRESS | GPU_SMALL, verbs_in_turn),
         GPU_TEST(GPU_STRESS | GPU_SMALL, verbs_on_one_lent_workspace),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, verbs_over_the_wrap),
     };
     return gpu_main("gpu_mixed", tests, sizeof tests / sizeof tests[0], argc, argv);
 }
