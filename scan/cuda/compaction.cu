@@ -8,7 +8,6 @@
 
 namespace scan_cuda {
 
-constexpr uint64_t single_tiles = 4;        /* up to which one CTA is done before a grid has started */
 constexpr uint64_t most_tiles = 0x7fffffff; /* CTAs of a launch */
 constexpr uint64_t header_words = 8;        /* ticket, CTAs that left */
 
@@ -27,7 +26,7 @@ static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, uin
     const context_state *s = state_of(ctx);
     choice c = {};
     c.tiles = pieces(n, uint64_t(kernels.look_back_tile));
-    c.single = c.tiles <= single_tiles;
+    c.single = c.tiles <= 1;
     c.wave = !c.single && kernels.wave && s->capability >= 90 &&
              pieces(n, uint64_t(kernels.wave_tile)) > uint64_t(s->processors);
     if (c.wave)

@@ -53,7 +53,7 @@ struct compaction_job {
     uint64_t index_base;
     bool wide_indices; /* indices and run lengths are u64, else u32 */
     bool in_place;
-    bool single; /* one CTA takes all tiles, without state */
+    bool single; /* at most one tile: no state */
     scan_state state;
 };
 

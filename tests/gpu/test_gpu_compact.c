@@ -260,7 +260,7 @@ static compact_case draw(scan_type type, size_t n) {
 static size_t sizes_of(scan_type type, size_t *sizes) {
     const size_t size = scan_type_size(type), look_back = size == 1 ? 8192 : 16384 / size;
     const size_t wave = size == 1 ? 24576 : 32768 / size, turn = processors() * wave;
-    const size_t ends[] = {look_back, 4 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
+    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
     size_t count = gpu_sizes(size, sizes);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0] && count + 3 <= GPU_MOST_SIZES + 24; i++)
         for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++)

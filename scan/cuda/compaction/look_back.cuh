@@ -9,7 +9,7 @@
  *   4  each warp writes its part of every output
  *
  * A CTA takes a ticket, which is its tile: it then waits only for tiles of lower tickets, whose CTAs run already, in
- * whatever order the GPU starts them. Small inputs are left to one CTA, which carries the counts from tile to tile.
+ * whatever order the GPU starts them. An input of one tile needs no ticket and no state.
  */
 #ifndef SCAN_CUDA_COMPACTION_LOOK_BACK_CUH
 #define SCAN_CUDA_COMPACTION_LOOK_BACK_CUH
@@ -37,24 +37,22 @@ template <class U> struct look_back_memory {
 /* Copies [from, end) of the CTA's tile; `to` and `from` agree modulo 16. */
 template <class U> __device__ void stage_tile(char *to, const char *from, const char *end) {
     constexpr int vectors = 4; /* a thread's share, its reads in flight together */
-    const char *middle = (const char *)((uintptr_t(from) + 15) / 16 * 16),
-               *middle_end = (const char *)(uintptr_t(end) / 16 * 16);
-    if (middle > middle_end)
-        middle = middle_end = end; /* no aligned 16 bytes at all */
-    for (const char *p = from + threadIdx.x * sizeof(U); p < middle; p += blockDim.x * sizeof(U))
-        *(U *)(to + (p - from)) = *(const U *)p;
-    for (const char *p = middle_end + threadIdx.x * sizeof(U); p < end; p += blockDim.x * sizeof(U))
-        *(U *)(to + (p - from)) = *(const U *)p;
-    const uint4 *source = (const uint4 *)middle;
-    uint4 *target = (uint4 *)(to + (middle - from)), x[vectors];
-    const uint32_t count = uint32_t(middle_end - middle) / 16;
+    const uint32_t bytes = uint32_t(end - from), head = min(bytes, uint32_t(-uintptr_t(from) % 16));
+    const uint32_t middle = (bytes - head) / 16, tail = head + middle * 16;
+    for (uint32_t i = threadIdx.x * uint32_t(sizeof(U)); i < head; i += look_back_compaction_threads * sizeof(U))
+        *(U *)(to + i) = *(const U *)(from + i);
+    for (uint32_t i = tail + threadIdx.x * uint32_t(sizeof(U)); i < bytes;
+         i += look_back_compaction_threads * sizeof(U))
+        *(U *)(to + i) = *(const U *)(from + i);
+    const uint4 *source = (const uint4 *)(from + head);
+    uint4 *target = (uint4 *)(to + head), x[vectors];
 #pragma unroll
     for (int k = 0; k < vectors; k++)
-        if (threadIdx.x + k * look_back_compaction_threads < count)
+        if (threadIdx.x + k * look_back_compaction_threads < middle)
             x[k] = source[threadIdx.x + k * look_back_compaction_threads];
 #pragma unroll
     for (int k = 0; k < vectors; k++)
-        if (threadIdx.x + k * look_back_compaction_threads < count)
+        if (threadIdx.x + k * look_back_compaction_threads < middle)
             target[threadIdx.x + k * look_back_compaction_threads] = x[k];
 }
 
@@ -113,46 +111,38 @@ __device__ void compact_tile(const compaction_job &job, const typename Select::s
 }
 
 template <class Select, class U>
-__global__ void __launch_bounds__(look_back_compaction_threads)
+__global__ void __launch_bounds__(look_back_compaction_threads, 4)
     look_back_compaction(const __grid_constant__ compaction_job job,
                          const __grid_constant__ typename Select::source source) {
     constexpr uint64_t tile = look_back_shape<U>::tile;
     __shared__ look_back_memory<U> memory;
     __shared__ ticket mine;
     const uint64_t n = compaction_count(job);
-    if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)
-        put_end(job, 0, 0, 0);
-    if (job.single) {
-        kept_so_far sum = {0, 0}; /* warp 0 */
-        for (uint64_t t = 0; t * tile < n; t++) {
-            compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
-                const kept_so_far before = sum;
-                sum.count += news.kept();
-                if (news.last())
-                    sum.last = t * tile + news.last();
-                return before;
-            });
-            __syncthreads();
-        }
-        return;
-    }
     if (threadIdx.x == 0) {
-        mine = take_ticket(job.state);
-        if (mine.number == gridDim.x - 1)
-            hand_over(job.state, mine.epoch);
+        mine = {0, 0};
+        if (!job.single) {
+            mine = take_ticket(job.state);
+            if (mine.number == gridDim.x - 1)
+                hand_over(job.state, mine.epoch);
+        }
+        if (n == 0 && mine.number == 0)
+            put_end(job, 0, 0, 0);
     }
     __syncthreads();
     const uint32_t epoch = mine.epoch;
     const uint64_t t = mine.number;
     if (t * tile < n)
         compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
+            if (job.single)
+                return kept_so_far{0, 0};
             compaction_walk walk(job.state, epoch, int(tile), job.in_place);
             if (threadIdx.x == 0)
                 walk.tell(t, news);
             perturb();
             return walk.to(t);
         });
-    leave(job.state, epoch);
+    if (!job.single)
+        leave(job.state, epoch);
 }
 
 } /* namespace scan_cuda */

@@ -149,6 +149,7 @@ template <class To, class Value>
 __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, Value value) {
     constexpr int at_once = 4; /* reads of the list and of values in flight */
     uint32_t q = uint32_t(lane);
+#pragma unroll 1
     for (; q + (at_once - 1) * 32 < n; q += at_once * 32) {
         To x[at_once];
 #pragma unroll
@@ -158,6 +159,7 @@ __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, V
         for (int i = 0; i < at_once; i++)
             __stcs(to + q + i * 32, x[i]);
     }
+#pragma unroll 1
     for (; q < n; q += 32)
         __stcs(to + q, To(value(list[q])));
 }
@@ -166,6 +168,7 @@ __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, V
 template <class To>
 __device__ void put_run_lengths(To *lengths, const uint16_t *list, uint32_t n, uint64_t kept_before, uint64_t first,
                                 uint64_t begun, int lane) {
+#pragma unroll 1
     for (uint32_t q = uint32_t(lane); q < n; q += 32)
         if (kept_before + q > 0)
             lengths[kept_before + q - 1] = To(first + list[q] - (q ? first + list[q - 1] : begun));
@@ -177,12 +180,14 @@ __device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, co
                          const listed_unit &unit, uint64_t kept_before, uint64_t begun, int lane) {
     const U *values = tile.values;
     const uint16_t *list = scratch.list;
-    if (job.kept)
-        put_listed(static_cast<U *>(job.kept) + kept_before, list, unit.kept, lane,
-                   [=](uint32_t p) { return values[p]; });
-    if (job.rejected)
-        put_listed(static_cast<U *>(job.rejected) + (tile.first + unit.first - kept_before), list + unit.kept,
-                   unit.valid - unit.kept, lane, [=](uint32_t p) { return values[p]; });
+#pragma unroll 1
+    for (int rejected = 0; rejected < 2; rejected++) {
+        U *to = static_cast<U *>(rejected ? job.rejected : job.kept);
+        if (to)
+            put_listed(to + (rejected ? tile.first + unit.first - kept_before : kept_before),
+                       list + (rejected ? unit.kept : 0), rejected ? unit.valid - unit.kept : unit.kept, lane,
+                       [=](uint32_t p) { return values[p]; });
+    }
     const uint64_t index = job.index_base + tile.first;
     if (job.indices && job.wide_indices)
         put_listed(static_cast<uint64_t *>(job.indices) + kept_before, list, unit.kept, lane,
