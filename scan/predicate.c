@@ -5,8 +5,8 @@
  * The values of an element type, NaN left out, are numbered in ascending order: position 0 is the least, -inf for
  * floats; -0 comes just before +0. Both ends of a range are found by binary search over these positions with one exact
  * comparison of element and constant, so no rounding rule needs a case of its own: u32 x >= 4.5 becomes [5, max], f32
- * x < 0.1 becomes [-inf, largest float below 0.1], i8 x == 0.5 becomes the empty range. Two ranges of one column under
- * an AND are cut to one.
+ * x < 0.1 becomes [-inf, largest float below 0.1], i8 x == 0.5 becomes the empty range. Two tests of one column that
+ * are joined become one where the result is a range, or all but a range.
  */
 #include "predicate.h"
 
@@ -274,21 +274,58 @@ static void negate_top(compiler *c) {
         c->out->steps[c->out->step_count - 1].negate ^= true;
 }
 
-/* a AND b, or a OR b = NOT (NOT a AND NOT b), of ranges of one column: one range. */
-static bool merge_ranges(compiler *c, scan_step_kind kind, const operand *left, const operand *right) {
-    scan_step *a = &c->out->steps[left->first], *b = &c->out->steps[right->first];
-    bool negate = kind == SCAN_STEP_OR;
-    if (right->first != left->first + 1 || c->out->step_count != right->first + 1 || a->column != b->column ||
-        a->negate != negate || b->negate != negate)
+/* a AND b, each a range or (negated) all but a range: cut, and true, if that is one of the two again. Nothing is left
+ * where lo > hi. NaN is in no range, hence in all that are negated. */
+static bool cut(const scan_step *a, const scan_step *b, scan_step *result) {
+    *result = *a;
+    if (a->negate != b->negate) {
+        const scan_step *range = a->negate ? b : a, *hole = a->negate ? a : b;
+        *result = *range;
+        if (hole->lo > range->hi || hole->hi < range->lo)
+            return true;
+        if (hole->hi >= range->hi && hole->lo <= range->lo)
+            result->lo = 1, result->hi = 0;
+        else if (hole->hi >= range->hi)
+            result->hi = hole->lo - 1;
+        else
+            result->lo = hole->hi + 1;
+        return hole->lo <= range->lo || hole->hi >= range->hi;
+    }
+    const scan_step *first = a->lo <= b->lo ? a : b, *second = first == a ? b : a;
+    uint64_t least_hi = a->hi < b->hi ? a->hi : b->hi, greatest_hi = a->hi < b->hi ? b->hi : a->hi;
+    if (!a->negate) {
+        result->lo = second->lo;
+        result->hi = least_hi;
+        return true;
+    }
+    if (second->lo <= first->hi || second->lo - first->hi == 1) { /* two holes that touch */
+        result->lo = first->lo;
+        result->hi = greatest_hi;
+        return true;
+    }
+    if (is_float(a->type) || first->lo != least_rank(a->type) || greatest_hi != greatest_rank(a->type))
         return false;
-    uint64_t lo = a->lo > b->lo ? a->lo : b->lo, hi = a->hi < b->hi ? a->hi : b->hi;
-    scan_type type = a->type;
-    uint32_t column = a->column;
+    result->negate = false; /* what is between two holes that reach the ends */
+    result->lo = first->hi + 1;
+    result->hi = second->lo - 1;
+    return true;
+}
+
+/* a AND b, or a OR b = NOT (NOT a AND NOT b), of one column: one range where possible. */
+static bool merge_ranges(compiler *c, scan_step_kind kind, const operand *left, const operand *right) {
+    scan_step a = c->out->steps[left->first], b = c->out->steps[right->first], both;
+    if (right->first != left->first + 1 || c->out->step_count != right->first + 1 || a.column != b.column)
+        return false;
+    const bool turn = kind == SCAN_STEP_OR;
+    a.negate ^= turn;
+    b.negate ^= turn;
+    if (!cut(&a, &b, &both))
+        return false;
     c->out->step_count = left->first;
-    if (lo > hi)
-        push_constant(c, negate);
+    if (both.lo > both.hi)
+        push_constant(c, both.negate != turn);
     else
-        push_range(c, type, column, lo, hi, negate);
+        push_range(c, both.type, both.column, both.lo, both.hi, both.negate != turn);
     return true;
 }
 

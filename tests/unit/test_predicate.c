@@ -266,12 +266,76 @@ static void test_folding(void **state) {
     assert_int_equal(p.step_count, 0);
     assert_true(p.constant);
     p = compiled(SCAN_F64, decided, 3); /* NaN is below nothing */
+    assert_int_equal(p.step_count, 1);
+    assert_false(p.steps[0].negate);
+
+    const scan_term either[] = {F64_TERM(LT, 4), F64_TERM(GT, 6), {.op = SCAN_TERM_OR}};
+    p = compiled(SCAN_U32, either, 3);
+    assert_int_equal(p.step_count, 1);
+    assert_int_equal(p.steps[0].lo, 4);
+    assert_int_equal(p.steps[0].hi, 6);
+    assert_true(p.steps[0].negate);
+    p = compiled(SCAN_F32, either, 3); /* nor is it outside 4 ... 6 */
     assert_int_equal(p.step_count, 3);
+
+    const scan_term edge[] = {F64_TERM(NE, 7), F64_TERM(LE, 7), {.op = SCAN_TERM_AND}};
+    p = compiled(SCAN_I16, edge, 3);
+    assert_int_equal(p.step_count, 1);
+    assert_int_equal(p.steps[0].hi, 6);
+    const scan_term hole[] = {F64_TERM(NE, 5), F64_TERM(LE, 7), {.op = SCAN_TERM_AND}};
+    assert_int_equal(compiled(SCAN_I16, hole, 3).step_count, 3);
 
     const scan_term nothing[] = {F64_TERM(GT, 3), F64_TERM(LT, 2), {.op = SCAN_TERM_AND}};
     p = compiled(SCAN_F32, nothing, 3);
     assert_int_equal(p.step_count, 0);
     assert_false(p.constant);
+}
+
+/* Every join of two comparisons of one column, on every value about the constants. */
+static void test_joins(void **state) {
+    (void)state;
+    scan_ctx *ctx = context_with_threads(1);
+    static const double constants[] = {-INFINITY, -1, -0.0, 1, 1.5, 2, 3, 255, 256, INFINITY, NAN};
+    enum { CONSTANTS = sizeof constants / sizeof constants[0], OPS = SCAN_TERM_ISFINITE + 1 };
+    double values[] = {-INFINITY, -2, -1, -0.0, 0, 1, 1.5, 2, 2.5, 3, 4, 127, 128, 254, 255, INFINITY, NAN, -NAN};
+    enum { VALUES = sizeof values / sizeof values[0] };
+    for (unsigned k = 0; k < OPS * OPS * CONSTANTS * CONSTANTS * 16; k++) {
+        const scan_type type = (const scan_type[]){SCAN_U8, SCAN_I8, SCAN_F32, SCAN_F64}[k & 3];
+        const unsigned draw = k >> 4, first = draw % OPS, second = draw / OPS % OPS;
+        scan_term terms[5] = {{.op = (scan_term_op)first,
+                               .constant_type = SCAN_F64,
+                               .constant.f = constants[draw / OPS / OPS % CONSTANTS]},
+                              {.op = (scan_term_op)second,
+                               .constant_type = SCAN_F64,
+                               .constant.f = constants[draw / OPS / OPS / CONSTANTS]}};
+        uint32_t n = 2;
+        if (k & 4)
+            terms[n++] = (scan_term){.op = SCAN_TERM_NOT};
+        terms[n++] = (scan_term){.op = k & 8 ? SCAN_TERM_AND : SCAN_TERM_OR};
+        char in[VALUES * 8];
+        for (size_t i = 0; i < VALUES; i++) {
+            const double x = isfinite(values[i]) ? values[i] : 77;
+            switch (type) {
+            case SCAN_U8: ((uint8_t *)in)[i] = (uint8_t)(int)x; break;
+            case SCAN_I8: ((int8_t *)in)[i] = (int8_t)(int)x; break;
+            case SCAN_F32: ((float *)in)[i] = (float)values[i]; break;
+            default: ((double *)in)[i] = values[i];
+            }
+        }
+        uint32_t indices[VALUES];
+        uint64_t count, kept = 0;
+        scan_compact_desc desc = {.struct_size = sizeof desc, .type = type, .terms = terms, .term_count = n};
+        scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = &count};
+        assert_int_equal(scan_compact(ctx, &desc, in, &out, VALUES), SCAN_OK);
+        for (size_t i = 0; i < VALUES; i++)
+            if (is_selected(&desc, in, i)) {
+                if (kept >= count || indices[kept] != i)
+                    fail_msg("case %u: element %zu is not kept", k, i);
+                kept++;
+            }
+        assert_int_equal(kept, count);
+    }
+    scan_ctx_destroy(ctx);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -339,7 +403,7 @@ static void test_errors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_comparisons), cmocka_unit_test(test_programs), cmocka_unit_test(test_index),
-        cmocka_unit_test(test_folding),     cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_folding),     cmocka_unit_test(test_joins),    cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
