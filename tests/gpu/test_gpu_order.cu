@@ -285,6 +285,68 @@ static void test_defect_8_grids_do_not_commute(void **state) {
     }
 }
 
+/* Pieces of any length, on any grid in turn, forward or from the last to the first. */
+static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) {
+    static gpu_array d_carry, d_piece, d_rest;
+    const prefix_kernels *k = &affine_kernels;
+    uint64_t *in = static_cast<uint64_t *>(malloc(n * 8)), *want = static_cast<uint64_t *>(malloc(n * 8)),
+             *got = static_cast<uint64_t *>(malloc(n * 8));
+    order_case c = {};
+    c.kernels = k;
+    c.n = n;
+    c.exclusive = exclusive;
+    c.reverse = reverse;
+    gpu_fill(SCAN_U64, GPU_RANDOM, in, n, n);
+    reference(&c, in, want);
+    scan_job job = make_job(&c, in);
+    job.state = new_state(pieces(n, uint64_t(k->tile)));
+    uint64_t *from = static_cast<uint64_t *>(const_cast<void *>(job.in)), *to = static_cast<uint64_t *>(job.out);
+    void *carry = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0), *carry_in = NULL;
+    void *piece = gpu_put(&d_piece, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
+    void *rest = gpu_put(&d_rest, NULL, size_t(k->tile), k->in_size, 0);
+    for (size_t done = 0, m; done < n; done += m) {
+        m = size_t(gpu_random(&seed) % (n / 3 + 2));
+        m = m < n - done ? m : n - done;
+        const size_t at = reverse ? n - done - m : done;
+        c.grid = capability >= 90 && gpu_random(&seed) & 1 ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+        c.ctas = unsigned(1 + gpu_random(&seed) % 7);
+        c.n = job.n = m;
+        job.in = from + at;
+        job.out = to + at;
+        job.piece = NULL;
+        bool end = false;
+        void *arguments[] = {&job, &carry_in, &piece, &rest, &carry, &end};
+        direct_launch(k->carry, 1, 256, arguments, 0);
+        job.piece = piece;
+        if (m > 0)
+            run_single_pass(&c, &job);
+        end = true;
+        direct_launch(k->carry, 1, 32, arguments, 0);
+        carry_in = carry;
+    }
+    gpu_get(&d_out, got);
+    c.n = n;
+    const size_t wrong = gpu_first_difference(got, want, n, 8);
+    if (wrong != n)
+        fail_case(&c, "pieces", wrong);
+    free(in);
+    free(want);
+    free(got);
+}
+
+static void test_defect_8_pieces_do_not_commute(void **state) {
+    (void)state;
+    gpu_need();
+    look_at_device();
+    set_delays(NO_DELAYS, 0, 0);
+    const size_t tile = size_t(affine_kernels.tile);
+    const size_t sizes[] = {1, 5, 200, tile - 1, tile + 1, 3 * tile + 77, 36 * tile + 5, 400 * tile};
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (unsigned round = 0; round < (gpu_is_small ? 4u : 40u); round++)
+            if (!gpu_is_small || sizes[s] < (GPU_EMULATED ? 40 : 4) * tile)
+                check_pieces(sizes[s], round & 1, round & 2, s * 100 + round);
+}
+
 /* ---- the same bits whoever is late ------------------------------------------------------------------------------- */
 
 static const prefix_kernels float_kernels = scan_cuda::instantiate<float, scan_cuda::add<float>>();
@@ -412,6 +474,7 @@ int main(int argc, char **argv) {
     static const gpu_test tests[] = {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, test_defect_8_blocks_do_not_commute),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, test_defect_8_grids_do_not_commute),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, test_defect_8_pieces_do_not_commute),
         GPU_TEST(GPU_STRESS | GPU_SMALL, random_delays_change_no_bit),
         GPU_TEST(GPU_STRESS | GPU_SMALL, one_late_cta_changes_no_bit),
         GPU_TEST(GPU_STRESS | GPU_SMALL, the_epoch_wraps),
