@@ -75,7 +75,7 @@ struct cta {
     int policy;
     uint8_t priority[32];
     std::atomic<bool> disturbed;    /* another CTA may have ended a wait here */
-    std::atomic<uint64_t> progress; /* switches to a thread that did not poll */
+    std::atomic<uint64_t> progress; /* switches to a thread that somebody woke */
     std::atomic<bool> busy;
 };
 

@@ -17,5 +17,5 @@ function(emulate target)
   set(cuda_sources ${ARGN})
   list(FILTER cuda_sources INCLUDE REGEX "[.]cu$")
   set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
-    COMPILE_OPTIONS "-include;cuda_runtime.h;-Wno-conversion;-Wno-maybe-uninitialized;-Wno-unknown-pragmas;-Wno-missing-field-initializers;-fno-strict-aliasing")
+    COMPILE_OPTIONS "-include;cuda_runtime.h;-Wno-conversion;-Wno-maybe-uninitialized;-Wno-unknown-pragmas;-Wno-missing-field-initializers;-fno-strict-aliasing;-fno-ipa-icf")
 endfunction()

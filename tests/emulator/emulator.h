@@ -18,7 +18,7 @@
  *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
  *   SCAN_EMULATED_SEED         of every order; default 1
  *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to so much now and then
- *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 60
+ *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 120
  *   SCAN_EMULATED_FAIL         CALL[:ERROR[:forever]]: the CALL-th runtime call fails (control.h)
  */
 #ifndef TESTS_EMULATOR_EMULATOR_H
@@ -81,7 +81,7 @@ struct fiber {
     char *stack;
     size_t stack_bytes;
     void *asan_stack;
-    enum { ready, polling, waiting, exited } state;
+    enum { ready, yielding, polling, waiting, exited } state;
     const void *waits_for; /* a meeting, a CTA barrier, or an mbarrier */
     const char *what;      /* the same in words */
     uint32_t parity;       /* of the mbarrier */

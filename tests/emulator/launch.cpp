@@ -244,7 +244,7 @@ unsigned sm_count() { return unsigned(std::min(std::max(environment("SCAN_EMULAT
 
 void run(const launch &l) {
     static const unsigned usual = sm_count();
-    static const int patience = environment("SCAN_EMULATED_PATIENCE", 60);
+    static const int patience = environment("SCAN_EMULATED_PATIENCE", 120);
     machine &m = gpu();
     std::lock_guard<std::mutex> alone(m.launching);
     std::unique_lock<std::mutex> lock(m.mutex);

@@ -116,7 +116,7 @@ static fiber *pick(cta &c) {
     fiber *f = c.ready[which];
     c.ready[which] = c.ready.back();
     c.ready.pop_back();
-    if (f->state != fiber::polling)
+    if (f->state == fiber::ready)
         c.progress.fetch_add(1, std::memory_order_relaxed);
     f->state = fiber::ready;
     return f;
@@ -130,6 +130,7 @@ void maybe_switch() {
         return;
     if (delay_us && chance(c, 64))
         usleep(draw(c) % unsigned(delay_us));
+    current->state = fiber::yielding;
     c.ready.push_back(current);
     switch_to(pick(c));
 }
@@ -329,7 +330,8 @@ void describe(const cta &c) {
             end++;
         fprintf(stderr, "    threads %4d ... %4d ", i, end - 1);
         switch (f->state) {
-        case fiber::ready: fprintf(stderr, "can run\n"); break;
+        case fiber::ready:
+        case fiber::yielding: fprintf(stderr, "can run\n"); break;
         case fiber::polling: fprintf(stderr, "poll at %s\n", f->what); break;
         case fiber::exited: fprintf(stderr, "have ended\n"); break;
         case fiber::waiting: {
