@@ -19,6 +19,7 @@ struct context_state {
     bool owns_stream, lost;
     int processors, capability; /* SMs; 90 for 9.0 */
     int cluster;                /* CTAs that a cluster may have */
+    int image_cluster;          /* CTAs that equalize a small image */
     size_t shared_bytes;        /* that a CTA can have */
     char name[256];
     char ran[64];

@@ -2,7 +2,7 @@
  *
  * The equalize verb on CUDA: what is counted, which tables, and the launches.
  *
- *     8 bits, grey, small     one CTA counts, makes the table and maps: one launch
+ *     8 bits, grey, small     one cluster counts, makes the table and maps: one launch
  *     8 bits                  count, map; every CTA of the map makes the tables for itself
  *     16 bits, Rec. 709       count, sums of sections, tables, map
  *
@@ -16,13 +16,16 @@ namespace scan_cuda {
 /* ---- small images in one launch ---------------------------------------------------------------------------------- */
 
 constexpr int small_threads = 1024;
-constexpr uint64_t small_pixels = 1 << 16; /* four chunks a thread: about what two more launches cost */
+constexpr uint64_t small_cta_pixels = small_threads * chunk_pixels; /* a chunk a thread: more CTAs are quicker */
+constexpr uint64_t most_cta_pixels = 4 * small_cta_pixels;          /* longer than two more launches take */
 
-/* One CTA. The counters' memory holds the table afterwards. */
+/* One cluster, or one CTA. Every CTA counts its share; all read each other's counts, so that each makes the table for
+ * itself and maps its share. The counters' memory holds the table afterwards. */
 static __global__ void __launch_bounds__(small_threads)
     equalize_small_kernel(const __grid_constant__ count_job count, const __grid_constant__ map_job map) {
     __shared__ scan_room room;
     __shared__ scan_lut_facts facts;
+    __shared__ uint32_t counts[byte_bins]; /* this CTA's */
     __shared__ uint64_t bins[byte_bins];
     __shared__ __align__(16) uint8_t table[byte_bins];
     const byte_counter<1> counter = {dynamic_shared<uint32_t>()};
@@ -31,15 +34,71 @@ static __global__ void __launch_bounds__(small_threads)
     count_bytes(count, counter);
     __syncthreads();
     if (threadIdx.x < byte_bins)
-        bins[threadIdx.x] = counter.total(threadIdx.x);
+        counts[threadIdx.x] = uint32_t(counter.total(threadIdx.x));
+    cluster_arrive();
+    cluster_wait();
+    if (threadIdx.x < byte_bins) {
+        uint64_t sum = 0;
+        for (unsigned rank = 0; rank < cluster_size(); rank++)
+            sum += *cluster_at(counts + threadIdx.x, rank);
+        bins[threadIdx.x] = sum;
+    }
+    cluster_arrive(); /* has read the others' counts; its own stay until all have */
     __syncthreads();
     make_byte_table(room, facts, map.like, bins, table);
-    if (map.tables && threadIdx.x < byte_bins)
+    if (map.tables && blockIdx.x == 0 && threadIdx.x < byte_bins)
         static_cast<uint8_t *>(map.tables)[threadIdx.x] = table[threadIdx.x];
     spread_table(table, counter.table);
     __syncthreads();
     const tables_of<uint8_t> tables = {reinterpret_cast<const uint8_t *>(counter.table + threadIdx.x % 32), false};
     map_pixels<uint8_t, 1>(map, tables);
+    cluster_wait();
+}
+
+static cudaLaunchConfig_t small_config(const scan_ctx *ctx, uint64_t ctas, cudaLaunchAttribute *attribute) {
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim.x = unsigned(ctas);
+    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(unsigned(ctas));
+    config.blockDim = dim3(unsigned(small_threads));
+    config.dynamicSmemBytes = byte_counter<1>::shared_bytes;
+    config.stream = state_of(ctx)->stream;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    return config;
+}
+
+/* The CTAs that the cluster may have. */
+static scan_status grant_small_cluster(scan_ctx *ctx) {
+    context_state *s = state_of(ctx);
+    const void *kernel = address(equalize_small_kernel);
+    if (s->capability >= 90)
+        SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    for (s->image_cluster = s->capability >= 90 ? 16 : 1; s->image_cluster > 1; s->image_cluster /= 2) {
+        cudaLaunchAttribute attribute;
+        const cudaLaunchConfig_t config = small_config(ctx, uint64_t(s->image_cluster), &attribute);
+        int clusters = 0;
+        if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
+            return SCAN_OK;
+        cudaGetLastError();
+    }
+    return SCAN_OK;
+}
+
+static scan_status equalize_small(scan_ctx *ctx, count_job &count, map_job &map) {
+    const void *kernel = address(equalize_small_kernel);
+    void *arguments[] = {&count, &map};
+    const uint64_t most = uint64_t(state_of(ctx)->image_cluster);
+    uint64_t ctas = 1;
+    while (ctas < most && ctas * small_cta_pixels < map.n)
+        ctas *= 2;
+    if (ctas == 1)
+        return launch(ctx, kernel, 1, small_threads, arguments, byte_counter<1>::shared_bytes);
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config = small_config(ctx, ctas, &attribute);
+    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
 /* ---- plan -------------------------------------------------------------------------------------------------------- */
@@ -58,7 +117,7 @@ scan_status equalize_open(scan_ctx *ctx) {
         for (const void *kernel : map_kernels[1])
             SCAN_CUDA_TRY(
                 ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(word_table_bytes)));
-    return SCAN_OK;
+    return grant_small_cluster(ctx);
 }
 
 struct equalize_plan {
@@ -71,7 +130,7 @@ struct equalize_plan {
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-static equalize_plan plan_of(const scan_equalize_desc *desc, size_t n) {
+static equalize_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n) {
     const bool color = desc->channels >= 3, bytes = desc->type == SCAN_U8;
     equalize_plan p = {};
     p.view = VIEW_CHANNEL;
@@ -86,7 +145,7 @@ static equalize_plan plan_of(const scan_equalize_desc *desc, size_t n) {
     if (desc->like == SCAN_LIKE_VIPS && !bytes && p.view == VIEW_CHANNEL)
         p.planes = desc->channels;
     p.words = !bytes || p.view == VIEW_REC709;
-    p.small = bytes && desc->channels == 1 && n <= small_pixels;
+    p.small = bytes && desc->channels == 1 && n <= most_cta_pixels * uint64_t(state_of(ctx)->image_cluster);
     if (!p.small)
         p.bins_bytes = rounded(p.planes * (p.words ? word_bins : byte_bins) * sizeof(uint64_t));
     if (p.words) {
@@ -98,8 +157,8 @@ static equalize_plan plan_of(const scan_equalize_desc *desc, size_t n) {
 
 static size_t scratch_of(const equalize_plan &p) { return p.bins_bytes + p.facts_bytes + p.tables_bytes; }
 
-size_t equalize_workspace(const scan_ctx *, const scan_equalize_desc *desc, size_t n) {
-    const size_t scratch = scratch_of(plan_of(desc, n));
+size_t equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n) {
+    const size_t scratch = scratch_of(plan_of(ctx, desc, n));
     return scratch ? workspace_bytes(0, scratch) : 0;
 }
 
@@ -132,7 +191,7 @@ static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_
 
 scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts, size_t n) {
     device_scope scope(state_of(ctx)->device);
-    const equalize_plan p = plan_of(desc, n);
+    const equalize_plan p = plan_of(ctx, desc, n);
     const size_t size = scan_type_size(desc->type), pixel_bytes = desc->channels * size;
     char *state, *scratch = nullptr;
     if (scratch_of(p))
@@ -159,8 +218,7 @@ scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *
     if (p.small) {
         count.span = span_of(in, 1, desc->mask, 1);
         map.span = span_of(out, 1, in, 1);
-        void *arguments[] = {&count, &map};
-        return launch(ctx, address(equalize_small_kernel), 1, small_threads, arguments, byte_counter<1>::shared_bytes);
+        return equalize_small(ctx, count, map);
     }
     SCAN_TRY(count_image(ctx, desc->type, desc->channels, count));
     if (p.words) {

@@ -104,10 +104,15 @@ template <int channels> __device__ void count_bytes(const count_job &job, const 
 }
 
 constexpr int byte_threads = 512;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int byte_ctas = 2; /* an SM holds 1,024 threads */
+#else
+constexpr int byte_ctas = 3;
+#endif
 
 /* One CTA writes the bins, several add to bins that are zero. */
 template <int channels>
-__global__ void __launch_bounds__(byte_threads, channels == 1 ? 3 : 2)
+__global__ void __launch_bounds__(byte_threads, channels == 1 ? byte_ctas : 2)
     count_bytes_kernel(const __grid_constant__ count_job job) {
     const byte_counter<channels> counter = {dynamic_shared<uint32_t>()};
     counter.clear();
