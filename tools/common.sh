@@ -23,14 +23,18 @@ quietly() {
     return "$status"
 }
 
-# configure: configures the release build where there is none.
+# has_gpu: does a driver for NVIDIA's GPUs run here?
+has_gpu() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || nvidia-smi -L >/dev/null 2>&1; }
+
+# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it.
 configure() {
-    local generator=()
+    local generator=() cuda=AUTO
+    has_gpu || cuda=OFF
     if [ ! -f "$build_dir/CMakeCache.txt" ] && command -v ninja >/dev/null; then
         generator=(-G Ninja)
     fi
     if [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; then
-        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}"
+        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" -DSCAN_CUDA=$cuda
     fi
 }
 
