@@ -47,8 +47,8 @@ __device__ inline bool split_bit(const sort_job &job, const split_move &move, ui
 }
 
 /* A block a section: how many ones it has. One block more than there are sections writes a zero. */
-static __global__ void split_count_kernel(const __grid_constant__ sort_job job, const __grid_constant__ split_move move,
-                                          uint32_t *ones) {
+static __global__ void __launch_bounds__(split_section)
+    split_count_kernel(const __grid_constant__ sort_job job, const __grid_constant__ split_move move, uint32_t *ones) {
     const uint64_t i = uint64_t(blockIdx.x) * split_section + threadIdx.x;
     const int count = __syncthreads_count(i < sort_count(job) && split_bit(job, move, i));
     if (threadIdx.x == 0)
@@ -56,8 +56,9 @@ static __global__ void split_count_kernel(const __grid_constant__ sort_job job, 
 }
 
 /* sections: how many there are, of which some may lie past the count. */
-static __global__ void split_move_kernel(const __grid_constant__ sort_job job, const __grid_constant__ split_move move,
-                                         uint64_t sections) {
+static __global__ void __launch_bounds__(split_section)
+    split_move_kernel(const __grid_constant__ sort_job job, const __grid_constant__ split_move move,
+                      uint64_t sections) {
     __shared__ uint32_t scanned[split_section], totals[split_section / 32];
     const uint64_t i = uint64_t(blockIdx.x) * split_section + threadIdx.x, n = sort_count(job);
     const bool one = i < n && split_bit(job, move, i);

@@ -37,7 +37,8 @@ namespace scan_cuda {
 /* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are operands still: kernel 3 lowers
  * them. Kernel 2's job is a level of S in place, which is operands already: a job without a code. */
 template <class Block, class Op>
-__global__ void section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
+__global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
+    section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
     using T = typename Op::type;
     const uint32_t section = blockDim.x * Block::elements_per_thread;
     T *xy = dynamic_shared<T>(), *other = xy + section, *out = static_cast<T *>(job.out);
@@ -59,7 +60,8 @@ __global__ void section_kernel(const __grid_constant__ scan_job job, typename Op
 
 /* Kernel 3: init, then the fold of the sections before, then what the section holds. */
 template <class Op>
-__global__ void add_kernel(const __grid_constant__ scan_job job, const typename Op::type *sums, uint32_t section) {
+__global__ void __launch_bounds__(256)
+    add_kernel(const __grid_constant__ scan_job job, const typename Op::type *sums, uint32_t section) {
     using T = typename Op::type;
     const uint64_t n = job_count(job), p = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (p >= n)
