@@ -22,7 +22,7 @@ static struct {
     size_t count, room;
 } points;
 
-enum { WIDTH = 1300, HEIGHT = 450, TOP = 62, PLOT_HEIGHT = 320, PLOT_WIDTH = 370, PANEL = 650, LEFT = 62 };
+enum { WIDTH = 1360, HEIGHT = 450, TOP = 62, PLOT_HEIGHT = 320, PLOT_WIDTH = 370, PANEL = 680, LEFT = 62 };
 enum { MAX_SERIES = MAX_CONTENDERS, LABEL_GAP = 14 };
 
 void plot_results(const bench_settings *bench, const job *j, const result *results, size_t count) {
@@ -139,7 +139,9 @@ static void marker(FILE *file, unsigned shape, const char *colour, double x, dou
 }
 
 typedef struct line {
-    const char *name;
+    const char *name, *colour;
+    unsigned shape;
+    bool is_copy;
     double end_x, end_y, label_y;
 } line;
 
@@ -148,7 +150,8 @@ static int by_end(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Labels at the ends of the lines, moved apart: down where they would touch, then up from the bottom. */
+/* Labels at the ends of the lines, with their markers, moved apart: down where they would touch, then up from the
+ * bottom. */
 static void draw_labels(FILE *file, line *lines, size_t count, double x, double top, double bottom) {
     qsort(lines, count, sizeof *lines, by_end);
     for (size_t k = 0; k < count; k++) {
@@ -161,7 +164,9 @@ static void draw_labels(FILE *file, line *lines, size_t count, double x, double 
         if (lines[k].label_y > most)
             lines[k].label_y = most;
         rule(file, "lead", lines[k].end_x + 5, lines[k].end_y, x - 3, lines[k].label_y);
-        text(file, x, lines[k].label_y + 4, "start", lines[k].name);
+        if (!lines[k].is_copy)
+            marker(file, lines[k].shape, lines[k].colour, x + 3, lines[k].label_y);
+        text(file, x + 11, lines[k].label_y + 4, "start", lines[k].name);
     }
 }
 
@@ -183,6 +188,7 @@ static void draw_line(FILE *file, const point *of, size_t count, unsigned index,
     fputs("</title></polyline>\n", file);
     for (size_t k = 0; !of[0].is_copy && k < count; k++)
         marker(file, index, colour, place(x, of[k].n), place(y, of[k].value[which]));
+    *l = (line){.name = of[0].series, .colour = colour, .shape = index, .is_copy = of[0].is_copy};
     l->end_x = place(x, of[count - 1].n);
     l->end_y = place(y, of[count - 1].value[which]);
 }
