@@ -23,7 +23,7 @@ static __device__ delays current;
 
 static __device__ void pause_ns(unsigned nanoseconds) {
 #ifdef SCAN_EMULATED
-    for (unsigned i = 0; i <= nanoseconds % 64; i++)
+    for (unsigned i = 0; i <= nanoseconds / 1000; i++)
         __nanosleep(1); /* lets others run */
 #else
     __nanosleep(nanoseconds);

@@ -166,8 +166,9 @@ static void check_sizes(size_t pair, scan_op op, scan_algorithm algorithm, const
         for (unsigned shape = 0; shape < GPU_SHAPE_COUNT; shape++) {
             const size_t n = sizes[s];
             /* large sizes, and small runs, take some shapes in turn */
-            const unsigned every = gpu_is_small || n > 1u << 19 ? GPU_SHAPE_COUNT : n > 4096 ? 3 : 1;
-            if ((shape + s + pair + (unsigned)op) % every)
+            const unsigned every = gpu_is_small || n > 16384 ? GPU_SHAPE_COUNT : n > 4096 ? 4 : 1;
+            const size_t turn = shape + s + pair + (size_t)op + (size_t)algorithm.grid + (size_t)algorithm.block;
+            if (turn % every)
                 continue;
             uint64_t init;
             prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, gpu_random(random));
