@@ -171,6 +171,20 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     return _cmocka_run_group_tests(name, chosen, chosen_count, gpu_open, gpu_close) != 0;
 }
 
+/* A file of the folder data: beside a program that was packed for another machine, else in the source tree. */
+#ifdef TEST_DATA_DIR
+static inline FILE *gpu_open_data(const char *name) {
+    char path[sizeof gpu_folder + 256];
+    snprintf(path, sizeof path, "%s/data/%s", gpu_folder, name);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        snprintf(path, sizeof path, "%s/%s", TEST_DATA_DIR, name);
+        file = fopen(path, "rb");
+    }
+    return file;
+}
+#endif
+
 /* ---- random numbers: splitmix64 ---------------------------------------------------------------------------------- */
 
 static inline uint64_t gpu_mix(uint64_t z) {

@@ -300,11 +300,7 @@ static void clahe_sizes(void **state) {
 
 /* A binary PGM or PPM of the folder data: its samples in this machine's order. */
 static void *read_pnm(const char *name, scan_type *type, uint32_t *channels, size_t *width, size_t *height) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%s", TEST_DATA_DIR, name);
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        snprintf(path, sizeof path, "%s/%s", gpu_folder, name), file = fopen(path, "rb");
+    FILE *file = gpu_open_data(name);
     if (!file)
         return NULL;
     char kind;

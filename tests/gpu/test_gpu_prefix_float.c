@@ -25,14 +25,6 @@ static bool has_grid(scan_grid grid) {
 
 /* ---- recorded bits ----------------------------------------------------------------------------------------------- */
 
-/* The file lies beside a program that was packed for another machine, else in the source tree. */
-static FILE *open_records(void) {
-    char path[sizeof gpu_folder + 64];
-    snprintf(path, sizeof path, "%s/data/float_order/vectors.txt", gpu_folder);
-    FILE *file = fopen(path, "r");
-    return file ? file : fopen(TEST_DATA_DIR "/float_order/vectors.txt", "r");
-}
-
 static void check_record(const char *line, const bool *has) {
     float_record r;
     assert_true(float_record_parse(&r, line));
@@ -68,7 +60,7 @@ static void recorded_bits(void **state) {
     bool has[GRIDS];
     for (size_t g = 0; g < GRIDS; g++)
         has[g] = has_grid(grids[g]);
-    FILE *file = open_records();
+    FILE *file = gpu_open_data("float_order/vectors.txt");
     assert_non_null(file);
     char line[512];
     size_t count = 0;
