@@ -22,13 +22,25 @@ static void touch(void *argument, unsigned index, unsigned count) {
     memset((char *)b->memory + begin, 0x5a, part_begin(b->bytes, index + 1, count) - begin);
 }
 
-static void *array(const job *j, size_t bytes_wanted) {
-    span b = {.bytes = bytes_wanted};
-    if (posix_memalign(&b.memory, 4096, bytes_wanted > 0 ? bytes_wanted : 1) != 0) {
-        fprintf(stderr, "bench: no memory for an array of %zu bytes: choose a smaller --n\n", bytes_wanted);
+enum array_slot { IN, OUT, VALUES_IN, VALUES_OUT, SLOTS };
+
+/* Host arrays of the last job on a device, for the next one: nothing is timed on them, and new pages take long. */
+static span kept[SLOTS];
+
+static void *array(const job *j, enum array_slot slot, size_t bytes) {
+    span *old = &kept[slot];
+    if (j->on_device && old->memory != NULL && old->bytes >= bytes)
+        return old->memory;
+    free(old->memory);
+    *old = (span){0};
+    span b = {.bytes = bytes > 0 ? bytes : 1};
+    if (posix_memalign(&b.memory, 4096, b.bytes) != 0) {
+        fprintf(stderr, "bench: no memory for an array of %zu bytes: choose a smaller --n\n", bytes);
         exit(3);
     }
     in_parallel(j->threads, touch, &b);
+    if (j->on_device)
+        *old = b;
     return b.memory;
 }
 
@@ -171,10 +183,10 @@ bool job_open(job *j, const bench_settings *bench) {
         return files_open(j, bench->seed);
     sizes(j);
     j->threshold = threshold(j);
-    j->in = array(j, j->in_bytes);
-    j->out = array(j, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
-    j->values_in = array(j, j->values_in_bytes);
-    j->values_out = array(j, j->values_out_bytes);
+    j->in = array(j, IN, j->in_bytes);
+    j->out = array(j, OUT, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
+    j->values_in = array(j, VALUES_IN, j->values_in_bytes);
+    j->values_out = array(j, VALUES_OUT, j->values_out_bytes);
     if ((j->wrong = input(j, bench->seed)) != NULL)
         return false;
     if (j->on_device && !device_arrays(j)) {
@@ -195,11 +207,12 @@ void job_close(job *j) {
         scan_free(j->ctx, j->d_values_in);
         scan_free(j->ctx, j->d_values_out);
         scan_free(j->ctx, j->d_count);
+    } else {
+        free(j->in);
+        free(j->out);
+        free(j->values_in);
+        free(j->values_out);
     }
-    free(j->in);
-    free(j->out);
-    free(j->values_in);
-    free(j->values_out);
     if (j->path_in[0] != '\0')
         unlink(j->path_in);
     if (j->path_out[0] != '\0')
