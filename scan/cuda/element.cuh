@@ -9,8 +9,6 @@
  *   floats       the usual monotone code (sign bit: complement all, else set the sign bit), complemented for min; every
  *                NaN is the largest code of all, so that it wins from there on, and comes back as the quiet NaN
  *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
- *
- * u8 and u16 operands stay packed, four or two to a 32-bit word: apply_words does all of a word at once.
  */
 #ifndef SCAN_CUDA_ELEMENT_CUH
 #define SCAN_CUDA_ELEMENT_CUH
@@ -19,18 +17,11 @@
 
 namespace scan_cuda {
 
-/* x in every operand of a word. */
-template <class T> constexpr uint32_t every = 0xffffffffu / T(~T(0));
-template <class T> __host__ __device__ uint32_t spread(T x) { return x * every<T>; }
-
 template <class T> struct add {
     using type = T;
     static constexpr bool coded = false, commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return T(a + b); }
-    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
-        return sizeof(T) == 1 ? __vadd4(a, b) : __vadd2(a, b);
-    }
 };
 template <> __host__ __device__ inline float add<float>::identity() { return -0.0f; } /* -0 + x is x, bit for bit */
 template <> __host__ __device__ inline double add<double>::identity() { return -0.0; }
@@ -39,15 +30,11 @@ template <class T> struct mul {
     using type = T;
     static constexpr bool coded = false, commutative = true;
     static __host__ __device__ T identity() { return T(1); }
-    static __host__ __device__ T apply(T a, T b) { return T(a * b); }
-    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
-        uint32_t x = 0;
-#pragma unroll
-        for (int i = 0; i < 32; i += sizeof(T) * 8) {
-            uint32_t operand = uint32_t(T(~T(0))) << i; /* nothing lower gets into the product, what is higher is cut */
-            x |= ((a & operand) * (b >> i)) & operand;
-        }
-        return x;
+    static __host__ __device__ T apply(T a, T b) {
+        if constexpr (sizeof(T) < 4)
+            return T(uint32_t(a) * b); /* as int, u16 could overflow */
+        else
+            return a * b;
     }
 };
 
@@ -56,9 +43,6 @@ template <class T> struct maximum {
     static constexpr bool coded = true, commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return a > b ? a : b; }
-    static __device__ uint32_t apply_words(uint32_t a, uint32_t b) {
-        return sizeof(T) == 1 ? __vmaxu4(a, b) : __vmaxu2(a, b);
-    }
 };
 
 struct element_code {

@@ -91,6 +91,7 @@ template <class Op> class held {
 
   private:
     template <class I> __device__ void load(operands<Op> (&x)[held_rows]) const {
+        using raw = typename operands<Op>::template raw<I>;
         constexpr int bytes = E * sizeof(I);
         const char *tile = tile_address<I>(part.in, part.n, t, tile_elements<T>, job.reverse);
         const char *at = tile + (job.reverse ? last_vector - vector_of_row(0) : vector_of_row(0)) * bytes;
@@ -98,7 +99,7 @@ template <class Op> class held {
         if (whole() && !job.reverse && uintptr_t(tile) % bytes == 0) {
 #pragma unroll
             for (int k = 0; k < held_rows; k++)
-                x[k] = operands<Op>::lifted(*reinterpret_cast<const vector<I, E> *>(at + k * step), job.code);
+                x[k] = operands<Op>::template lifted<I>(*reinterpret_cast<const raw *>(at + k * step), job.code);
             return;
         }
         const char *low = static_cast<const char *>(part.in), *high = low + part.n * sizeof(I);
@@ -108,10 +109,7 @@ template <class Op> class held {
             if constexpr (sizeof(I) < 4 && bytes == 16) {
                 uint4 words;
                 if (left >= E && vector_words(at + k * step, low, high, words)) {
-                    words = turned_vector<I>(words, job.reverse);
-                    vector<I, E> raw;
-                    memcpy(&raw, &words, sizeof raw);
-                    x[k] = operands<Op>::lifted(raw, job.code);
+                    x[k] = operands<Op>::template lifted<I>(turned_vector<I>(words, job.reverse), job.code);
                     continue;
                 }
             }

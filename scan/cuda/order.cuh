@@ -68,15 +68,14 @@ template <class Op, class Row> __device__ typename Op::type chunk_total(Row row)
 /* Consecutive rows in a warp's registers, scanned as far as they can be before their prefix is known. */
 template <class Op, int rows> struct scanned_rows {
     using T = typename Op::type;
-    operands<Op> x[rows]; /* in-vector inclusive folds */
+    operands<Op> x[rows]; /* scanned as far as they go */
     T lanes[rows];        /* inclusive over lanes; lane 31 holds the row's total */
 
     template <class Row> __device__ void scan(Row row, int lane) {
 #pragma unroll
         for (int k = 0; k < rows; k++) {
             x[k] = row(k);
-            x[k].scan();
-            lanes[k] = warp_inclusive<Op>(x[k].last(), lane);
+            lanes[k] = warp_inclusive<Op>(x[k].scan(), lane);
         }
     }
 

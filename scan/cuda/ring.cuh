@@ -12,9 +12,10 @@
  * state of the ring, and warps meet at these barriers only.
  *
  * Progress. A tile waits for tiles of lower tickets only, which CTAs that run hold. So a CTA must reduce its tiles in
- * the order of its tickets, and for reducing one wait for nothing but its load: then no co-residency of the grid is
- * needed. It may hold at most `flight` tickets, no more than its share of the tiles, or short inputs would queue behind
- * one CTA; a kernel that reduces ahead of scanning must do so by less than `flight` tiles.
+ * the order of its tickets, and for reducing one wait for nothing but its load and its own earlier tiles: then no
+ * co-residency of the grid is needed. It may hold at most `flight` tickets, no more than its share of the tiles, or
+ * short inputs would queue behind one CTA; a kernel that reduces ahead of scanning must do so by less than `flight`
+ * tiles.
  *
  * Any address. Bulk copies need 16-byte addresses and sizes. A tile lies in its slot with the alignment modulo 16 that
  * it has in global memory: its aligned middle is one bulk copy, at most 15 bytes at either end are ordinary loads, and

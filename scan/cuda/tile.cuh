@@ -97,23 +97,21 @@ __device__ operands<Op> load_some(const char *at, int count, bool reverse, const
     constexpr int E = vector_elements<typename Op::type>;
     const I *in = reinterpret_cast<const I *>(at) + (reverse ? E - 1 : 0);
     const int step = reverse ? -1 : 1;
-    vector<I, E> raw{};
+    typename operands<Op>::template raw<I> raw{};
     if constexpr (sizeof(I) < 4 && E * sizeof(I) == 16) {
         constexpr int bits = sizeof(I) * 8;
-        uint4 x{};
 #pragma unroll 1
         for (int q = min(count, E) - 1; q >= 0; q--) {
-            x.w = __funnelshift_l(x.z, x.w, bits), x.z = __funnelshift_l(x.y, x.z, bits);
-            x.y = __funnelshift_l(x.x, x.y, bits), x.x = x.x << bits | in[q * step];
+            raw.w = __funnelshift_l(raw.z, raw.w, bits), raw.z = __funnelshift_l(raw.y, raw.z, bits);
+            raw.y = __funnelshift_l(raw.x, raw.y, bits), raw.x = raw.x << bits | in[q * step];
         }
-        memcpy(&raw, &x, sizeof raw);
     } else {
 #pragma unroll
         for (int q = 0; q < E; q++)
             if (q < count)
                 raw.v[q] = in[q * step];
     }
-    operands<Op> x = operands<Op>::lifted(raw, code);
+    operands<Op> x = operands<Op>::template lifted<I>(raw, code);
     x.clear_from(count);
     return x;
 }

@@ -2,8 +2,10 @@
  *
  * 16 bytes of operands: what one lane does with them. The fold inside a vector is serial (scan.h).
  *
- * Operands of 4 and 8 bytes are registers of their own. Those of 1 and 2 bytes stay packed in four words and are folded
- * by words: as integers they may be folded in any order.
+ * Operands of 4 and 8 bytes are registers of their own. Those of 1 and 2 bytes stay packed in four words until their
+ * outputs are made, as a chain from the base: they are integers, which may be folded in any order. The chain runs in
+ * whole registers, of which the lower 1 or 2 bytes count: sums and products have those right whatever is above, and
+ * max is given nothing above.
  */
 #ifndef SCAN_CUDA_VECTOR_CUH
 #define SCAN_CUDA_VECTOR_CUH
@@ -22,7 +24,10 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
     static constexpr int E = vector_elements<T>;
     T v[E];
 
-    template <class I> static __device__ operands lifted(vector<I, E> raw, const element_code &code) {
+    /* The vector as it lies in memory, to be loaded at once. */
+    template <class I> using raw = vector<I, E>;
+
+    template <class I> static __device__ operands lifted(const raw<I> &raw, const element_code &code) {
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
@@ -46,16 +51,15 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         return x;
     }
 
-    /* To inclusive folds. */
-    __device__ void scan() {
+    /* Does what can be done without the base; answers the fold. */
+    __device__ T scan() {
 #pragma unroll
         for (int q = 1; q < E; q++)
             v[q] = Op::apply(v[q - 1], v[q]);
+        return v[E - 1];
     }
 
-    __device__ T last() const { return v[E - 1]; }
-
-    /* Of inclusive folds, the outputs: base is the fold before the vector, next the fold after it. */
+    /* Once scanned: base is the fold before the vector, next the fold after it. */
     __device__ operands outputs(T base, T next, bool exclusive) const {
         operands out;
         if (exclusive) {
@@ -83,14 +87,31 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
     }
 };
 
+/* The same operator on whole registers. */
+template <class Op> struct on_words;
+template <template <class> class O, class T> struct on_words<O<T>> { using type = O<uint32_t>; };
+
+/* x folded with all operands of a word. */
+template <class Op> __device__ uint32_t fold_word(uint32_t x, uint32_t w) {
+    constexpr int bits = sizeof(typename Op::type) * 8;
+#pragma unroll
+    for (int i = 0; i < 32; i += bits)
+        x = on_words<Op>::type::apply(x, Op::coded ? w >> i & ((1u << bits) - 1) : w >> i);
+    return x;
+}
+template <> __device__ inline uint32_t fold_word<add<uint8_t>>(uint32_t x, uint32_t w) {
+    return __dp4a(w, 0x01010101u, x);
+}
+
 template <class Op> struct operands<Op, true> {
     using T = typename Op::type;
     static constexpr int E = vector_elements<T>, bits = sizeof(T) * 8;
     uint32_t w[4];
 
-    static __device__ operands lifted(vector<T, E> raw, const element_code &code) {
-        operands x;
-        memcpy(&x, &raw, sizeof x);
+    template <class> using raw = uint4; /* as bytes it would be taken to pieces */
+
+    template <class> static __device__ operands lifted(const uint4 &raw, const element_code &code) {
+        operands x = {{raw.x, raw.y, raw.z, raw.w}};
         return x.coded(code);
     }
 
@@ -104,35 +125,35 @@ template <class Op> struct operands<Op, true> {
     }
 
     __device__ T fold() const {
-        uint32_t x = Op::apply_words(Op::apply_words(w[0], w[1]), Op::apply_words(w[2], w[3]));
+        uint32_t x = Op::identity();
 #pragma unroll
-        for (int half = 16; half >= bits; half /= 2)
-            x = Op::apply_words(x, x >> half);
+        for (int i = 0; i < 4; i++)
+            x = fold_word<Op>(x, w[i]);
         return T(x);
     }
 
-    __device__ void scan() {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-#pragma unroll
-            for (int d = bits; d < 32; d *= 2)
-                w[i] = Op::apply_words(w[i], w[i] << d | (spread(Op::identity()) & ((1u << d) - 1)));
-            if (i)
-                w[i] = Op::apply_words(w[i], spread(T(w[i - 1] >> (32 - bits))));
-        }
-    }
-
-    __device__ T last() const { return T(w[3] >> (32 - bits)); }
+    __device__ T scan() { return fold(); }
 
     __device__ operands outputs(T base, T, bool exclusive) const {
         operands out;
-        uint32_t before = Op::identity();
-        before <<= 32 - bits;
+        uint32_t fold = base, before = uint32_t(base) << (32 - bits);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            uint32_t x = exclusive ? __funnelshift_l(before, w[i], bits) : w[i];
-            before = w[i];
-            out.w[i] = Op::apply_words(x, spread(base));
+            uint32_t folds[32 / bits];
+#pragma unroll
+            for (int q = 0; q < 32 / bits; q++) {
+                uint32_t x = w[i] >> q * bits;
+                fold = on_words<Op>::type::apply(fold, Op::coded ? x & uint32_t(T(~T(0))) : x);
+                folds[q] = fold;
+            }
+            uint32_t inclusive;
+            if constexpr (bits == 8)
+                inclusive = __byte_perm(__byte_perm(folds[0], folds[1], 0x0040),
+                                        __byte_perm(folds[2], folds[3], 0x0040), 0x5410);
+            else
+                inclusive = __byte_perm(folds[0], folds[1], 0x5410);
+            out.w[i] = exclusive ? __funnelshift_l(before, inclusive, bits) : inclusive;
+            before = inclusive;
         }
         return out;
     }
@@ -143,6 +164,9 @@ template <class Op> struct operands<Op, true> {
     }
 
   private:
+    /* x in every operand of a word. */
+    static __device__ uint32_t spread(T x) { return x * (0xffffffffu / T(~T(0))); }
+
     /* Types of 1 and 2 bytes are integers, whose code is its own inverse. */
     __device__ operands coded(const element_code &code) const {
         operands x = *this;

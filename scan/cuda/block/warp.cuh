@@ -10,8 +10,11 @@
  * Inside a warp the lanes run in step and pass registers to each other, so Kogge-Stone's extra additions cost nothing
  * that is not idle anyway, and its depth of 5 is the least possible. 32 warp totals are again one warp's work.
  *
- * Steps: 11. Additions for 1,024 elements: 33 * 129 for the warps and their totals, 992 to add: 5,249. Barriers: three,
- * whatever the size. Shared memory: the section and one element a warp. One element a thread.
+ * Work: 129 additions a warp and for the totals, and one an element to add: 33 * 129 + 992 = 5,249 for 1,024 elements.
+ * Depth: 11 steps. Barriers: three, whatever the size. Shared memory: the section and one element a warp. Traffic: an
+ * element is read and written once and a total read, 12 bytes an element of 4 in shared memory; the rest is registers.
+ *
+ * Limits: one element a thread, so 1,024 elements; whole warps.
  *
  * Source: Sengupta, Harris, Garland, "Efficient Parallel Scan Algorithms for GPUs", 2008, with shuffles in place of
  * shared memory.

@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
         const T total = fold_of<Op, rows_per_chunk>(totals);
         if (lane < int(cluster_size()))
             *cluster_at(&chunks[chunk_in_tile][t], unsigned(lane)) = total;
+        __syncwarp();
     }
     perturb();
     cluster_arrive();

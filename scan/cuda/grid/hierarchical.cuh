@@ -22,9 +22,7 @@
  * Limits: three launches at least, two more a level. The order of operations is this algorithm's own, the same from run
  * to run.
  *
- * Source: the three-kernel scan of Sengupta, Harris, Zhang and Owens, "Scan Primitives for GPU Computing", 2007. There
- * the host's loop over levels starts from a number of sections rounded down in some texts, which loses a partial last
- * one.
+ * Source: Sengupta, Harris, Zhang and Owens, "Scan Primitives for GPU Computing", 2007.
  */
 #ifndef SCAN_CUDA_GRID_HIERARCHICAL_CUH
 #define SCAN_CUDA_GRID_HIERARCHICAL_CUH

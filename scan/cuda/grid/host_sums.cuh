@@ -6,12 +6,17 @@
  *     host     S is copied back, scanned serially, and sent again
  *     device   block b adds S[b - 1], block 0 nothing                       (kernel 3 of hierarchical.cuh)
  *
- * The simplest way past one block, and the slowest: the device waits for two copies and a serial loop of n / section
- * steps. It is the one scan here that waits for the device, so it can be captured in no graph. Each total is the
- * section's own last inclusive value, taken from shared memory: read back from the array at a fixed thread it would be
- * out of range in a partial last section.
+ * Idea. The simplest way past one block: what blocks cannot tell each other, the host tells them.
  *
- * Traffic: as hierarchical, plus 2 * ceil(n / section) elements over the bus.
+ * Work: the block scan's additions, ceil(n / section) on the host, n to add. Depth: the block scan's, n / section
+ * serial steps of the host, one. Traffic: n reads and n writes twice, 16 bytes an element of 4, and 2 ceil(n / section)
+ * elements over the bus. Barriers: the block scan's; the host waits for the device twice.
+ *
+ * Limits: the slowest scan here. It is the one that waits for the device, so it can be captured in no graph. Each total
+ * is the section's own last inclusive value, taken from shared memory: read back from the array at a fixed thread it
+ * would be out of range in a partial last section. The order of operations is its own, the same from run to run.
+ *
+ * Source: the textbook's first step from one block to many, as it teaches it before the hierarchical scan.
  */
 #ifndef SCAN_CUDA_GRID_HOST_SUMS_CUH
 #define SCAN_CUDA_GRID_HOST_SUMS_CUH

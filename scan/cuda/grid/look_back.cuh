@@ -50,7 +50,7 @@ template <class Op> struct chunk_folds {
 };
 
 template <class Op>
-__global__ void __launch_bounds__(look_back_threads) look_back_kernel(const __grid_constant__ scan_job job) {
+__global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const __grid_constant__ scan_job job) {
     using T = typename Op::type;
     __shared__ ticket mine;
     __shared__ T row_totals[rows_per_tile], chunks[chunks_per_tile]; /* chunks: folds up to and including each */

@@ -10,9 +10,8 @@
  *
  * Idea. A tile's prefix needs only the totals of the tiles before it, and totals need nothing: they are published long
  * before anybody asks for them, because every tile is reduced some tiles ahead of being scanned. So the chain of
- * inclusive prefixes that decoupled look-back (Merrill and Garland, 2016) walks is gone, and while a tile waits, loads
- * of later tiles keep the memory busy. Tiles are reduced and scanned from shared memory: global memory is read and
- * written once.
+ * inclusive prefixes that decoupled look-back walks is gone, and while a tile waits, loads of later tiles keep the
+ * memory busy. Tiles are reduced and scanned from shared memory: global memory is read and written once.
  *
  * Prefix. Groups of 32 tiles fold in index order, P[g + 1] = P[g] op total(g), the total by Kogge-Stone over the tiles
  * (scan.h). A CTA carries its own P forward; whoever starts a group publishes the P before it, so that a CTA that fell
@@ -20,7 +19,18 @@
  *
  * Progress, tickets and the ring of slots: ring.cuh and tickets.cuh.
  *
- * Traffic: n reads and n writes, 8 or 16 bytes of state a tile. Barriers: mbarriers only, warps never meet as a CTA.
+ * Work: an element is folded twice, to reduce it and to scan it, and its output is one more operation: order.cuh; a
+ * tile costs the look-back warp 5 * 32 operations for itself and for each group it passes. Depth: that of a tile, for
+ * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile. Barriers:
+ * mbarriers only, warps never meet as a CTA; the compute warps meet once a tile if tiles are not aligned or reversed
+ * (tile.cuh).
+ *
+ * Limits: sm_90; one CTA an SM, whose shared memory it fills; short inputs wait longer for the ring to start than
+ * look-back takes in all. 2^31 - 1 tiles.
+ *
+ * Source: the prefetch and the tickets are those of persistent kernels at large; totals that are published ahead of
+ * being needed are decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled
+ * Look-back", 2016) without its chain.
  */
 #ifndef SCAN_CUDA_GRID_WAVE_CUH
 #define SCAN_CUDA_GRID_WAVE_CUH
@@ -50,6 +60,7 @@ template <class T> struct wave_slot : ring_slot {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 template <class I, class Op> class wave {
     using T = typename Op::type;
+    using raw = typename operands<Op>::template raw<I>;
     using layout = wave_layout<I, Op>;
     static constexpr int tile = tile_elements<T>;
 
@@ -69,14 +80,13 @@ template <class I, class Op> class wave {
 
     /* Row k of a chunk in a normal tile. */
     struct chunk_rows {
-        const vector<I, vector_elements<T>> *data;
+        const raw *data;
         const element_code &code;
-        __device__ operands<Op> operator()(int k) const { return operands<Op>::lifted(data[k * 32], code); }
+        __device__ operands<Op> operator()(int k) const { return operands<Op>::template lifted<I>(data[k * 32], code); }
     };
 
     __device__ chunk_rows rows(int j, int warp) const {
-        auto *data = reinterpret_cast<const vector<I, vector_elements<T>> *>(tiles_in.data(j));
-        return {data + warp * rows_per_chunk * 32 + lane, job.code};
+        return {reinterpret_cast<const raw *>(tiles_in.data(j)) + warp * rows_per_chunk * 32 + lane, job.code};
     }
 
   public:
