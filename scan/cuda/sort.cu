@@ -44,6 +44,14 @@ static sort_order order_of(const scan_sort_desc *desc) {
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
 
+/* Keys of 8 bytes alone, from which on the launches of a repair and of passes that are hardly ever needed cost less
+ * than the passes they save. */
+#ifdef SCAN_EMULATED
+constexpr uint64_t repair_least = 0;
+#else
+constexpr uint64_t repair_least = 1u << 22;
+#endif
+
 enum sort_path { PATH_SMALL, PATH_FILL, PATH_RADIX, PATH_SPLIT };
 
 struct sort_choice {
@@ -167,12 +175,18 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     SCAN_TRY(launch(ctx, c.kernels->survey, persistent(ctx, pieces(c.n, c.kernels->survey_tile), 4),
                     c.kernels->survey_threads, arguments, 0));
     for (uint32_t which = 0; which < c.digits; which++) {
-        uint32_t round = which / sort_common.packed_passes;
+        uint32_t round = which / packed_passes;
         void *pack_arguments[] = {&job, &round};
-        if (c.packed && which % sort_common.packed_passes == 0)
+        if (c.packed && which % packed_passes == 0)
             SCAN_TRY(launch(ctx, c.kernels->pack, persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8),
                             sort_common.pack_threads, pack_arguments, 0));
         SCAN_TRY(run_pass(ctx, c, job, which));
+    }
+    if (job.may_repair) {
+        SCAN_TRY(launch(ctx, sort_common.repair, persistent(ctx, pieces(c.n, uint64_t(sort_common.repair_threads)), 8),
+                        sort_common.repair_threads, arguments, 0));
+        for (uint32_t which = 0; which < c.digits; which++)
+            SCAN_TRY(run_pass(ctx, c, job, most_digits + which));
     }
     return launch(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),
                   sort_common.finish_threads, arguments, 0);
@@ -193,6 +207,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.value_bytes = desc->value_bytes;
     job.is_float = is_float(desc->type);
     job.ties = desc->value_bytes || job.is_float || c.bits < 8 * job.key_bytes;
+    job.may_repair = c.path == PATH_RADIX && job.key_bytes == 8 && !job.ties && job.n >= repair_least;
     job.packed = c.packed;
     job.plan = reinterpret_cast<sort_plan *>(scratch);
     char *first = scratch + c.plan_bytes, *second = first + c.first_bytes, *values = second + c.second_bytes;

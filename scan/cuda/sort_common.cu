@@ -5,6 +5,7 @@
 #include "sort/fill.cuh"
 #include "sort/finish.cuh"
 #include "sort/pack.cuh"
+#include "sort/repair.cuh"
 #include "sort/small.cuh"
 #include "sort_kernels.h"
 
@@ -19,8 +20,9 @@ namespace scan_cuda {
 const sort_common_kernels sort_common = {
     address(finish_kernel),
     finish_threads,
+    address(repair_kernel),
+    repair_threads,
     pack_threads,
-    packed_passes,
     {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)},
     {small_most<uint32_t>, small_most<uint64_t>},
     small_threads,

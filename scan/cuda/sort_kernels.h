@@ -37,8 +37,9 @@ SCAN_CUDA_SORT_FLOATS(SCAN_CUDA_DECLARE)
 /* The kernels that exist once. */
 struct sort_common_kernels {
     const void *finish;
-    int finish_threads, pack_threads;
-    uint32_t packed_passes; /* a pack each */
+    int finish_threads;
+    const void *repair;
+    int repair_threads, pack_threads;
 
     const void *small[2]; /* by codes of 4 and 8 bytes */
     uint64_t small_most[2];

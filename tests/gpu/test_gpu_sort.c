@@ -257,6 +257,33 @@ static void windows(void **state) {
     }
 }
 
+/* 8-byte keys alone whose top digits tell most of them apart: some share them with an earlier key, and a group of keys
+ * shares one prefix, short, long, long and all the same. */
+static void top_digits(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t groups[] = {0, 2, 15, 16, 17, 18, 40, 400};
+    for (int round = 0; round < (gpu_is_small ? 16 : 200); round++) {
+        uint64_t random = (uint64_t)round, prefix = gpu_random(&random);
+        const size_t n = (gpu_is_small ? 16384 : 5000000) + gpu_random(&random) % 5000;
+        const size_t group = groups[round % 8];
+        make_room(n + 8);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t key = gpu_random(&random), earlier = 0;
+            memcpy(&earlier, keys + (i ? key % i : 0) * 8, i ? 8 : 0);
+            if (key >> 32 & 63 && key % n < group)
+                key = round & 64 ? prefix : (prefix & ~0xffffffu) | (key & 0xffffff);
+            else if (i && key % 200 == 0)
+                key = (earlier & ~0xffffu) | (key >> 48);
+            memcpy(keys + i * 8, &key, 8);
+        }
+        const sort_case order = whole(round & 1 ? SCAN_U64 : SCAN_I64, random >> 7);
+        expect(n, &order);
+        const sort_call c = {.order = order, .n = n, .bound = n, .keys_in_place = round & 2};
+        run_sort(&c);
+    }
+}
+
 /* ---- workspace --------------------------------------------------------------------------------------------------- */
 
 static void workspace_is_within_bounds(void **state) {
@@ -378,13 +405,10 @@ static void repeats(void **state) {
 
 int main(int argc, char **argv) {
     const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
-        GPU_TEST(GPU_STRESS | GPU_SMALL, repeats),
-        GPU_TEST(GPU_LARGE, long_arrays),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),     GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, split),      GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, top_digits), GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, repeats),    GPU_TEST(GPU_LARGE, long_arrays),
     };
     int result = gpu_main("gpu_sort", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

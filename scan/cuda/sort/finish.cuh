@@ -34,7 +34,7 @@ __device__ void finish_array(const void *from, const void *copied, void *to, uin
 }
 
 static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
-    const sort_finish finish = job.plan->finish;
+    const sort_finish finish = job.plan->again ? job.plan->finish_again : job.plan->finish;
     if (finish == FINISH_NOTHING)
         return;
     const uint64_t n = sort_count(job);

@@ -15,6 +15,7 @@ namespace scan_cuda {
 constexpr int digit_bits = 8;
 constexpr int radix = 1 << digit_bits;
 constexpr int most_digits = 8;
+constexpr uint32_t packed_passes = 4; /* digits of a packed code, see pack.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -26,6 +27,7 @@ struct sort_pass {
     sort_order order;
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
+    bool any_order;             /* keys with the same digit may change places: later passes tell them apart */
 };
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
@@ -36,13 +38,14 @@ struct sort_plan {
     uint32_t falls; /* some key is less than the one before it: not sorted */
     uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;  /* CTAs of the survey that have finished */
+    uint32_t again; /* the repair found that the top digits are not enough */
 
-    uint32_t passes;                     /* 0: nothing is left to sort */
-    sort_finish finish;                  /* after the passes */
-    sort_pass pass[most_digits];         /* in order */
+    uint32_t passes, passes_again;       /* 0: nothing to sort; the second are run if `again` */
+    sort_finish finish, finish_again;    /* after the passes */
+    uint32_t repair_shift;               /* 0: no repair; else codes are in order but for the bits below it */
+    sort_pass pass[2 * most_digits];     /* in order; those of `again` from most_digits on */
     uint64_t before[most_digits][radix]; /* keys whose digit is less */
     uint64_t carry[2][radix];            /* the same with the keys of earlier portions added, see pass.cuh */
-    uint32_t packed_digits[most_digits]; /* argsort of 8-byte keys: the digits that vary, the lowest first */
 };
 
 struct sort_job {
@@ -58,8 +61,9 @@ struct sort_job {
     uint32_t bits; /* how many decide */
     uint32_t key_bytes, value_bytes;
     bool is_float;
-    bool ties;   /* keys of equal order can be told apart, or carry values */
-    bool packed; /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    bool ties;       /* keys of equal order can be told apart, or carry values */
+    bool may_repair; /* 8-byte keys alone, many: the top digits may do */
+    bool packed;     /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;
 };

@@ -13,10 +13,9 @@
 namespace scan_cuda {
 
 constexpr int pack_threads = 256;
-constexpr uint32_t packed_passes = 4; /* a round */
 
 template <class Key, class V>
-__device__ void pack_codes(const sort_job &job, const uint32_t *digits, uint32_t count, const V *indices) {
+__device__ void pack_codes(const sort_job &job, const sort_pass *pass, uint32_t count, const V *indices) {
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * pack_threads;
     const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
     uint32_t *codes = static_cast<uint32_t *>(job.keys_first);
@@ -24,7 +23,7 @@ __device__ void pack_codes(const sort_job &job, const uint32_t *digits, uint32_t
         const uint64_t code = sort_code<Key>(keys[indices ? uint64_t(indices[i]) : i], job.order);
         uint32_t packed = 0;
         for (uint32_t d = 0; d < count; d++)
-            packed |= uint32_t(code >> digits[d] * digit_bits & (radix - 1)) << d * digit_bits;
+            packed |= uint32_t(code >> pass[d].row * digit_bits & (radix - 1)) << d * digit_bits;
         codes[i] = packed;
     }
 }
@@ -35,13 +34,13 @@ __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constan
     const uint32_t first = round * packed_passes;
     if (first >= plan->passes)
         return;
-    const uint32_t *digits = plan->packed_digits + first;
+    const sort_pass *pass = plan->pass + first;
     const uint32_t count = min(plan->passes - first, packed_passes);
-    const void *indices = round ? values_source(job, plan->pass[first].values_from) : nullptr;
+    const void *indices = round ? values_source(job, pass->values_from) : nullptr;
     if (job.value_bytes == 4)
-        pack_codes<Key>(job, digits, count, static_cast<const uint32_t *>(indices));
+        pack_codes<Key>(job, pass, count, static_cast<const uint32_t *>(indices));
     else
-        pack_codes<Key>(job, digits, count, static_cast<const uint64_t *>(indices));
+        pack_codes<Key>(job, pass, count, static_cast<const uint64_t *>(indices));
 }
 
 } /* namespace scan_cuda */

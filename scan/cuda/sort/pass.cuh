@@ -144,6 +144,12 @@ template <class Key, int value_bytes> class pass_tile {
     __device__ void rank() {
         const unsigned below = (1u << thread % 32) - 1;
         uint32_t *counters = warp_counters(warp);
+        if (shared.pass.any_order && whole()) { /* what lies past the count has to come last */
+#pragma unroll
+            for (int i = 0; i < rows; i++)
+                place.set(i, atomicAdd(counters + digit.get(i), 1u));
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < rows; i++)
             place.set(i, rank_row(counters, digit.get(i), below));
@@ -216,10 +222,9 @@ template <class Key, int value_bytes> class pass_tile {
 
   private:
     /* Slot s of the sorted tile goes to its digit's base + s: neighbours mostly go to neighbours. */
-    template <bool whole> __device__ void write_key_slots() {
+    template <bool whole, bool wanted> __device__ void write_key_slots() {
         const K *sorted = static_cast<const K *>(dynamic) + thread;
         K *to = static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread;
-        const bool wanted = shared.pass.keys_to != BUFFER_NONE;
 #pragma unroll
         for (int i = 0; i < shape::slots; i++) {
             const int s = i * shape::threads;
@@ -248,10 +253,12 @@ template <class Key, int value_bytes> class pass_tile {
 
   public:
     __device__ void write_keys() {
-        if (whole())
-            write_key_slots<true>();
+        if (value_bytes > 0 && shared.pass.keys_to == BUFFER_NONE)
+            write_key_slots<false, false>();
+        else if (whole())
+            write_key_slots<true, true>();
         else
-            write_key_slots<false>();
+            write_key_slots<false, true>();
     }
 
     __device__ void write_values() {
@@ -269,16 +276,18 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes>::threads, pass_sh
     using shape = pass_shape<Key, value_bytes>;
     __shared__ pass_shared<shape> shared;
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
-    if (which >= job.plan->passes || portion_first >= n)
+    const sort_plan *plan = job.plan;
+    const uint32_t passes = which < most_digits ? plan->passes : plan->again ? most_digits + plan->passes_again : 0;
+    if (which >= passes || portion_first >= n)
         return;
     if (threadIdx.x == 0)
-        shared.pass = job.plan->pass[which];
+        shared.pass = plan->pass[which];
     __syncthreads();
     const uint64_t left = n - portion_first;
     const bool full = left >= portion_tiles<shape> * shape::tile;
     const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile);
     const uint32_t stride = shared.pass.digit_mask + 1;
-    const uint64_t *before = portion ? job.plan->carry[portion % 2] : job.plan->before[shared.pass.row];
+    const uint64_t *before = portion ? plan->carry[portion % 2] : plan->before[shared.pass.row];
     const int thread = threadIdx.x;
     uint32_t epoch = 0;
 

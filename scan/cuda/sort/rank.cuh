@@ -29,8 +29,8 @@ __device__ inline uint32_t rank_row(uint32_t *counters, uint32_t digit, unsigned
     return earlier + __popc(before);
 }
 
-/* Small numbers of one thread, packed into registers; every index is a constant once loops are unrolled. They are set in
- * the order of their indices. */
+/* Small numbers of one thread, packed into registers; every index is a constant once loops are unrolled. They are set
+ * in the order of their indices. */
 template <int n> struct packed_u16 {
     uint32_t pair[(n + 1) / 2];
     __device__ uint32_t get(int i) const { return i % 2 ? pair[i / 2] >> 16 : pair[i / 2] & 0xffff; }

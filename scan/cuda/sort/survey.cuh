@@ -15,7 +15,7 @@
 #define SCAN_CUDA_SORT_SURVEY_CUH
 
 #include "../order.cuh"
-#include "job.cuh"
+#include "plan.cuh"
 
 namespace scan_cuda {
 
@@ -25,97 +25,6 @@ constexpr int survey_copies = 2;  /* of the counters: half the warps each, so th
 
 template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
 template <class Key> constexpr int survey_tile = survey_threads *survey_vectors *survey_vector<Key>;
-
-/* ---- the plan ---------------------------------------------------------------------------------------------------- */
-
-/* A warp a digit: counts become the number of keys with smaller digits. Answers whether one digit value has all keys.
- */
-__device__ inline bool scan_digit(sort_plan *plan, int row, uint64_t n, int lane) {
-    constexpr int each = radix / 32;
-    uint64_t count[each], sum = 0;
-    bool all = false;
-#pragma unroll
-    for (int k = 0; k < each; k++) {
-        count[k] = __ldcg(&plan->counts[row][lane * each + k]); /* not from L1: other SMs added to it */
-        sum += count[k];
-        all |= count[k] == n;
-    }
-    uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
-#pragma unroll
-    for (int k = 0; k < each; k++) {
-        plan->before[row][lane * each + k] = next;
-        next += count[k];
-    }
-    return __any_sync(all_lanes, all);
-}
-
-/* Buffers so that the last pass ends in out; the copy that ends a sort in place with an odd number of passes, whose
- * first pass cannot go from `in` to `out`, is the host's last launch (finish.cuh). */
-__device__ inline void plan_buffers(const sort_job &job, sort_plan *plan) {
-    const uint32_t passes = plan->passes;
-    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    const bool copies = in_place && passes % 2;
-    sort_buffer keys = BUFFER_IN, values = job.values_in ? BUFFER_IN : BUFFER_NONE;
-    for (uint32_t i = 0; i < passes; i++) {
-        sort_pass &p = plan->pass[i];
-        const bool to_out = (passes - i) % 2 != copies;
-        p.keys_from = keys;
-        p.values_from = values;
-        p.values_to = to_out ? BUFFER_OUT : BUFFER_FIRST;
-        p.keys_to = p.values_to;
-        if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass */
-            p.keys_to = i + 1 == passes ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
-        keys = p.keys_to;
-        values = p.values_to;
-    }
-    if (copies)
-        plan->finish = FINISH_COPY;
-}
-
-/* Argsort of 8-byte keys: four digits at a time are packed into codes (pack.cuh), written to the first buffer. */
-__device__ inline void plan_packed(sort_plan *plan) {
-    for (uint32_t i = 0; i < plan->passes; i++) {
-        sort_pass &p = plan->pass[i];
-        const bool ends = i % 4 == 3 || i + 1 == plan->passes;
-        plan->packed_digits[i] = p.row;
-        p.keys_from = i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
-        p.keys_to = ends ? BUFFER_NONE : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
-        p.order = {};
-        p.shift = i % 4 * digit_bits;
-    }
-}
-
-/* By the last CTA. */
-__device__ inline void make_plan(const sort_job &job, uint64_t n) {
-    sort_plan *plan = job.plan;
-    __shared__ bool constant[most_digits];
-    const int warp = threadIdx.x / 32, digits = int((job.bits + digit_bits - 1) / digit_bits);
-    if (warp < digits) {
-        const bool all = scan_digit(plan, warp, n, threadIdx.x % 32);
-        if (threadIdx.x % 32 == 0)
-            constant[warp] = all;
-    }
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
-    plan->passes = 0;
-    plan->finish = reversed && !sorted ? FINISH_REVERSE : FINISH_NOTHING;
-    if (sorted || reversed)
-        return;
-    for (int row = 0; row < digits; row++) {
-        if (constant[row])
-            continue;
-        sort_pass &p = plan->pass[plan->passes++];
-        p.order = job.order;
-        p.row = uint32_t(row);
-        p.shift = job.order.begin + uint32_t(row) * digit_bits;
-        p.digit_mask = (1u << min(digit_bits, int(job.bits) - row * digit_bits)) - 1;
-    }
-    plan_buffers(job, plan);
-    if (job.packed)
-        plan_packed(plan);
-}
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
 
@@ -195,7 +104,7 @@ template <class Key>
 __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_constant__ sort_job job) {
     using K = key_bits<Key>;
     constexpr int digits = sizeof(K), size = digits * radix;
-    __shared__ uint32_t counts[survey_copies][size];
+    __shared__ __align__(16) uint32_t counts[survey_copies][size];
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * survey_tile<Key>;
     sort_plan *plan = job.plan;
@@ -243,7 +152,7 @@ __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_con
     if (!last)
         return;
     __threadfence();
-    make_plan(job, n);
+    make_plan(job, n, counts[0]);
 }
 
 } /* namespace scan_cuda */
