@@ -96,7 +96,7 @@ static const struct {
     DEFECT(a_barrier_never_initialised, "no mbarrier was initialised"),
     DEFECT(a_copy_nobody_waits_for, "the CTA ends before its bulk_load() is done"),
     DEFECT(one_element_too_far, "past its end|use-after-poison"),
-    DEFECT(shared_memory_too_far, "use-after-poison|SIGSEGV"),
+    DEFECT(shared_memory_too_far, "use-after-poison|SEGV"),
     DEFECT(two_blocks_wait_for_each_other, "no progress"),
 };
 
