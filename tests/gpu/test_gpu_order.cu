@@ -32,7 +32,7 @@ static __device__ void pause_ns(unsigned nanoseconds) {
 
 __device__ void scan_cuda::perturb() {
     if (current.mode == RANDOM_DELAYS) {
-        unsigned z = current.seed + blockIdx.x * 0x9e3779b9u + threadIdx.x * 0x85ebca6bu + unsigned(clock64());
+        unsigned z = current.seed + blockIdx.x * 0x9e3779b9u + threadIdx.x / 32 * 0x85ebca6bu + unsigned(clock64());
         z = (z ^ z >> 16) * 0x7feb352du;
         z = (z ^ z >> 15) * 0x846ca68bu;
         if (z % 4 == 0)
