@@ -27,7 +27,7 @@ static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, uin
     choice c = {};
     c.tiles = pieces(n, uint64_t(kernels.look_back_tile));
     c.single = c.tiles <= 1;
-    c.wave = !c.single && kernels.wave && s->capability >= 90 &&
+    c.wave = !c.single && kernels.wave && runs_wave(s, kernels.wave_shared_bytes) &&
              pieces(n, uint64_t(kernels.wave_tile)) > uint64_t(s->processors);
     if (c.wave)
         c.tiles = pieces(n, uint64_t(kernels.wave_tile));
@@ -45,7 +45,7 @@ static const compaction_kernels *const all_kernels[] = {range_kernels, flags_ker
 scan_status compaction_open(scan_ctx *ctx) {
     for (const compaction_kernels *kernels : all_kernels)
         for (int i = 0; i < ELEMENT_SIZES; i++)
-            if (kernels[i].wave && state_of(ctx)->capability >= 90)
+            if (kernels[i].wave && runs_wave(state_of(ctx), kernels[i].wave_shared_bytes))
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernels[i].wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                         int(kernels[i].wave_shared_bytes)));
     return SCAN_OK;

@@ -27,6 +27,12 @@ struct context_state {
 
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }
 
+/* Wave kernels fill the shared memory of an SM of 228 KB; there are GPUs of 9.0 and later with less. */
+constexpr size_t wave_static_bytes = 4096; /* at most, beside the dynamic ones */
+inline bool runs_wave(const context_state *s, size_t dynamic_bytes) {
+    return s->capability >= 90 && s->shared_bytes >= dynamic_bytes + wave_static_bytes;
+}
+
 /* SCAN_OK, or the status and detail for a failed CUDA call; notes when the device is lost. */
 scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 

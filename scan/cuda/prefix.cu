@@ -125,7 +125,8 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     *p = {};
     p->kernels = kernels_of(desc);
     const prefix_kernels *k = p->kernels;
-    const bool carries = desc->carry_in || desc->carry_out, wave_runs = state_of(ctx)->capability >= 90;
+    const bool carries = desc->carry_in || desc->carry_out;
+    const bool wave_runs = runs_wave(state_of(ctx), size_t(p->kernels->wave_shared_bytes));
     p->grid = desc->algorithm.grid;
     p->block = desc->algorithm.block;
     p->tiles = pieces(n, k->tile);
@@ -144,8 +145,10 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     case SCAN_GRID_WAVE:
         if (!wave_runs)
             return scan_fail(failing, SCAN_ERR_ALGORITHM,
-                             "wave needs a GPU of compute capability 9.0 or later, this one has %d.%d",
-                             state_of(ctx)->capability / 10, state_of(ctx)->capability % 10);
+                             "wave needs a GPU of compute capability 9.0 or later with %zu bytes of shared memory for "
+                             "a CTA, this one has %d.%d with %zu",
+                             size_t(k->wave_shared_bytes) + wave_static_bytes, state_of(ctx)->capability / 10,
+                             state_of(ctx)->capability % 10, state_of(ctx)->shared_bytes);
         [[fallthrough]];
     case SCAN_GRID_LOOKBACK:
         if (p->block != SCAN_BLOCK_WARP)
@@ -219,7 +222,7 @@ static scan_status grant_clusters(scan_ctx *ctx) {
 scan_status prefix_open(scan_ctx *ctx) {
     for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++) {
         const prefix_kernels *k = (&classes[0][0][0])[i];
-        if (k && state_of(ctx)->capability >= 90)
+        if (k && runs_wave(state_of(ctx), size_t(k->wave_shared_bytes)))
             SCAN_CUDA_TRY(
                 ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
     }

@@ -45,6 +45,7 @@ template <class Select, class U> struct wave_compaction_layout {
     static constexpr int slot_bytes = words_at + tile / 32 * 4;
     static constexpr int scratch_at = ring_slots * slot_bytes;
     static constexpr int shared_bytes = scratch_at + shape::warps * int(sizeof(unit_scratch<shape::rows>));
+    static_assert(shared_bytes + int(wave_static_bytes) <= 227 << 10, "what a CTA of sm_90 may have");
     static_assert(slot_bytes % 16 == 0 && tile * size % 16 == 0, "slots and tiles keep 16-byte alignment");
 };
 
