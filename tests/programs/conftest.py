@@ -117,3 +117,10 @@ def numbers(name, n, seed=0):
 def same(a, b):
     """Equal in type, shape and bits."""
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """A folder with what device_jobs.py makes."""
+    from device_jobs import make_inputs
+    return make_inputs(tmp_path_factory.mktemp("inputs"))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Inputs, and runs of programs here and there, for the tests of --device."""
+import os
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from conftest import DEVICE, Box, numbers
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
+LARGE = {"SCAN_CUDA_FROM": "1"}  # auto: every job is large enough
+
+needs_device = pytest.mark.skipif(not DEVICE.answers, reason=DEVICE.reason)
+needs_emulator = pytest.mark.skipif(not DEVICE.emulated, reason="failures of a device are injected by the emulator alone")
+
+
+def make_inputs(folder):
+    """The data sets, and arrays of every type, some of several pieces."""
+    for path in DATA.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    rng = np.random.default_rng(7)
+    delays = np.load(DATA / "flight_delays.npy")
+    np.save(folder / "sorted.npy", np.sort(delays))
+    np.save(folder / "empty.npy", np.zeros(0, "f4"))
+    np.save(folder / "one.npy", np.array([2.5]))
+    for name in ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"):
+        np.save(folder / f"{name}.npy", numbers(name, 50_001))
+    big = rng.normal(size=1_300_003).astype("f4")
+    big[rng.integers(0, big.size, 50)] = np.nan
+    big[rng.integers(0, big.size, 50)] = -0.0
+    np.save(folder / "big_f32.npy", big)
+    np.save(folder / "mask.npy", rng.random(big.size) < 0.3)
+    np.save(folder / "big_f64.npy", rng.normal(size=400_001).round(2))
+    np.save(folder / "big_endian.npy", rng.integers(-1000, 1000, 300_000).astype(">i4"))
+    (folder / "big_u8.raw").write_bytes(rng.integers(0, 3, 3_000_000, dtype="u1").tobytes())
+    (folder / "big_i16.raw").write_bytes(rng.integers(-9999, 9999, 1_000_000, dtype="i2").tobytes())
+    (folder / "delays.txt").write_text("".join(f"{v}\n" for v in delays[:20_000]))
+    (folder / "floats.txt").write_text("".join(f"{v}\n" for v in big[:20_000].astype("f8").round(4) + 0.0))
+    (folder / "missing.csv").write_text("a,b,c\n" + "".join(
+        f"{'' if k % 11 == 3 else k % 50},{'' if k % 7 == 1 else k % 9},t{k}\n" for k in range(5000)))
+    return Box(folder)
+
+
+def run(box, job, device, out, **environment):
+    """The result, and the outputs as names and bytes."""
+    target = box.path / out
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    command = [word.replace("{}", f"{out}/" if "--out-dir" in job else f"{out}/o") for word in job.split()]
+    result = box.run(*command, "--device", device, env=dict(os.environ, **environment))
+    return result, {str(p.relative_to(target)): p.read_bytes() for p in target.rglob("*") if p.is_file()}
+
+
+def on_cpu(box, job):
+    result, files = run(box, job, "cpu", "cpu")
+    assert (result.code, result.err) == (0, ""), job
+    assert files
+    return files
