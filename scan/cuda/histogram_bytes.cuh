@@ -51,8 +51,7 @@ template <int planes> struct byte_counter {
         } else {
 #pragma unroll
             for (int p = 0; p < chunk_pixels; p++)
-                if (present >> p & 1)
-                    atomicAdd(rows + (levels[p] * columns | column), 1u);
+                atomicAdd(rows + (levels[p] * columns | column), present >> p & 1);
         }
     }
 

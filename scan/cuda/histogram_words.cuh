@@ -38,18 +38,21 @@ struct word_counter {
             reinterpret_cast<uint4 *>(table)[i] = make_uint4(0, 0, 0, 0);
     }
 
-    /* Adds to a level, which may be another range's. Answers the bits of the word that changed. Without a branch, so
-     * that the additions of a chunk follow each other: what adds nothing adds 0 to a word in the lane's own bank. */
-    __device__ uint32_t put(uint32_t level, uint32_t count) const {
-        const uint32_t i = (level & (half_bins - 1)) - first;
-        const bool counts = count && i < size;
-        const uint32_t more = counts ? count << (level / half_bins * 16) : 0;
+    /* Adds to a level, which may be another range's unless the table is whole. Answers the bits of the word that
+     * changed. Without a branch, so that the additions of a chunk follow each other: what adds nothing adds 0 to a word
+     * in the lane's own bank. */
+    template <bool whole = false> __device__ uint32_t put(uint32_t level, uint32_t count) const {
+        const uint32_t i = (level & (half_bins - 1)) - (whole ? 0 : first);
+        const bool here = whole || i < size, counts = count && here;
+        const uint32_t more = (here ? count : 0) << (level / half_bins * 16);
         const uint32_t before = atomicAdd(table + (counts ? i : threadIdx.x % 32), more);
         return before ^ (before + more);
     }
 
     __device__ uint32_t put(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
-        return present == all_pixels ? put_runs(levels, all_pixels) : put_runs(levels, present);
+        if (present != all_pixels)
+            return put_runs<false>(levels, present);
+        return size == half_bins ? put_runs<true>(levels, all_pixels) : put_runs<false>(levels, all_pixels);
     }
 
     /* The barrier after at most half_bins samples; `changed` is what put answered. */
@@ -75,13 +78,13 @@ struct word_counter {
     }
 
   private:
-    __device__ uint32_t put_runs(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
+    template <bool whole> __device__ uint32_t put_runs(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
         uint32_t run = 0, changed = 0;
 #pragma unroll
         for (int p = 0; p < chunk_pixels; p++) {
             run += present >> p & 1;
             const bool ends = p == chunk_pixels - 1 || levels[p] != levels[(p + 1) % chunk_pixels];
-            changed |= put(levels[p], ends ? run : 0);
+            changed |= put<whole>(levels[p], ends ? run : 0);
             run = ends ? 0 : run;
         }
         return changed;
