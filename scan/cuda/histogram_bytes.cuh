@@ -41,18 +41,17 @@ template <int planes> struct byte_counter {
         atomicAdd(table + (plane * byte_bins + level) * columns + threadIdx.x % columns, 1u);
     }
 
-    __device__ void add(uint32_t plane, const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
+    /* What is not present adds 0: no branches. */
+    template <int channels>
+    __device__ void add(uint32_t plane, uint32_t view, const chunk<uint8_t, channels> &x, uint32_t present) const {
         uint32_t *rows = table + plane * byte_bins * columns;
         const uint32_t column = threadIdx.x % columns;
-        if (present == all_pixels) {
-#pragma unroll
-            for (int p = 0; p < chunk_pixels; p++)
-                atomicAdd(rows + (levels[p] * columns | column), 1u);
-        } else {
-#pragma unroll
-            for (int p = 0; p < chunk_pixels; p++)
-                atomicAdd(rows + (levels[p] * columns | column), present >> p & 1);
-        }
+        if (present == all_pixels)
+            visit_levels(x, view, [=](int, uint32_t level) { atomicAdd(rows + (level * columns | column), 1u); });
+        else
+            visit_levels(x, view, [=](int p, uint32_t level) {
+                atomicAdd(rows + (level * columns | column), present >> p & 1);
+            });
     }
 
     /* The count of a bin of all planes, 0 ... planes * byte_bins - 1. Threads of a warp that ask for neighbouring bins
@@ -88,11 +87,8 @@ template <int channels> __device__ void count_bytes(const count_job &job, const 
 #pragma unroll
         for (int k = 0; k < at_once; k++)
 #pragma unroll 1
-            for (uint32_t plane = 0; plane < job.planes; plane++) {
-                uint32_t levels[chunk_pixels];
-                take_levels(x[k], job.view + plane, levels);
-                counter.add(plane, levels, present[k]);
-            }
+            for (uint32_t plane = 0; plane < job.planes; plane++)
+                counter.add(plane, job.view + plane, x[k], present[k]);
     }
     for (uint64_t k = first; k < loose; k += step) {
         const uint64_t pixel = loose_pixel(job.span, chunks, k);

@@ -156,36 +156,36 @@ template <class S> __device__ uint32_t level_at(const S *pixel, uint32_t view) {
     return pixel[view];
 }
 
-template <int view, class S, int channels>
-__device__ void take_view(const chunk<S, channels> &x, uint32_t (&levels)[chunk_pixels]) {
+template <int view, class S, int channels, class Visit>
+__device__ void visit_view(const chunk<S, channels> &x, Visit visit) {
 #pragma unroll
     for (int p = 0; p < chunk_pixels; p++)
         if constexpr (view == VIEW_LUMA)
-            levels[p] = luma_of<S>(x.get(p, 0), x.get(p, 1), x.get(p, 2));
+            visit(p, luma_of<S>(x.get(p, 0), x.get(p, 1), x.get(p, 2)));
         else if constexpr (view == VIEW_REC709)
-            levels[p] = rec709_of<S>(x.get(p, 0), x.get(p, 1), x.get(p, 2));
+            visit(p, rec709_of<S>(x.get(p, 0), x.get(p, 1), x.get(p, 2)));
         else
-            levels[p] = x.get(p, view);
+            visit(p, x.get(p, view));
 }
 
-/* The levels of a chunk's pixels; view is the same for the whole grid. */
-template <class S, int channels>
-__device__ void take_levels(const chunk<S, channels> &x, uint32_t view, uint32_t (&levels)[chunk_pixels]) {
+/* Calls visit(p, level) for a chunk's pixels; view is the same for the whole grid. */
+template <class S, int channels, class Visit>
+__device__ void visit_levels(const chunk<S, channels> &x, uint32_t view, Visit visit) {
     if (channels == 1 || view == VIEW_CHANNEL)
-        return take_view<VIEW_CHANNEL>(x, levels);
+        return visit_view<VIEW_CHANNEL>(x, visit);
     if constexpr (channels >= 2)
         if (view == VIEW_CHANNEL + 1)
-            return take_view<VIEW_CHANNEL + 1>(x, levels);
+            return visit_view<VIEW_CHANNEL + 1>(x, visit);
     if constexpr (channels >= 3) {
         if (view == VIEW_CHANNEL + 2)
-            return take_view<VIEW_CHANNEL + 2>(x, levels);
+            return visit_view<VIEW_CHANNEL + 2>(x, visit);
         if (view == VIEW_LUMA)
-            return take_view<VIEW_LUMA>(x, levels);
+            return visit_view<VIEW_LUMA>(x, visit);
         if (view == VIEW_REC709)
-            return take_view<VIEW_REC709>(x, levels);
+            return visit_view<VIEW_REC709>(x, visit);
     }
     if constexpr (channels == 4)
-        take_view<VIEW_CHANNEL + 3>(x, levels);
+        visit_view<VIEW_CHANNEL + 3>(x, visit);
 }
 
 } /* namespace scan_cuda */

@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
     for (uint64_t i = first; i < chunks; i += step) {
         uint32_t levels[chunk_pixels];
         const uint32_t now = present;
-        take_levels(x, view, levels);
+        visit_levels(x, view, [&](int p, uint32_t level) { levels[p] = level; });
         load(i + step + threadIdx.x);
         counter.barrier(counter.put(levels, now));
     }
