@@ -24,6 +24,11 @@ README = ROOT / "README.md"
 pytestmark = pytest.mark.skipif(not all((BIN / program).exists() for program in PROGRAMS), reason="programs not built")
 
 
+def private_libraries():
+    """What libscan.a must be linked with, as pkg-config --static says it."""
+    return re.search(r"^Libs.private: *(.*)$", (BIN.parent / "scan/scan.pc").read_text(), re.M).group(1).split()
+
+
 def blocks():
     """(line, language, text) of every block that is to be run."""
     found, open_at, language, lines, exempt = [], 0, "", [], False
@@ -80,7 +85,7 @@ def test_readme(language, text, home):
             pytest.skip("a plain program cannot use a sanitizer build")
         (home / "example.c").write_text(text)
         done = run(["cc", "-std=c11", "-Wall", "-Wextra", "-I", str(ROOT), "example.c",
-                    str(BIN.parent / "lib/libscan.a"), "-pthread", "-lm", "-o", "example"], home)
+                    str(BIN.parent / "lib/libscan.a"), *private_libraries(), "-o", "example"], home)
         assert done.returncode == 0, done.stdout.decode()
         done = run(["./example"], home)
         assert done.returncode == 0, done.stdout.decode()
