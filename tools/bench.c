@@ -46,7 +46,7 @@ static const char usage[] =
     "  --no-peers          the library and the copy only\n"
     "  --torch             a GPU: PyTorch too, where python3 has it with CUDA\n"
     "  --additions         a GPU: only count the additions of the block scans\n"
-    "  --all               the full table\n"
+    "  --all               the full table; with --verb its rows of that verb\n"
     "  --json FILE         the rows for machines too\n"
     "  --plot FILE         draw them over n, as SVG\n"
     "  --pack DIR          fill DIR with what another machine with a GPU needs to run this, and stop\n"
@@ -305,7 +305,7 @@ int main(int argc, char **argv) {
     if (l.additions)
         return count_additions(bench);
     fill_defaults(&l);
-    if (l.lists.verb != BENCH_VERB_COUNT) {
+    if (l.lists.verb != BENCH_VERB_COUNT && !l.all) {
         check_lists(&l.lists);
         run_lists(bench, &l.lists);
     } else

@@ -178,7 +178,7 @@ const char *list_algorithm(job_lists *l, const char *text); /* auto, all, GRID, 
 
 bool is_image_verb(bench_verb verb);
 void run_lists(bench_settings *bench, const job_lists *lists);
-void run_table(bench_settings *bench, const job_lists *defaults, bool full);
+void run_table(bench_settings *bench, const job_lists *defaults, bool full); /* rows of defaults->verb, if it is one */
 
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 

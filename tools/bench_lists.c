@@ -247,8 +247,12 @@ void run_table(bench_settings *bench, const job_lists *defaults, bool full) {
     const row *rows = device ? (full ? full_device_table : device_table) : full ? full_table : standard_table;
     size_t count = device ? (full ? sizeof full_device_table : sizeof device_table) / sizeof rows[0]
                           : (full ? sizeof full_table : sizeof standard_table) / sizeof rows[0];
+    unsigned run = 0;
     for (size_t r = 0; r < count; r++) {
         job_lists l = *defaults;
+        if (l.verb != BENCH_VERB_COUNT && l.verb != rows[r].verb)
+            continue;
+        run++;
         l.verb = rows[r].verb;
         l.out_type = rows[r].out_type;
         l.op = rows[r].op;
@@ -260,4 +264,6 @@ void run_table(bench_settings *bench, const job_lists *defaults, bool full) {
         list_shares(&l, rows[r].keeps != NULL ? rows[r].keeps : "0.5");
         run_lists(bench, &l);
     }
+    if (run == 0)
+        puts("The table has no row of this verb");
 }

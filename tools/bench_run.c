@@ -274,7 +274,11 @@ void run_job(bench_settings *bench, const job *wanted) {
     print_results(&j, results, rows);
     json_results(bench, &j, results, rows);
     plot_results(bench, &j, results, rows);
-    fflush(stdout);
+    if (bench->plot_path != NULL)
+        plot_write(bench);
+    if (bench->json != NULL)
+        fflush(bench->json);
+    fflush(stdout); /* all that is measured is out, should the next job never end */
     for (size_t c = 0; c < r.count; c++)
         if (r.list[c].close != NULL)
             r.list[c].close(&r.list[c]);

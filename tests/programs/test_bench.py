@@ -129,6 +129,10 @@ def test_every_algorithm(tmp_path):
     assert rows[0]["contender"] == "scan radix" and rows[0]["ran"].startswith("radix")
 
 
+def test_table_of_a_verb():
+    assert b"no row" in run("--all", "--verb", "copy").stdout
+
+
 def test_plot(tmp_path):
     target = tmp_path / "plot.svg"
     run("--verb", "prefix", "--type", "u32,f32", "--n", "2^6..2^12*4", "--plot", str(target), "--algorithm", "all")
