@@ -98,11 +98,14 @@ static bool run_read(stream *t, size_t piece) {
     return r.there && !t->dead;
 }
 
+static bool may_begin(const stream *t, int number, size_t piece) {
+    return number == READ ? piece - t->finished < t->job->slots : t->passed[number - 1] > piece;
+}
+
 /* Waits until stage g may work on the piece; false: there is none. */
 static bool wait_for(stream *t, const stage *g, size_t piece) {
     pthread_mutex_lock(&t->lock);
-    while (!t->go || (piece < t->end &&
-                      !(g->number == READ ? piece - t->finished < t->job->slots : t->passed[g->number - 1] > piece)))
+    while (!t->stop && (!t->go || (piece < t->end && !may_begin(t, g->number, piece))))
         pthread_cond_wait(&t->changed, &t->lock);
     bool there = !t->stop && piece < t->end;
     pthread_mutex_unlock(&t->lock);

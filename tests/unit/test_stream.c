@@ -5,9 +5,22 @@
  */
 #include "support.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 
 #include "apps/support/stream.h"
+
+/* In place of the C library's: the call that this counts down to fails. */
+static int fail_thread;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    if (fail_thread && --fail_thread == 0)
+        return EAGAIN;
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+    return real(thread, attributes, start, argument);
+}
 
 enum { PIECES = 23, SLOTS = 3, BYTES = 64 };
 
@@ -74,20 +87,24 @@ static void open_session(session *s, cli_common *common, bool device) {
     s->on_host = !device;
 }
 
+static void run_in(session *s, stream_test *t) {
+    stream_run(s, &(stream_job){.subject = "input",
+                                .slots = SLOTS,
+                                .read = read_piece,
+                                .upload = upload,
+                                .compute = compute,
+                                .download = download,
+                                .finish = finish,
+                                .arg = t});
+    assert_false(t->wrong);
+    assert_int_equal(t->finished, t->pieces);
+}
+
 static void run(stream_test *t, bool device) {
     session s;
     cli_common common;
     open_session(&s, &common, device);
-    stream_run(&s, &(stream_job){.subject = "input",
-                                 .slots = SLOTS,
-                                 .read = read_piece,
-                                 .upload = upload,
-                                 .compute = compute,
-                                 .download = download,
-                                 .finish = finish,
-                                 .arg = t});
-    assert_false(t->wrong);
-    assert_int_equal(t->finished, t->pieces);
+    run_in(&s, t);
     session_close(&s);
 }
 
@@ -115,6 +132,22 @@ static void test_failures(void **state) {
     dup2(talk, STDERR_FILENO);
     close(talk);
     close(nowhere);
+}
+
+/* Then the stages follow each other in the caller's thread. */
+static void test_without_threads(void **state) {
+    (void)state;
+    for (int at = 1; at <= 4; at++) {
+        stream_test t = {.pieces = PIECES, .fail_stage = -1};
+        session s;
+        cli_common common;
+        open_session(&s, &common, true);
+        fail_thread = at;
+        run_in(&s, &t);
+        assert_int_equal(fail_thread, 0);
+        assert_int_equal(t.on_host, 0);
+        session_close(&s);
+    }
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
@@ -162,9 +195,8 @@ static void test_a_death_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_every_length),    cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_without_threads), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_a_death_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
