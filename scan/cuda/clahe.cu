@@ -57,7 +57,7 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     job->ranges = bytes ? 1 : word_ranges(ctx);
     p.tables = job->grid.tiles_x * job->grid.tiles_y * job->planes;
     /* As many CTAs as run at once, if each has enough to count. */
-    const uint64_t running = uint64_t(state_of(ctx)->processors) * (bytes ? 4 : 1) / job->ranges / p.tables;
+    const uint64_t running = uint64_t(state_of(ctx)->processors) * (bytes ? 2 : 1) / job->ranges / p.tables;
     const uint64_t enough = job->grid.area / (bytes ? 1u << 15 : 1u << 18);
     job->splits = uint32_t(between(1, running < enough ? running : enough, job->grid.tile_height));
     p.tables_at_once = between(1, p.tables, bytes ? most_ctas / job->splits : word_tables_at_once);

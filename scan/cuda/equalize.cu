@@ -117,6 +117,10 @@ scan_status equalize_open(scan_ctx *ctx) {
         for (const void *kernel : map_kernels[1])
             SCAN_CUDA_TRY(
                 ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(word_table_bytes)));
+    for (int words = 0; words < 2; words++)
+        for (int i = 0; i < 4; i++)
+            SCAN_TRY(find_resident(ctx, map_kernels[words][i], words ? map_words_threads : map_bytes_threads, 0,
+                                   &state_of(ctx)->map_ctas[words][i]));
     return grant_small_cluster(ctx);
 }
 
@@ -183,7 +187,7 @@ static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_
     job.staged = !bytes && job.table_count == 1 && can_stage(ctx) && job.n * channels >= processors << 16;
     const int threads = bytes ? map_bytes_threads : map_words_threads;
     const uint64_t wanted = (chunks + uint64_t(threads) - 1) / uint64_t(threads);
-    const uint64_t most = processors * (job.staged ? 1 : 2048 / uint64_t(threads));
+    const uint64_t most = processors * (job.staged ? 1 : uint64_t(state_of(ctx)->map_ctas[!bytes][channels - 1]));
     const uint64_t ctas = wanted < 1 ? 1 : wanted < most ? wanted : most;
     void *arguments[] = {&job};
     return launch(ctx, map_kernels[!bytes][channels - 1], ctas, threads, arguments, job.staged ? word_table_bytes : 0);

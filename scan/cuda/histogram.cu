@@ -28,9 +28,18 @@ constexpr size_t word_table_bytes = word_bins * 2;
 
 uint32_t word_ranges(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes >= word_table_bytes ? 1 : 2; }
 
+scan_status find_resident(scan_ctx *ctx, const void *kernel, int threads, size_t shared_bytes, int *ctas) {
+    SCAN_CUDA_TRY(ctx, cudaOccupancyMaxActiveBlocksPerMultiprocessor(ctas, kernel, threads, shared_bytes));
+    *ctas = *ctas > 0 ? *ctas : 1;
+    return SCAN_OK;
+}
+
 scan_status histogram_open(scan_ctx *ctx) {
-    for (const auto &k : byte_kernels)
+    for (int i = 0; i < 4; i++) {
+        const auto &k = byte_kernels[i];
         SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared_bytes));
+        SCAN_TRY(find_resident(ctx, k.kernel, byte_threads, size_t(k.shared_bytes), &state_of(ctx)->count_ctas[i]));
+    }
     for (const auto &row : word_kernels)
         for (const void *kernel : row)
             if (kernel)
@@ -57,9 +66,9 @@ static scan_status clear_bins(scan_ctx *ctx, const count_job &job, size_t bins) 
 
 static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job &job) {
     const auto &k = byte_kernels[channels - 1];
-    const uint64_t chunks = chunks_of(job), processors = uint64_t(state_of(ctx)->processors);
-    const uint64_t most = processors * (k.shared_bytes > (48 << 10) ? 2 : 4);
-    const uint64_t ctas = ctas_for(chunks, 2 * byte_threads, most);
+    const context_state *s = state_of(ctx);
+    const uint64_t most = uint64_t(s->processors) * uint64_t(s->count_ctas[channels - 1]);
+    const uint64_t ctas = ctas_for(chunks_of(job), 2 * byte_threads, most);
     if (ctas > 1)
         SCAN_TRY(clear_bins(ctx, job, byte_bins));
     void *arguments[] = {&job};

@@ -32,6 +32,9 @@ constexpr size_t byte_bins = 256, word_bins = 65536;
  * word_bins bins, other views as many as the type has values. */
 scan_status count_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job job);
 
+/* How many CTAs of a kernel an SM runs at once. A grid of so many an SM is done in one wave. */
+scan_status find_resident(scan_ctx *ctx, const void *kernel, int threads, size_t shared_bytes, int *ctas);
+
 /* So many parts of the 65,536 half-word counters that one part fits a CTA's shared memory. */
 uint32_t word_ranges(const scan_ctx *ctx);
 
