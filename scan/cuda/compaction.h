@@ -19,6 +19,9 @@
  * kept: s + k * s for a predicate on the elements alone; + 1 for flags; + the sizes of other columns; + 4 * k or 8 * k
  * for indices; + (1 - k) * s for rejected elements.
  *
+ * Progress: a tile waits for the counts of lower tickets only, which CTAs that run hold (tickets.cuh), and counting
+ * waits for nothing but the tile's own input. Limits: 2^31 - 1 tiles of 2,048 to 24,576 elements.
+ *
  * In place (kept == in). An element moves towards the front only, so the stores of tile u go to what tiles t <= u have
  * read. Every read of a tile comes before its count is published, outputs being taken from shared memory; publishing
  * has release order, and who folds a prefix from counts has acquire order (walk.cuh): a tile that knows its prefix
