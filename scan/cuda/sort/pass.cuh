@@ -1,6 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
  * One pass of the radix sort: keys move to where their digit says, stably, in one read and one write.
+ *
+ * Idea. Radix sort takes the keys by one digit after another, the least significant first. If every pass is stable,
+ * keys that agree in a digit keep the order that the lower digits gave them. Where a key goes is
+ *
+ *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
+ *     (from the survey)            (look-back)                            (ranks)
+ *
+ * A tile, by 12 warps of 28 rows of 32 keys, and 4 warps that look back:
+ *
+ *     load     keys to registers; how many of each digit, counted in shared memory and published at once
+ *       |
+ *     rank     among the warp's own keys, row by row (rank.cuh)     | look-back warps: a digit a thread walks back over
+ *       |                                                          | the tiles' counts until one has an inclusive one,
+ *       |                                                          | and publishes its own; scan of the tile's digits
+ *     place    first of the digit in the tile + warps before + rank
+ *       |
+ *     sort     the tile, in shared memory: now neighbours mostly go to neighbours
+ *       |
+ *     write    slot s to base[digit] + s; then the values the same way
+ *
+ * This is the one-sweep radix sort of Adinets and Merrill ("Onesweep: A Faster Least Significant Digit Radix Sort for
+ * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own while the others rank.
+ *
+ * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
+ * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
+ * digits change places (sort_pass.any_order): the keys' other digits tell them apart later.
+ *
+ * Progress. Tiles are tickets (tickets.cuh): a tile waits only for counts of lower tickets, which CTAs that run publish
+ * before they wait for anything. State words carry the epoch, so nothing is cleared. A grid smaller than the number of
+ * tiles takes them one after another; a pass that the plan does not need returns at once.
+ *
+ * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 5 % of that. Barriers: eight
+ * a tile, twelve with values. Work: about 65 instructions of a warp for a row of 32 4-byte keys, 37 of them to rank.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH
 #define SCAN_CUDA_SORT_PASS_CUH
