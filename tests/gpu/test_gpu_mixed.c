@@ -159,7 +159,7 @@ static void verbs_in_turn(void **state) {
     gpu_need();
     make_room();
     seed = 1;
-    rounds(gpu_is_small ? 60 : 3000);
+    rounds(gpu_is_small ? 40 : 3000);
     drop_room();
 }
 
@@ -184,7 +184,7 @@ static void verbs_on_one_lent_workspace(void **state) {
     make_room();
     seed = 2;
     lend_workspace();
-    rounds(gpu_is_small ? 60 : 3000);
+    rounds(gpu_is_small ? 40 : 3000);
     end_loan();
     drop_room();
 }
