@@ -128,8 +128,8 @@ __device__ typename Op::type advance(carry<typename Op::type> &c, const scan_job
 /* One CTA. Not `end`: carry_in (NULL for the first piece) to a piece, before the grid. `end`: the piece to carry_out,
  * after it. rest: room for a tile of input. */
 template <class Op>
-__global__ void __launch_bounds__(256) carry_kernel(const __grid_constant__ scan_job job, const void *carry_in,
-                                                    void *in_between, void *rest, void *carry_out, bool end) {
+__global__ void __launch_bounds__(256, 1) carry_kernel(const __grid_constant__ scan_job job, const void *carry_in,
+                                                       void *in_between, void *rest, void *carry_out, bool end) {
     using T = typename Op::type;
     constexpr int tile = tile_elements<T>;
     __shared__ carry<T> c;
