@@ -240,9 +240,9 @@ def test_longer_than_the_shape(box, program, more, shape, data):
 
 def test_a_huge_claim_from_a_pipe_takes_no_memory(box):
     data = npy(dictionary(shape="(1000000000000,)"), DATA)
-    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", input=data)
-    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", "--reverse", input=data)
-    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", box.write("in.npy", data))
+    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", "--device", "cpu", input=data)
+    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", "--device", "cpu", "--reverse", input=data)
+    box.refused(2, "needs 8000000000000 bytes of data, there are 24", "prefix", "--device", "cpu", box.write("in.npy", data))
 
 
 def test_bool_is_read_as_u8(box):
