@@ -50,23 +50,32 @@ template <class Key> class survey {
         : job(job), n(n), counts(counts), falls(false), rises(false) {}
 
     /* E keys from element i on, of which those before `end` exist. */
-    template <bool whole> __device__ void vector_at(uint64_t i, uint64_t end, bool aligned, bool copy) {
+    template <bool whole> __device__ vector<K, E> load(uint64_t i, uint64_t end, bool aligned) const {
         const K *from = static_cast<const K *>(job.keys_in) + i;
-        K *to = static_cast<K *>(job.keys_out) + i;
+        if (whole && aligned)
+            return *reinterpret_cast<const vector<K, E> *>(from);
         vector<K, E> keys;
-        if (whole && aligned) {
-            keys = *reinterpret_cast<const vector<K, E> *>(from);
-            if (copy)
-                *reinterpret_cast<vector<K, E> *>(to) = keys;
-        } else {
 #pragma unroll
-            for (int e = 0; e < E; e++) {
-                keys.v[e] = whole || i + e < end ? from[e] : K(0);
-                if (copy && (whole || i + e < end))
+        for (int e = 0; e < E; e++)
+            keys.v[e] = whole || i + e < end ? from[e] : K(0);
+        return keys;
+    }
+
+    template <bool whole>
+    __device__ void store(uint64_t i, uint64_t end, bool aligned, const vector<K, E> &keys) const {
+        K *to = static_cast<K *>(job.keys_out) + i;
+        if (whole && aligned)
+            *reinterpret_cast<vector<K, E> *>(to) = keys;
+        else
+#pragma unroll
+            for (int e = 0; e < E; e++)
+                if (whole || i + e < end)
                     to[e] = keys.v[e];
-            }
-        }
-        K last = i > 0 && (whole || i < end) ? sort_code<Key>(from[-1], job.order) : K(0);
+    }
+
+    /* before: the key before element i, if there is one. */
+    template <bool whole> __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
+        K last = sort_code<Key>(before, job.order);
 #pragma unroll
         for (int e = 0; e < E; e++) {
             if (!whole && i + e >= end)
@@ -83,17 +92,34 @@ template <class Key> class survey {
         }
     }
 
-    __device__ void tile(uint64_t first, bool aligned, bool copy) {
-        const uint64_t end = min(n, first + survey_tile<Key>);
+    /* All loads first: the counting that follows is no place for the compiler to move one past. */
+    template <bool whole> __device__ void take_tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
+        const K *in = static_cast<const K *>(job.keys_in);
         const uint64_t at = first + uint64_t(threadIdx.x) * E;
-        if (end - first == survey_tile<Key>) {
+        constexpr int step = survey_threads * E;
+        vector<K, E> keys[survey_vectors];
+        K before[survey_vectors];
+#pragma unroll
+        for (int k = 0; k < survey_vectors; k++) {
+            const uint64_t i = at + k * step;
+            keys[k] = load<whole>(i, end, aligned);
+            before[k] = i > 0 && (whole || i < end) ? in[i - 1] : K(0);
+        }
+        if (copy)
 #pragma unroll
             for (int k = 0; k < survey_vectors; k++)
-                vector_at<true>(at + k * survey_threads * E, end, aligned, copy);
-        } else {
-            for (int k = 0; k < survey_vectors; k++)
-                vector_at<false>(at + k * survey_threads * E, end, aligned, copy);
-        }
+                store<whole>(at + k * step, end, aligned, keys[k]);
+#pragma unroll
+        for (int k = 0; k < survey_vectors; k++)
+            take<whole>(at + k * step, end, keys[k], before[k]);
+    }
+
+    __device__ void tile(uint64_t first, bool aligned, bool copy) {
+        const uint64_t end = min(n, first + survey_tile<Key>);
+        if (end - first == survey_tile<Key>)
+            take_tile<true>(first, end, aligned, copy);
+        else
+            take_tile<false>(first, end, aligned, copy);
     }
 
     __device__ bool fell() const { return falls; }
