@@ -93,8 +93,10 @@ struct plan {
     size_t state_bytes, piece_bytes, rest_bytes, sums_bytes;
 };
 
-/* Up to which size each is the quickest, in chunks (4 KiB of accumulators), by tools/bench: then one CTA, one cluster,
- * look-back, wave. A cluster has the CTAs that the GPU grants, cluster_max_chunks each. */
+/* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
+ * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Not yet fitted to measurements: `tools/bench
+ * --device cuda
+ * --verb prefix --algorithm all --n 2^10..2^20` shows where the curves cross. */
 #ifndef SCAN_CUDA_SINGLE_CHUNKS
 #define SCAN_CUDA_SINGLE_CHUNKS 8
 #endif
