@@ -42,7 +42,6 @@ scan_status scan_clahe(scan_ctx *ctx, const scan_equalize_desc *given, const voi
     SCAN_TRY(scan_check_images(ctx, &desc, in, out, width * height));
     if (width == 0 || height == 0)
         return SCAN_OK;
-    SCAN_NEED_VERB(ctx, ctx, clahe);
     return ctx->backend->clahe(ctx, &desc, in, out, width, height);
 }
 
@@ -52,7 +51,6 @@ scan_status scan_clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *
         return SCAN_ERR_ARGUMENT;
     scan_equalize_desc desc;
     SCAN_TRY(check_desc(NULL, &desc, given, width, height));
-    SCAN_NEED_VERB(NULL, ctx, clahe_workspace);
     *bytes = ctx->backend->clahe_workspace(ctx, &desc, width, height);
     return SCAN_OK;
 }

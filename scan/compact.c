@@ -88,7 +88,6 @@ scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const vo
         if (outputs[i].pointer)
             SCAN_TRY(scan_check_array(ctx, outputs[i]));
     SCAN_TRY(check_overlaps(ctx, &desc, source, outputs, output_count, n));
-    SCAN_NEED_VERB(ctx, ctx, compact);
     return ctx->backend->compact(ctx, &desc, in, &out, n);
 }
 
@@ -100,7 +99,6 @@ scan_status scan_compact_workspace(const scan_ctx *ctx, const scan_compact_desc 
     SCAN_TRY(take_desc(NULL, given, n, &desc, &reads_in));
     if (scan_type_size(desc.type) == 0)
         desc.type = SCAN_TYPE_NONE;
-    SCAN_NEED_VERB(NULL, ctx, compact_workspace);
     *bytes = ctx->backend->compact_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

@@ -69,7 +69,6 @@ scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *given, const 
     SCAN_TRY(check_luts(ctx, &desc, in, out, luts, n));
     if (n == 0 && !luts)
         return SCAN_OK;
-    SCAN_NEED_VERB(ctx, ctx, equalize);
     return ctx->backend->equalize(ctx, &desc, in, out, luts, n);
 }
 
@@ -78,7 +77,6 @@ scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_des
         return SCAN_ERR_ARGUMENT;
     scan_equalize_desc desc;
     SCAN_TRY(check_desc(NULL, &desc, given, n));
-    SCAN_NEED_VERB(NULL, ctx, equalize_workspace);
     *bytes = ctx->backend->equalize_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

@@ -42,7 +42,6 @@ scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *given, cons
     SCAN_TRY(scan_check_disjoint(ctx, samples, counts));
     SCAN_TRY(scan_check_disjoint(ctx, mask, counts));
     SCAN_TRY(scan_check_disjoint(ctx, count, counts));
-    SCAN_NEED_VERB(ctx, ctx, histogram);
     return ctx->backend->histogram(ctx, &desc, in, bins, n);
 }
 
@@ -51,7 +50,6 @@ scan_status scan_histogram_workspace(const scan_ctx *ctx, const scan_histogram_d
         return SCAN_ERR_ARGUMENT;
     scan_histogram_desc desc;
     SCAN_TRY(check_desc(NULL, &desc, given, n));
-    SCAN_NEED_VERB(NULL, ctx, histogram_workspace);
     *bytes = ctx->backend->histogram_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

@@ -19,16 +19,8 @@
             return scan_try_status_;                                                                                   \
     } while (0)
 
-/* Answers SCAN_ERR_NO_BACKEND if the context's backend lacks a verb. */
-#define SCAN_NEED_VERB(failing, ctx, verb)                                                                             \
-    do {                                                                                                               \
-        if (!(ctx)->backend->verb)                                                                                     \
-            return scan_fail(failing, SCAN_ERR_NO_BACKEND, "the CUDA backend of this version has no scan_" #verb);     \
-    } while (0)
-
-/* One backend, whose table may lack verbs. Descriptors arrive checked, copied and with their defaults filled in; n may
- * be zero only where noted (n_device makes the true count known at run time only). *_workspace answers in bytes and
- * cannot fail. */
+/* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero. *_workspace answers
+ * in bytes and cannot fail. */
 typedef struct scan_backend_table {
     scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
     void (*close)(scan_ctx *ctx);

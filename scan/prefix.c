@@ -79,7 +79,6 @@ scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *given, const void
     scan_prefix_desc desc;
     SCAN_TRY(take_desc(ctx, &desc, given));
     SCAN_TRY(check_arrays(ctx, &desc, in, out, n));
-    SCAN_NEED_VERB(ctx, ctx, prefix);
     return ctx->backend->prefix(ctx, &desc, in, out, n);
 }
 
@@ -89,7 +88,6 @@ scan_status scan_prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *g
         return SCAN_ERR_ARGUMENT;
     scan_prefix_desc desc;
     SCAN_TRY(take_desc(NULL, &desc, given));
-    SCAN_NEED_VERB(NULL, ctx, prefix_workspace);
     *bytes = ctx->backend->prefix_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

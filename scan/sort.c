@@ -101,7 +101,6 @@ scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *ke
         SCAN_TRY(scan_check_disjoint(ctx, in, out));
     SCAN_TRY(check_values(ctx, &desc, carried_in, carried_out, in, out));
     SCAN_TRY(check_count(ctx, &desc, out, carried_out));
-    SCAN_NEED_VERB(ctx, ctx, sort);
     return ctx->backend->sort(ctx, &desc, keys_in, keys_out, values_in, values_out, n);
 }
 
@@ -110,7 +109,6 @@ scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *given
         return SCAN_ERR_ARGUMENT;
     scan_sort_desc desc;
     SCAN_TRY(take_sort_desc(NULL, &desc, given, n));
-    SCAN_NEED_VERB(NULL, ctx, sort_workspace);
     *bytes = ctx->backend->sort_workspace(ctx, &desc, n);
     return SCAN_OK;
 }
@@ -126,7 +124,6 @@ scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *given, const void 
     SCAN_TRY(scan_check_array(ctx, out));
     SCAN_TRY(scan_check_disjoint(ctx, in, out));
     SCAN_TRY(check_count(ctx, &desc, (scan_array){0}, out));
-    SCAN_NEED_VERB(ctx, ctx, argsort);
     return ctx->backend->argsort(ctx, &desc, keys, indices, n);
 }
 
@@ -135,7 +132,6 @@ scan_status scan_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *gi
         return SCAN_ERR_ARGUMENT;
     scan_sort_desc desc;
     SCAN_TRY(take_argsort_desc(NULL, &desc, given, n));
-    SCAN_NEED_VERB(NULL, ctx, argsort_workspace);
     *bytes = ctx->backend->argsort_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

@@ -43,7 +43,6 @@ scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void
         for (size_t k = 0; k < i; k++)
             SCAN_TRY(scan_check_disjoint(ctx, outputs[k], outputs[i]));
     }
-    SCAN_NEED_VERB(ctx, ctx, unique);
     return ctx->backend->unique(ctx, &desc, in, &out, n);
 }
 
@@ -52,7 +51,6 @@ scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_unique_desc *g
         return SCAN_ERR_ARGUMENT;
     scan_unique_desc desc;
     SCAN_TRY(take_desc(NULL, given, n, &desc));
-    SCAN_NEED_VERB(NULL, ctx, unique_workspace);
     *bytes = ctx->backend->unique_workspace(ctx, &desc, n);
     return SCAN_OK;
 }

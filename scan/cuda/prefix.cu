@@ -94,9 +94,8 @@ struct plan {
 };
 
 /* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
- * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Not yet fitted to measurements: `tools/bench
- * --device cuda
- * --verb prefix --algorithm all --n 2^10..2^20` shows where the curves cross. */
+ * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Estimates, not yet fitted to measurements: the
+ * rows of `tools/bench --device cuda --algorithm all` from 2^10 to 2^20 show where the curves cross. */
 #ifndef SCAN_CUDA_SINGLE_CHUNKS
 #define SCAN_CUDA_SINGLE_CHUNKS 8
 #endif
