@@ -115,9 +115,9 @@ static void real_images(void **state) {
     gpu_need();
     static const char *const names[] = {"jacksboro_dem.pgm", "expected/color.ppm"};
     for (int i = 0; i < 2; i++) {
-        scan_type type;
-        uint32_t channels;
-        size_t width, height;
+        scan_type type = SCAN_TYPE_NONE;
+        uint32_t channels = 0;
+        size_t width = 0, height = 0;
         void *samples = gpu_read_pnm(names[i], &type, &channels, &width, &height);
         if (!samples)
             skip();
