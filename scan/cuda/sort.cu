@@ -99,7 +99,9 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         c.first_bytes = rounded(n * key_bytes);
     else if (desc->method != SCAN_SORT_SPLIT)
         c.first_bytes = rounded(n * (c.packed ? sizeof(uint32_t) : key_bytes));
-    if (argsort && c.digits > 2) /* two passes take the keys to the first buffer and no further */
+    /* Keys go from the input to the first buffer and then to the second, codes begin in the first; the last pass writes
+     * neither. */
+    if (argsort && c.digits > (c.packed ? 1 : 2))
         c.second_bytes = c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
         choose_radix(&c);

@@ -249,6 +249,10 @@ static void windows(void **state) {
         check_array(&order, splits ? SCAN_SORT_SPLIT : SCAN_SORT_RADIX, n,
                     round % 3 ? 0 : (int)((z >> 32) % DISTRIBUTIONS), 2);
     }
+    for (uint32_t digits = 1; digits <= 5; digits++) { /* all kinds of call, above what one CTA sorts */
+        const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
+        check_array(&order, SCAN_SORT_RADIX, 5000 + digits, 0, 5);
+    }
 }
 
 /* 8-byte keys alone whose top digits tell most of them apart: some share them with an earlier key, and a group of keys
