@@ -99,7 +99,7 @@ template <class Op> class held {
         if (whole() && !job.reverse && uintptr_t(tile) % bytes == 0) {
 #pragma unroll
             for (int k = 0; k < held_rows; k++)
-                x[k] = operands<Op>::template lifted<I>(*reinterpret_cast<const raw *>(at + k * step), job.code);
+                x[k] = operands<Op>::template lifted<I>(load_vector<raw>(at + k * step), job.code);
             return;
         }
         const char *low = static_cast<const char *>(part.in), *high = low + part.n * sizeof(I);

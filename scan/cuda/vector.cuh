@@ -19,6 +19,21 @@ template <class T> constexpr int vector_elements = 16 / int(sizeof(T));
 /* Elements as they lie in memory, loaded at once. */
 template <class T, int N> struct alignas(sizeof(T) * N) vector { T v[N]; };
 
+template <int bytes> struct word_of;
+template <> struct word_of<2> { using type = uint16_t; };
+template <> struct word_of<4> { using type = uint32_t; };
+template <> struct word_of<8> { using type = uint2; };
+template <> struct word_of<16> { using type = uint4; };
+
+/* A vector from memory aligned to its size, by one instruction: read as a struct it would be one an element, for the
+ * compiler does not take the alignment of an address from its type. */
+template <class V> __device__ V load_vector(const void *at) {
+    const auto word = *static_cast<const typename word_of<sizeof(V)>::type *>(at);
+    V v;
+    memcpy(&v, &word, sizeof v);
+    return v;
+}
+
 template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands {
     using T = typename Op::type;
     static constexpr int E = vector_elements<T>;
