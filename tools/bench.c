@@ -25,18 +25,21 @@ static const char usage[] =
     "  tools/bench --device cuda --verb compact --n 2^28 --keep 0.01,0.1,0.5,0.9\n"
     "\n"
     "Measures the library's verbs beside peers and beside a plain copy, in turns. Results are checked first.\n"
-    "Where an option takes a LIST (a,b,c), every combination is measured.\n"
+    "Where an option takes a LIST (a,b,c), every combination is measured. A row with --offset or --reverse shows its\n"
+    "share of the rate of the same row without, where that came before: with --offset 0,1, in the full table.\n"
     "\n"
     "  --verb V            one of those below\n"
     "  --type LIST         u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32; images: u8 or u16)\n"
     "  --out-type T        prefix: the accumulator (as --type)\n"
     "  --op O              prefix: add mul min max (add)\n"
     "  --exclusive         prefix: without the element itself\n"
+    "  --reverse           prefix: from the last element to the first; no peers\n"
     "  --algorithm A       all, GRID, GRID/BLOCK, or a method of sorting (auto)\n"
     "  --n LIST            1000, 10M, 2^26, 2^26+1, 2^10..2^30, 1000..1M*10 (2^24; a GPU: 2^10..2^30*4)\n"
     "  --distribution LIST as in tools/make_data --help (uniform)\n"
     "  --keep LIST         compact and its like: the share that stays (0.5)\n"
     "  --value-bytes N     pairs: 4 or 8 (4)\n"
+    "  --offset LIST       elements, below 256, from a boundary of 256 bytes to the begin of every array (0)\n"
     "  --nan SHARE         this share of a float array is NaN (0)\n"
     "  --seed S            another input of the same kind (1)\n"
     "  --threads N         of the library, the copy and the peers (all)\n"
@@ -134,6 +137,11 @@ static const char *own_folder(int levels) {
 
 /* A measurement that the verb cannot serve is refused here, in words. */
 static void check_lists(const job_lists *l) {
+    if (l->reverse && l->verb != BENCH_PREFIX)
+        wrong("--reverse", verb_names[l->verb], "prefix alone has a direction");
+    for (unsigned o = 0; o < l->offset_count; o++)
+        if (l->offsets[o] != 0 && (l->verb == BENCH_TEXT || l->verb == BENCH_FILE))
+            wrong("--offset", verb_names[l->verb], "files have no alignment");
     for (unsigned t = 0; t < l->type_count; t++) {
         scan_type type = l->types[t];
         if (is_image_verb(l->verb) && type != SCAN_U8 && type != SCAN_U16)
@@ -159,11 +167,13 @@ static void check_lists(const job_lists *l) {
     X(OUT_TYPE, "out-type", 1)                                                                                         \
     X(OP, "op", 1)                                                                                                     \
     X(EXCLUSIVE, "exclusive", 0)                                                                                       \
+    X(REVERSE, "reverse", 0)                                                                                           \
     X(ALGORITHM, "algorithm", 1)                                                                                       \
     X(N, "n", 1)                                                                                                       \
     X(SPREAD, "distribution", 1)                                                                                       \
     X(KEEP, "keep", 1)                                                                                                 \
     X(VALUE_BYTES, "value-bytes", 1)                                                                                   \
+    X(OFFSET, "offset", 1)                                                                                             \
     X(NANS, "nan", 1)                                                                                                  \
     X(SEED, "seed", 1)                                                                                                 \
     X(THREADS, "threads", 1)                                                                                           \
@@ -210,6 +220,7 @@ static void read_options(command_line *l, int argc, char **argv) {
         case OUT_TYPE: lists->out_type = type_option("--out-type", optarg); break;
         case OP: lists->op = op_option(optarg); break;
         case EXCLUSIVE: lists->kind = SCAN_EXCLUSIVE; break;
+        case REVERSE: lists->reverse = true; break;
         case ALGORITHM: listed(list_algorithm(lists, optarg), "--algorithm", optarg); break;
         case N: listed(list_counts(lists, optarg), "--n", optarg); break;
         case SPREAD: listed(list_distributions(lists, optarg), "--distribution", optarg); break;
@@ -219,6 +230,7 @@ static void read_options(command_line *l, int argc, char **argv) {
             if (lists->value_bytes != 4 && lists->value_bytes != 8)
                 wrong("--value-bytes", optarg, "4 or 8");
             break;
+        case OFFSET: listed(list_offsets(lists, optarg), "--offset", optarg); break;
         case NANS: lists->nan = share_option("--nan", optarg); break;
         case SEED: l->bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
         case THREADS: lists->threads = (unsigned)count_option("--threads", optarg, 64); break;
@@ -261,6 +273,8 @@ static void fill_defaults(command_line *l) {
         list_distributions(lists, is_image ? "normal" : "uniform");
     if (lists->keep_count == 0)
         list_shares(lists, "0.5");
+    if (lists->offset_count == 0)
+        list_offsets(lists, "0");
     if (lists->n_count == 0)
         list_counts(lists, l->bench.device != NULL ? "2^10..2^30*4" : "2^24");
 }

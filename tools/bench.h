@@ -68,6 +68,8 @@ typedef struct job {
     uint64_t n;
     double keep;          /* compact and its like: the share that stays */
     unsigned value_bytes; /* pairs */
+    unsigned offset;      /* elements between a boundary of 256 bytes and the begin of every array */
+    bool reverse;         /* prefix: from the last element to the first */
     unsigned threads;
     bench_algorithm algorithm;
     /* what job_open makes; on the CPU backend the host arrays are also the context's */
@@ -163,8 +165,10 @@ typedef struct job_lists {
     uint64_t n[MAX_LIST];
     distribution spreads[MAX_LIST];
     double keeps[MAX_LIST];
-    unsigned type_count, n_count, spread_count, keep_count; /* 0: the default */
+    unsigned offsets[MAX_LIST];
+    unsigned type_count, n_count, spread_count, keep_count, offset_count; /* 0: the default */
     unsigned value_bytes, threads;
+    bool reverse;
     double nan;
     bench_algorithm algorithm;
     const char *folder;
@@ -174,6 +178,7 @@ const char *list_types(job_lists *l, const char *text);
 const char *list_counts(job_lists *l, const char *text); /* 2^10,5000 or 2^10..2^30 or 2^10..2^30*4 */
 const char *list_distributions(job_lists *l, const char *text);
 const char *list_shares(job_lists *l, const char *text);
+const char *list_offsets(job_lists *l, const char *text);
 const char *list_algorithm(job_lists *l, const char *text); /* auto, all, GRID, GRID/BLOCK, a method of sorting */
 
 bool is_image_verb(bench_verb verb);
@@ -198,6 +203,7 @@ typedef struct result {
     double ns, best_ns, spread; /* median, minimum; (third quartile - first quartile) / median */
     double call_ns, host_ns;    /* medians; 0 on the CPU */
     double bytes, share, ratio; /* share of the copy; the library against this peer */
+    double aligned;             /* share of the rate of the same row on aligned arrays, forward */
     double times, times_alone;  /* this row against CUB: ns, call_ns */
     const char *ran;            /* the library: what it ran; else "" */
 } result;
@@ -210,6 +216,7 @@ void describe_job(const job *j, bool with_n, char *text, size_t bytes);
 
 void find_machine(bench_settings *bench, unsigned threads); /* what everything runs on, in a line */
 void print_machine(const bench_settings *bench);
+void compare_with_aligned(const job *j, result *results, size_t count); /* rows are remembered for later jobs */
 void print_results(const job *j, const result *results, size_t count);
 void json_results(bench_settings *bench, const job *j, const result *results, size_t count);
 

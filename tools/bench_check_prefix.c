@@ -18,6 +18,9 @@ typedef struct fold {
     bool any;
 } fold;
 
+/* The one that a scan meets as number k. */
+static uint64_t element(const job *j, uint64_t k) { return j->reverse ? j->n - 1 - k : k; }
+
 /* Integers wrap, so unsigned arithmetic in the accumulator's width is the truth. */
 #define CHECK_INTEGER(in_name, in_type, out_name, out_type)                                                            \
     static void step_##in_name##_##out_name(const job *j, fold *f, out_type x) {                                       \
@@ -36,7 +39,8 @@ typedef struct fold {
     static bool walk_##in_name##_##out_name(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare) {       \
         const in_type *in = j->in;                                                                                     \
         const out_type *out = j->out;                                                                                  \
-        for (uint64_t i = begin; i < end; i++) {                                                                       \
+        for (uint64_t k = begin; k < end; k++) {                                                                       \
+            uint64_t i = element(j, k);                                                                                \
             bool shown = f->any || j->op == SCAN_ADD || j->op == SCAN_MUL;                                             \
             out_type before = f->any ? (out_type)f->whole : j->op == SCAN_MUL;                                         \
             if (compare && j->kind == SCAN_EXCLUSIVE && shown && out[i] != before)                                     \
@@ -77,7 +81,8 @@ static void join_float(const job *j, fold *left, const fold *right) {
     static bool walk_##in_name##_##out_name(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare) {       \
         const in_type *in = j->in;                                                                                     \
         const out_type *out = j->out;                                                                                  \
-        for (uint64_t i = begin; i < end; i++) {                                                                       \
+        for (uint64_t k = begin; k < end; k++) {                                                                       \
+            uint64_t i = element(j, k);                                                                                \
             fold before = *f;                                                                                          \
             step_float(j, f, (long double)in[i]);                                                                      \
             f->size += j->op == SCAN_MUL ? 1 : fabsl((long double)in[i]);                                              \

@@ -24,13 +24,27 @@ static void touch(void *argument, unsigned index, unsigned count) {
 
 enum array_slot { IN, OUT, VALUES_IN, VALUES_OUT, SLOTS };
 
+/* How far an array begins behind a boundary of 256 bytes. */
+static size_t shift_bytes(const job *j, enum array_slot slot) {
+    const size_t bytes[SLOTS] = {j->in_bytes, j->out_bytes, j->values_in_bytes, j->values_out_bytes};
+    return j->offset * (slot == OUT && j->verb == BENCH_HISTOGRAM ? sizeof(uint64_t) : bytes[slot] / j->n);
+}
+
+static void *shifted(const job *j, enum array_slot slot, void *memory) { return (char *)memory + shift_bytes(j, slot); }
+
+/* The memory that an array was shifted in. */
+static void *unshifted(const job *j, enum array_slot slot, void *array) {
+    return array != NULL ? (char *)array - shift_bytes(j, slot) : NULL;
+}
+
 /* Host arrays of the last job on a device, for the next one: nothing is timed on them, and new pages take long. */
 static span kept[SLOTS];
 
 static void *array(const job *j, enum array_slot slot, size_t bytes) {
+    bytes += shift_bytes(j, slot);
     span *old = &kept[slot];
     if (j->on_device && old->memory != NULL && old->bytes >= bytes)
-        return old->memory;
+        return shifted(j, slot, old->memory);
     free(old->memory);
     *old = (span){0};
     span b = {.bytes = bytes > 0 ? bytes : 1};
@@ -41,7 +55,7 @@ static void *array(const job *j, enum array_slot slot, size_t bytes) {
     in_parallel(j->threads, touch, &b);
     if (j->on_device)
         *old = b;
-    return b.memory;
+    return shifted(j, slot, b.memory);
 }
 
 /* The number below which a share `keep` of a uniform array lies. */
@@ -142,10 +156,14 @@ static bool device_arrays(job *j) {
                {&j->d_out, NULL, 0, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes}, /* the copy's too */
                {&j->d_values_in, j->values_in, j->values_in_bytes, j->values_in_bytes},
                {&j->d_values_out, NULL, 0, j->values_out_bytes}};
-    for (size_t a = 0; a < 4; a++)
-        if (scan_malloc(j->ctx, all[a].room, all[a].device) != SCAN_OK ||
-            scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
+    for (enum array_slot a = IN; a < SLOTS; a++) {
+        void *memory;
+        if (scan_malloc(j->ctx, all[a].room + shift_bytes(j, a), &memory) != SCAN_OK)
             return false;
+        *all[a].device = memory != NULL ? shifted(j, a, memory) : NULL;
+        if (scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
+            return false;
+    }
     void *count;
     if (scan_malloc(j->ctx, sizeof(uint64_t), &count) != SCAN_OK)
         return false;
@@ -202,16 +220,16 @@ bool job_open(job *j, const bench_settings *bench) {
 
 void job_close(job *j) {
     if (j->on_device) {
-        scan_free(j->ctx, j->d_in);
-        scan_free(j->ctx, j->d_out);
-        scan_free(j->ctx, j->d_values_in);
-        scan_free(j->ctx, j->d_values_out);
+        scan_free(j->ctx, unshifted(j, IN, j->d_in));
+        scan_free(j->ctx, unshifted(j, OUT, j->d_out));
+        scan_free(j->ctx, unshifted(j, VALUES_IN, j->d_values_in));
+        scan_free(j->ctx, unshifted(j, VALUES_OUT, j->d_values_out));
         scan_free(j->ctx, j->d_count);
     } else {
-        free(j->in);
-        free(j->out);
-        free(j->values_in);
-        free(j->values_out);
+        free(unshifted(j, IN, j->in));
+        free(unshifted(j, OUT, j->out));
+        free(unshifted(j, VALUES_IN, j->values_in));
+        free(unshifted(j, VALUES_OUT, j->values_out));
     }
     if (j->path_in[0] != '\0')
         unlink(j->path_in);

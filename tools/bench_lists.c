@@ -91,6 +91,20 @@ const char *list_shares(job_lists *l, const char *text) {
     return l->keep_count > 0 ? NULL : no_share;
 }
 
+const char *list_offsets(job_lists *l, const char *text) {
+    static const char *const no_offset = "not a number of elements below 256";
+    char item[64];
+    for (l->offset_count = 0; next_item(&text, item, sizeof item); l->offset_count++) {
+        uint64_t offset;
+        if (l->offset_count == MAX_LIST)
+            return "too many offsets";
+        if (!parse_count(item, &offset) || offset >= 256)
+            return no_offset;
+        l->offsets[l->offset_count] = (unsigned)offset;
+    }
+    return l->offset_count > 0 ? NULL : no_offset;
+}
+
 const char *list_algorithm(job_lists *l, const char *text) {
     bench_algorithm a = {.every = strcmp(text, "all") == 0};
     size_t length = strcspn(text, "/");
@@ -114,22 +128,30 @@ const char *list_algorithm(job_lists *l, const char *text) {
 
 bool is_image_verb(bench_verb verb) { return verb == BENCH_HISTOGRAM || verb == BENCH_EQUALIZE || verb == BENCH_CLAHE; }
 
+static job job_of(const job_lists *l, unsigned type, unsigned spread, unsigned keep, unsigned n, unsigned offset) {
+    job j = {.verb = l->verb, .type = l->types[type], .op = l->op, .kind = l->kind, .n = l->n[n]};
+    j.out_type = l->out_type != SCAN_TYPE_NONE ? l->out_type : j.type;
+    j.spread = l->spreads[spread];
+    j.spread.nan = l->nan;
+    j.keep = l->keeps[keep];
+    j.value_bytes = l->value_bytes;
+    j.threads = l->threads;
+    j.algorithm = l->algorithm;
+    j.folder = l->folder;
+    j.offset = l->verb != BENCH_TEXT && l->verb != BENCH_FILE ? l->offsets[offset] : 0;
+    j.reverse = l->verb == BENCH_PREFIX && l->reverse;
+    return j;
+}
+
 void run_lists(bench_settings *bench, const job_lists *l) {
     for (unsigned t = 0; t < l->type_count; t++)
         for (unsigned s = 0; s < l->spread_count; s++)
             for (unsigned k = 0; k < l->keep_count; k++)
-                for (unsigned i = 0; i < l->n_count; i++) {
-                    job j = {.verb = l->verb, .type = l->types[t], .op = l->op, .kind = l->kind, .n = l->n[i]};
-                    j.out_type = l->out_type != SCAN_TYPE_NONE ? l->out_type : j.type;
-                    j.spread = l->spreads[s];
-                    j.spread.nan = l->nan;
-                    j.keep = l->keeps[k];
-                    j.value_bytes = l->value_bytes;
-                    j.threads = l->threads;
-                    j.algorithm = l->algorithm;
-                    j.folder = l->folder;
-                    run_job(bench, &j);
-                }
+                for (unsigned i = 0; i < l->n_count; i++)
+                    for (unsigned o = 0; o < l->offset_count; o++) {
+                        job j = job_of(l, t, s, k, i, o);
+                        run_job(bench, &j);
+                    }
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -140,106 +162,113 @@ typedef struct row {
     scan_type out_type;
     scan_op op;
     const char *n, *distributions, *keeps;
-    unsigned value_bytes;
+    unsigned value_bytes, offset;
+    bool reverse;
 } row;
 
 /* Everything in about two minutes. */
 static const row standard_table[] = {
-    {BENCH_PREFIX, "u32,f32", 0, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_COMPACT, "u32", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_SORT, "u32,u64", 0, 0, "2^24", NULL, NULL, 0},
-    {BENCH_PAIRS, "u32", 0, 0, "2^23", NULL, NULL, 0},
-    {BENCH_ARGSORT, "u32", 0, 0, "2^23", NULL, NULL, 0},
-    {BENCH_HISTOGRAM, "u8", 0, 0, "2^24", "normal", NULL, 0},
-    {BENCH_EQUALIZE, "u8", 0, 0, "2^26", "normal", NULL, 0},
-    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0},
-    {BENCH_TEXT, "i64", 0, 0, "1M", NULL, NULL, 0},
+    {BENCH_PREFIX, "u32,f32", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_COMPACT, "u32", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "u32,u64", 0, 0, "2^24", NULL, NULL, 0, 0, false},
+    {BENCH_PAIRS, "u32", 0, 0, "2^23", NULL, NULL, 0, 0, false},
+    {BENCH_ARGSORT, "u32", 0, 0, "2^23", NULL, NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u8", 0, 0, "2^24", "normal", NULL, 0, 0, false},
+    {BENCH_EQUALIZE, "u8", 0, 0, "2^26", "normal", NULL, 0, 0, false},
+    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0, 0, false},
+    {BENCH_TEXT, "i64", 0, 0, "1M", NULL, NULL, 0, 0, false},
 };
 
 static const row full_table[] = {
-    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "u64", 0, SCAN_ADD, "2^25", NULL, NULL, 0},
-    {BENCH_PREFIX, "u8,i16", 0, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32", SCAN_U64, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "f32", 0, SCAN_ADD, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "f64", 0, SCAN_ADD, "2^25", NULL, NULL, 0},
-    {BENCH_PREFIX, "f32", SCAN_F64, SCAN_ADD, "2^25", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32", 0, SCAN_MUL, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32", 0, SCAN_MAX, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "f32", 0, SCAN_MUL, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "f32", 0, SCAN_MIN, "2^26", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^12,2^16,2^20", NULL, NULL, 0},
-    {BENCH_COMPACT, "u32", 0, 0, "2^26", NULL, "0.01,0.1,0.5,0.9", 0},
-    {BENCH_COMPACT, "f64", 0, 0, "2^25", NULL, NULL, 0},
-    {BENCH_COMPACT, "u8", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_FLAGGED, "u32", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_INDICES, "u32", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_PARTITION, "u32", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_UNIQUE, "u32", 0, 0, "2^26", "runs:4", NULL, 0},
-    {BENCH_LENGTHS, "u32", 0, 0, "2^26", "runs:4", NULL, 0},
-    {BENCH_SORT, "u32,u64", 0, 0, "2^24,2^26", NULL, NULL, 0},
-    {BENCH_SORT, "f32", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_SORT, "f64", 0, 0, "2^25", NULL, NULL, 0},
-    {BENCH_SORT, "u16", 0, 0, "2^26", NULL, NULL, 0},
-    {BENCH_SORT, "u32", 0, 0, "2^26", "bits:20,zipf,few,normal,sorted,reversed,constant", NULL, 0},
-    {BENCH_PAIRS, "u32,u64", 0, 0, "2^24", NULL, NULL, 0},
-    {BENCH_ARGSORT, "u32,f64", 0, 0, "2^24", NULL, NULL, 0},
-    {BENCH_HISTOGRAM, "u8", 0, 0, "2^24", "normal", NULL, 0},
-    {BENCH_HISTOGRAM, "u8", 0, 0, "2^26", "uniform", NULL, 0},
-    {BENCH_HISTOGRAM, "u16", 0, 0, "2^24", "normal", NULL, 0},
-    {BENCH_EQUALIZE, "u8", 0, 0, "2^26", "normal,runs:8", NULL, 0},
-    {BENCH_EQUALIZE, "u16", 0, 0, "2^25", "normal", NULL, 0},
-    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0},
-    {BENCH_CLAHE, "u16", 0, 0, "2^24", "normal", NULL, 0},
-    {BENCH_TEXT, "i64", 0, 0, "10M", NULL, NULL, 0},
-    {BENCH_TEXT, "f64", 0, 0, "5M", NULL, NULL, 0},
-    {BENCH_FILE, "u32,f64", 0, 0, "2^24", NULL, NULL, 0},
+    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 1, false},
+    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, true},
+    {BENCH_PREFIX, "u64", 0, SCAN_ADD, "2^25", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u8,i16", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u8", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 1, false},
+    {BENCH_PREFIX, "u8", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, true},
+    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", SCAN_U64, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f32", 0, SCAN_ADD, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f64", 0, SCAN_ADD, "2^25", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f32", SCAN_F64, SCAN_ADD, "2^25", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", 0, SCAN_MUL, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", 0, SCAN_MAX, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f32", 0, SCAN_MUL, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f32", 0, SCAN_MIN, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", 0, SCAN_ADD, "2^12,2^16,2^20", NULL, NULL, 0, 0, false},
+    {BENCH_COMPACT, "u32", 0, 0, "2^26", NULL, "0.01,0.1,0.5,0.9", 0, 0, false},
+    {BENCH_COMPACT, "f64", 0, 0, "2^25", NULL, NULL, 0, 0, false},
+    {BENCH_COMPACT, "u8", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_FLAGGED, "u32", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_INDICES, "u32", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_PARTITION, "u32", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_UNIQUE, "u32", 0, 0, "2^26", "runs:4", NULL, 0, 0, false},
+    {BENCH_LENGTHS, "u32", 0, 0, "2^26", "runs:4", NULL, 0, 0, false},
+    {BENCH_SORT, "u32,u64", 0, 0, "2^24,2^26", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "f32", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "f64", 0, 0, "2^25", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "u16", 0, 0, "2^26", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "u32", 0, 0, "2^26", "bits:20,zipf,few,normal,sorted,reversed,constant", NULL, 0, 0, false},
+    {BENCH_PAIRS, "u32,u64", 0, 0, "2^24", NULL, NULL, 0, 0, false},
+    {BENCH_ARGSORT, "u32,f64", 0, 0, "2^24", NULL, NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u8", 0, 0, "2^24", "normal", NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u8", 0, 0, "2^26", "uniform", NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u16", 0, 0, "2^24", "normal", NULL, 0, 0, false},
+    {BENCH_EQUALIZE, "u8", 0, 0, "2^26", "normal,runs:8", NULL, 0, 0, false},
+    {BENCH_EQUALIZE, "u16", 0, 0, "2^25", "normal", NULL, 0, 0, false},
+    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0, 0, false},
+    {BENCH_CLAHE, "u16", 0, 0, "2^24", "normal", NULL, 0, 0, false},
+    {BENCH_TEXT, "i64", 0, 0, "10M", NULL, NULL, 0, 0, false},
+    {BENCH_TEXT, "f64", 0, 0, "5M", NULL, NULL, 0, 0, false},
+    {BENCH_FILE, "u32,f64", 0, 0, "2^24", NULL, NULL, 0, 0, false},
 };
 
 /* A GPU: what CUB has rows for, at a size beyond the cache. */
 static const row device_table[] = {
-    {BENCH_PREFIX, "u32,f32,u64,f64", 0, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_COMPACT, "u32", 0, 0, "2^28", NULL, "0.01,0.1,0.5,0.9", 0},
-    {BENCH_COMPACT, "u64", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_FLAGGED, "u32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_INDICES, "u32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_PARTITION, "u32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_UNIQUE, "u32", 0, 0, "2^28", "runs:4", NULL, 0},
-    {BENCH_LENGTHS, "u32", 0, 0, "2^28", "runs:4", NULL, 0},
-    {BENCH_SORT, "u32,u64,f32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_PAIRS, "u32,u64", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_ARGSORT, "u32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_HISTOGRAM, "u8,u16", 0, 0, "2^28", "normal", NULL, 0},
-    {BENCH_EQUALIZE, "u8", 0, 0, "2^28", "normal", NULL, 0},
-    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0},
+    {BENCH_PREFIX, "u32,f32,u64,f64", 0, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_COMPACT, "u32", 0, 0, "2^28", NULL, "0.01,0.1,0.5,0.9", 0, 0, false},
+    {BENCH_COMPACT, "u64", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_FLAGGED, "u32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_INDICES, "u32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PARTITION, "u32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_UNIQUE, "u32", 0, 0, "2^28", "runs:4", NULL, 0, 0, false},
+    {BENCH_LENGTHS, "u32", 0, 0, "2^28", "runs:4", NULL, 0, 0, false},
+    {BENCH_SORT, "u32,u64,f32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PAIRS, "u32,u64", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_ARGSORT, "u32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u8,u16", 0, 0, "2^28", "normal", NULL, 0, 0, false},
+    {BENCH_EQUALIZE, "u8", 0, 0, "2^28", "normal", NULL, 0, 0, false},
+    {BENCH_CLAHE, "u8", 0, 0, "2^26", "normal", NULL, 0, 0, false},
 };
 
 static const row full_device_table[] = {
-    {BENCH_PREFIX, "u32,f32,u64,f64", 0, SCAN_ADD, "2^10..2^30*4", NULL, NULL, 0},
-    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32", SCAN_U64, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_PREFIX, "f32", SCAN_F64, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_PREFIX, "u8,u16", 0, SCAN_ADD, "2^28", NULL, NULL, 0},
-    {BENCH_PREFIX, "u32,f32", 0, SCAN_MAX, "2^28", NULL, NULL, 0},
-    {BENCH_COMPACT, "u32,u64", 0, 0, "2^16,2^20,2^24,2^28", NULL, "0.01,0.1,0.5,0.9", 0},
-    {BENCH_COMPACT, "u8,f32,f64", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_FLAGGED, "u32,u64", 0, 0, "2^28", NULL, "0.01,0.1,0.5,0.9", 0},
-    {BENCH_INDICES, "u32", 0, 0, "2^28", NULL, "0.1,0.5", 0},
-    {BENCH_PARTITION, "u32,u64", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_UNIQUE, "u32,u64", 0, 0, "2^28", "runs:4,runs:100,uniform", NULL, 0},
-    {BENCH_LENGTHS, "u32,u64", 0, 0, "2^28", "runs:4,runs:100", NULL, 0},
-    {BENCH_SORT, "u32,u64", 0, 0, "2^10..2^28*4", NULL, NULL, 0},
-    {BENCH_SORT, "u32", 0, 0, "2^28", "bits:20,zipf,few,normal,sorted,reversed,constant", NULL, 0},
-    {BENCH_SORT, "u64", 0, 0, "2^28", "bits:20,bits:40,zipf,sorted,reversed,constant", NULL, 0},
-    {BENCH_SORT, "u8,u16,f32,f64", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_PAIRS, "u32,u64", 0, 0, "2^16,2^20,2^24,2^28", NULL, NULL, 4},
-    {BENCH_PAIRS, "u64", 0, 0, "2^28", NULL, NULL, 8},
-    {BENCH_ARGSORT, "u32,u64,f32", 0, 0, "2^28", NULL, NULL, 0},
-    {BENCH_HISTOGRAM, "u8,u16", 0, 0, "2^20,2^24,2^28", "normal,uniform,constant", NULL, 0},
-    {BENCH_EQUALIZE, "u8,u16", 0, 0, "2^20,2^24,2^28", "normal", NULL, 0},
-    {BENCH_CLAHE, "u8,u16", 0, 0, "2^20,2^24,2^26", "normal", NULL, 0},
+    {BENCH_PREFIX, "u32,f32,u64,f64", 0, SCAN_ADD, "2^10..2^30*4", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u8", SCAN_U32, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32", SCAN_U64, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "f32", SCAN_F64, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u8,u16", 0, SCAN_ADD, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32,f32", 0, SCAN_MAX, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PREFIX, "u32,u8", 0, SCAN_ADD, "2^28", NULL, NULL, 0, 1, false},
+    {BENCH_PREFIX, "u32,u8", 0, SCAN_ADD, "2^28", NULL, NULL, 0, 0, true},
+    {BENCH_COMPACT, "u32,u64", 0, 0, "2^16,2^20,2^24,2^28", NULL, "0.01,0.1,0.5,0.9", 0, 0, false},
+    {BENCH_COMPACT, "u8,f32,f64", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_FLAGGED, "u32,u64", 0, 0, "2^28", NULL, "0.01,0.1,0.5,0.9", 0, 0, false},
+    {BENCH_INDICES, "u32", 0, 0, "2^28", NULL, "0.1,0.5", 0, 0, false},
+    {BENCH_PARTITION, "u32,u64", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_UNIQUE, "u32,u64", 0, 0, "2^28", "runs:4,runs:100,uniform", NULL, 0, 0, false},
+    {BENCH_LENGTHS, "u32,u64", 0, 0, "2^28", "runs:4,runs:100", NULL, 0, 0, false},
+    {BENCH_SORT, "u32,u64", 0, 0, "2^10..2^28*4", NULL, NULL, 0, 0, false},
+    {BENCH_SORT, "u32", 0, 0, "2^28", "bits:20,zipf,few,normal,sorted,reversed,constant", NULL, 0, 0, false},
+    {BENCH_SORT, "u64", 0, 0, "2^28", "bits:20,bits:40,zipf,sorted,reversed,constant", NULL, 0, 0, false},
+    {BENCH_SORT, "u8,u16,f32,f64", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_PAIRS, "u32,u64", 0, 0, "2^16,2^20,2^24,2^28", NULL, NULL, 4, 0, false},
+    {BENCH_PAIRS, "u64", 0, 0, "2^28", NULL, NULL, 8, 0, false},
+    {BENCH_ARGSORT, "u32,u64,f32", 0, 0, "2^28", NULL, NULL, 0, 0, false},
+    {BENCH_HISTOGRAM, "u8,u16", 0, 0, "2^20,2^24,2^28", "normal,uniform,constant", NULL, 0, 0, false},
+    {BENCH_EQUALIZE, "u8,u16", 0, 0, "2^20,2^24,2^28", "normal", NULL, 0, 0, false},
+    {BENCH_CLAHE, "u8,u16", 0, 0, "2^20,2^24,2^26", "normal", NULL, 0, 0, false},
 };
 
 void run_table(bench_settings *bench, const job_lists *defaults, bool full) {
@@ -258,6 +287,9 @@ void run_table(bench_settings *bench, const job_lists *defaults, bool full) {
         l.op = rows[r].op;
         if (rows[r].value_bytes != 0)
             l.value_bytes = rows[r].value_bytes;
+        if (rows[r].offset != 0)
+            l.offsets[0] = rows[r].offset, l.offset_count = 1;
+        l.reverse |= rows[r].reverse;
         list_types(&l, rows[r].types);
         list_counts(&l, rows[r].n);
         list_distributions(&l, rows[r].distributions != NULL ? rows[r].distributions : "uniform");

@@ -3,6 +3,7 @@
  * The machine and the rows of a job, for people and for machines.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -51,11 +52,11 @@ static bool keeps_a_share(bench_verb verb) {
 }
 
 void describe_job(const job *j, bool with_n, char *text, size_t bytes) {
-    char more[96] = "", spread[48], n[40] = "";
+    char more[96] = "", odd[48] = "", spread[48], n[40] = "";
     if (j->verb == BENCH_PREFIX)
-        snprintf(more, sizeof more, "%s%s %s%s", j->out_type != j->type ? " to " : "",
+        snprintf(more, sizeof more, "%s%s %s%s%s", j->out_type != j->type ? " to " : "",
                  j->out_type != j->type ? scan_type_name(j->out_type) : "", scan_op_name(j->op),
-                 j->kind == SCAN_EXCLUSIVE ? " exclusive" : "");
+                 j->kind == SCAN_EXCLUSIVE ? " exclusive" : "", j->reverse ? " reversed" : "");
     else if (keeps_a_share(j->verb))
         snprintf(more, sizeof more, " keep %g", j->keep);
     else if (j->verb == BENCH_PAIRS)
@@ -63,15 +64,68 @@ void describe_job(const job *j, bool with_n, char *text, size_t bytes) {
     snprintf(spread, sizeof spread, "%s", distribution_name(j->spread.kind));
     if (j->spread.parameter != 0)
         snprintf(spread, sizeof spread, "%s:%" PRIu64, distribution_name(j->spread.kind), j->spread.parameter);
+    if (j->offset != 0)
+        snprintf(odd, sizeof odd, ", offset %u", j->offset);
     bool power = j->n != 0 && (j->n & (j->n - 1)) == 0;
     if (with_n && power)
         snprintf(n, sizeof n, ", n = 2^%d", __builtin_ctzll(j->n));
     else if (with_n)
         snprintf(n, sizeof n, ", n = %" PRIu64, j->n);
-    snprintf(text, bytes, "%s %s%s%s, %s", verb_names[j->verb], scan_type_name(j->type), more, n, spread);
+    snprintf(text, bytes, "%s %s%s%s%s, %s", verb_names[j->verb], scan_type_name(j->type), more, odd, n, spread);
+}
+
+/* ---- misaligned and reversed rows beside the plain ones ---------------------------------------------------------- */
+
+typedef struct plain_row {
+    char job[160], contender[48];
+    double ns;
+} plain_row;
+
+static struct {
+    plain_row *all;
+    size_t count, room;
+} plain;
+
+static void remember(const char *text, const result *r) {
+    if (plain.count == plain.room) {
+        size_t room = plain.room == 0 ? 256 : 2 * plain.room;
+        plain_row *all = realloc(plain.all, room * sizeof *all);
+        if (all == NULL)
+            return;
+        plain.all = all, plain.room = room;
+    }
+    plain_row *p = &plain.all[plain.count++];
+    snprintf(p->job, sizeof p->job, "%s", text);
+    snprintf(p->contender, sizeof p->contender, "%s", r->name);
+    p->ns = r->ns;
+}
+
+void compare_with_aligned(const job *j, result *results, size_t count) {
+    char text[160];
+    job aligned = *j;
+    aligned.offset = 0;
+    aligned.reverse = false;
+    describe_job(&aligned, true, text, sizeof text);
+    bool is_plain = j->offset == 0 && !j->reverse;
+    for (size_t k = 0; k < count; k++) {
+        result *r = &results[k];
+        for (size_t p = 0; !is_plain && p < plain.count; p++)
+            if (strcmp(plain.all[p].job, text) == 0 && strcmp(plain.all[p].contender, r->name) == 0)
+                r->aligned = plain.all[p].ns / r->ns; /* the last one stays */
+        if (is_plain)
+            remember(text, r);
+    }
 }
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
+
+static void print_end_of_row(const job *j, const result *r) {
+    if (r->aligned > 0)
+        printf("  %.2f of %s", r->aligned, j->offset == 0 ? "forward" : j->reverse ? "aligned, forward" : "aligned");
+    if (r->ran[0] != '\0')
+        printf("  (%s)", r->ran);
+    puts(r->unchecked ? "  [unchecked]" : "");
+}
 
 static void print_host_row(const job *j, const result *r) {
     printf("  %-30s %9.3f ms (best %9.3f) %7.2f GB/s %7.3f G/s", r->name, r->ns * 1e-6, r->best_ns * 1e-6,
@@ -80,9 +134,7 @@ static void print_host_row(const job *j, const result *r) {
         printf("  %4.2f of copy", r->share);
     if (r->ratio > 0)
         printf("%s  scan is %.2f times as fast", r->share > 0 ? "" : "              ", r->ratio);
-    if (r->ran[0] != '\0')
-        printf("  (%s)", r->ran);
-    puts(r->unchecked ? "  [unchecked]" : "");
+    print_end_of_row(j, r);
 }
 
 static void print_device_row(const job *j, const result *r) {
@@ -99,9 +151,7 @@ static void print_device_row(const job *j, const result *r) {
         snprintf(alone, sizeof alone, "%.2f", r->times_alone);
     printf("  %-31s %11.2f %5.1f%% %11s %9s %9.1f %8.3f %7s %6s %6s", r->name, r->ns * 1e-3, r->spread * 100, call,
            host, r->bytes / r->ns, (double)j->n / r->ns, share, times, alone);
-    if (r->ran[0] != '\0')
-        printf("  (%s)", r->ran);
-    puts(r->unchecked ? "  [unchecked]" : "");
+    print_end_of_row(j, r);
 }
 
 void print_results(const job *j, const result *results, size_t count) {
@@ -128,6 +178,7 @@ void json_results(bench_settings *bench, const job *j, const result *results, si
         const result *r = &results[k];
         fprintf(bench->json, "%s\n  {\"job\": \"%s\", \"verb\": \"%s\", \"type\": \"%s\", \"n\": %" PRIu64,
                 bench->json_rows++ ? "," : "", text, verb_names[j->verb], scan_type_name(j->type), j->n);
+        fprintf(bench->json, ", \"offset\": %u, \"reverse\": %s", j->offset, j->reverse ? "true" : "false");
         fprintf(bench->json, ", \"machine\": \"%s\", \"input_hash\": \"%016" PRIx64 "\"", bench->machine,
                 j->in != NULL ? fnv1a(1, j->in, j->in_bytes < 1 << 20 ? j->in_bytes : 1 << 20) : 0);
         fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u, \"batch\": %u", r->name,
@@ -144,6 +195,8 @@ void json_results(bench_settings *bench, const job *j, const result *results, si
             fprintf(bench->json, ", \"scan_is_times_as_fast\": %.4f", r->ratio);
         if (r->times > 0)
             fprintf(bench->json, ", \"times_cub\": %.4f, \"times_cub_alone\": %.4f", r->times, r->times_alone);
+        if (r->aligned > 0)
+            fprintf(bench->json, ", \"share_of_aligned\": %.4f", r->aligned);
         if (r->ran[0] != '\0')
             fprintf(bench->json, ", \"ran\": \"%s\"", r->ran);
         fputs("}", bench->json);

@@ -176,7 +176,7 @@ static void find_contenders(const bench_settings *bench, job *j, running *r) {
     r->count = contenders_here(j, r->list);
     if (!j->on_device)
         r->count += contenders_programs(j, r->list + r->count);
-    if (!bench->peers)
+    if (!bench->peers || j->reverse) /* the peers' scans go forward */
         return;
     if (j->device != NULL)
         r->count += j->device->contenders(j, r->list + r->count);
@@ -271,6 +271,7 @@ void run_job(bench_settings *bench, const job *wanted) {
         for (size_t c = 0; c < r.count; c++)
             if (results[k].name == r.list[c].name)
                 results[k].ran = r.ran[c];
+    compare_with_aligned(&j, results, rows);
     print_results(&j, results, rows);
     json_results(bench, &j, results, rows);
     plot_results(bench, &j, results, rows);

@@ -33,6 +33,7 @@ static scan_status call_prefix(job *j, const bench_algorithm *a) {
                              .out_type = j->out_type,
                              .op = j->op,
                              .kind = j->kind,
+                             .reverse = j->reverse,
                              .algorithm = a->prefix};
     return scan_prefix(j->ctx, &desc, j->d_in, j->d_out, j->n);
 }

@@ -122,6 +122,34 @@ def test_threads_make_the_same_input(tmp_path, distribution):
     assert nan[0] == nan[1]
 
 
+@pytest.mark.parametrize("verb, name", [("prefix", "u8"), ("compact", "u8"), ("flagged", "u16"), ("indices", "u8"),
+                                        ("partition", "f32"), ("unique", "u8"), ("lengths", "u64"), ("sort", "u8"),
+                                        ("pairs", "u16"), ("argsort", "f64"), ("histogram", "u8"), ("equalize", "u8"),
+                                        ("clahe", "u16"), ("copy", "u8")])
+def test_offset(tmp_path, verb, name):
+    rows = rows_of(tmp_path, "--verb", verb, "--type", name, "--offset", "0,1,255")
+    each = len(rows) // 3
+    aligned, odd = rows[:each], rows[each:]
+    assert {row["offset"] for row in aligned} == {0} and {row["offset"] for row in odd} == {1, 255}
+    assert len({row["input_hash"] for row in rows}) == 1
+    assert not any("offset" in row["job"] or "share_of_aligned" in row for row in aligned)
+    assert all(f", offset {row['offset']}, n = " in row["job"] for row in odd)
+    for k, row in enumerate(odd):
+        same = aligned[k % each]
+        assert row["contender"] == same["contender"]
+        assert row["share_of_aligned"] == pytest.approx(same["median_ns"] / row["median_ns"], rel=0.02, abs=0.001)
+
+
+@pytest.mark.parametrize("name, wide", [("u8", "u8"), ("i32", "i64"), ("u32", "u32"), ("f32", "f32"), ("f32", "f64")])
+@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+def test_reverse(tmp_path, name, wide, op):
+    for kind in ([], ["--exclusive"]):
+        rows = rows_of(tmp_path, "--verb", "prefix", "--type", name, "--out-type", wide, "--op", op, "--reverse",
+                       "--offset", "0,3", "--threads", "3", "--distribution", "uniform", *kind)
+        assert all(row["reverse"] and " reversed, " in row["job"] for row in rows)
+        assert {row["offset"] for row in rows} == {0, 3} and not any("share_of_aligned" in row for row in rows)
+
+
 def test_every_algorithm(tmp_path):
     rows = rows_of(tmp_path, "--verb", "prefix", "--algorithm", "all")
     assert [row["contender"] for row in rows][:2] == ["scan", "scan blocked"]
@@ -192,10 +220,20 @@ def test_every_grid_and_block(tmp_path, kind):
 
 
 @emulated
+@pytest.mark.parametrize("kind", ["u8", "u32"])
+def test_odd_scans_on_a_device(tmp_path, kind):
+    odd = ("--device", "cuda", "--verb", "prefix", "--type", kind, "--n", "20000", "--offset")
+    rows = rows_of(tmp_path, *odd, "0,1")
+    assert ["share_of_aligned" in row for row in rows] == [False, False, True, True]
+    rows = rows_of(tmp_path, *odd, "0,1", "--reverse")
+    assert [(row["contender"], row["offset"]) for row in rows if row["contender"] == "scan"] == [("scan", 0), ("scan", 1)]
+
+
+@emulated
 @pytest.mark.parametrize("verb", ["compact", "flagged", "indices", "partition", "unique", "lengths", "sort", "pairs",
                                   "argsort", "histogram", "equalize", "clahe", "copy"])
 def test_every_verb_on_a_device(verb):
-    run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers")
+    run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers", "--offset", "0,1")
 
 
 TORCH = """
@@ -254,6 +292,10 @@ def test_torch(tmp_path):
     (["--verb", "equalize", "--type", "f32"], b"u8 or u16"),
     (["--verb", "compact", "--keep", "2"], b"from 0 to 1"),
     (["--verb", "sort", "--threads", "0"], b"at least one"),
+    (["--verb", "sort", "--offset", "256"], b"below 256"),
+    (["--verb", "sort", "--offset", "1,x"], b"below 256"),
+    (["--verb", "text", "--offset", "1"], b"no alignment"),
+    (["--verb", "sort", "--reverse"], b"has a direction"),
     (["--verb", "sort", "file"], b"options only"),
 ])
 def test_wrong_arguments(arguments, said):
