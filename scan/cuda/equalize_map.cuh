@@ -154,14 +154,37 @@ __global__ void __launch_bounds__(map_bytes_threads) map_bytes_kernel(const __gr
     map_pixels<uint8_t, channels>(job, tables);
 }
 
+/* A thread's loads are under way four at a time before it stores one. */
+template <class T> __device__ void copy_table(const T *table, T *copy, uint32_t size) {
+    constexpr uint32_t at_once = 4;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < size; i += at_once * map_words_threads) {
+        T x[at_once];
+#pragma unroll
+        for (uint32_t k = 0; k < at_once; k++)
+            x[k] = table[i + k * map_words_threads];
+#pragma unroll
+        for (uint32_t k = 0; k < at_once; k++)
+            copy[i + k * map_words_threads] = x[k];
+    }
+}
+
+/* Visible after a barrier. The caller's table may begin at any sample. */
+__device__ inline void stage_table(const uint16_t *table, uint16_t *copy) {
+    constexpr uint32_t each = 16 / sizeof(uint16_t);
+    if (uintptr_t(table) % 16 == 0)
+        copy_table(reinterpret_cast<const uint4 *>(table), reinterpret_cast<uint4 *>(copy), word_bins / each);
+    else
+        copy_table(table, copy, word_bins);
+}
+
 /* One table goes to shared memory if it is to: job.staged is set only where it fits. */
 template <int channels>
 __global__ void __launch_bounds__(map_words_threads) map_words_kernel(const __grid_constant__ map_job job) {
     const uint16_t *table = static_cast<const uint16_t *>(job.tables);
     if (job.staged) {
         uint16_t *copy = dynamic_shared<uint16_t>();
-        for (uint32_t k = threadIdx.x; k < word_bins; k += blockDim.x)
-            copy[k] = table[k];
+        stage_table(table, copy);
         __syncthreads();
         table = copy;
     }
