@@ -155,7 +155,11 @@ __device__ inline unsigned cluster_size() {
     return size;
 }
 
-/* A barrier of all threads of the cluster, in two halves. */
+/* A barrier of all threads of the cluster, in two halves. The relaxed first half says only that its CTA has started: it
+ * does not wait for this thread's stores, as the other does. */
+__device__ inline void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
@@ -169,6 +173,7 @@ template <class T> __device__ T *cluster_at(T *here, unsigned rank) {
 /* A CTA alone. */
 __device__ inline unsigned cluster_rank() { return 0; }
 __device__ inline unsigned cluster_size() { return 1; }
+__device__ inline void cluster_arrive_relaxed() {}
 __device__ inline void cluster_arrive() {}
 __device__ inline void cluster_wait() { __syncthreads(); }
 template <class T> __device__ T *cluster_at(T *here, unsigned) { return here; }

@@ -62,6 +62,7 @@ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, 
 
 inline unsigned cluster_rank() { return emulator::cluster_rank(); }
 inline unsigned cluster_size() { return emulator::cluster_size(); }
+inline void cluster_arrive_relaxed() { emulator::cluster_arrive(); }
 inline void cluster_arrive() { emulator::cluster_arrive(); }
 inline void cluster_wait() {
     if (emulator::cluster_size() == 1)

@@ -18,7 +18,7 @@
  *
  * Work: as look-back, and 8 + 5 * 32 operations a warp for the chunks and tiles. Depth: that of a chunk, 8 + 5 + 8.
  * Traffic: n reads and n writes. Barriers: one of the CTA, two of the cluster, the first of which (all CTAs have
- * started, so that their shared memory may be written) waits while the input is loaded.
+ * started, so that their shared memory may be written) waits while the input is loaded; a CTA alone has two of its own.
  *
  * Limits: 32 tiles; 16 CTAs need a GPU that grants clusters of that size, 8 are promised by every one from sm_90.
  */
@@ -37,7 +37,9 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
     using T = typename Op::type;
     __shared__ T row_totals[max_chunks_per_cta * rows_per_chunk];
     __shared__ T chunks[chunks_per_tile][tiles_per_group]; /* totals, of the whole input */
-    cluster_arrive();
+    const bool alone = cluster_size() == 1;
+    if (!alone)
+        cluster_arrive_relaxed();
     const grid_part<T> part = job_grid_part<Op>(job);
     const int lane = threadIdx.x % 32, warp = __shfl_sync(all_lanes, int(threadIdx.x / 32), 0);
     const int chunks_here = int(blockDim.x) / threads_per_chunk, all_chunks = chunks_here * int(cluster_size());
@@ -46,7 +48,8 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
     held<Op> rows(job, part, uint64_t(t), chunk_in_tile * rows_per_chunk + warp % warps_per_chunk * held_rows);
     rows.scan(row_totals + warp * held_rows);
     __syncthreads();
-    cluster_wait();
+    if (!alone)
+        cluster_wait();
 
     const T *totals = row_totals + chunk_here * rows_per_chunk;
     if (warp % warps_per_chunk == 0) {
@@ -56,8 +59,12 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
         __syncwarp();
     }
     perturb();
-    cluster_arrive();
-    cluster_wait();
+    if (alone) {
+        __syncthreads();
+    } else {
+        cluster_arrive();
+        cluster_wait();
+    }
 
     /* This lane's tile, and from it the folds before and after this warp's. */
     T tile = Op::identity();
