@@ -56,6 +56,7 @@ __device__ inline void leave(const scan_state &state, uint32_t epoch) {
     if (threadIdx.x == 0) {
         __threadfence();
         last = atomicAdd(reinterpret_cast<unsigned long long *>(state.left), 1ull) == gridDim.x - 1;
+        __threadfence();
     }
     __syncthreads();
     if (!last)
