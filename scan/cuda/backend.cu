@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cuda.h"
+#include "sort_kernels.h"
 
 namespace scan_cuda {
 
@@ -82,10 +83,14 @@ static void close(scan_ctx *ctx) {
 static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     context_state *s = state_of(ctx);
     cudaDeviceProp properties;
+    cudaFuncAttributes any;
     SCAN_CUDA_TRY(ctx, cudaGetDeviceProperties(&properties, s->device));
     snprintf(s->name, sizeof s->name, "%s", properties.name);
     s->processors = properties.multiProcessorCount;
+    SCAN_CUDA_TRY(ctx, cudaFuncGetAttributes(&any, sort_common.finish));
     s->capability = properties.major * 10 + properties.minor;
+    if (s->capability > any.ptxVersion) /* kernels of an older architecture have no clusters and no bulk copies */
+        s->capability = any.ptxVersion;
     s->shared_bytes = properties.sharedMemPerBlockOptin;
     s->stream = options->stream;
     if (!s->stream) {

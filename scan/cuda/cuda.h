@@ -17,7 +17,7 @@ struct context_state {
     int device;
     cudaStream_t stream;
     bool owns_stream, lost;
-    int processors, capability; /* SMs; 90 for 9.0 */
+    int processors, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
     int cluster;                /* CTAs that a cluster may have */
     int image_cluster;          /* CTAs that equalize a small image */
     int count_ctas[4];          /* CTAs of a kernel that an SM runs at once, by channels - 1 */
