@@ -10,10 +10,12 @@
 #include "report.h"
 #include "session.h"
 
-/* auto takes CUDA for jobs of at least so many bytes of numbers: there it saves about what it costs. It costs 0.27 s
- * for the context and 0.03 s for pinned buffers. It saves the CPU's time for those bytes (README: rates of two threads
- * with AVX-512) without that of the device, which is a fifteenth of it for sorts and nothing for what is streamed,
- * where reading and writing hide it:
+/* auto takes CUDA for jobs of at least so many bytes of numbers. None yet: the kernels have run in the emulator, but
+ * not passed tools/gpu_check on a GPU; SCAN_CUDA_FROM says otherwise.
+ *
+ * Where it would pay, by calculation: CUDA costs 0.27 s for the context and 0.03 s for pinned buffers. It saves the
+ * CPU's time for those bytes (README: rates of two threads with AVX-512) without that of the device, which is a
+ * fifteenth of it for sorts and nothing for what is streamed, where reading and writing hide it:
  *
  *                 CPU, s/GB   pays from        measured on the CPU
  *     prefix         0.044      7 GB           5.7 G u32/s
@@ -21,12 +23,11 @@
  *     sort           0.45       0.75 GB        0.56 G u32/s; two copies over PCIe at 55 GB/s are 0.04 s/GB
  *     argsort        0.83       0.4 GB         0.30 G u32/s; the same
  *     equalize       0.12       2.5 GB         8.4 G pixels/s
- *     clahe          0.43       0.7 GB         2.3 G pixels/s
- *
- * A machine with other rates says so in SCAN_CUDA_FROM. */
+ *     clahe          0.43       0.7 GB         2.3 G pixels/s */
+#define UNPROVEN UINT64_MAX
 static const uint64_t pays_from[WORK_COUNT] = {
-    [WORK_PREFIX] = 7000000000, [WORK_COMPACT] = 9000000000,  [WORK_SORT] = 750000000,
-    [WORK_ARGSORT] = 400000000, [WORK_EQUALIZE] = 2500000000, [WORK_CLAHE] = 700000000,
+    [WORK_PREFIX] = UNPROVEN,  [WORK_COMPACT] = UNPROVEN,  [WORK_SORT] = UNPROVEN,
+    [WORK_ARGSORT] = UNPROVEN, [WORK_EQUALIZE] = UNPROVEN, [WORK_CLAHE] = UNPROVEN,
 };
 
 int session_exit_code(scan_status status) {

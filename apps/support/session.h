@@ -61,7 +61,7 @@ typedef enum session_work {
  * quarter of a second and is made in a thread, while the program reads its input. */
 void session_open(session *s, const cli_common *common);
 
-/* auto: takes CUDA for jobs of so many bytes that it pays, else the CPU. No driver is loaded for less. Bytes that are
+/* auto: takes CUDA for jobs of so many bytes (session.c), else the CPU. No driver is loaded for less. Bytes that are
  * not known are 0. */
 void session_choose(session *s, session_work work, uint64_t bytes);
 
