@@ -68,6 +68,10 @@ template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T 
     return there;
 }
 
+/* Release before a relaxed store, acquire after a relaxed load. Lighter than __threadfence(), which is sequentially
+ * consistent. */
+__device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 /* Two bits of lanes_with_byte. */

@@ -43,6 +43,8 @@ template <class T> bool peek(const uint64_t *word, uint32_t epoch, T &value) {
     return there;
 }
 
+inline void gpu_fence() { __threadfence(); }
+
 inline unsigned lanes_with_byte(uint32_t x) { return __match_any_sync(all_lanes, x & 255); }
 
 inline void barrier_init(uint64_t *barrier, uint32_t arrivals) { emulator::mbarrier_init(barrier, arrivals); }

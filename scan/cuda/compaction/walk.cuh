@@ -81,7 +81,7 @@ class compaction_walk {
     /* By one thread, when all of the tile has been read. */
     __device__ void tell(uint64_t t, tile_news news) const {
         if (ordered)
-            __threadfence();
+            gpu_fence();
         perturb();
         publish(state.tiles + t, epoch, news);
     }
@@ -116,7 +116,7 @@ class compaction_walk {
             }
         }
         if (ordered)
-            __threadfence();
+            gpu_fence();
         if (t % tiles_per_group == 0 && t > 0 && lane == 0) {
             uint64_t *words = state.groups + own * words_of_group;
             publish(words, epoch, sum.count);
