@@ -22,6 +22,7 @@ namespace scan_cuda {
 
 constexpr int fill_threads = 512, fill_offset_threads = 1024;
 constexpr int fill_shared_bytes = 64 << 10; /* all that sm_75 has */
+constexpr uint32_t fill_offset_rows = 8;    /* of a warp's codes, loaded together */
 
 template <class K> constexpr uint32_t fill_codes = 1u << 8 * sizeof(K);
 template <class K> constexpr uint32_t fill_slice = 8 * sizeof(K) == 8 ? 256 : fill_shared_bytes / 4; /* codes */
@@ -71,6 +72,7 @@ static __global__ void __launch_bounds__(fill_offset_threads)
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, run = codes / (fill_offset_threads / 32);
     unsigned long long *own = counts + warp * run;
     uint64_t sum = 0;
+#pragma unroll 8
     for (uint32_t i = lane; i < run; i += 32)
         sum += own[i];
     sum = warp_total<add<uint64_t>>(sum);
@@ -80,11 +82,18 @@ static __global__ void __launch_bounds__(fill_offset_threads)
     uint64_t before = 0;
     for (uint32_t w = 0; w < warp; w++)
         before += totals[w];
-    for (uint32_t i = lane; i - lane < run; i += 32) { /* runs shorter than a row: codes of one byte */
-        const uint64_t count = i < run ? own[i] : 0, fold = warp_inclusive<add<uint64_t>>(count, int(lane));
-        if (i < run)
-            own[i] = before + fold - count;
-        before += __shfl_sync(all_lanes, fold, 31);
+    for (uint32_t row = 0; row < run; row += fill_offset_rows * 32) { /* of codes of one byte, less than a row */
+        uint64_t count[fill_offset_rows];
+#pragma unroll
+        for (uint32_t k = 0; k < fill_offset_rows; k++)
+            count[k] = row + k * 32 + lane < run ? own[row + k * 32 + lane] : 0;
+#pragma unroll
+        for (uint32_t k = 0; k < fill_offset_rows; k++) {
+            const uint64_t fold = warp_inclusive<add<uint64_t>>(count[k], int(lane));
+            if (row + k * 32 + lane < run)
+                own[row + k * 32 + lane] = before + fold - count[k];
+            before += __shfl_sync(all_lanes, fold, 31);
+        }
     }
     if (threadIdx.x == fill_offset_threads - 1)
         counts[codes] = before;
