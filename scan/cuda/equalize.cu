@@ -29,21 +29,27 @@ static __global__ void __launch_bounds__(small_threads)
     __shared__ uint64_t bins[byte_bins];
     __shared__ __align__(16) uint8_t table[byte_bins];
     const byte_counter<1> counter = {dynamic_shared<uint32_t>()};
+    const bool alone = cluster_size() == 1; /* a barrier of a cluster also waits for memory */
     counter.clear();
     __syncthreads();
     count_bytes(count, counter);
     __syncthreads();
     if (threadIdx.x < byte_bins)
         counts[threadIdx.x] = uint32_t(counter.total(threadIdx.x));
-    cluster_arrive();
-    cluster_wait();
+    if (alone) {
+        __syncthreads();
+    } else {
+        cluster_arrive();
+        cluster_wait();
+    }
     if (threadIdx.x < byte_bins) {
         uint64_t sum = 0;
         for (unsigned rank = 0; rank < cluster_size(); rank++)
             sum += *cluster_at(counts + threadIdx.x, rank);
         bins[threadIdx.x] = sum;
     }
-    cluster_arrive(); /* has read the others' counts; its own stay until all have */
+    if (!alone)
+        cluster_arrive(); /* has read the others' counts; its own stay until all have */
     __syncthreads();
     make_byte_table(room, facts, map.like, bins, table);
     if (map.tables && blockIdx.x == 0 && threadIdx.x < byte_bins)
@@ -52,7 +58,8 @@ static __global__ void __launch_bounds__(small_threads)
     __syncthreads();
     const tables_of<uint8_t> tables = {reinterpret_cast<const uint8_t *>(counter.table + threadIdx.x % 32), false};
     map_pixels<uint8_t, 1>(map, tables);
-    cluster_wait();
+    if (!alone)
+        cluster_wait();
 }
 
 static cudaLaunchConfig_t small_config(const scan_ctx *ctx, uint64_t ctas, cudaLaunchAttribute *attribute) {
