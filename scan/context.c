@@ -143,9 +143,15 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
     return SCAN_OK;
 }
 
+/* Code takes memory too: who sets a workspace aside is not to be surprised by a call that loads some. */
+static scan_status load_code(scan_ctx *ctx) { return ctx->backend->load ? ctx->backend->load(ctx) : SCAN_OK; }
+
 scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
     void *memory;
-    return ctx ? scan_workspace(ctx, bytes, &memory) : SCAN_ERR_ARGUMENT;
+    if (!ctx)
+        return SCAN_ERR_ARGUMENT;
+    SCAN_TRY(scan_workspace(ctx, bytes, &memory));
+    return load_code(ctx);
 }
 
 scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
@@ -159,7 +165,8 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
         ctx->workspace = memory;
         ctx->workspace_bytes = bytes;
         ctx->workspace_lent = true;
-        return prepare_workspace(ctx);
+        SCAN_TRY(prepare_workspace(ctx));
+        return load_code(ctx);
     }
     return SCAN_OK;
 }

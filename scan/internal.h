@@ -26,6 +26,7 @@ typedef struct scan_backend_table {
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
     scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a workspace that is new; may be NULL */
+    scan_status (*load)(scan_ctx *ctx); /* what calls would load when they first need it; may be NULL */
     scan_status (*check_memory)(scan_ctx *ctx, const void *memory, const char *name); /* context memory? may be NULL */
     scan_status (*alloc)(scan_ctx *ctx, size_t bytes, void **memory); /* context memory, 256-byte aligned */
     void (*free)(scan_ctx *ctx, void *memory, size_t bytes);

@@ -214,7 +214,8 @@ SCAN_API scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info);
 /* Workspace. By default the context's workspace grows when a verb needs more. After scan_ctx_reserve(bytes), calls that
  * need no more than that never allocate. scan_ctx_lend makes the context use the caller's memory (context memory,
  * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more answers SCAN_ERR_WORKSPACE. The needs
- * are what the *_workspace functions report: they depend on the descriptor and n alone, for a given context.
+ * are what the *_workspace functions report: they depend on the descriptor and n alone, for a given context. On CUDA
+ * both also load every kernel, once a context; a kernel is loaded by the first call that runs it otherwise.
  * Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent). */
 SCAN_API scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes);
 SCAN_API scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes);

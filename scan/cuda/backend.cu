@@ -57,6 +57,11 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                  "cudaLaunchKernel");
 }
 
+scan_status load_kernel(scan_ctx *ctx, const void *kernel) {
+    cudaFuncAttributes attributes;
+    return kernel ? check(ctx, cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes") : SCAN_OK;
+}
+
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static scan_status find_device(scan_ctx *ctx, int device) {
@@ -124,6 +129,22 @@ static scan_status open(scan_ctx *ctx, const scan_options *options) {
     ctx->info.device = s->device;
     ctx->info.threads = 0;
     ctx->info.name = s->name;
+    return SCAN_OK;
+}
+
+/* Once a context; where another has been before it finds all loaded. */
+static scan_status load(scan_ctx *ctx) {
+    context_state *s = state_of(ctx);
+    if (s->loaded)
+        return SCAN_OK;
+    device_scope scope(s->device);
+    SCAN_TRY(prefix_load(ctx));
+    SCAN_TRY(compaction_load(ctx));
+    SCAN_TRY(sort_load(ctx));
+    SCAN_TRY(histogram_load(ctx));
+    SCAN_TRY(equalize_load(ctx));
+    SCAN_TRY(clahe_load(ctx));
+    s->loaded = true;
     return SCAN_OK;
 }
 
@@ -207,6 +228,7 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .close = scan_cuda::close,
     .sync = scan_cuda::sync,
     .prepare = scan_cuda::prepare,
+    .load = scan_cuda::load,
     .check_memory = scan_cuda::check_memory,
     .alloc = scan_cuda::alloc,
     .free = scan_cuda::release,

@@ -17,6 +17,14 @@ scan_status clahe_open(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
+scan_status clahe_load(scan_ctx *ctx) {
+    const void *const kernels[] = {address(clahe_bytes_kernel), address(clahe_words_kernel),
+                                   address(clahe_blend_kernel<uint8_t>), address(clahe_blend_kernel<uint16_t>)};
+    for (const void *kernel : kernels)
+        SCAN_TRY(load_kernel(ctx, kernel));
+    return SCAN_OK;
+}
+
 /* ---- plan -------------------------------------------------------------------------------------------------------- */
 
 struct clahe_plan {

@@ -51,6 +51,15 @@ scan_status compaction_open(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
+scan_status compaction_load(scan_ctx *ctx) {
+    for (const compaction_kernels *kernels : all_kernels)
+        for (int i = 0; i < ELEMENT_SIZES; i++) {
+            SCAN_TRY(load_kernel(ctx, kernels[i].look_back));
+            SCAN_TRY(load_kernel(ctx, kernels[i].wave));
+        }
+    return SCAN_OK;
+}
+
 scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, compaction_job &job, void *source) {
     context_state *s = state_of(ctx);
     device_scope scope(s->device);

@@ -16,7 +16,7 @@ namespace scan_cuda {
 struct context_state {
     int device;
     cudaStream_t stream;
-    bool owns_stream, lost;
+    bool owns_stream, lost, loaded;
     int processors, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
     int cluster;                /* CTAs that a cluster may have */
     int image_cluster;          /* CTAs that equalize a small image */
@@ -68,26 +68,36 @@ constexpr size_t state_share = 16;
 size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes);
 scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_bytes, char **state, char **scratch);
 
+/* Loads a kernel, if it is not NULL. CUDA does so at the first launch otherwise: that takes memory of the device, may
+ * wait for it, and may come in the middle of a capture. */
+scan_status load_kernel(scan_ctx *ctx, const void *kernel);
+
 scan_status prefix_open(scan_ctx *ctx); /* sets the attributes of the kernels, once a context */
+scan_status prefix_load(scan_ctx *ctx); /* loads the kernels */
 scan_status prefix(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);
 size_t prefix_workspace(const scan_ctx *, const scan_prefix_desc *, size_t n);
 scan_status histogram_open(scan_ctx *ctx);
+scan_status histogram_load(scan_ctx *ctx);
 scan_status histogram(scan_ctx *, const scan_histogram_desc *, const void *in, uint64_t *bins, size_t n);
 size_t histogram_workspace(const scan_ctx *, const scan_histogram_desc *, size_t n);
 scan_status equalize_open(scan_ctx *ctx);
+scan_status equalize_load(scan_ctx *ctx);
 scan_status equalize(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, void *luts, size_t n);
 size_t equalize_workspace(const scan_ctx *, const scan_equalize_desc *, size_t n);
 scan_status clahe_open(scan_ctx *ctx);
+scan_status clahe_load(scan_ctx *ctx);
 scan_status clahe(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, size_t width, size_t height);
 size_t clahe_workspace(const scan_ctx *, const scan_equalize_desc *, size_t width, size_t height);
 
 scan_status compaction_open(scan_ctx *ctx); /* as prefix_open */
+scan_status compaction_load(scan_ctx *ctx);
 scan_status compact(scan_ctx *, const scan_compact_desc *, const void *in, const scan_compact_out *, size_t n);
 size_t compact_workspace(const scan_ctx *, const scan_compact_desc *, size_t n);
 scan_status unique(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);
 size_t unique_workspace(const scan_ctx *, const scan_unique_desc *, size_t n);
 
 scan_status sort_open(scan_ctx *ctx); /* as prefix_open */
+scan_status sort_load(scan_ctx *ctx);
 scan_status sort(scan_ctx *, const scan_sort_desc *, const void *keys_in, void *keys_out, const void *values_in,
                  void *values_out, size_t n);
 size_t sort_workspace(const scan_ctx *, const scan_sort_desc *, size_t n);

@@ -131,6 +131,17 @@ scan_status equalize_open(scan_ctx *ctx) {
     return grant_small_cluster(ctx);
 }
 
+scan_status equalize_load(scan_ctx *ctx) {
+    for (const auto &row : map_kernels)
+        for (const void *kernel : row)
+            SCAN_TRY(load_kernel(ctx, kernel));
+    const void *const kernels[] = {address(equalize_small_kernel), address(section_sums_kernel<uint64_t>),
+                                   address(table_kernel<uint8_t>), address(table_kernel<uint16_t>)};
+    for (const void *kernel : kernels)
+        SCAN_TRY(load_kernel(ctx, kernel));
+    return SCAN_OK;
+}
+
 struct equalize_plan {
     bool small, words;                            /* words: 65,536 bins */
     bool luma;                                    /* the map replaces Y */

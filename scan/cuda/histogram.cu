@@ -48,6 +48,15 @@ scan_status histogram_open(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
+scan_status histogram_load(scan_ctx *ctx) {
+    for (const auto &k : byte_kernels)
+        SCAN_TRY(load_kernel(ctx, k.kernel));
+    for (const auto &row : word_kernels)
+        for (const void *kernel : row)
+            SCAN_TRY(load_kernel(ctx, kernel));
+    return SCAN_OK;
+}
+
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /* At least one CTA, at most `most`, each with `each` chunks or more. */

@@ -230,6 +230,20 @@ scan_status prefix_open(scan_ctx *ctx) {
     return grant_clusters(ctx);
 }
 
+scan_status prefix_load(scan_ctx *ctx) {
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0][0][0]; i++) {
+        const prefix_kernels *k = (&classes[0][0][0])[i];
+        if (!k)
+            continue;
+        const void *const kernels[] = {k->wave, k->look_back, k->cluster, k->carry, k->add};
+        for (const void *kernel : kernels)
+            SCAN_TRY(load_kernel(ctx, kernel));
+        for (const auto &block : k->blocks)
+            SCAN_TRY(load_kernel(ctx, block.section));
+    }
+    return SCAN_OK;
+}
+
 /* One CTA or one cluster. */
 static scan_status small(scan_ctx *ctx, const plan &p, scan_job job) {
     const int threads = p.chunks_per_cta * p.kernels->cluster_threads_per_chunk;

@@ -133,6 +133,23 @@ scan_status sort_open(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
+scan_status sort_load(scan_ctx *ctx) {
+    for (const sort_kernels *k : kernels_of_type) {
+        if (!k)
+            continue;
+        SCAN_TRY(load_kernel(ctx, k->survey));
+        SCAN_TRY(load_kernel(ctx, k->pack));
+        for (const sort_pass_kernel &pass : k->pass)
+            SCAN_TRY(load_kernel(ctx, pass.kernel));
+    }
+    const sort_common_kernels &k = sort_common;
+    const void *const kernels[] = {k.finish,       k.repair,        k.small[0],     k.small[1],    k.fill[0].count,
+                                   k.fill[0].fill, k.fill[1].count, k.fill[1].fill, k.fill_offsets};
+    for (const void *kernel : kernels)
+        SCAN_TRY(load_kernel(ctx, kernel));
+    return split_load(ctx);
+}
+
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /* CTAs of a grid that takes its work piece by piece. */

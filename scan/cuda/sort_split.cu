@@ -99,6 +99,11 @@ size_t split_state_bytes(const scan_ctx *ctx, uint64_t n) {
     return prefix_workspace(ctx, &ones_scan, sections_of(n) + 1) / state_share;
 }
 
+scan_status split_load(scan_ctx *ctx) {
+    SCAN_TRY(load_kernel(ctx, address(split_count_kernel)));
+    return load_kernel(ctx, address(split_move_kernel));
+}
+
 /* A move a bit, of which the last lands in out; in place that takes an even number. */
 scan_status split_sort(scan_ctx *ctx, sort_job job, char *sections_memory) {
     uint64_t sections = sections_of(job.n);

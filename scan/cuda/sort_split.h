@@ -14,6 +14,8 @@ namespace scan_cuda {
 size_t split_sections_bytes(uint64_t n);
 size_t split_state_bytes(const scan_ctx *ctx, uint64_t n);
 
+scan_status split_load(scan_ctx *ctx);
+
 /* n is not zero. */
 scan_status split_sort(scan_ctx *ctx, sort_job job, char *sections_memory);
 
