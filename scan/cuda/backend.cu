@@ -51,6 +51,9 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call) {
 
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes) {
+    if (blocks > 0x7fffffff)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: this grid would need %llu blocks, a launch has at most 2^31 - 1",
+                         (unsigned long long)blocks);
     return check(ctx,
                  cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
                                   state_of(ctx)->stream),
