@@ -113,22 +113,14 @@ static void sizes(void **state) {
 static void real_images(void **state) {
     (void)state;
     gpu_need();
-    static const char *const names[] = {"jacksboro_dem.pgm", "expected/color.ppm"};
-    for (int i = 0; i < 2; i++) {
-        scan_type type = SCAN_TYPE_NONE;
-        uint32_t channels = 0;
-        size_t width = 0, height = 0;
-        void *samples = gpu_read_pnm(names[i], &type, &channels, &width, &height);
-        if (!samples)
-            skip();
-        if (gpu_is_small)
-            height /= 4;
-        clahe_case c = draw(type, width, height, 1);
-        c.channels = channels;
+    for (int i = 0; i < GPU_IMAGE_FILES; i++) {
+        const gpu_image image = gpu_read_image(gpu_image_files[i]);
+        clahe_case c = draw(image.type, image.width, image.height, 1);
+        c.channels = image.channels;
         c.tiles_x = gpu_is_small ? 2 : 0;
         c.tiles_y = gpu_is_small ? 3 : 0;
-        check_image(&c, samples);
-        free(samples);
+        check_image(&c, image.samples);
+        free(image.samples);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "../unit/compact_oracle.h"
-#include "gpu_support.h"
+#include "gpu_compaction.h"
 
 enum { OUT_KEPT = 1, OUT_REJECTED = 2, OUT_INDICES = 4, OUT_COUNT = 8 };
 
@@ -49,12 +49,6 @@ static void make_room(size_t n) {
     free(host_flags);
     assert_non_null(host_flags = malloc(n));
     room = n;
-}
-
-static size_t processors(void) {
-    int count = 0;
-    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
-    return (size_t)count;
 }
 
 static bool has_wave(void) {
@@ -256,24 +250,12 @@ static compact_case draw(scan_type type, size_t n) {
     return c;
 }
 
-/* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
-static size_t sizes_of(scan_type type, size_t *sizes) {
-    const size_t size = scan_type_size(type), look_back = size == 1 ? 8192 : 16384 / size;
-    const size_t wave = size == 1 ? 24576 : 32768 / size, turn = processors() * wave;
-    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
-    size_t count = gpu_sizes(size, sizes);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0] && count + 3 <= GPU_MOST_SIZES + 24; i++)
-        for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++)
-            sizes[count++] = n;
-    return count;
-}
-
 static void matrix(void **state) {
     (void)state;
     gpu_need();
     for (scan_type type = SCAN_U8; scan_type_name(type); type++) {
-        size_t sizes[GPU_MOST_SIZES + 24];
-        const size_t count = sizes_of(type, sizes);
+        size_t sizes[MOST_COMPACTION_SIZES];
+        const size_t count = compaction_sizes(type, sizes);
         for (size_t i = 0; i < count; i++)
             for (unsigned turn = 0; turn < (gpu_is_small ? 2u : 12u); turn++) {
                 const compact_case c = draw(type, sizes[i]);
@@ -286,12 +268,12 @@ static void matrix(void **state) {
 static void kinds(void **state) {
     (void)state;
     gpu_need();
-    const size_t turn = processors() + 3;
+    const size_t turn = gpu_processors() + 3;
     grids_seen = 0;
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned kind = 0; kind < KINDS; kind++)
             for (unsigned outputs = 1; outputs < 16; outputs++) {
-                const size_t size = scan_type_size(type), wave = size == 1 ? 24576 : 32768 / size;
+                const size_t size = scan_type_size(type), wave = wave_tile(size);
                 const size_t sizes[] = {700, 90000 / size + 33, turn * wave + 5};
                 const size_t i = (type + kind * 5 + outputs) % 3;
                 if (gpu_is_small && (outputs * 7 + kind + type) % 5 > 0)
@@ -311,8 +293,8 @@ static void in_place(void **state) {
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned s = 0; s < 6; s++)
             for (unsigned k = 0; k < 3; k++) {
-                const size_t size = scan_type_size(type), wave = size == 1 ? 24576 : 32768 / size;
-                const size_t sizes[] = {100, 5 * 16384 / size + 3, (processors() + k) * wave + wave / 3};
+                const size_t size = scan_type_size(type), wave = wave_tile(size);
+                const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_processors() + k) * wave + wave / 3};
                 if (gpu_is_small && (s + k + type) % 3)
                     continue;
                 compact_case c = draw(type, sizes[k]);

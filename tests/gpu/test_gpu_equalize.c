@@ -172,24 +172,17 @@ static void addresses(void **state) {
 static void real_images(void **state) {
     (void)state;
     gpu_need();
-    static const char *const names[] = {"jacksboro_dem.pgm", "expected/color.ppm"};
-    for (int i = 0; i < 2; i++) {
-        scan_type type = SCAN_TYPE_NONE;
-        uint32_t channels = 0;
-        size_t width = 0, height = 0;
-        void *samples = gpu_read_pnm(names[i], &type, &channels, &width, &height);
-        if (!samples)
-            skip();
-        if (gpu_is_small)
-            height /= 4;
+    for (int i = 0; i < GPU_IMAGE_FILES; i++) {
+        const gpu_image image = gpu_read_image(gpu_image_files[i]);
         for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++)
-            for (int color = 0; color < (channels == 3 ? 3 : 1); color++) {
-                equalize_case c = draw(type, (scan_like)like, channels, width * height, (uint64_t)like);
+            for (int color = 0; color < (image.channels == 3 ? 3 : 1); color++) {
+                equalize_case c =
+                    draw(image.type, (scan_like)like, image.channels, image.width * image.height, (uint64_t)like);
                 c.color = (scan_color)color;
                 if (!gpu_is_small || color == like % 3)
-                    check_image(&c, samples);
+                    check_image(&c, image.samples);
             }
-        free(samples);
+        free(image.samples);
     }
 }
 

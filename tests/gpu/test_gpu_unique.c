@@ -3,10 +3,8 @@
  * scan_unique on the device: runs that cross warps, tiles and groups of tiles, of one element or of all; -0 and NaN;
  * every subset of outputs, counts on the device that end inside a run, any address, in place; against a plain loop.
  */
-#include <cuda_runtime_api.h>
-
 #include "../unit/compact_oracle.h"
-#include "gpu_support.h"
+#include "gpu_compaction.h"
 
 enum { OUT_KEPT = 1, OUT_INDICES = 2, OUT_LENGTHS = 4, OUT_COUNT = 8 };
 
@@ -35,12 +33,6 @@ static void make_room(size_t n) {
         assert_non_null(*all[i] = malloc(n * 8));
     }
     room = n;
-}
-
-static size_t processors(void) {
-    int count = 0;
-    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
-    return (size_t)count;
 }
 
 /* ---- input and oracle -------------------------------------------------------------------------------------------- */
@@ -169,24 +161,12 @@ static unique_case draw(scan_type type, size_t n) {
     return c;
 }
 
-/* Around the ends of tiles, where one CTA hands over to many, and where the wave takes over. */
-static size_t sizes_of(scan_type type, size_t *sizes) {
-    const size_t size = scan_type_size(type), look_back = size == 1 ? 8192 : 16384 / size;
-    const size_t wave = size == 1 ? 24576 : 32768 / size, turn = processors() * wave;
-    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
-    size_t count = gpu_sizes(size, sizes);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++)
-            sizes[count++] = n;
-    return count;
-}
-
 static void matrix(void **state) {
     (void)state;
     gpu_need();
     for (scan_type type = SCAN_U8; scan_type_name(type); type++) {
-        size_t sizes[GPU_MOST_SIZES + 24];
-        const size_t count = sizes_of(type, sizes);
+        size_t sizes[MOST_COMPACTION_SIZES];
+        const size_t count = compaction_sizes(type, sizes);
         for (size_t i = 0; i < count; i++)
             for (unsigned turn = 0; turn < (gpu_is_small ? 2u : 12u); turn++) {
                 const unique_case c = draw(type, sizes[i]);
@@ -202,10 +182,10 @@ static void long_runs(void **state) {
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned m = 0; m < MEAN_RUNS; m++)
             for (unsigned k = 0; k < 2; k++) {
-                const size_t size = scan_type_size(type), wave = size == 1 ? 24576 : 32768 / size;
+                const size_t size = scan_type_size(type), wave = wave_tile(size);
                 if (gpu_is_small && (m + type) % 3)
                     continue;
-                unique_case c = draw(type, k ? (processors() + 2) * wave + 17 : 40 * 16384 / size + 5);
+                unique_case c = draw(type, k ? (gpu_processors() + 2) * wave + 17 : 40 * 16384 / size + 5);
                 c.mean_run = mean_runs[m];
                 c.in_place = false;
                 c.outputs = OUT_LENGTHS | OUT_COUNT | (k ? OUT_KEPT : OUT_INDICES);
@@ -220,8 +200,8 @@ static void in_place(void **state) {
     gpu_need();
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned m = 0; m < MEAN_RUNS; m++) {
-            const size_t size = scan_type_size(type), wave = size == 1 ? 24576 : 32768 / size;
-            const size_t sizes[] = {100, 5 * 16384 / size + 3, (processors() + 1) * wave + wave / 3};
+            const size_t size = scan_type_size(type), wave = wave_tile(size);
+            const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_processors() + 1) * wave + wave / 3};
             if (gpu_is_small && (m + type) % 3)
                 continue;
             unique_case c = draw(type, sizes[(m + type) % 3 ? 2 : (m + type) / 3 % 3]);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For the tests of compaction and unique: the tiles of their grids, and the sizes around every switch.
+ */
+#ifndef TESTS_GPU_COMPACTION_H
+#define TESTS_GPU_COMPACTION_H
+
+#include <cuda_runtime_api.h>
+
+#include "gpu_support.h"
+
+static inline size_t gpu_processors(void) {
+    int count = 0;
+    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
+    return (size_t)count;
+}
+
+/* Elements a tile of the wave, by element size. */
+static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : 32768 / size; }
+
+enum { MOST_COMPACTION_SIZES = GPU_MOST_SIZES + 24 };
+
+/* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
+static inline size_t compaction_sizes(scan_type type, size_t *sizes) {
+    const size_t size = scan_type_size(type), look_back = size == 1 ? 8192 : 16384 / size;
+    const size_t wave = wave_tile(size), turn = gpu_processors() * wave;
+    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
+    size_t count = gpu_sizes(size, sizes);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++) {
+            assert_true(count < MOST_COMPACTION_SIZES);
+            sizes[count++] = n;
+        }
+    return count;
+}
+
+#endif
