@@ -186,4 +186,12 @@ template <class T> __device__ T *cluster_at(T *here, unsigned) { return here; }
 } /* namespace scan_cuda */
 
 #endif
+namespace scan_cuda {
+
+/* This thread's warp in its CTA. By a shuffle, for the compiler then knows it to be the same in all lanes: branches on
+ * it need no code for lanes that part. By whole warps. */
+__device__ inline int warp_of_cta() { return __shfl_sync(all_lanes, int(threadIdx.x / 32), 0); }
+
+} /* namespace scan_cuda */
+
 #endif

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
     if (!alone)
         cluster_arrive_relaxed();
     const grid_part<T> part = job_grid_part<Op>(job);
-    const int lane = threadIdx.x % 32, warp = __shfl_sync(all_lanes, int(threadIdx.x / 32), 0);
+    const int lane = threadIdx.x % 32, warp = warp_of_cta();
     const int chunks_here = int(blockDim.x) / threads_per_chunk, all_chunks = chunks_here * int(cluster_size());
     const int chunk_here = warp / warps_per_chunk, chunk = int(cluster_rank()) * chunks_here + chunk_here;
     const int t = chunk / chunks_per_tile, chunk_in_tile = chunk % chunks_per_tile;

@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     using T = typename Op::type;
     __shared__ wave_slot<T> slots[ring_slots];
     __shared__ ticket first;
-    const int warp = __shfl_sync(all_lanes, int(threadIdx.x / 32), 0);
+    const int warp = warp_of_cta();
     if (threadIdx.x == 0) {
         first = take_ticket(job.state);
         ring<wave_slot<T>>::open(slots, chunks_per_tile);

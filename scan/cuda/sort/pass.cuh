@@ -130,8 +130,7 @@ template <class Key, int value_bytes> class pass_tile {
     uint32_t count; /* elements in it */
 
     __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, void *dynamic)
-        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x),
-          warp(__shfl_sync(all_lanes, int(threadIdx.x / 32), 0)), /* the compiler then knows it to be uniform */
+        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x), warp(warp_of_cta()),
           order(shared.pass.order), shift(shared.pass.shift), digit_mask(shared.pass.digit_mask) {}
 
     __device__ bool ranks() const { return warp < shape::rank_warps; }

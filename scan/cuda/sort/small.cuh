@@ -158,9 +158,8 @@ template <class Code> class small_sort {
 
   public:
     __device__ small_sort(const sort_job &job, small_shared<Code> &shared, void *dynamic)
-        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x),
-          warp(__shfl_sync(all_lanes, int(threadIdx.x / 32), 0)), lane(threadIdx.x % 32), n(uint32_t(sort_count(job))),
-          rows(int((n + small_threads - 1) / small_threads)) {}
+        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32),
+          n(uint32_t(sort_count(job))), rows(int((n + small_threads - 1) / small_threads)) {}
 
     __device__ void sort() {
         load();
