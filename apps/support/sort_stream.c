@@ -167,12 +167,11 @@ static size_t result_elements(const sort_stream *w, size_t piece) {
 
 static bool next_piece(void *arg, size_t piece) { return result_elements(arg, piece) > 0; }
 
-/* Only after the device failed. */
+/* After the device failed. */
 static scan_status sort_on_host(void *arg, stream_lane *lane, size_t piece) {
     sort_stream *w = arg;
     size_t size = result_size(w);
-    if (!lane->on_host)
-        return SCAN_OK;
+    (void)lane;
     if (!w->host_result)
         SESSION_TRY(sort_attempt(w, w->s));
     memcpy(w->slots[piece % STREAM_SLOTS].host, (const char *)w->host_result + piece * w->piece * size,
@@ -212,8 +211,8 @@ void sort_stream_write(sort_stream *w, output *out) {
         stream_run(w->s, &(stream_job){.subject = w->reader->in->name,
                                        .slots = STREAM_SLOTS,
                                        .read = next_piece,
-                                       .compute = sort_on_host,
                                        .download = download,
+                                       .on_host = sort_on_host,
                                        .finish = write_piece,
                                        .arg = w});
     }

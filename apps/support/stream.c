@@ -141,7 +141,8 @@ static void *stage_main(void *arg) {
 static void compute_on_host(session *s, const stream_job *job, size_t piece) {
     stream_lane lane = {.ctx = s->ctx, .on_host = true};
     report_phase before = report_enter(PHASE_COMPUTE);
-    scan_status status = job->compute ? job->compute(job->arg, &lane, piece) : SCAN_OK;
+    stream_stage *call = job->on_host ? job->on_host : job->compute;
+    scan_status status = call ? call(job->arg, &lane, piece) : SCAN_OK;
     if (status != SCAN_OK)
         session_fall_back(s, job->subject, status, scan_ctx_detail(s->ctx));
     report_enter(before);
@@ -186,14 +187,15 @@ static void run_alone(session *s, stream *t) {
     }
 }
 
-/* Computing has the session's context, beside it uploading and downloading have their own. A stage that is alone may
- * find a device that is still being opened: s->ctx is then NULL. */
+/* Computing has the session's context, beside it uploading and downloading have their own. A stage that is alone has
+ * the session's too, and may find a device that is still being opened: s->ctx is then NULL. */
 static scan_status open_lanes(const session *s, stream *t, char *detail, size_t detail_bytes) {
-    bool alone = !t->job->compute || (!t->job->upload && !t->job->download);
+    const stream_job *job = t->job;
+    bool alone = !!job->upload + !!job->compute + !!job->download == 1;
     for (int i = UPLOAD; i < STAGES; i++) {
         stage *g = &t->stages[i];
         g->lane.ctx = s->ctx;
-        if (i == COMPUTE || alone || !stage_of(t->job, i))
+        if (i == COMPUTE || alone || !stage_of(job, i))
             continue;
         g->lane.ctx = NULL;
         SESSION_TRY(session_another(s, &g->lane.ctx, detail, detail_bytes));

@@ -5,10 +5,10 @@
  *     read -> upload -> compute -> download -> finish
  *
  * On the CPU these are calls one after another, without upload and download, and the next piece finds the last one's
- * memory in the cache. On a device each of the first four is a thread and each of the middle three a context with a
- * stream of its own, so that all five work at once, on pieces that follow each other through a ring of slots. A piece
- * goes on when its stage has waited for the device: nothing is handed over that is not there, and every stage's time is
- * known.
+ * memory in the cache. On a device each of the first four is a thread, so that all five work at once, on pieces that
+ * follow each other through a ring of slots. Of the middle three, one that is the only one uses the session's context;
+ * beside computing, the others have contexts with streams of their own. A piece goes on when its stage has waited for
+ * the device: nothing is handed over that is not there, and every stage's time is known.
  *
  * When the device fails, the pieces that did not come through are computed by the CPU, from what was read; that is why
  * a piece's input stays as it is until it is finished.
@@ -32,9 +32,10 @@ typedef scan_status stream_stage(void *arg, stream_lane *lane, size_t piece);
 typedef struct stream_job {
     const char *subject; /* the input's name */
     size_t slots;
-    bool (*read)(void *arg, size_t piece);     /* false: there is no such piece. May die */
-    stream_stage *upload, *compute, *download; /* on the CPU compute alone */
-    void (*finish)(void *arg, size_t piece);   /* in the caller's thread, piece after piece */
+    bool (*read)(void *arg, size_t piece); /* false: there is no such piece. May die */
+    stream_stage *upload, *compute, *download;
+    stream_stage *on_host;                   /* what the CPU does for the three; NULL: compute, it alone */
+    void (*finish)(void *arg, size_t piece); /* in the caller's thread, piece after piece */
     void *arg;
 } stream_job;
 

@@ -30,6 +30,7 @@ typedef struct stream_test {
     unsigned char in[SLOTS][BYTES], up[SLOTS][BYTES], made[SLOTS][BYTES], down[SLOTS][BYTES];
     int finished, on_host;
     bool wrong;
+    const session *session;
 } stream_test;
 
 static bool read_piece(void *arg, size_t piece) {
@@ -118,20 +119,69 @@ static void test_every_length(void **state) {
         }
 }
 
+/* Without what is said on stderr, until talk_again(). */
+static int be_quiet(void) {
+    int talk = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
+    assert_true(talk >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
+    close(nowhere);
+    return talk;
+}
+
+static void talk_again(int talk) {
+    dup2(talk, STDERR_FILENO);
+    close(talk);
+}
+
 /* The CPU makes the piece that failed and all after it, none before it unless they were still on their way. */
 static void test_failures(void **state) {
     (void)state;
-    int talk = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
-    assert_true(talk >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
+    int talk = be_quiet();
     for (int number = 0; number < 3; number++)
         for (int piece = 0; piece < PIECES; piece++) {
             stream_test t = {.pieces = PIECES, .fail_stage = number, .fail_piece = piece};
             run(&t, true);
             assert_true(t.on_host >= PIECES - piece && t.on_host <= PIECES - piece + SLOTS);
         }
-    dup2(talk, STDERR_FILENO);
-    close(talk);
-    close(nowhere);
+    talk_again(talk);
+}
+
+/* Opening another context on a device takes a while, and loads kernels. */
+static scan_status download_alone(void *arg, stream_lane *lane, size_t piece) {
+    stream_test *t = arg;
+    if (lane->ctx != t->session->ctx)
+        t->wrong = true;
+    return stage(t, lane, 2, piece, t->in[piece % SLOTS], t->down[piece % SLOTS]);
+}
+
+static scan_status copy_on_host(void *arg, stream_lane *lane, size_t piece) {
+    stream_test *t = arg;
+    t->on_host++;
+    if (!lane->on_host)
+        t->wrong = true;
+    return stage(t, lane, 2, piece, t->in[piece % SLOTS], t->down[piece % SLOTS]);
+}
+
+static void test_a_stage_alone_has_the_sessions_context(void **state) {
+    (void)state;
+    for (int piece = -1; piece < PIECES; piece += 8) {
+        session s;
+        cli_common common;
+        open_session(&s, &common, true);
+        int talk = be_quiet();
+        stream_test t = {.pieces = PIECES, .fail_stage = piece < 0 ? -1 : 2, .fail_piece = piece, .session = &s};
+        stream_run(&s, &(stream_job){.subject = "input",
+                                     .slots = SLOTS,
+                                     .read = read_piece,
+                                     .download = download_alone,
+                                     .on_host = copy_on_host,
+                                     .finish = finish,
+                                     .arg = &t});
+        talk_again(talk);
+        assert_false(t.wrong);
+        assert_int_equal(t.finished, PIECES);
+        assert_int_equal(t.on_host, piece < 0 ? 0 : PIECES - piece);
+        session_close(&s);
+    }
 }
 
 /* Then the stages follow each other in the caller's thread. */
@@ -197,7 +247,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_length),    cmocka_unit_test(test_failures),
         cmocka_unit_test(test_without_threads), cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_a_death_is_kept),
+        cmocka_unit_test(test_a_death_is_kept), cmocka_unit_test(test_a_stage_alone_has_the_sessions_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
