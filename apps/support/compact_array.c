@@ -220,8 +220,8 @@ static void finish(void *arg, size_t piece) {
     report_progress(x->taken, w->r->in->size_hint);
 }
 
-/* The library's workspace for a piece, so that no call allocates. What cannot be asked for, the call refuses. */
-static scan_status reserve(work *w, session *s, size_t n) {
+/* Is there room for the library's workspace for a piece? What cannot be asked for, the call refuses. */
+static scan_status probe_workspace(work *w, session *s, size_t n) {
     size_t bytes = 0, more = 0;
     slot x = {.n = n};
     scan_unique_desc runs = describe_runs(w, &x);
@@ -231,7 +231,7 @@ static scan_status reserve(work *w, session *s, size_t n) {
         return SCAN_OK;
     if ((!by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
         return SCAN_OK;
-    return scan_ctx_reserve(s->ctx, bytes > more ? bytes : more);
+    return session_probe(s, bytes > more ? bytes : more);
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
@@ -251,7 +251,7 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
         if (job->selector == SELECT_MASK || runs_by_flags(w))
             SESSION_TRY(stream_buffer_new(s, &x->flags, n));
     }
-    return s->on_host ? SCAN_OK : reserve(w, s, n);
+    return s->on_host ? SCAN_OK : probe_workspace(w, s, n);
 }
 
 static void prepare(work *w) {

@@ -63,7 +63,7 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
         return SCAN_OK;
     size_t bytes;
     bool known = scan_prefix_workspace(s->ctx, &w->desc, n, &bytes) == SCAN_OK; /* else the call will say why not */
-    return known ? scan_ctx_reserve(s->ctx, bytes) : SCAN_OK;
+    return known ? session_probe(s, bytes) : SCAN_OK;
 }
 
 static void prepare(work *w, uint64_t elements) {

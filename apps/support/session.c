@@ -240,6 +240,14 @@ void session_give_back(session *s, size_t keep) {
     }
 }
 
+scan_status session_probe(session *s, size_t bytes) {
+    void *memory;
+    scan_status status = scan_malloc(s->ctx, bytes, &memory);
+    if (status == SCAN_OK)
+        scan_free(s->ctx, memory);
+    return status;
+}
+
 /* ---- whole arrays ------------------------------------------------------------------------------------------------ */
 
 void session_try(session *s, const char *subject, session_attempt *attempt, void *arg) {

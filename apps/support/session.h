@@ -103,6 +103,11 @@ scan_status session_take(session *s, session_kind kind, size_t bytes, void **mem
 size_t session_taken(const session *s);
 void session_give_back(session *s, size_t keep);
 
+/* For the library's workspace: MEMORY if the device does not have so much beside what was taken. The first call takes
+ * it as its own; scan_ctx_reserve would do that now, but also load the kernels of all verbs, of which a program runs
+ * one. */
+scan_status session_probe(session *s, size_t bytes);
+
 /* ---- whole arrays ------------------------------------------------------------------------------------------------ */
 
 /* Runs attempt(arg, s) on the device; if that fails, again on the CPU. Memory that it took is given back at its end.

@@ -51,7 +51,7 @@ static size_t workspace(const sort_stream *w) {
     return sort > unique ? sort : unique;
 }
 
-/* All the memory that the job takes, at once: what cannot be done is known before the rest is read. */
+/* Memory for all of the job, at once: what cannot be done is known before the rest is read. */
 static scan_status take_memory(sort_stream *w) {
     session *s = w->s;
     size_t keys = w->n * w->reader->size, indices = w->argsort ? w->n * result_size(w) : 0, work = workspace(w);
@@ -60,7 +60,7 @@ static scan_status take_memory(sort_stream *w) {
     w->device_result = w->device_keys;
     if (indices)
         SESSION_TRY(session_take(s, MEMORY_DEVICE, indices, &w->device_result));
-    return scan_ctx_reserve(s->ctx, work);
+    return session_probe(s, work);
 }
 
 static scan_status begin(sort_stream *w, stream_lane *lane) {
