@@ -437,6 +437,17 @@ def test_one_output_that_cannot_be_made_stops_all(job):
 # ---- heads that are known at the end ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("mebibytes", [8, 20.5])
+def test_large_files(box, mebibytes):
+    """Of which the disk gets parts before all is written, in pieces and in one."""
+    x = np.random.default_rng(3).integers(0, 256, int(mebibytes * (1 << 20)) + 3, dtype="u1")
+    box.write("in.raw", x.tobytes())
+    box.good("prefix", "--dtype", "u8", "--out-dtype", "u8", "in.raw", "-o", "sums.raw")
+    assert box.read("sums.raw") == np.cumsum(x, dtype="u1").tobytes()
+    box.good("sort", "--dtype", "u8", "in.raw", "-o", "in.raw", "-f")
+    assert box.read("in.raw") == np.sort(x).tobytes()
+
+
 @pytest.mark.parametrize("n", [0, 1, 1000, 32_752, 32_768, 40_000, 1_200_000])
 def test_npy_of_unknown_length_to_a_pipe(box, n):
     x = np.arange(n, dtype="i8")
