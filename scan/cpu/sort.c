@@ -42,14 +42,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     j.stack = (scan_sort_range *)(void *)workspace;
     j.areas = workspace + p->stack_bytes;
     if (j.n <= SCAN_SORT_TINY) {
-        uint64_t spare[2][SCAN_SORT_TINY];
-        p->local(&(scan_sort_local){.order = j.order,
-                                    .from = in,
-                                    .to = j.out,
-                                    .spare = {spare[0], NULL},
-                                    .spare_keys = spare[1],
-                                    .n = j.n,
-                                    .drop_keys = argsort});
+        uint64_t spare[SCAN_SORT_TINY];
+        p->local(&(scan_sort_local){
+            .order = j.order, .from = in, .to = j.out, .spare = {spare, NULL}, .n = j.n, .drop_keys = argsort});
         return SCAN_OK;
     }
     if (j.n <= p->local_n) {

@@ -40,7 +40,6 @@ typedef struct scan_sort_part {
 typedef struct scan_sort_local {
     scan_sort_order order;
     scan_sort_columns from, to, spare; /* already offset to the range */
-    void *spare_keys;                  /* quick only: a second spare array of keys */
     size_t n;
     bool drop_keys;   /* to.keys is scratch: the last pass need not write it */
     uint32_t *counts; /* SCAN_SORT_LOCAL_COUNTS of them */

@@ -65,7 +65,6 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .from = offset(place_of(j, r.where, r.shift), r.begin, p),
                              .to = offset(j->out, r.begin, p),
                              .spare = {keys, second_keys + (j->drop_keys ? p->spare_bytes : 0)},
-                             .spare_keys = second_keys,
                              .n = r.n,
                              .drop_keys = j->drop_keys,
                              .counts = (uint32_t *)(void *)scratch};
@@ -242,16 +241,17 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* Copies or reverses what is in order already; false if it is not. */
-static bool finish_if_ordered(scan_sort_job *j, unsigned thread) {
+static unsigned order_of_part(const scan_sort_job *j, unsigned thread) {
     size_t begin, end;
     part_of(j, 0, j->n, thread, &begin, &end);
-    unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    if (begin < end)
-        flags = j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(end + 1, j->n), j->order);
-    atomic_fetch_and_explicit(&j->order_flags, flags, memory_order_relaxed);
-    scan_pool_barrier(j->pool);
-    flags = atomic_load_explicit(&j->order_flags, memory_order_relaxed);
+    if (begin == end)
+        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
+    return j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(end + 1, j->n), j->order);
+}
+
+/* Copies or reverses what is in order already; false if it is not. */
+static bool finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thread) {
+    size_t begin, end;
     if (flags & SCAN_SORT_ASCENDING) {
         copy_part(j, (scan_sort_range){.n = j->n}, j->in, thread);
     } else if (flags & SCAN_SORT_DESCENDING) {
@@ -263,13 +263,16 @@ static bool finish_if_ordered(scan_sort_job *j, unsigned thread) {
 }
 
 void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
-    sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
+    if (!finish_ordered(j, order_of_part(j, 0), 0))
+        sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
 void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     (void)threads;
     scan_sort_job *j = arg;
-    if (finish_if_ordered(j, thread))
+    atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
+    scan_pool_barrier(j->pool);
+    if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
     for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
         sort_range(j, r, thread);

@@ -10,6 +10,9 @@ enum {
     BESIDE_SPARES = 96 << 10 /* of an area */
 };
 
+/* Quicksort by one thread up to here is quicker than a partition by 1, 2 ... threads. */
+static const size_t alone_bytes[] = {32 << 20, 4 << 20};
+
 static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
     [SCAN_SIMD_PORTABLE] = &scan_cpu_sort_kernels_portable,
 #if defined(__x86_64__)
@@ -50,20 +53,21 @@ bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) { 
 /* What threads may use beside the data: the contract's 4 MiB, less what is laid out beside them, and a tenth. */
 static size_t areas_budget(size_t n, size_t element_bytes) { return ((size_t)3 << 20) + n / 10 * element_bytes; }
 
-/* Elements that one thread sorts alone. Quicksort needs two spare arrays of them. */
+/* Elements that one thread sorts alone. */
 static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads) {
     size_t element_bytes = p->key_bytes + p->value_bytes;
     if (p->local == p->kernels->local)
         return LOCAL_BYTES / element_bytes;
+    if (threads <= sizeof alone_bytes / sizeof *alone_bytes && n <= alone_bytes[threads - 1] / element_bytes)
+        return n;
     size_t share = areas_budget(n, element_bytes) / threads;
-    share = share > BESIDE_SPARES ? (share - BESIDE_SPARES) / 2 : 0;
+    share = share > BESIDE_SPARES ? share - BESIDE_SPARES : 0;
     return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), QUICK_BYTES) / element_bytes;
 }
 
 /* Counts, positions and, at different times, buffers of a partition or scratch of a local sort. */
 static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
-    bool two_spares = argsort || p->local != p->kernels->local;
-    size_t scratch = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t) + (two_spares ? 2 : 1) * p->spare_bytes +
+    size_t scratch = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t) + (argsort ? 2 : 1) * p->spare_bytes +
                      scan_sort_round_up(scan_sort_smaller(n, p->local_n) * p->value_bytes);
     if (n <= p->local_n)
         return scratch;

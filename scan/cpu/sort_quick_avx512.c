@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys alone in cache, AVX-512: keys become unsigned codes that can be turned back, the codes are sorted by
+ * Keys alone, AVX-512: keys become unsigned codes that can be turned back, the codes are sorted by
  * sort_quick_lanes.h, and turned back. Equal codes are equal keys, so a sort that is not stable does; where floats have
  * ties that can be told apart, zeros of both signs or different NaNs, the stable radix sort does the work instead.
  */
@@ -21,19 +21,18 @@ static inline size_t quick_count(uint32_t mask, unsigned lanes) {
     return (size_t)__builtin_popcount(mask & ((1u << lanes) - 1));
 }
 
-/* n codes at x by the radix sort. */
-static void quick_give_up(const quick_job *job, void *x, void *y, void *to, size_t n, size_t key_bytes) {
+/* n codes where they are, by the radix sort. */
+static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, size_t key_bytes) {
     uint64_t all = ~0ull >> (64 - 8 * key_bytes);
     scan_sort_local l = *job->local;
     l.order = (scan_sort_order){.mask = all};
-    l.from.keys = x;
-    l.spare.keys = y;
-    l.to.keys = to;
+    l.from.keys = l.to.keys = codes;
+    l.spare.keys = spare;
     l.n = n;
     scan_cpu_sort_kernels_avx512[key_bytes == 4 ? 2 : 3][0].local(&l);
     uint64_t flip = (uint64_t)_mm512_reduce_or_epi64(job->flip) & all;
     for (size_t i = 0; flip && i < n; i++)
-        scan_sort_store(to, i, scan_sort_load(to, i, (unsigned)key_bytes) ^ flip, (unsigned)key_bytes);
+        scan_sort_store(codes, i, scan_sort_load(codes, i, (unsigned)key_bytes) ^ flip, (unsigned)key_bytes);
 }
 
 /* Splits that may be bad before the radix sort takes over. */

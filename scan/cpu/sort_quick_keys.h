@@ -4,14 +4,23 @@
  * over lanes of that width, which the compiler vectorizes.
  */
 
-/* Integers: codes are keys with bits inverted. */
+/* Integers: codes are keys with bits inverted. The first partition reads the keys. */
 static void NAME(quick_integers)(const scan_sort_local *l) {
     const KEY *from = l->from.keys, flip = (KEY)l->order.flip;
-    KEY *codes = l->spare.keys;
-    for (size_t i = 0; i < l->n; i++)
-        codes[i] = from[i] ^ flip;
+    KEY *to = l->to.keys, *other = l->spare.keys;
+    size_t n = l->n;
     quick_job job = {V_SET1(flip), l};
-    NAME(quick)(&job, codes, l->spare_keys, l->to.keys, l->n, l->n, depth_for(l->n));
+    if (n <= 16 * LANES) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i] ^ flip;
+        NAME(network)(to, to, n, n, job.flip);
+        return;
+    }
+    KEY pivot = NAME(choose_pivot)(from, n, job.flip);
+    size_t below = NAME(partition_keys)(from, n, job.flip, pivot, to, other);
+    NAME(quick_lows)(&job, pivot, to, other, below, n, n, depth_for(n));
+    if (below < n)
+        NAME(quick)(&job, other, to + below, other, n - below, n - below, depth_for(n));
 }
 
 /* False if there are ties that can be told apart: zeros of both signs, or NaNs of different bits. *nan is the one NaN,
@@ -34,15 +43,15 @@ static bool NAME(all_ties_same)(const KEY *x, size_t n, KEY *nan) {
 static bool NAME(quick_floats)(const scan_sort_local *l) {
     const KEY sign = (KEY)1 << (8 * sizeof(KEY) - 1), flip = (KEY)l->order.flip, nan_code = (KEY)l->order.nan;
     const KEY *from = l->from.keys;
-    KEY *codes = l->spare.keys, *to = l->to.keys, nan;
+    KEY *to = l->to.keys, nan;
     if (!NAME(all_ties_same)(from, l->n, &nan))
         return false;
     for (size_t i = 0; i < l->n; i++) {
         KEY x = from[i], code = x ^ (x & sign ? (KEY) ~(KEY)0 : sign) ^ flip;
-        codes[i] = (x & (sign - 1)) > INFINITY_BITS ? nan_code : code;
+        to[i] = (x & (sign - 1)) > INFINITY_BITS ? nan_code : code;
     }
     quick_job job = {_mm512_setzero_si512(), l};
-    NAME(quick)(&job, codes, l->spare_keys, to, l->n, l->n, depth_for(l->n));
+    NAME(quick)(&job, to, to, l->spare.keys, l->n, l->n, depth_for(l->n));
     for (size_t i = 0; i < l->n; i++) {
         KEY code = to[i] ^ flip, x = code ^ (code & sign ? sign : (KEY) ~(KEY)0);
         to[i] = to[i] == nan_code && nan ? nan : x;

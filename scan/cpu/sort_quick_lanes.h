@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quicksort of unsigned integers in cache, AVX-512. Included by sort_quick_avx512.c once a width, with the vector
- * operations of that width defined.
+ * Quicksort of unsigned integers, AVX-512. Included by sort_quick_avx512.c once a width, with the vector operations of
+ * that width defined.
  *
- *   partition   16 (8) keys a step: one comparison, two compressions, two whole-vector stores. The keys up to the
- *               pivot go to the other array, the keys beyond it to the front of the array they are read from; both
- *               fill up no faster than the reading advances, so that whole vectors may be stored without harm.
+ *   partition   16 (8) keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
+ *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
+ *               faster than the reading advances, so that whole vectors may be stored without harm.
  *   network     up to 256 (128) keys in 16 registers: columns by Green's network of 60 comparators, then bitonic
  *               merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
  *
- * The sorted keys go to a third array, in order from its beginning. After a partition each side has room of its own
- * size in both arrays, so recursion needs nothing more. When the splits are bad too often the caller's radix sort takes
- * over. Keys equal to a pivot that is the maximum of its range are final and leave the recursion.
+ * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
+ * the front of the array of the result and the high keys to the front of the other:
+ *
+ *     result    | lows, sorted here | room of the highs |
+ *     other     | highs             | room of the lows  |
+ *
+ * The low keys are sorted first: while they are, nothing behind them in the result is worth keeping, so the networks
+ * write whole vectors. When the splits are bad too often the caller's radix sort takes over. Keys equal to a pivot that
+ * is the maximum of its range are final and leave the recursion.
  */
 
 SCAN_INLINE void NAME(in_order)(__m512i *a, __m512i *b) {
@@ -162,82 +168,103 @@ static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m51
 SCAN_INLINE __m512i NAME(median)(__m512i a, __m512i b, __m512i c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
 
 /* A median of medians of three, from 27 keys in three places. n >= 4 * LANES. */
-SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n) {
-    __m512i m = NAME(median)(_mm512_loadu_si512(x + n / 4), _mm512_loadu_si512(x + n / 2),
-                             _mm512_loadu_si512(x + (n - n / 4 - LANES)));
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, __m512i flip) {
+    __m512i m = NAME(median)(_mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 4)),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 2)),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + (n - n / 4 - LANES))));
     m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
     m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
     return V_FIRST(m);
 }
 
-/* Keys <= last go to y, the others to the front of x. Returns how many went to y. */
-static size_t NAME(partition)(KEY *x, size_t n, KEY last, KEY *y) {
+/* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */
+SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
     const __m512i pivot = V_SET1(last);
-    size_t below = 0, above = 0, i = 0;
+    size_t low = 0, high = 0, i = 0;
+#define LOAD(at) _mm512_xor_si512(flip, _mm512_loadu_si512(x + (at)))
 #define STEP(v)                                                                                                        \
     do {                                                                                                               \
         V_MASK low_ = V_LESS_EQUAL(v, pivot);                                                                          \
-        _mm512_storeu_si512(y + below, V_COMPRESS(v, low_, v));                                                        \
-        _mm512_storeu_si512(x + above, V_COMPRESS(v, (V_MASK)~low_, v));                                               \
+        _mm512_storeu_si512(lows + low, V_COMPRESS(v, low_, v));                                                       \
+        _mm512_storeu_si512(highs + high, V_COMPRESS(v, (V_MASK)~low_, v));                                            \
         size_t count_ = quick_count(low_, LANES);                                                                      \
-        below += count_;                                                                                               \
-        above += LANES - count_;                                                                                       \
+        low += count_;                                                                                                 \
+        high += LANES - count_;                                                                                        \
     } while (0)
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        __m512i a = _mm512_loadu_si512(x + i), b = _mm512_loadu_si512(x + i + LANES),
-                c = _mm512_loadu_si512(x + i + 2 * LANES), d = _mm512_loadu_si512(x + i + 3 * LANES);
+        __m512i a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
         STEP(a);
         STEP(b);
         STEP(c);
         STEP(d);
     }
     for (; i + LANES <= n; i += LANES) {
-        __m512i a = _mm512_loadu_si512(x + i);
+        __m512i a = LOAD(i);
         STEP(a);
     }
 #undef STEP
+#undef LOAD
     if (i < n) {
         V_MASK valid = V_BELOW(V_SET1(n - i), 0);
-        __m512i v = V_MASK_LOAD(pivot, valid, x + i);
-        V_MASK low = V_LESS_EQUAL(v, pivot) & valid;
-        V_MASK high = (V_MASK)~low & valid;
-        size_t count = quick_count(low, LANES);
-        V_MASK_STORE(y + below, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, low, v));
-        V_MASK_STORE(x + above, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, high, v));
-        below += count;
+        __m512i v = _mm512_xor_si512(flip, V_MASK_LOAD(pivot, valid, x + i));
+        V_MASK is_low = V_LESS_EQUAL(v, pivot) & valid, is_high = (V_MASK)~is_low & valid;
+        size_t count = quick_count(is_low, LANES);
+        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low, v));
+        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high, v));
+        low += count;
     }
-    return below;
+    return low;
 }
 
-/* Sorts x[0 ... n) into `to`; y is scratch of n keys. What lies behind in `to`, `room` keys in all, is written later
- * and may be spoilt. */
-static void NAME(quick)(const quick_job *job, KEY *x, KEY *y, KEY *to, size_t n, size_t room, unsigned depth) {
+static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *lows, KEY *highs) {
+    return NAME(partition_of)(x, n, _mm512_setzero_si512(), last, lows, highs);
+}
+static size_t NAME(partition_keys)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
+    return NAME(partition_of)(x, n, flip, last, lows, highs);
+}
+
+static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
+
+/* The rest of a quicksort, when `below` of n keys are at the front of `to`, none above `pivot`. */
+static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, size_t below, size_t n, size_t room,
+                             unsigned depth) {
+    if (below < n) {
+        NAME(quick)(job, to, to, other + (n - below), below, room, depth);
+        return;
+    }
+    /* Those equal to the pivot are the largest, so final. */
+    size_t less = pivot == 0 ? 0 : NAME(partition)(to, n, pivot - 1, to, other);
+    if (less > 0)
+        NAME(quick)(job, to, to, other, less, room, depth);
+    const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
+    for (size_t i = less; i < n; i += LANES)
+        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), last);
+}
+
+/* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch. What lies behind in `to`, `room`
+ * keys in all, is written later and may be spoilt. */
+static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room,
+                        unsigned depth) {
     for (;;) {
         if (n <= 16 * LANES) {
             NAME(network)(x, to, n, room, job->flip);
             return;
         }
         if (depth-- == 0) {
-            quick_give_up(job, x, y, to, n, sizeof(KEY));
+            if (x != to)
+                memcpy(to, x, n * sizeof(KEY));
+            quick_give_up(job, to, other, n, sizeof(KEY));
             return;
         }
-        KEY pivot = NAME(choose_pivot)(x, n);
-        size_t below = NAME(partition)(x, n, pivot, y);
-        if (below == n) {
-            /* All in y now. Those equal to the pivot are the largest: what stays in y in front is final. */
-            size_t less = pivot == 0 ? 0 : NAME(partition)(y, n, pivot - 1, x);
-            if (less > 0)
-                NAME(quick)(job, x, y, to, less, room, depth);
-            const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
-            for (size_t i = less; i < n; i += LANES)
-                V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), last);
-            return;
-        }
-        NAME(quick)(job, y, x + (n - below), to, below, room, depth);
-        y += below;
-        to += below;
+        KEY pivot = NAME(choose_pivot)(x, n, _mm512_setzero_si512());
+        size_t below = NAME(partition)(x, n, pivot, to, other);
+        NAME(quick_lows)(job, pivot, to, other, below, n, room, depth);
         n -= below;
+        to += below;
         room -= below;
+        x = other;
+        if (n == 0)
+            return;
     }
 }
 
