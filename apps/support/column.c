@@ -83,13 +83,11 @@ typedef struct conversion {
 static void convert_part(void *arg, size_t i) {
     conversion *c = arg;
     column_part *part = &c->parts[i];
-    if (part->is_float)
-        return;
-    if (part->minus_zero) {
+    if (part->minus_zero) { /* its integers do not say which zeros were */
         uint64_t *values = part->values;
         column_part_begin(part, values, true);
         c->again(c->arg, i);
-    } else {
+    } else if (!part->is_float) {
         turn_to_float(part);
     }
 }

@@ -130,6 +130,17 @@ def test_zeros_in_order(box, op, expected):
     assert same(box.good("prefix", "--op", op, "--verify", "in.npy").array, np.array(expected, "f8"))
 
 
+@pytest.mark.parametrize("lines, expected", [("-0 0.5", "-0 -0"), ("0.5 -0 0", "0.5 -0 -0"), ("7 0 -0 .5", "7 0 -0 -0"),
+                                             ("1 -0 -0.0 1e0", "1 -0 -0 -0"), ("0 0.5", "0 0")])
+def test_minus_zero_among_floats(box, lines, expected):
+    """It reads as an integer until the first float comes."""
+    words = lines.split()
+    box.write("in.csv", "a,b\n" + "".join(f"t,{word}\n" for word in words))
+    assert box.good("prefix", "--op", "min", input="\n".join(words).encode()).out.decode().split() == expected.split()
+    rows = box.good("prefix", "--op", "min", "-k", "b", "in.csv").out.decode().splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == expected.split()
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_nan_stays(box, op):
     box.save("in.npy", np.array([1, 2, np.nan, 3, np.inf]))
