@@ -14,7 +14,11 @@
 
 #include "cli.h"
 
-enum { PIECE_BYTES = 1 << 20, PART_ROWS = 1 << 14 };
+#ifndef TABLE_PIECE_BYTES /* fuzz_table.c has short ones */
+#define TABLE_PIECE_BYTES (1 << 20)
+#define TABLE_PART_ROWS (1 << 14)
+#endif
+enum { PIECE_BYTES = TABLE_PIECE_BYTES, PART_ROWS = TABLE_PART_ROWS };
 
 typedef enum row_fault { ROW_OK, ROW_OPEN_QUOTE, ROW_QUOTE_INSIDE, ROW_AFTER_QUOTE, ROW_RAGGED } row_fault;
 
@@ -203,11 +207,13 @@ static void index_rows(table *t, unsigned threads) {
     }
     t->starts = must_alloc(t->n + 1, sizeof *t->starts);
     parallel_for(threads, j.piece_count, walk_piece, &j);
-    for (size_t i = 0; i < j.piece_count; i++)
-        if (j.pieces[i].fault != ROW_OK)
-            refuse_row(t, j.pieces[i].fault, j.pieces[i].where, j.pieces[i].fields);
-    t->starts[t->n] = t->n_bytes;
+    piece first = {.fault = ROW_OK};
+    for (size_t i = 0; i < j.piece_count && first.fault == ROW_OK; i++)
+        first = j.pieces[i];
     free(j.pieces);
+    if (first.fault != ROW_OK)
+        refuse_row(t, first.fault, first.where, first.fields);
+    t->starts[t->n] = t->n_bytes;
 }
 
 /* ---- the first row ----------------------------------------------------------------------------------------------- */
@@ -372,14 +378,15 @@ void table_numbers(const table *t, size_t index, column *c, unsigned threads) {
         column_part_begin(&r.parts[i], c->u64 + i * PART_ROWS, false);
     parallel_for(threads, part_count, read_part, &r);
     column_fault fault;
-    if (!column_finish(c, r.parts, part_count, read_part, &r, threads, &fault)) {
+    bool good = column_finish(c, r.parts, part_count, read_part, &r, threads, &fault);
+    free(r.parts);
+    if (!good) {
         field f = find_field(t, fault.row, index);
         char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES];
         die(EXIT_USAGE, "%s: line %zu, column %s: %s %s", t->name, line_number(t, f.begin),
             table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
             fault.complaint);
     }
-    free(r.parts);
 }
 
 size_t table_row_bytes(const table *t, size_t row) {

@@ -14,7 +14,10 @@
 
 #include "cli.h"
 
-enum { PIECE_BYTES = 1 << 20 };
+#ifndef TEXT_PIECE_BYTES /* fuzz_text.c has short ones */
+#define TEXT_PIECE_BYTES (1 << 20)
+#endif
+enum { PIECE_BYTES = TEXT_PIECE_BYTES };
 
 typedef struct piece {
     const unsigned char *first; /* where its first line begins */
@@ -189,13 +192,14 @@ void text_read(text *t, input *in, unsigned threads) {
     parallel_for(threads, j.piece_count, parse_piece, &j);
 
     column_fault fault;
-    if (!column_finish(&t->values, j.parts, j.piece_count, parse_piece, &j, threads, &fault))
-        refuse(t, &fault);
+    bool good = column_finish(&t->values, j.parts, j.piece_count, parse_piece, &j, threads, &fault);
     t->canonical = true;
     for (size_t i = 0; i < j.piece_count; i++)
         t->canonical &= j.pieces[i].canonical;
     free(j.parts);
     free(j.pieces);
+    if (!good)
+        refuse(t, &fault);
 }
 
 typedef struct indexing {

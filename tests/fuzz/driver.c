@@ -6,7 +6,12 @@
 
 #include "fuzz.h"
 
-enum { RUNS = 1000000, MAX_BYTES = 4096 };
+#ifdef __SANITIZE_ADDRESS__
+enum { RUNS = 250000 };
+#else
+enum { RUNS = 1000000 };
+#endif
+enum { MAX_BYTES = 4096 };
 
 static uint64_t state = 1;
 

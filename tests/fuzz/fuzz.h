@@ -2,7 +2,7 @@
  *
  * Fuzz targets: each fuzz_NAME.c checks one parser on any bytes, and aborts where a promise is broken. Configured with
  * clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined they become libFuzzer programs; otherwise driver.c feeds
- * them mutations of their seeds, the same in every run, for a second or two.
+ * them mutations of their seeds, the same in every run, for a few seconds.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
