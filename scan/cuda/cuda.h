@@ -25,6 +25,10 @@ struct context_state {
     size_t shared_bytes;        /* that a CTA can have */
     char name[256];
     char ran[64];
+    struct {
+        int ctas;
+        uint32_t chunk; /* elements a CTA; 0: no clusters */
+    } sort_cluster[2];  /* for keys of up to 4 bytes, of 8 */
 };
 
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }

@@ -7,6 +7,7 @@
 
 #include "cuda.h"
 #include "sort/job.cuh"
+#include "sort_cluster.h"
 #include "sort_kernels.h"
 #include "sort_split.h"
 
@@ -52,7 +53,8 @@ constexpr uint64_t repair_least = 0;
 constexpr uint64_t repair_least = 1u << 22;
 #endif
 
-enum sort_path { PATH_SMALL, PATH_FILL, PATH_RADIX, PATH_SPLIT };
+/* Those that need no workspace come first. */
+enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT };
 
 struct sort_choice {
     sort_path path;
@@ -82,6 +84,10 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.kernels = kernels_of_type[desc->type];
     c.bits = desc->end_bit - desc->begin_bit;
     c.digits = uint32_t(pieces(c.bits, digit_bits));
+    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
+        c.path = PATH_CLUSTER;
+        return c;
+    }
     if (desc->method != SCAN_SORT_SPLIT && n <= sort_common.small_most[key_bytes == 8]) {
         c.path = PATH_SMALL;
         return c;
@@ -115,7 +121,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
 }
 
 static size_t choice_bytes(const sort_choice &c) {
-    return c.path == PATH_SMALL ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
+    return c.path <= PATH_CLUSTER ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
 }
 
 size_t sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
@@ -130,7 +136,7 @@ scan_status sort_open(scan_ctx *ctx) {
     const auto &fill = sort_common.fill[1];
     SCAN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(fill.count, cudaFuncAttributeMaxDynamicSharedMemorySize, fill.count_shared_bytes));
-    return SCAN_OK;
+    return cluster_sort_open(ctx);
 }
 
 scan_status sort_load(scan_ctx *ctx) {
@@ -147,6 +153,7 @@ scan_status sort_load(scan_ctx *ctx) {
                                    k.fill[0].fill, k.fill[1].count, k.fill[1].fill, k.fill_offsets};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
+    SCAN_TRY(cluster_sort_load(ctx));
     return split_load(ctx);
 }
 
@@ -217,7 +224,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method quick exists on the CPU only");
     const sort_choice c = choose(ctx, desc, job.n, argsort);
     char *state = nullptr, *scratch = nullptr;
-    if (c.path != PATH_SMALL)
+    if (c.path > PATH_CLUSTER)
         SCAN_TRY(take_workspace(ctx, c.state_bytes, c.scratch_bytes(), &state, &scratch));
     job.n_device = desc->n_device;
     job.order = order_of(desc);
@@ -239,11 +246,12 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     if (job.n > 0)
         switch (c.path) {
         case PATH_SMALL: SCAN_TRY(run_small(ctx, job)); break;
+        case PATH_CLUSTER: SCAN_TRY(cluster_sort_run(ctx, job)); break;
         case PATH_FILL: SCAN_TRY(run_fill(ctx, c, job)); break;
         case PATH_RADIX: SCAN_TRY(run_radix(ctx, c, job)); break;
         case PATH_SPLIT: SCAN_TRY(split_sort(ctx, job, values + c.values_bytes)); break;
         }
-    static const char *const names[] = {"radix small", "radix fill", "radix", "split"};
+    static const char *const names[] = {"radix small", "radix cluster", "radix fill", "radix", "split"};
     context_state *s = state_of(ctx);
     snprintf(s->ran, sizeof s->ran, "%s", names[c.path]);
     ctx->ran = s->ran;

@@ -64,15 +64,18 @@ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, 
 
 inline unsigned cluster_rank() { return emulator::cluster_rank(); }
 inline unsigned cluster_size() { return emulator::cluster_size(); }
-inline void cluster_arrive_relaxed() { emulator::cluster_arrive(); }
-inline void cluster_arrive() { emulator::cluster_arrive(); }
+inline void cluster_arrive_relaxed() { emulator::cluster_arrive(false); }
+inline void cluster_arrive() { emulator::cluster_arrive(true); }
+template <class T> T *cluster_at(T *here, unsigned rank) { return static_cast<T *>(emulator::cluster_map(here, rank)); }
+template <class T> void cluster_store(T *here, unsigned rank, T x) {
+    emulator::cluster_store(cluster_at(here, rank), &x, sizeof x);
+}
 inline void cluster_wait() {
     if (emulator::cluster_size() == 1)
         __syncthreads();
     else
         emulator::cluster_wait();
 }
-template <class T> T *cluster_at(T *here, unsigned rank) { return static_cast<T *>(emulator::cluster_map(here, rank)); }
 
 } /* namespace scan_cuda */
 

@@ -11,9 +11,10 @@
  *
  * What can never go on is reported with every thread's place, and the process is aborted.
  *
- * Environment (DEVICES, CAPABILITY and MEMORY are read at every call, the others once):
+ * Environment (DEVICES, CAPABILITY, MEMORY and CLUSTER are read at every call, the others once):
  *   SCAN_EMULATED_DEVICES      how many devices there are, default 1
  *   SCAN_EMULATED_CAPABILITY   default 9.0
+ *   SCAN_EMULATED_CLUSTER      CTAs of the largest cluster that is granted, default 16
  *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3
  *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
  *   SCAN_EMULATED_SEED         of every order; default 1
@@ -27,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "cuda_runtime_api.h"
 
@@ -72,6 +74,12 @@ struct meeting {
     alignas(16) unsigned char values[32][16];
 };
 
+struct late_store {
+    void *to;
+    size_t bytes;
+    unsigned char value[8];
+};
+
 struct fiber {
     uint3 thread; /* threadIdx */
     int index, lane;
@@ -87,6 +95,7 @@ struct fiber {
     uint32_t parity;       /* of the mbarrier */
     unsigned cluster_generation;
     unsigned copy_groups; /* committed so far */
+    std::vector<late_store> stores;
 };
 
 /* The running thread. */
@@ -158,10 +167,12 @@ void copy_wait(unsigned left);
 
 unsigned cluster_size();
 unsigned cluster_rank();
-void cluster_arrive();
+void cluster_arrive(bool release);
 void cluster_wait();
 /* The place of something in this CTA's shared memory, in that of another CTA of the cluster. */
 void *cluster_map(const void *here, unsigned rank);
+/* A store to shared memory of any CTA of the cluster: seen by others some time before the thread's next release. */
+void cluster_store(void *to, const void *value, size_t bytes);
 
 } /* namespace emulator */
 

@@ -148,8 +148,24 @@ static void cluster_complete(cluster &k) {
         k.members[i]->disturbed = true;
 }
 
-void cluster_arrive() {
+static void store_late(fiber &f) {
+    for (const late_store &s : f.stores)
+        memcpy(s.to, s.value, s.bytes);
+    f.stores.clear();
+}
+
+void cluster_store(void *to, const void *value, size_t bytes) {
+    late_store s = {to, bytes, {}};
+    memcpy(s.value, value, bytes);
+    current->stores.push_back(s);
+    if (draw() % 4 == 0)
+        store_late(*current);
+}
+
+void cluster_arrive(bool release) {
     cluster *k = current->in_cta->in_cluster;
+    if (release)
+        store_late(*current);
     if (!k)
         return;
     std::lock_guard<std::mutex> lock(k->mutex);

@@ -2,6 +2,7 @@
  *
  * The emulated CUDA runtime: devices, errors, faults to order, kernels' attributes and launches.
  */
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -108,6 +109,10 @@ static kernel_attributes attributes_of(const void *kernel) {
     return (*attributes)[kernel];
 }
 
+static unsigned largest_cluster(const void *kernel) {
+    return unsigned(std::min(attributes_of(kernel).large_clusters ? 16 : 8, environment("SCAN_EMULATED_CLUSTER", 16)));
+}
+
 static unsigned cluster_of(const cudaLaunchConfig_t *config) {
     unsigned cluster = 1;
     for (unsigned i = 0; i < config->numAttrs; i++)
@@ -136,8 +141,7 @@ static cudaError_t submit_kernel(const cudaLaunchConfig_t *config, const void *k
         return cudaErrorInvalidConfiguration;
     if (config->dynamicSmemBytes > size_t(attributes_of(kernel).shared_bytes))
         return cudaErrorInvalidValue;
-    if (cluster != 1 && (device.major < 9 || cluster == 0 ||
-                         cluster > (attributes_of(kernel).large_clusters ? 16 : 8) || grid.x % cluster))
+    if (cluster != 1 && (device.major < 9 || cluster == 0 || cluster > largest_cluster(kernel) || grid.x % cluster))
         return cudaErrorInvalidConfiguration;
     auto kept = std::make_shared<kept_launch>();
     for (int i = 0; i < how->count; i++) {
@@ -349,7 +353,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, co
     unsigned cluster = cluster_of(config);
     if (!find_kernel(kernel) || cluster == 0)
         return note(cudaErrorInvalidDeviceFunction);
-    *clusters = cluster > (attributes_of(kernel).large_clusters ? 16 : 8) ? 0 : int(std::max(1u, sm_count() / cluster));
+    *clusters = cluster > largest_cluster(kernel) ? 0 : int(std::max(1u, sm_count() / cluster));
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel, const cudaLaunchConfig_t *) {

@@ -250,6 +250,8 @@ static void thread_ends() {
         complete_if_all_there(c, w, w.meetings[__builtin_ctz(used)]);
     if (c.barriers[0].arrived && c.barriers[0].expected == c.threads)
         die("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
+    if (!f->stores.empty())
+        die("the thread ends, and no barrier of the cluster waits for its last stores");
     if (c.in_cluster)
         cluster_leave(c);
     if (c.live == 0 && !c.copies.empty() && c.copies.front().barrier)

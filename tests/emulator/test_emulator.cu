@@ -243,14 +243,14 @@ static __global__ void cluster_sums(uint32_t *out) {
     uint32_t *dynamic = dynamic_shared<uint32_t>();
     fixed[threadIdx.x] = blockIdx.x;
     dynamic[threadIdx.x] = 1000 * threadIdx.x;
-    emulator::cluster_arrive();
+    emulator::cluster_arrive(true);
     emulator::cluster_wait();
     uint32_t sum = 0;
     for (unsigned i = 0; i < emulator::cluster_size(); i++)
         sum += static_cast<uint32_t *>(emulator::cluster_map(fixed, i))[threadIdx.x] +
                static_cast<uint32_t *>(emulator::cluster_map(dynamic, i))[threadIdx.x];
     out[blockIdx.x * 32 + threadIdx.x] = sum * 100 + emulator::cluster_rank();
-    emulator::cluster_arrive();
+    emulator::cluster_arrive(true);
     emulator::cluster_wait();
 }
 

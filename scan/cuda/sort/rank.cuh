@@ -19,12 +19,12 @@
 namespace scan_cuda {
 
 /* counters: `radix` of this warp, which counts the row in. below: the lanes before this one. */
-__device__ inline uint32_t rank_row(uint32_t *counters, uint32_t digit, unsigned below) {
+template <class Counter> __device__ uint32_t rank_row(Counter *counters, uint32_t digit, unsigned below) {
     const unsigned same = lanes_with_byte(digit), before = same & below;
     const uint32_t earlier = counters[digit];
     __syncwarp();
     if (before == 0)
-        counters[digit] = earlier + __popc(same);
+        counters[digit] = Counter(earlier + __popc(same));
     __syncwarp();
     return earlier + __popc(before);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sort by one cluster: how large a cluster the GPU grants, which sizes it serves, the launch.
+ */
+#include "sort_cluster.h"
+#include "sort/cluster.cuh"
+
+namespace scan_cuda {
+
+/* Sizes that the cluster serves: above LEAST one CTA is slower (small.cuh), above MOST the radix passes of all SMs are
+ * faster; a GPU that grants smaller clusters, or less shared memory, has a lower bound of its own. Estimates, not yet
+ * fitted to measurements: `tools/bench --device cuda --verb sort` from 2^11 to 2^18 shows where the curves of the
+ * methods auto and radix cross; radix never takes the cluster. */
+#ifndef SCAN_CUDA_SORT_CLUSTER_LEAST
+#define SCAN_CUDA_SORT_CLUSTER_LEAST 4096
+#endif
+#ifndef SCAN_CUDA_SORT_CLUSTER_MOST
+#define SCAN_CUDA_SORT_CLUSTER_MOST (1 << 17)
+#endif
+
+/* By codes of 4 and 8 bytes. */
+static const struct {
+    const void *kernel;
+    size_t static_bytes, element_bytes;
+} kernels[2] = {
+    {address(cluster_sort_kernel<uint32_t>), sizeof(cluster_sort_shared<uint32_t>),
+     cluster_sort_element_bytes<uint32_t>},
+    {address(cluster_sort_kernel<uint64_t>), sizeof(cluster_sort_shared<uint64_t>),
+     cluster_sort_element_bytes<uint64_t>},
+};
+
+static cudaLaunchConfig_t config_of(const scan_ctx *ctx, int ctas, size_t shared_bytes,
+                                    cudaLaunchAttribute *attribute) {
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim.x = unsigned(ctas);
+    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(unsigned(ctas));
+    config.blockDim = dim3(unsigned(cluster_sort_threads));
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = state_of(ctx)->stream;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    return config;
+}
+
+/* The elements that a CTA has room for, and the CTAs that the cluster may have then. */
+static scan_status grant(scan_ctx *ctx, int wide) {
+    context_state *s = state_of(ctx);
+    const auto &k = kernels[wide];
+    uint32_t &chunk = s->sort_cluster[wide].chunk;
+    int &ctas = s->sort_cluster[wide].ctas;
+    for (chunk = cluster_sort_most_chunk; k.static_bytes + chunk * k.element_bytes > s->shared_bytes; chunk /= 2)
+        ;
+    const size_t bytes = chunk * k.element_bytes;
+    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
+    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    for (ctas = cluster_sort_most_ctas; ctas > 1; ctas /= 2) {
+        cudaLaunchAttribute attribute;
+        const cudaLaunchConfig_t config = config_of(ctx, ctas, bytes, &attribute);
+        int clusters = 0;
+        if (cudaOccupancyMaxActiveClusters(&clusters, k.kernel, &config) == cudaSuccess && clusters > 0)
+            return SCAN_OK;
+        cudaGetLastError();
+    }
+    chunk = 0;
+    return SCAN_OK;
+}
+
+scan_status cluster_sort_open(scan_ctx *ctx) {
+    if (state_of(ctx)->capability < 90)
+        return SCAN_OK;
+    SCAN_TRY(grant(ctx, 0));
+    return grant(ctx, 1);
+}
+
+scan_status cluster_sort_load(scan_ctx *ctx) {
+    SCAN_TRY(load_kernel(ctx, kernels[0].kernel));
+    return load_kernel(ctx, kernels[1].kernel);
+}
+
+bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n) {
+    const auto &granted = state_of(ctx)->sort_cluster[key_bytes == 8];
+    return n > SCAN_CUDA_SORT_CLUSTER_LEAST && n <= SCAN_CUDA_SORT_CLUSTER_MOST &&
+           n <= uint64_t(granted.chunk) * uint64_t(granted.ctas);
+}
+
+scan_status cluster_sort_run(scan_ctx *ctx, sort_job job) {
+    const int wide = job.key_bytes == 8, ctas = state_of(ctx)->sort_cluster[wide].ctas;
+    const cluster_share share = share_out(uint32_t(job.n), uint32_t(ctas));
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config =
+        config_of(ctx, ctas, share.chunk_rows * 32 * kernels[wide].element_bytes, &attribute);
+    void *arguments[] = {&job};
+    return check(ctx, cudaLaunchKernelExC(&config, kernels[wide].kernel, arguments), "cudaLaunchKernelExC");
+}
+
+} /* namespace scan_cuda */

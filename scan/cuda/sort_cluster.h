@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sort by one cluster, as sort.cu calls it.
+ */
+#ifndef SCAN_CUDA_SORT_CLUSTER_H
+#define SCAN_CUDA_SORT_CLUSTER_H
+
+#include "cuda.h"
+#include "sort/job.cuh"
+
+namespace scan_cuda {
+
+scan_status cluster_sort_open(scan_ctx *ctx); /* as prefix_open */
+scan_status cluster_sort_load(scan_ctx *ctx);
+
+/* Whether it sorts n keys, and is expected to be the fastest. It needs no workspace. */
+bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n);
+
+scan_status cluster_sort_run(scan_ctx *ctx, sort_job job);
+
+} /* namespace scan_cuda */
+
+#endif
