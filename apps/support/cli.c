@@ -218,7 +218,8 @@ static int take_letter(cli *c) {
     if (!o)
         o = find_letter(common_options, letter);
     if (!o)
-        die_usage("unknown option -%c", letter);
+        die_usage("unknown option -%.*s", cli_letter_bytes(c->cluster - 1) ? (int)cli_letter_bytes(c->cluster - 1) : 1,
+                  c->cluster - 1);
     snprintf(c->letter, sizeof c->letter, "-%c", letter);
     c->option = c->letter;
     if (o->has_value) {

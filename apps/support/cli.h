@@ -27,7 +27,7 @@ enum {
 
 /* ---- errors and memory: die.c ------------------------------------------------------------------------------------ */
 
-/* Prints "PROGRAM: message" as one line on stderr (control characters become '?'), removes unfinished outputs, exits.
+/* Prints "PROGRAM: message" as one line on stderr (cli_make_showable), removes unfinished outputs, exits.
  * In the main thread, or inside die_catch. */
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
@@ -43,6 +43,12 @@ __attribute__((noreturn)) void die_of(const die_death *death);
 
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
+
+/* How many bytes the UTF-8 letter at text has; 0 if they are none. */
+size_t cli_letter_bytes(const char *text);
+
+/* Control characters and what is not UTF-8 become '?', in place: names and data are shown on a terminal. */
+void cli_make_showable(char *text);
 
 /* malloc, but large blocks use huge pages: touching them first costs less than half. */
 void *try_alloc(size_t bytes);

@@ -26,6 +26,41 @@ void cli_name(const char *path) {
 
 const char *cli_program(void) { return program; }
 
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+size_t cli_letter_bytes(const char *text) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf8 ? 4 : 0;
+    if (n < 2)
+        return n;
+    unsigned code = p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 0x3fu);
+    }
+    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
+}
+
+void cli_make_showable(char *text) {
+    char *to = text;
+    for (size_t n; *text; text += n ? n : 1) {
+        const unsigned char *p = (const unsigned char *)text;
+        n = cli_letter_bytes(text);
+        bool control = p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+        if (n == 0 || control) {
+            *to++ = '?';
+        } else {
+            memmove(to, text, n);
+            to += n;
+        }
+    }
+    *to = 0;
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
 /* "PROGRAM: message" and the end, as one line. Names and data come from outside: control characters must neither break
  * the line nor reach the terminal. */
 __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t bytes, const char *end, const char *format,
@@ -36,9 +71,8 @@ __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t byt
     int length = vsnprintf(line + n, room - n, format, arguments);
     if (length > 0)
         n = n + (size_t)length < room ? n + (size_t)length : room - 1;
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-            line[i] = '?';
+    cli_make_showable(line);
+    n = strlen(line);
     snprintf(line + n, bytes - n, "%s\n", end);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli.h"
 #include "expression.h"
 #include "number.h"
 
@@ -55,6 +56,12 @@ static size_t word_length(const char *at) {
         while (is_letter(at[n]) || is_digit(at[n]))
             n++;
     return n;
+}
+
+/* For messages: of the letter there, or of what is none. */
+static int letter_bytes(const char *at) {
+    int n = (int)cli_letter_bytes(at);
+    return n ? n : 1;
 }
 
 static bool is_word(const char *at, const char *word) {
@@ -118,7 +125,7 @@ static bool take_column(parser *p, uint32_t *column) {
     } else if (n == 0) {
         if (!*start)
             return fail_at(p, start, "the expression ends where a column is expected");
-        return fail_at(p, start, "'%c' stands where a column is expected", *start);
+        return fail_at(p, start, "'%.*s' stands where a column is expected", letter_bytes(start), start);
     } else if (n >= EXPRESSION_NAME_BYTES) {
         return fail_at(p, start, "the name is longer than %d bytes", EXPRESSION_NAME_BYTES - 1);
     } else {
@@ -169,7 +176,7 @@ static bool take_operator(parser *p, int *which) {
         return fail_at(p, p->at, "equality is written ==");
     if (!*p->at)
         return fail_at(p, p->at, "the expression ends where < <= > >= == or != is expected");
-    return fail_at(p, p->at, "'%c' stands where < <= > >= == or != is expected", *p->at);
+    return fail_at(p, p->at, "'%.*s' stands where < <= > >= == or != is expected", letter_bytes(p->at), p->at);
 }
 
 static bool comparison(parser *p, uint32_t column, scan_term_op op, const number *x) {
@@ -202,7 +209,7 @@ static bool parse_column_first(parser *p) {
     if (!at_number(p->at) && (word_length(p->at) || *p->at == '`'))
         return fail_at(p, p->at, "two columns are compared, one side must be a number");
     if (!at_number(p->at))
-        return fail_at(p, p->at, "'%c' stands where a number is expected", *p->at);
+        return fail_at(p, p->at, "'%.*s' stands where a number is expected", letter_bytes(p->at), p->at);
     return take_number(p, &x) && comparison(p, column, operators[which].op, &x);
 }
 
@@ -276,5 +283,5 @@ bool expression_parse(expression *e, const char *text, expression_resolve *resol
         return fail_at(&p, p.at, "\"and\" is written &&");
     if (*p.at == '|' || is_word(p.at, "or"))
         return fail_at(&p, p.at, "\"or\" is written ||");
-    return fail_at(&p, p.at, "'%c' stands where && or || or the end is expected", *p.at);
+    return fail_at(&p, p.at, "'%.*s' stands where && or || or the end is expected", letter_bytes(p.at), p.at);
 }

@@ -171,9 +171,8 @@ static void print_stats(uint64_t total_ns, uint64_t written) {
         const fact *f = &report.facts[i];
         fprintf(stderr, "%-12s  ", f->key);
         if (f->kind == FACT_TEXT) {
-            for (const char *p = f->text; *p; p++)
-                fputc((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p, stderr);
-            fputc('\n', stderr);
+            cli_make_showable(f->text);
+            fprintf(stderr, "%s\n", f->text);
         } else if (f->kind == FACT_NUMBER) {
             fprintf(stderr, "%llu\n", (unsigned long long)f->number);
         } else {
@@ -194,25 +193,10 @@ static void print_stats(uint64_t total_ns, uint64_t written) {
             report.overlap ? "  (phases overlap)" : "");
 }
 
-/* Length of the UTF-8 sequence at p, 0 if there is none: file names may hold any bytes, JSON may not. */
-static size_t utf8_length(const unsigned char *p) {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf8 ? 4 : 0;
-    if (n < 2)
-        return n;
-    unsigned code = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (p[i] & 0x3fu);
-    }
-    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
-}
-
 static void json_text(const char *text) {
     output_write(report.json, "\"", 1);
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        size_t n = utf8_length(p);
+    for (const char *p = text; *p;) {
+        size_t n = cli_letter_bytes(p);
         char escape[8];
         if (n == 0) {
             output_write(report.json, "\xef\xbf\xbd", 3);
@@ -220,7 +204,7 @@ static void json_text(const char *text) {
         } else if (*p == '"' || *p == '\\') {
             snprintf(escape, sizeof escape, "\\%c", *p);
             output_write(report.json, escape, 2);
-        } else if (*p < 0x20) {
+        } else if (n == 1 && *p < 0x20) {
             snprintf(escape, sizeof escape, "\\u%04x", *p);
             output_write(report.json, escape, 6);
         } else {

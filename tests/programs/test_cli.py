@@ -181,6 +181,25 @@ def test_control_characters_stay_out_of_messages(box, program):
     assert "\x1b" not in result.err
 
 
+@pytest.mark.parametrize("name, shown", [(b"a\xc2\x9b31m", "a?31m"), (b"a\xff\xc3", "a??"),
+                                         ("a\u00a0é€😀".encode(), "a\u00a0é€😀"), (b"\xed\xa0\x80\xc0\xaf", "?????"),
+                                         (b"x" * 200 + b"\xe2\x82", "x" * 200 + "??")])
+def test_messages_are_text(box, name, shown):
+    """A terminal obeys some controls beyond ASCII, and what reads the messages need not cope with other encodings."""
+    name = os.fsdecode(name)
+    box.refused(3, f"prefix: {shown}: cannot open", "prefix", name)
+    box.save("in.npy", np.arange(3))
+    if len(name) < 100:
+        (box.path / "in.npy").rename(box.path / name)
+        assert shown + "\n" in box.run("prefix", "--stats", name, "-o", "out.npy").err
+
+
+@pytest.mark.parametrize("arguments, text", [(["-é"], "unknown option -é"), (["-r€"], "unknown option -€"),
+                                             ([os.fsdecode(b"-\xff")], "unknown option -?"), (["--é"], "unknown option --é")])
+def test_options_beyond_ascii(box, arguments, text):
+    box.refused(2, text + " (", "sort", *arguments)
+
+
 def on_terminal(program, *arguments, stdin=True, stdout=False, cwd=None):
     """Runs with a terminal; answers the exit status and what came on stderr and on the terminal."""
     master, slave = pty.openpty()
