@@ -22,6 +22,7 @@
 #include "apps/support/decode.h"
 #include "apps/support/encode.h"
 #include "apps/support/image_turn.h"
+#include "apps/support/input.h"
 #include "apps/support/pnm.h"
 #include "apps/support/probe.h"
 #include "apps/support/sandbox.h"
@@ -98,7 +99,7 @@ static bool read_file(const char *path, const char *name, uint8_t **data, size_t
         if (!good)
             break;
         ssize_t got = read(fd, *data + used, room - used);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && input_retry(fd))
             continue;
         if (got < 0)
             good = image_fail(error, EXIT_IO, "%s: cannot read: %s", name, strerror(errno));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Input by read(): loops over short reads and EINTR, a look-ahead for telling formats apart, and reading all of a file
- * or pipe whose size is a hint at best.
+ * Input by read(): loops over short reads, EINTR and EAGAIN, a look-ahead for telling formats apart, and reading all of
+ * a file or pipe whose size is a hint at best.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,6 +43,15 @@ void input_open(input *in, const char *path) {
     }
 }
 
+bool input_retry(int fd) {
+    if (errno == EAGAIN) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        poll(&p, 1, -1);
+        return true;
+    }
+    return errno == EINTR;
+}
+
 static size_t read_full(const input *in, void *to, size_t bytes) {
     size_t have = 0;
     while (have < bytes) {
@@ -51,7 +61,7 @@ static size_t read_full(const input *in, void *to, size_t bytes) {
             break;
         if (got > 0)
             have += (size_t)got;
-        else if (errno != EINTR)
+        else if (!input_retry(in->fd))
             die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
     }
     return have;

@@ -41,6 +41,10 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
 
 void input_close(input *in);
 
+/* After read() failed: true if it is to be tried again. A pipe or socket that its other users made non-blocking is
+ * waited for. */
+bool input_retry(int fd);
+
 /* How many newlines there are from p to end. Short runs of byte counters are what compilers turn into SIMD. */
 static inline size_t input_newlines(const unsigned char *p, const unsigned char *end) {
     size_t count = 0;

@@ -6,6 +6,7 @@ import pty
 import resource
 import signal
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -173,6 +174,25 @@ def test_input_without_permission(program, tmp_path_factory):
         result = subprocess.run([BIN / program, *JOB[program], f"/proc/self/fd/{open_file.fileno()}"],
                                 capture_output=True, preexec_fn=as_nobody, pass_fds=[open_file.fileno()], timeout=60)
     assert result.returncode in (2, 3, 126) or b"Permission denied" in result.stderr
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_pipe_that_does_not_block(box, program):
+    """Another user of stdin's pipe may have made it so."""
+    data = [b"P5 2 2 255\nab", b"cd"] if program == "equalize" else [b"3\n1", b"\n2\n"]
+    arguments = ["-o", "out.pgm"] if program == "equalize" else JOB[program]
+    expected = box.good(program, *arguments, "-f", input=b"".join(data)).out
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    process = subprocess.Popen([BIN / program, *arguments, "-f"], stdin=reader, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd=box.path)
+    os.close(reader)
+    for part in data:
+        time.sleep(0.1)
+        os.write(writer, part)
+    os.close(writer)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err, out) == (0, b"", expected)
 
 
 @pytest.mark.parametrize("program", ARRAYS)
