@@ -125,6 +125,12 @@ unsigned char *input_read_all(input *in, size_t *bytes) {
     return data;
 }
 
+size_t input_mark_bytes(const input *in, const unsigned char *text, size_t bytes) {
+    if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        die(EXIT_USAGE, "%s: line 1: this is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)", in->name);
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     report_phase before = report_enter(PHASE_READ);
     size_t have = 0;

@@ -35,6 +35,9 @@ size_t input_read(input *in, void *to, size_t bytes);
 /* Everything that is left, in one allocation, followed by 64 zero bytes. */
 unsigned char *input_read_all(input *in, size_t *bytes);
 
+/* The bytes of the byte order mark that a text begins with, 3 or 0; exit 2 for that of UTF-16. */
+size_t input_mark_bytes(const input *in, const unsigned char *text, size_t bytes);
+
 /* Exactly `bytes` from `offset` on, counted from `start`, without moving the reading position; a file that has become
  * shorter is exit 3. Seekable inputs only. */
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);

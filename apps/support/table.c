@@ -232,6 +232,18 @@ static char *unquoted(const field *f) {
     return name;
 }
 
+/* Inside a field they are where lines were meant to end: all of the table would be one row. */
+static void refuse_carriage_returns(const table *t, const unsigned char *p) {
+    for (size_t i = 0; i < t->columns; i++) {
+        field f = read_field(p, t->bytes + t->n_bytes, (unsigned char)t->delimiter);
+        if (*p != '"' && memchr(f.begin, '\r', (size_t)(f.end - f.begin)))
+            die(EXIT_USAGE,
+                "%s: line 1: a carriage return that no newline follows: convert the line ends (tr '\\r' '\\n')",
+                t->name);
+        p = f.next + 1;
+    }
+}
+
 static void take_names(table *t, const unsigned char *p) {
     t->names = must_alloc(t->columns, sizeof *t->names);
     for (size_t i = 0; i < t->columns; i++) {
@@ -269,8 +281,7 @@ static bool has_crlf(const table *t) {
 void table_read(table *t, input *in, char delimiter, bool header, unsigned threads) {
     *t = (table){.name = in->name, .delimiter = delimiter, .end_bytes = 1};
     t->bytes = input_read_all(in, &t->n_bytes);
-    if (t->n_bytes >= 3 && memcmp(t->bytes, "\xef\xbb\xbf", 3) == 0)
-        t->head_bytes = 3;
+    t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     if (t->n_bytes == t->head_bytes) {
         t->starts = must_alloc(1, sizeof *t->starts);
         t->starts[0] = t->n_bytes;
@@ -282,6 +293,7 @@ void table_read(table *t, input *in, char delimiter, bool header, unsigned threa
     row_fault fault = walk_row(t, first, &next, &t->columns);
     if (fault != ROW_OK)
         refuse_row(t, fault, next, t->columns);
+    refuse_carriage_returns(t, first);
     if (header) {
         take_names(t, first);
         t->head_bytes = (size_t)(next - t->bytes);
@@ -310,6 +322,20 @@ const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]
     return to;
 }
 
+/* The first few. */
+static const char *list_names(const table *t, char *to, size_t bytes) {
+    int length = 0;
+    size_t shown = t->columns < 4 ? t->columns : 3;
+    for (size_t i = 0; i < shown; i++) {
+        char quoted[NUMBER_QUOTE_BYTES];
+        length += snprintf(to + length, bytes - (size_t)length, "%s%s", i ? ", " : "",
+                           number_quote(quoted, t->names[i], strlen(t->names[i])));
+    }
+    if (shown < t->columns)
+        snprintf(to + length, bytes - (size_t)length, " and %zu more", t->columns - shown);
+    return to;
+}
+
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
@@ -333,7 +359,8 @@ size_t table_find(const table *t, const char *key) {
     }
     if (!t->names)
         die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
-    die(EXIT_USAGE, "%s: the header has no column \"%s\"", t->name, key);
+    char names[5 * NUMBER_QUOTE_BYTES];
+    die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
 }
 
 static field find_field(const table *t, size_t row, size_t index) {

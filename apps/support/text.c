@@ -153,10 +153,6 @@ static void parse_piece(void *arg, size_t i) {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static size_t skip_byte_order_mark(const unsigned char *bytes, size_t n_bytes) {
-    return n_bytes >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-}
-
 static const unsigned char *find_line(const text *t, size_t line) {
     const unsigned char *p = t->bytes + t->head_bytes, *end = t->bytes + t->n_bytes;
     for (size_t i = 0; i < line; i++)
@@ -180,7 +176,7 @@ __attribute__((noreturn)) static void refuse(const text *t, const column_fault *
 void text_read(text *t, input *in, unsigned threads) {
     *t = (text){.name = in->name};
     t->bytes = input_read_all(in, &t->n_bytes);
-    t->head_bytes = skip_byte_order_mark(t->bytes, t->n_bytes);
+    t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n')
         t->bytes[t->n_bytes++] = '\n'; /* in the place of a zero byte */
     job j = {0};

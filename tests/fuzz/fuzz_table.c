@@ -97,6 +97,19 @@ static void read_all(reader *r, size_t at) {
     }
 }
 
+/* UTF-16, and a first row with carriage returns where newlines should be. */
+static void refuse_ends(reader *r) {
+    for (size_t k = 0; k < r->columns; k++) {
+        const place *f = &r->fields[k];
+        bool quoted = f->begin > 0 && r->data[f->begin - 1] == '"';
+        for (size_t i = f->begin; i < f->end && !quoted; i++)
+            if (r->data[i] == '\r')
+                r->bad_line = 1;
+    }
+    if (r->bytes >= 2 && ((r->data[0] == 0xff && r->data[1] == 0xfe) || (r->data[0] == 0xfe && r->data[1] == 0xff)))
+        r->bad_line = 1;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct run {
@@ -185,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     r.starts = calloc(bytes + 1, sizeof *r.starts);
     FUZZ_CHECK(r.fields && r.starts);
     read_all(&r, r.bytes >= 3 && memcmp(r.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    refuse_ends(&r);
     die_death death;
     if (die_catch(&death, read_it, &x)) {
         FUZZ_CHECK(!r.bad_line);

@@ -46,6 +46,8 @@ def test_rows(text, expected, threads):
     ("a,b\n1,\"x\"y\n", "line 2: text after the closing quote of a field"),
     ("a,b\n1,\"x\" \n", "line 2: text after the closing quote of a field"),
     ("a,b\n1,\"x\"\r2\n", "line 2: text after the closing quote of a field"),
+    ("a,b\r1,2\r", "line 1: a carriage return that no newline follows: convert the line ends (tr '\\r' '\\n')"),
+    ("a,\"b\"\n\r1,2\n", "line 2, column 1 (\"a\"): \"\\x0d1\" is not a number"),
     ("a,b\nx,1\n", "line 2, column 1 (\"a\"): \"x\" is not a number"),
     ("a,b\n1,1\n\"12x\",2\n", "line 3, column 1 (\"a\"): \"12x\" is not a number"),
     ("a,b\n1e999,1\n", "line 2, column 1 (\"a\"): \"1e999\" is too large for a 64-bit float"),
@@ -58,8 +60,21 @@ def test_faults(text, message, threads):
     assert bad("--csv", "-k", "1", "--threads", threads, stdin=text.encode()) == "stdin: " + message
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("kind", [["--csv", "-k", "1"], []])
+def test_utf_16_is_refused(encoding, kind):
+    message = bad(*kind, stdin="\ufeff1\n2\n".encode(encoding))
+    assert message == "stdin: line 1: this is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+
+
+def test_carriage_returns_in_quotes():
+    assert good("--csv", "-k", "2", stdin=b'"a\rb",c\n"x\r",2\ny,1\n') == b'"a\rb",c\ny,1\n"x\r",2\n'
+
+
 @pytest.mark.parametrize("args, text, message", [
-    (["-k", "c"], "a,b\n1,2\n", 'the header has no column "c"'), (["-k", "3"], "a,b\n1,2\n", "no column 3: columns are 1 to 2"),
+    (["-k", "c"], "a,b\n1,2\n", 'the header has no column "c", it has "a", "b"'), (["-k", "3"], "a,b\n1,2\n", "no column 3: columns are 1 to 2"),
+    (["-k", "A"], "a;b\n1;2\n", 'no column "A", it has "a;b"'),
+    (["-k", "e"], "a,,\"b \"\"c\"\"\",d,\u00e9\n1,2,3,4,5\n", 'it has "a", "", "b "c"" and 2 more'),
     (["-k", "0"], "a,b\n1,2\n", "no column 0"), (["-k", "99999999999999999999999"], "a,b\n1,2\n", "columns are 1 to 2"),
     (["-k", "a"], "a,b,a\n1,2,3\n", 'columns 1 and 3 are both named "a"'), ([], "a,b\n1,2\n", "has 2 columns"),
     (["-k", "a", "--no-header"], "1,2\n", "there is no header"), (["-k", ""], "a\n1\n", "--key"),
