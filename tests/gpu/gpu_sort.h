@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For the tests of sort: one call of scan_sort or scan_argsort on the device, compared bit for bit with the CPU
+ * backend's permutation, and that with the oracle of tests/unit where the array is short.
+ */
+#ifndef TESTS_GPU_SORT_H
+#define TESTS_GPU_SORT_H
+
+#include "gpu_support.h"
+#include "tests/unit/sort_oracle.h"
+
+enum { OFFSETS = 4, ORACLE_MOST = 3000 };
+
+/* ---- one call ---------------------------------------------------------------------------------------------------- */
+
+typedef struct sort_call {
+    sort_case order;
+    scan_sort_method method;
+    uint32_t value_bytes;
+    size_t n, bound; /* bound: the n of the call, more than n if the count is on the device */
+    size_t offset[4];
+    bool keys_in_place, values_in_place, argsort;
+    int data;
+} sort_call;
+
+static gpu_array d_keys_in, d_keys_out, d_values_in, d_values_out, d_count;
+static char *keys, *want, *got, *values;
+static uint64_t *permutation;
+static size_t room;
+
+static inline void make_room(size_t n) {
+    if (n <= room)
+        return;
+    room = n;
+    keys = realloc(keys, n * 8);
+    want = realloc(want, n * 8);
+    got = realloc(got, n * 8);
+    values = realloc(values, n * 8);
+    permutation = realloc(permutation, n * 8);
+    assert_true(keys && want && got && values && permutation);
+}
+
+static inline void drop_room(void) {
+    free(keys);
+    free(want);
+    free(got);
+    free(values);
+    free(permutation);
+}
+
+static inline void fail_call(const sort_call *c, const char *what, size_t i) {
+    fail_msg("%s %s%s bits %u..%u%s, values of %u, ran %s, n %zu of %zu, offsets %zu %zu %zu %zu%s%s, data %d: %s "
+             "differs at %zu",
+             scan_type_name(c->order.type), c->order.descending ? "descending" : "ascending",
+             c->order.nan_first ? " nan first" : "", c->order.begin_bit, c->order.end_bit, c->argsort ? " argsort" : "",
+             c->value_bytes, scan_ctx_ran(gpu), c->n, c->bound, c->offset[0], c->offset[1], c->offset[2], c->offset[3],
+             c->keys_in_place ? ", keys in place" : "", c->values_in_place ? ", values in place" : "", c->data, what,
+             i);
+}
+
+static inline scan_sort_desc desc_of(const sort_call *c) {
+    scan_sort_desc d = {.struct_size = sizeof d,
+                        .type = c->order.type,
+                        .descending = c->order.descending,
+                        .nan_first = c->order.nan_first,
+                        .begin_bit = c->order.begin_bit,
+                        .end_bit = c->order.end_bit,
+                        .method = c->method};
+    if (c->argsort)
+        d.index_type = c->value_bytes == 4 ? SCAN_U32 : SCAN_U64;
+    else
+        d.value_bytes = c->value_bytes;
+    if (c->bound > c->n) {
+        const uint64_t n = c->n;
+        d.n_device = gpu_put(&d_count, &n, 1, 8, 0);
+    }
+    return d;
+}
+
+/* want[i] = from[permutation[i]]; what lies past the count stays red. */
+static inline void gather(const char *from, const sort_call *c, size_t size) {
+    for (size_t i = 0; i < c->n; i++)
+        memcpy(want + i * size, from + permutation[i] * size, size);
+    memset(want + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+}
+
+static inline void compare(const sort_call *c, gpu_array *out, const char *what, size_t size) {
+    gpu_get(out, got);
+    size_t i = gpu_first_difference(got, want, c->bound, size);
+    if (i < c->bound)
+        fail_call(c, what, i);
+}
+
+static inline void run_sort(const sort_call *c) {
+    const size_t size = scan_type_size(c->order.type);
+    scan_sort_desc d = desc_of(c);
+    memset(keys + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+    const void *keys_in = NULL, *values_in = NULL;
+    void *values_out = NULL;
+    if (!c->keys_in_place)
+        keys_in = gpu_put(&d_keys_in, keys, c->bound, size, c->offset[0]);
+    void *keys_out = gpu_put(&d_keys_out, c->keys_in_place ? keys : NULL, c->bound, size, c->offset[1]);
+    if (c->value_bytes) {
+        for (size_t i = 0; i < c->n; i++) {
+            const uint64_t value = i * 0x9e3779b97f4a7c15u;
+            memcpy(values + i * c->value_bytes, &value, c->value_bytes);
+        }
+        memset(values + c->n * c->value_bytes, GPU_ZONE_BYTE, (c->bound - c->n) * c->value_bytes);
+        if (!c->values_in_place)
+            values_in = gpu_put(&d_values_in, values, c->bound, c->value_bytes, c->offset[2]);
+        values_out = gpu_put(&d_values_out, c->values_in_place ? values : NULL, c->bound, c->value_bytes, c->offset[3]);
+    }
+    gpu_ok(scan_sort(gpu, &d, c->keys_in_place ? keys_out : keys_in, keys_out,
+                     c->values_in_place ? values_out : values_in, values_out, c->bound));
+    gather(keys, c, size);
+    compare(c, &d_keys_out, "key", size);
+    if (!c->keys_in_place)
+        gpu_unchanged(&d_keys_in, keys);
+    if (!c->value_bytes)
+        return;
+    gather(values, c, c->value_bytes);
+    compare(c, &d_values_out, "value", c->value_bytes);
+    if (!c->values_in_place)
+        gpu_unchanged(&d_values_in, values);
+}
+
+static inline void run_argsort(const sort_call *c) {
+    const size_t size = scan_type_size(c->order.type);
+    scan_sort_desc d = desc_of(c);
+    const void *in = gpu_put(&d_keys_in, keys, c->bound, size, c->offset[0]);
+    void *out = gpu_put(&d_values_out, NULL, c->bound, c->value_bytes, c->offset[3]);
+    gpu_ok(scan_argsort(gpu, &d, in, out, c->bound));
+    for (size_t i = 0; i < c->n; i++)
+        memcpy(want + i * c->value_bytes, &permutation[i], c->value_bytes);
+    memset(want + c->n * c->value_bytes, GPU_ZONE_BYTE, (c->bound - c->n) * c->value_bytes);
+    compare(c, &d_values_out, "index", c->value_bytes);
+    gpu_unchanged(&d_keys_in, keys);
+}
+
+/* ---- arrays under an order --------------------------------------------------------------------------------------- */
+
+static inline void expect(size_t n, const sort_case *order) {
+    scan_sort_desc d = {.struct_size = sizeof d,
+                        .type = order->type,
+                        .descending = order->descending,
+                        .nan_first = order->nan_first,
+                        .begin_bit = order->begin_bit,
+                        .end_bit = order->end_bit,
+                        .index_type = SCAN_U64};
+    cpu_ok(scan_argsort(cpu, &d, keys, permutation, n));
+    if (n == 0 || n > ORACLE_MOST)
+        return;
+    sort_item *items = malloc(n * sizeof *items);
+    assert_non_null(items);
+    sort_oracle(items, keys, n, *order);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(permutation[i], items[i].index);
+    free(items);
+}
+
+static uint64_t turn;
+
+/* Calls of one method on one array; `calls` of the five kinds of call, in turn. Answers the n of the last one, which
+ * may be a bound. */
+static inline size_t check_array(const sort_case *order, scan_sort_method method, size_t n, int data, int calls) {
+    make_room(n + 8);
+    fill(keys, n, order->type, distributions[data], ++turn);
+    expect(n, order);
+    size_t bound = n;
+    for (int k = 0; k < calls; k++) {
+        const uint64_t z = gpu_mix(++turn);
+        const int kind = (int)((turn + (uint64_t)k) % 5);
+        static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
+        sort_call c = {.order = *order,
+                       .method = method,
+                       .value_bytes = value_bytes[kind],
+                       .argsort = kind >= 3,
+                       .n = n,
+                       .bound = z % 5 ? n : n + z / 5 % 8,
+                       .keys_in_place = z & 16,
+                       .values_in_place = z & 32,
+                       .data = data};
+        for (int i = 0; i < 4; i++)
+            c.offset[i] = z >> 63 ? 0 : z >> (8 + 4 * i) & (OFFSETS - 1);
+        (c.argsort ? run_argsort : run_sort)(&c);
+        bound = c.bound;
+    }
+    return bound;
+}
+
+static inline sort_case whole(scan_type type, uint64_t z) {
+    return (sort_case){type, z & 1, type_is_float(type) && z & 2, 0, type_bits(type)};
+}
+
+#endif

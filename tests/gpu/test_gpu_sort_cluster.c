@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sort by one cluster, beside test_gpu_sort: clusters of every size that the emulator grants (a GPU grants one),
+ * sizes around every chunk, counts on the device far below the bound, windows of bits, graphs; and where clusters are
+ * refused, the other methods.
+ */
+#include <cuda_runtime_api.h>
+
+#include "gpu_sort.h"
+
+enum { LEAST = 4096, MOST = 1 << 17, MOST_CHUNK = 8192 }; /* as in scan/cuda/sort_cluster.cu and sort/cluster.cuh */
+
+/* A context of a GPU that grants clusters of so many CTAs. */
+static void grant(int ctas) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", ctas);
+    setenv("SCAN_EMULATED_CLUSTER", text, 1);
+    scan_ctx_destroy(gpu);
+    gpu = gpu_context();
+    assert_non_null(gpu);
+}
+
+/* In the emulator, what was granted is known. */
+static void check_path(size_t n, int ctas) {
+    const bool cluster = n > LEAST && n <= (size_t)ctas * MOST_CHUNK && n <= MOST && ctas > 1;
+    if (GPU_EMULATED && cluster != !strcmp(scan_ctx_ran(gpu), "radix cluster"))
+        fail_msg("n %zu, clusters of %d: ran %s", n, ctas, scan_ctx_ran(gpu));
+}
+
+static sort_case drawn(uint64_t z) { return whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z); }
+
+/* One size, drawn types and data. */
+static void check_size(size_t n, int ctas, int arrays, int calls) {
+    for (int i = 0; i < arrays; i++) {
+        const uint64_t z = gpu_mix(++turn);
+        const sort_case order = drawn(z);
+        const int data = z >> 16 & 1 ? 0 : (int)((z >> 20) % DISTRIBUTIONS);
+        check_path(check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
+    }
+}
+
+/* Where a CTA gets another row, and where the cluster is full. */
+static void edges(void **state) {
+    (void)state;
+    gpu_need();
+    static const int sizes[] = {2, 4, 8, 16};
+    for (int s = GPU_EMULATED ? 0 : 3; s < 4; s++) {
+        const size_t ctas = (size_t)sizes[s];
+        grant(sizes[s]);
+        check_size(LEAST + 1, sizes[s], gpu_is_small ? 1 : 10, 1);
+        for (size_t rows = 1; rows <= 8; rows *= 2)
+            for (int off = -1; off <= 1; off++) {
+                const size_t n = ctas * 1024 * rows + (size_t)off;
+                const bool rare = gpu_is_small && ctas > 4 && ((int)rows + s + off) % 3;
+                if (n > LEAST && n <= MOST && !rare)
+                    check_size(n, sizes[s], gpu_is_small ? 1 : 20, gpu_is_small ? 1 : 5);
+            }
+    }
+}
+
+static void types_and_data(void **state) {
+    (void)state;
+    gpu_need();
+    grant(GPU_EMULATED ? 2 : 16);
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int data = 0; data < DISTRIBUTIONS; data++)
+            for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
+                const uint64_t z = gpu_mix(++turn);
+                const sort_case order = whole((scan_type)type, z);
+                const size_t most = gpu_is_small ? 7000 : 65528;
+                const size_t n = LEAST + 1 + (z >> 16) % (most - LEAST);
+                check_path(check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
+            }
+}
+
+/* All five kinds of call, windows of all positions. */
+static void windows(void **state) {
+    (void)state;
+    gpu_need();
+    grant(GPU_EMULATED ? 4 : 16);
+    for (int round = 0; round < (gpu_is_small ? 12 : 300); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const scan_type type = (scan_type)(1 + z % 8);
+        const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
+        const sort_case order = {type, z >> 40 & 1, false, round % 5 ? (uint32_t)((z >> 24) % (end + 1)) : end, end};
+        check_array(&order, SCAN_SORT_AUTO, LEAST + 1 + (z >> 44) % (gpu_is_small ? 5000 : 60000), 0, 5);
+    }
+}
+
+/* The chunks are of the count, not of the bound. */
+static void counts(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t used[] = {0, 1, 31, 32, 33, 1000, 1024, 1025, 4096, 4097, 8191, 8193, 16000, 32768, 32769};
+    for (int ctas = GPU_EMULATED ? 4 : 16; ctas <= (gpu_is_small ? 4 : 16); ctas *= 2) {
+        grant(ctas);
+        for (size_t u = 0; u < sizeof used / sizeof used[0]; u++)
+            for (int kind = 0; kind < (gpu_is_small ? 1 : 5); kind++) {
+                const uint64_t z = gpu_mix(++turn);
+                const int which = gpu_is_small ? (int)(turn % 5) : kind;
+                const sort_case order = drawn(z);
+                const size_t n = used[u], bound = u % 2 ? 32768 : 20000;
+                if (n > bound)
+                    continue;
+                make_room(32769);
+                fill(keys, n, order.type, distributions[(z >> 20) % DISTRIBUTIONS], ++turn);
+                expect(n, &order);
+                sort_call c = {.order = order,
+                               .value_bytes = which == 0  ? 0
+                                              : which % 2 ? 4
+                                                          : 8,
+                               .argsort = which >= 3,
+                               .n = n,
+                               .bound = bound,
+                               .keys_in_place = z & 16,
+                               .values_in_place = z & 32};
+                (c.argsort ? run_argsort : run_sort)(&c);
+                check_path(bound, ctas);
+            }
+    }
+}
+
+/* A sort and an argsort captured once and replayed on other keys and counts. */
+static void graphs(void **state) {
+    (void)state;
+    gpu_need();
+    enum { N = 9000 };
+    grant(GPU_EMULATED ? 2 : 16);
+    make_room(N);
+    cudaStream_t stream;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
+    scan_ctx *ctx;
+    gpu_ok(scan_ctx_create(&ctx, &options));
+    uint32_t *in, *out, *indices;
+    uint64_t *count;
+    gpu_ok(scan_malloc(gpu, N * 4, (void **)&in));
+    gpu_ok(scan_malloc(gpu, N * 4, (void **)&out));
+    gpu_ok(scan_malloc(gpu, N * 4, (void **)&indices));
+    gpu_ok(scan_malloc(gpu, 8, (void **)&count));
+    gpu_ok(scan_ctx_sync(gpu));
+    scan_sort_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .n_device = count};
+    size_t bytes;
+    gpu_ok(scan_ctx_reserve(ctx, 0));
+    gpu_ok(scan_sort_workspace(ctx, &d, N, &bytes));
+    assert_true(!GPU_EMULATED || bytes == 0);
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    gpu_ok(scan_sort(ctx, &d, in, out, NULL, NULL, N));
+    gpu_ok(scan_argsort(ctx, &d, in, indices, N));
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    const sort_case order = whole(SCAN_F32, 0);
+    for (int round = 0; round < (gpu_is_small ? 4 : 100); round++) {
+        const uint64_t n = round % 2 ? N : gpu_mix(++turn) % N;
+        fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], ++turn);
+        expect(n, &order);
+        gpu_ok(scan_upload(ctx, in, keys, n * 4));
+        gpu_ok(scan_upload(ctx, count, &n, sizeof n));
+        assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
+        gpu_ok(scan_download(ctx, got, out, n * 4));
+        gpu_ok(scan_download(ctx, values, indices, n * 4));
+        gpu_ok(scan_ctx_sync(ctx));
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t from = (uint32_t)permutation[i];
+            if (memcmp(got + i * 4, keys + from * 4, 4) != 0 || memcmp(values + i * 4, &from, 4) != 0)
+                fail_msg("round %d: wrong at %zu of %zu", round, i, (size_t)n);
+        }
+    }
+    assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    scan_free(gpu, in);
+    scan_free(gpu, out);
+    scan_free(gpu, indices);
+    scan_free(gpu, count);
+    scan_ctx_destroy(ctx);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+/* Where no cluster is granted, and where the GPU has none. */
+static void refused(void **state) {
+    (void)state;
+    gpu_need();
+    for (int old = 0; old < 2; old++) {
+        if (old)
+            setenv("SCAN_EMULATED_CAPABILITY", "7.5", 1);
+        grant(old ? 16 : 1);
+        check_size(5000, 1, 2, 1);
+        check_size(9000, 1, 2, 1);
+        unsetenv("SCAN_EMULATED_CAPABILITY");
+    }
+    grant(16);
+}
+
+int main(int argc, char **argv) {
+    const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, edges),   GPU_TEST(GPU_MATRIX | GPU_SMALL, types_and_data),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, windows), GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),  GPU_TEST(GPU_MATRIX | GPU_SMALL, refused),
+    };
+    int result = gpu_main("gpu_sort_cluster", tests, sizeof tests / sizeof tests[0], argc, argv);
+    drop_room();
+    return result;
+}
