@@ -150,6 +150,7 @@ int main(int argc, char **argv) {
     if (job.format == FORMAT_NPY || job.format == FORMAT_RAW)
         array_open(&reader, &in, job.format, dtype);
     open_outputs(&job);
+    output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);
     report_text("input", in.name);
     report_text("output", output_name(job.kept_out));

@@ -100,6 +100,7 @@ static void check_format(prefix_job *job, const input *in) {
         die_usage("%s: is no table, --no-header does not apply (--csv, --tsv)", in->name);
     bool binary = job->format == FORMAT_NPY || job->format == FORMAT_RAW;
     job->out = output_open(job->common->output, job->common->force, binary);
+    output_refuse_input(in->fd, in->name);
 }
 
 int main(int argc, char **argv) {

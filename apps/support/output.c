@@ -96,6 +96,14 @@ output *output_open(const char *path, bool force, bool binary) {
     return out;
 }
 
+void output_refuse_input(int fd, const char *name) {
+    struct stat in, other;
+    for (int i = 0; i < MAX_OUTPUTS; i++)
+        if (outputs[i] && outputs[i]->direct && fstat(outputs[i]->fd, &other) == 0 && S_ISREG(other.st_mode) &&
+            fstat(fd, &in) == 0 && in.st_dev == other.st_dev && in.st_ino == other.st_ino)
+            die_usage("%s: is what %s goes to: -o FILE -f replaces the input when all is done", name, outputs[i]->name);
+}
+
 const char *output_name(const output *out) { return out->name; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ void output_write(output *out, const void *data, size_t bytes);
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 
+/* Exit 2 if the input, open as fd, is a regular file that stdout goes to: reading would find what was written, without
+ * end. */
+void output_refuse_input(int fd, const char *name);
+
 const char *output_name(const output *out);
 
 /* Flushes and syncs all outputs, so that nothing but the names is missing. output_commit_all does it too. */

@@ -155,6 +155,23 @@ def test_a_circle_of_links(job):
 # ---- places that are no regular files ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("command", ["sort --dtype u8", "prefix --dtype u8", "compact --dtype u8 --nonzero", "sort",
+                                     "compact --nonzero", "prefix"])
+@pytest.mark.parametrize("mode", ["ab", "r+b", "wb"])
+def test_stdout_is_the_input(box, command, mode):
+    """Appending to what is read would never end."""
+    data = b"1\n" * 2_000_000
+    box.write("in", data)
+    for stdin in (False, True):
+        with open(box.path / "in", mode) as out, open(box.path / "in", "rb") as source:
+            result = box.run(*command.split(), *[] if stdin else ["in"], stdout=out, stdin=source)
+        name = "stdin" if stdin else "in"
+        assert result.code == 2 and f"{name}: is what stdout goes to: -o FILE -f" in result.err
+        assert result.err.count("\n") == 1 and box.read("in") == (b"" if mode == "wb" else data)
+    with open(box.path / "in", "ab") as out:  # what is named is not read while it is written
+        assert box.run("sort", "in", "-o", "in", "-f", stdout=out).code == 0
+
+
 def test_dev_null(job):
     good(job, "-o", "/dev/null")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
