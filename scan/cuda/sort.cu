@@ -2,6 +2,7 @@
  *
  * Sort and argsort on CUDA: which method, the workspace, the launches. No types here; kernels come from tables.
  */
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 
@@ -45,13 +46,15 @@ static sort_order order_of(const scan_sort_desc *desc) {
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
 
-/* Keys of 8 bytes alone, from which on the launches of a repair and of passes that are hardly ever needed cost less
- * than the passes they save. */
+/* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
+ * the emulator one digit at the top is tried for as few, so that small tests try more. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t repair_least = 0;
+constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 9000;
 #else
-constexpr uint64_t repair_least = 1u << 22;
+constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull;
 #endif
+constexpr uint32_t local_least_stride = 256;
+constexpr size_t local_static_bytes = 4096; /* at most, beside the dynamic ones */
 
 /* Those that need no workspace come first. */
 enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT };
@@ -60,15 +63,59 @@ struct sort_choice {
     sort_path path;
     const sort_kernels *kernels; /* of the survey */
     const sort_pass_kernel *pass;
-    bool packed;
+    const sort_local_kernel *local_kernel;
+    sort_local local;
+    int local_threads;
+    size_t local_shared_bytes;
+    bool packed, ties, again_follows;
     uint64_t n;
-    uint32_t bits, digits;
+    uint32_t bits, digits, value_bytes;
     size_t plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
     size_t sections_bytes;                                      /* split: ones before a section */
     size_t state_bytes;
 
     size_t scratch_bytes() const { return plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes; }
 };
+
+/* The local stage with so many threads, if `top` digits of uniform keys make buckets for it. A tile is `stride`
+ * positions, or as many as keep all SMs busy, and the bucket at their end; twice as many threads are for buckets of
+ * which fewer hold not much more than one. */
+static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, bool wide) {
+    const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
+    const uint32_t threads = uint32_t(sort_common.local_threads) << wide;
+    const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
+    const size_t room = state_of(ctx)->shared_bytes - local_static_bytes;
+    uint32_t bins = local_least_bins(threads);
+    if (!kernel.kernel || room <= local_counter_bytes(bins))
+        return false;
+    const size_t places =
+        (room - local_counter_bytes(bins)) / place / (local_batch * threads) * (local_batch * threads);
+    const uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
+    const double uniform = ldexp(double(c->n), -top * digit_bits), largest = uniform + 6 * sqrt(uniform) + 8;
+    if (largest > capacity * (wide ? 0.75 : 0.66))
+        return false;
+    const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * (wide ? 0.75 : 0.66));
+    const uint32_t most = (capacity - uint32_t(fmax(wanted, largest))) / 32 * 32;
+    const uint64_t fair = pieces(c->n, 64 * uint64_t(state_of(ctx)->processors)) * 32;
+    c->local.stride = fair < local_least_stride ? min(most, local_least_stride) : fair < most ? uint32_t(fair) : most;
+    c->local.reach = capacity - c->local.stride;
+    while (bins < 2 * local_least_bins(threads) && 2 * bins < 3 * c->local.stride &&
+           capacity * place + local_counter_bytes(2 * bins) <= (wide ? room : room / 2))
+        bins *= 2;
+    c->local.bins = bins;
+    c->local_threads = int(threads);
+    c->local_shared_bytes = capacity * place + local_counter_bytes(bins);
+    c->local_kernel = &kernel;
+    c->again_follows = top > 1;
+    return true;
+}
+
+static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
+    const int most = argsort ? 1 : int(c->digits) - 2;
+    for (int top = c->n <= one_digit_most ? 1 : 2; top <= most && int(c->digits) >= top + 2; top++)
+        if (fit_local(ctx, c, top, false) || fit_local(ctx, c, top, true))
+            return;
+}
 
 static void choose_radix(sort_choice *c) {
     const uint64_t tiles = pieces(c->n < c->pass->portion ? c->n : c->pass->portion, c->pass->tile);
@@ -84,6 +131,8 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.kernels = kernels_of_type[desc->type];
     c.bits = desc->end_bit - desc->begin_bit;
     c.digits = uint32_t(pieces(c.bits, digit_bits));
+    c.value_bytes = desc->value_bytes;
+    c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
     if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
         c.path = PATH_CLUSTER;
         return c;
@@ -98,7 +147,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         c.plan_bytes = rounded((sort_common.fill[key_bytes - 1].codes + 1) * sizeof(unsigned long long));
         return c;
     }
-    c.packed = argsort && key_bytes == 8 && desc->method != SCAN_SORT_SPLIT;
+    c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
     c.values_bytes = rounded(n * desc->value_bytes);
     if (!argsort)
@@ -111,6 +160,8 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         c.second_bytes = c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
         choose_radix(&c);
+        if (!c.packed)
+            choose_local(ctx, &c, argsort);
         return c;
     }
     c.path = PATH_SPLIT;
@@ -136,6 +187,11 @@ scan_status sort_open(scan_ctx *ctx) {
     const auto &fill = sort_common.fill[1];
     SCAN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(fill.count, cudaFuncAttributeMaxDynamicSharedMemorySize, fill.count_shared_bytes));
+    for (const sort_kernels *k : kernels_of_type)
+        for (int v = 0; k && v < 3; v++)
+            if (k->local[v].kernel)
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->local[v].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        int(state_of(ctx)->shared_bytes - local_static_bytes)));
     return cluster_sort_open(ctx);
 }
 
@@ -147,9 +203,11 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->pack));
         for (const sort_pass_kernel &pass : k->pass)
             SCAN_TRY(load_kernel(ctx, pass.kernel));
+        for (const sort_local_kernel &local : k->local)
+            SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish,       k.repair,        k.small[0],     k.small[1],    k.fill[0].count,
+    const void *const kernels[] = {k.finish,       k.small[0],      k.small[1],     k.fill[0].count,
                                    k.fill[0].fill, k.fill[1].count, k.fill[1].fill, k.fill_offsets};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
@@ -208,12 +266,15 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
                             sort_common.pack_threads, pack_arguments, 0));
         SCAN_TRY(run_pass(ctx, c, job, which));
     }
-    if (job.may_repair) {
-        SCAN_TRY(launch(ctx, sort_common.repair, persistent(ctx, pieces(c.n, uint64_t(sort_common.repair_threads)), 8),
-                        sort_common.repair_threads, arguments, 0));
-        for (uint32_t which = 0; which < c.digits; which++)
-            SCAN_TRY(run_pass(ctx, c, job, most_digits + which));
-    }
+    if (c.local_kernel)
+        SCAN_TRY(
+            launch(ctx, c.local_kernel->kernel,
+                   persistent(ctx, pieces(c.n, c.local.stride), c.local_threads > sort_common.local_threads ? 1 : 2),
+                   c.local_threads, arguments, c.local_shared_bytes));
+    for (uint32_t which = 0; c.again_follows && which < c.digits; which++)
+        SCAN_TRY(run_pass(ctx, c, job, most_digits + which));
+    if (c.local_kernel && !c.again_follows) /* which has finished too */
+        return SCAN_OK;
     return launch(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),
                   sort_common.finish_threads, arguments, 0);
 }
@@ -232,8 +293,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.key_bytes = uint32_t(scan_type_size(desc->type));
     job.value_bytes = desc->value_bytes;
     job.is_float = is_float(desc->type);
-    job.ties = desc->value_bytes || job.is_float || c.bits < 8 * job.key_bytes;
-    job.may_repair = c.path == PATH_RADIX && job.key_bytes == 8 && !job.ties && job.n >= repair_least;
+    job.ties = c.ties;
+    job.local = c.local;
+    job.again_follows = c.again_follows;
     job.packed = c.packed;
     job.plan = reinterpret_cast<sort_plan *>(scratch);
     char *first = scratch + c.plan_bytes, *second = first + c.first_bytes, *values = second + c.second_bytes;

@@ -4,12 +4,16 @@
  */
 #include "sort/fill.cuh"
 #include "sort/finish.cuh"
+#include "sort/local.cuh"
 #include "sort/pack.cuh"
-#include "sort/repair.cuh"
 #include "sort/small.cuh"
 #include "sort_kernels.h"
 
 namespace scan_cuda {
+
+static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
+    finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
+}
 
 #define FILL(K)                                                                                                        \
     {                                                                                                                  \
@@ -20,9 +24,8 @@ namespace scan_cuda {
 const sort_common_kernels sort_common = {
     address(finish_kernel),
     finish_threads,
-    address(repair_kernel),
-    repair_threads,
     pack_threads,
+    local_threads,
     {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)},
     {small_most<uint32_t>, small_most<uint64_t>},
     small_threads,

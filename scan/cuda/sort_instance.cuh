@@ -5,6 +5,7 @@
 #ifndef SCAN_CUDA_SORT_INSTANCE_CUH
 #define SCAN_CUDA_SORT_INSTANCE_CUH
 
+#include "sort/local.cuh"
 #include "sort/pack.cuh"
 #include "sort/pass.cuh"
 #include "sort/survey.cuh"
@@ -18,6 +19,10 @@ template <class Key, int value_bytes> sort_pass_kernel pass_of() {
             portion_tiles<shape> * shape::tile};
 }
 
+template <class Key, int value_bytes> sort_local_kernel local_of() {
+    return {address(local_kernel<Key, value_bytes>), local_rows<Key, value_bytes>, local_element<Key, value_bytes>};
+}
+
 template <class Key> sort_kernels sort_kernels_of() {
     sort_kernels k = {};
     k.survey = address(survey_kernel<Key>);
@@ -26,6 +31,11 @@ template <class Key> sort_kernels sort_kernels_of() {
     k.pass[0] = pass_of<Key, 0>();
     k.pass[1] = pass_of<Key, 4>();
     k.pass[2] = pass_of<Key, 8>();
+    if constexpr (sizeof(Key) >= 4) {
+        k.local[0] = local_of<Key, 0>();
+        k.local[1] = local_of<Key, 4>();
+        k.local[2] = local_of<Key, 8>();
+    }
     if constexpr (sizeof(Key) == 8)
         k.pack = address(pack_kernel<Key>);
     return k;

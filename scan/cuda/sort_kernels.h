@@ -17,12 +17,18 @@ struct sort_pass_kernel {
     uint64_t tile, portion; /* elements */
 };
 
+struct sort_local_kernel {
+    const void *kernel;
+    int rows, element_bytes; /* of a thread; of a place in shared memory */
+};
+
 struct sort_kernels {
     const void *survey;
     int survey_threads;
     uint64_t survey_tile;
-    sort_pass_kernel pass[3]; /* by value bytes / 4 */
-    const void *pack;         /* 8-byte keys only */
+    sort_pass_kernel pass[3];   /* by value bytes / 4 */
+    sort_local_kernel local[3]; /* likewise; keys of 4 and 8 bytes only */
+    const void *pack;           /* 8-byte keys only */
 };
 
 /* X(name, key): the kinds of key */
@@ -38,8 +44,7 @@ SCAN_CUDA_SORT_FLOATS(SCAN_CUDA_DECLARE)
 struct sort_common_kernels {
     const void *finish;
     int finish_threads;
-    const void *repair;
-    int repair_threads, pack_threads;
+    int pack_threads, local_threads;
 
     const void *small[2]; /* by codes of 4 and 8 bytes */
     uint64_t small_most[2];

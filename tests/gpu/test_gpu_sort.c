@@ -75,30 +75,91 @@ static void windows(void **state) {
     }
 }
 
-/* 8-byte keys alone whose top digits tell most of them apart: some share them with an earlier key, and a group of keys
- * shares one prefix, short, long, long and all the same. */
+/* ---- a few digits at the top, and buckets of keys that agree in them ----------------------------------------------
+ */
+
+enum local_shape {
+    LOCAL_UNIFORM,
+    LOCAL_SPIKE,    /* some have one value */
+    LOCAL_BUCKET,   /* some share two digits at the top */
+    LOCAL_CROWDED,  /* few values of the two digits at the top */
+    LOCAL_REPEATED, /* few values */
+    LOCAL_TWO,      /* two values */
+    LOCAL_SHAPES
+};
+
+/* 64 bits, of which 4-byte keys are the upper ones. some: how many of n, about. */
+static uint64_t local_bits(enum local_shape shape, uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
+    switch (shape) {
+    case LOCAL_SPIKE: return y % n < some ? prefix : z;
+    case LOCAL_BUCKET: return y % n < some ? (prefix & ~(~(uint64_t)0 >> 16)) | z >> 16 : z;
+    case LOCAL_CROWDED: return y % 64 ? (z & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : z;
+    case LOCAL_REPEATED: return gpu_mix(z % (some + 1));
+    case LOCAL_TWO: return y % n < some ? prefix : ~prefix;
+    default: return z;
+    }
+}
+
+/* Floats: no NaN and no -0, or some of both. */
+static uint64_t local_float(uint64_t key, uint32_t width, bool odd, uint64_t y) {
+    const uint64_t sign = (uint64_t)1 << (width - 1), infinity = width == 32 ? 0x7f800000 : (uint64_t)0x7ff << 52;
+    if ((key & ~sign) > infinity || key == sign)
+        key ^= (uint64_t)3 << (width - 3);
+    if (odd && y % 50 < 3)
+        key = y % 50 == 0 ? sign & y << 32 : infinity | (y & (sign | 7));
+    return key;
+}
+
+static void check_local(const sort_case *order, enum local_shape shape, size_t n, size_t some, bool odd, int kind,
+                        uint64_t z) {
+    const size_t size = scan_type_size(order->type);
+    uint64_t random = z, prefix = gpu_random(&random);
+    make_room(n + 8);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t x = gpu_random(&random), y = gpu_random(&random) >> 8;
+        uint64_t key = local_bits(shape, x, y, prefix, some, n) >> (64 - 8 * size);
+        if (type_is_float(order->type))
+            key = local_float(key, type_bits(order->type), odd, y);
+        memcpy(keys + i * size, &key, size);
+    }
+    expect(n, order);
+    static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
+    sort_call c = {.order = *order,
+                   .method = SCAN_SORT_RADIX, /* few keys are a cluster's otherwise */
+                   .value_bytes = value_bytes[kind],
+                   .argsort = kind >= 3,
+                   .n = n,
+                   .bound = n + (z % 4 ? 0 : z >> 8 & 7),
+                   .keys_in_place = z & 16,
+                   .values_in_place = z & 32,
+                   .data = (int)shape};
+    for (int i = 0; i < 4; i++)
+        c.offset[i] = z & 64 ? 0 : z >> (16 + 4 * i) & (OFFSETS - 1);
+    (c.argsort ? run_argsort : run_sort)(&c);
+}
+
+/* Both sides of: one CTA for all, one digit at the top, several; the largest bucket; crowded bins; portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();
-    static const size_t groups[] = {0, 2, 15, 16, 17, 18, 40, 400};
-    for (int round = 0; round < (gpu_is_small ? 16 : 200); round++) {
-        uint64_t random = (uint64_t)round, prefix = gpu_random(&random);
-        const size_t n = (gpu_is_small ? 16384 : 5000000) + gpu_random(&random) % 5000;
-        const size_t group = groups[round % 8];
-        make_room(n + 8);
-        for (size_t i = 0; i < n; i++) {
-            uint64_t key = gpu_random(&random), earlier = 0;
-            memcpy(&earlier, keys + (i ? key % i : 0) * 8, i ? 8 : 0);
-            if (key >> 32 & 63 && key % n < group)
-                key = round & 8 ? prefix : (prefix & ~(uint64_t)0xffffff) | (key & 0xffffff);
-            else if (i && key % 200 == 0)
-                key = (earlier & ~(uint64_t)0xffff) | (key >> 48);
-            memcpy(keys + i * 8, &key, 8);
-        }
-        const sort_case order = whole(round & 1 ? SCAN_U64 : SCAN_I64, random >> 7);
-        expect(n, &order);
-        const sort_call c = {.order = order, .n = n, .bound = n, .keys_in_place = round & 2};
-        run_sort(&c);
+    static const scan_type types[] = {SCAN_U64, SCAN_U32, SCAN_F64, SCAN_I32, SCAN_I64, SCAN_F32};
+    static const size_t small_sizes[] = {4097, 8193, 8999, 9000, 9001, 12000, 17000, 55000},
+                        large_sizes[] = {10000,   70001,   300000,  1000003, 1835008,
+                                         1835009, 3000000, 4700001, 5000000, 9000000};
+    const int rounds = gpu_is_small ? 150 : 800;
+    for (int round = 0; round < rounds; round++) {
+        const uint64_t z = gpu_mix(++turn);
+        sort_case order = whole(types[round % 6], z >> 3);
+        if (!type_is_float(order.type) && z >> 40 & 1)
+            order.begin_bit = (uint32_t)(z >> 41) % 4, order.end_bit -= (uint32_t)(z >> 43) % 4;
+        const enum local_shape shape = round % 2 ? LOCAL_UNIFORM : (enum local_shape)(round / 2 % LOCAL_SHAPES);
+        size_t n = gpu_is_small ? small_sizes[(z >> 48) % 8] : large_sizes[(z >> 48) % 10];
+        if (gpu_is_small && n == 55000 && round % 10)
+            n = 10000;
+        static const size_t small_some[] = {20, 70, 90, 100, 110, 180, 400, 2000},
+                            large_some[] = {20, 1000, 4000, 4096, 4200, 5000, 12000, 100000};
+        const size_t some = (gpu_is_small ? small_some : large_some)[(z >> 52) % 8];
+        check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
     }
 }
 

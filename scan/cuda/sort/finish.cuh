@@ -16,8 +16,7 @@ constexpr int finish_threads = 256;
 /* from NULL: the elements are 0, 1, 2, ... */
 template <class T>
 __device__ void finish_array(const void *from, const void *copied, void *to, uint64_t n, sort_finish finish) {
-    const uint64_t stride = uint64_t(gridDim.x) * finish_threads,
-                   first = uint64_t(blockIdx.x) * finish_threads + threadIdx.x;
+    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x, first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const T *in = static_cast<const T *>(from), *done = static_cast<const T *>(copied);
     T *out = static_cast<T *>(to);
     if (finish == FINISH_COPY) {
@@ -33,11 +32,9 @@ __device__ void finish_array(const void *from, const void *copied, void *to, uin
     }
 }
 
-static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
-    const sort_finish finish = job.plan->again ? job.plan->finish_again : job.plan->finish;
+__device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
     if (finish == FINISH_NOTHING)
         return;
-    const uint64_t n = sort_count(job);
     if (job.keys_out)
         switch (job.key_bytes) {
         case 1: finish_array<uint8_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;

@@ -38,15 +38,33 @@ struct sort_plan {
     uint32_t falls; /* some key is less than the one before it: not sorted */
     uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;  /* CTAs of the survey that have finished */
-    uint32_t again; /* the repair found that the top digits are not enough */
+    uint32_t again; /* the local stage found a bucket that is too large */
+    uint32_t odd;   /* some float shares its code with others */
 
-    uint32_t passes, passes_again;       /* 0: nothing to sort; the second are run if `again` */
-    sort_finish finish, finish_again;    /* after the passes */
-    uint32_t repair_shift;               /* 0: no repair; else codes are in order but for the bits below it */
-    sort_pass pass[2 * most_digits];     /* in order; those of `again` from most_digits on */
-    uint64_t before[most_digits][radix]; /* keys whose digit is less */
-    uint64_t carry[2][radix];            /* the same with the keys of earlier portions added, see pass.cuh */
+    uint32_t passes, passes_again;        /* 0: nothing to sort; the second are run if `again` */
+    sort_finish finish, finish_again;     /* after the passes */
+    uint32_t local_shift;                 /* 0: no local stage; else codes are in order but for the bits below it */
+    uint32_t local_reach;                 /* of the local stage: keys in a bucket, at most */
+    sort_buffer local_keys, local_values; /* its input */
+    bool ties;                            /* keys of equal order can be told apart, or carry values */
+    sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
+    uint64_t before[most_digits][radix];  /* keys whose digit is less */
+    uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass.cuh */
 };
+
+/* How the local stage is launched, see local.cuh. */
+struct sort_local {
+    uint32_t stride; /* positions from tile to tile; 0: no local stage */
+    uint32_t reach;  /* keys in a bucket, at most */
+    uint32_t bins;   /* a power of two */
+};
+
+constexpr int local_batch = 4; /* a thread's rows of keys come by so many */
+
+/* Bins, a power of two: twice as many as keys at a stride, at most; and as many bytes as the warps' counters take where
+ * a tile is sorted digit by digit. */
+constexpr uint32_t local_least_bins(uint32_t threads) { return threads / 32 * radix * 2; }
+constexpr uint32_t local_counter_bytes(uint32_t bins) { return 2 * bins + 16; }
 
 struct sort_job {
     const void *keys_in;
@@ -61,9 +79,10 @@ struct sort_job {
     uint32_t bits; /* how many decide */
     uint32_t key_bytes, value_bytes;
     bool is_float;
-    bool ties;       /* keys of equal order can be told apart, or carry values */
-    bool may_repair; /* 8-byte keys alone, many: the top digits may do */
-    bool packed;     /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
+    sort_local local;   /* after passes over the top digits */
+    bool again_follows; /* so a bucket may be too large: several top digits may be tried */
+    bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;
 };

@@ -63,6 +63,35 @@ template <class Key> __device__ key_bits<Key> sort_code(key_bits<Key> key, const
         return K(K(code & K(order.mask)) >> order.begin);
 }
 
+/* ---- keys that their codes tell ---------------------------------------------------------------------------------- */
+
+/* Whether another key has the code of this one, if all bits decide: -0 has that of +0, and NaNs have one. */
+template <class Key> __device__ bool shares_code(key_bits<Key> key) {
+    if constexpr (sort_key<Key>::is_float) {
+        using bits = float_bits<key_bits<Key>>;
+        return key == bits::sign || (key & ~bits::sign) > bits::infinity;
+    } else {
+        return false;
+    }
+}
+
+/* The code of a key that shares it with no other, all bits deciding, and back. */
+template <class Key> __device__ key_bits<Key> exact_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    if constexpr (sort_key<Key>::is_float)
+        key = key & float_bits<K>::sign ? K(~key) : K(key | float_bits<K>::sign);
+    return K(key ^ K(order.flip));
+}
+
+template <class Key> __device__ key_bits<Key> key_of_exact_code(key_bits<Key> code, const sort_order &order) {
+    using K = key_bits<Key>;
+    const K key = code ^ K(order.flip);
+    if constexpr (sort_key<Key>::is_float)
+        return key & float_bits<K>::sign ? K(key ^ float_bits<K>::sign) : K(~key);
+    else
+        return key;
+}
+
 } /* namespace scan_cuda */
 
 #endif

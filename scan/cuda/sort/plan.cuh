@@ -4,13 +4,14 @@
  *
  *     sorted, reversed       no passes
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
- *     8-byte keys alone      the digits that vary at the top, as many as tell n random keys apart; then the few runs of
- *                            keys that agree in those are put in order where they lie (repair.cuh)
- *     8-byte keys, argsort   passes over 4-byte codes made of the digits that vary (pack.cuh)
+ *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), if that
+ *                            saves two passes
+ *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary (pack.cuh)
  *
- * Whether the top digits will do is guessed from a sample: if two of its keys agree in them, they will not. A wrong
- * guess costs time only: the repair finds runs that are too long, and all digits are sorted after all, from `out` to
- * `out`.
+ * For one digit at the top the survey knows every bucket. For more it guesses: from the counts of the digits, which
+ * show a value that many keys have, and from a sample, in which keys of large buckets meet. A wrong guess costs time
+ * only: the local stage finds a bucket that is too large, and all digits are sorted after all, from the keys that it
+ * was given.
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -23,6 +24,7 @@ namespace scan_cuda {
 /* crowded: one value has more than an eighth of the keys. A pass in any order adds to one counter for each, where lanes
  * take turns: then the ballots of a stable pass are quicker. */
 struct digit_spread {
+    uint64_t most; /* keys of one value */
     bool constant, crowded;
 };
 
@@ -30,13 +32,12 @@ struct digit_spread {
 __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, int lane) {
     constexpr int each = radix / 32;
     uint64_t count[each], sum = 0;
-    bool all = false, many = false;
+    uint64_t most = 0;
 #pragma unroll
     for (int k = 0; k < each; k++) {
         count[k] = __ldcg(&plan->counts[row][lane * each + k]); /* not from L1: other SMs added to it */
         sum += count[k];
-        all |= count[k] == n;
-        many |= count[k] > n / 8;
+        most = max(most, count[k]);
     }
     uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
 #pragma unroll
@@ -44,7 +45,10 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
         plan->before[row][lane * each + k] = next;
         next += count[k];
     }
-    return {bool(__any_sync(all_lanes, all)), bool(__any_sync(all_lanes, many))};
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+        most = max(most, __shfl_xor_sync(all_lanes, most, d));
+    return {most, most == n, most > n / 8};
 }
 
 /* The digits that vary, the lowest first. */
@@ -53,30 +57,27 @@ struct varying_digits {
     uint32_t crowded; /* a bit a row */
 };
 
-/* Passes over `count` digits from the `first` that varies, from the given buffers to `out`. In place the first pass
- * cannot go from `in` to `out`, so an odd number of passes ends in the scratch, and a copy follows. */
-__device__ inline sort_finish plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first,
-                                          uint32_t count, sort_pass *pass, sort_buffer keys, sort_buffer values,
-                                          bool in_place) {
-    const bool copies = in_place && count % 2;
-    for (uint32_t i = 0; i < count; i++) {
+/* Passes over `count` digits from the `first` that varies, from the given buffers. to_out: where the first one goes, to
+ * `out` or else to the scratch; the others take turns. Answers whether the last one ends in `out`. */
+__device__ inline bool plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
+                                   sort_pass *pass, sort_buffer keys, sort_buffer values, bool to_out) {
+    for (uint32_t i = 0; i < count; i++, to_out = !to_out) {
         sort_pass &p = pass[i];
-        const bool to_out = (count - i) % 2 != copies;
         p.order = job.order;
         p.row = digits.row[first + i];
         p.shift = job.order.begin + p.row * digit_bits;
         p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
-        p.any_order = i == 0 && !job.ties && !(digits.crowded >> p.row & 1);
+        p.any_order = i == 0 && !job.plan->ties && !(digits.crowded >> p.row & 1);
         p.keys_from = keys;
         p.values_from = values;
         p.values_to = to_out ? BUFFER_OUT : BUFFER_FIRST;
         p.keys_to = p.values_to;
-        if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass */
-            p.keys_to = i + 1 == count ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
+        if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass of all */
+            p.keys_to = i + 1 == count && !job.plan->local_shift ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
         keys = p.keys_to;
         values = p.values_to;
     }
-    return copies ? FINISH_COPY : FINISH_NOTHING;
+    return !to_out;
 }
 
 /* The passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. */
@@ -93,42 +94,78 @@ __device__ inline void plan_packed(sort_plan *plan) {
 
 /* ---- the top digits ---------------------------------------------------------------------------------------------- */
 
-constexpr uint32_t prefix_samples = 1024, prefix_slots = 2 * prefix_samples;
-constexpr uint64_t prefix_least_keys = 16 * prefix_samples;
+constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread, of its CTA of 256 */
+constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
+constexpr uint64_t sample_least_keys = 4 * sample_size;
 
-/* How many of the top digits that vary tell n random keys apart but for one in 2^12, 0 if all are needed anyway: fewer
- * than two passes saved do not pay for the repair. In place their number is even, or a copy would come first. */
-__device__ inline uint32_t prefix_digits(const varying_digits &digits, uint64_t n, bool in_place) {
-    const uint32_t bits = 64 - uint32_t(__clzll((long long)n)) + 12;
-    uint32_t count = (bits + digit_bits - 1) / digit_bits;
-    count += in_place && count % 2;
-    return n >= prefix_least_keys && count + 2 <= digits.count ? count : 0;
-}
-
-/* Whether two keys of a sample agree above `shift`. table: prefix_slots words. By the CTA. */
-__device__ inline bool sample_collides(const sort_job &job, uint64_t n, uint32_t shift, unsigned long long *table) {
-    for (uint32_t i = threadIdx.x; i < prefix_slots; i += blockDim.x)
+/* Whether buckets of keys that agree above `shift` hold less than three quarters of `reach` keys, seen from a key:
+ * pairs of a sample that share a bucket are then no more than that makes likely. table: sample_slots words, each a tag
+ * from the hash of a prefix and how many keys have it. By the CTA. */
+__device__ inline bool sample_spreads(const sort_job &job, uint64_t n, uint32_t shift, uint32_t reach,
+                                      uint32_t *table) {
+    __shared__ uint32_t pairs;
+    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
+    if (threadIdx.x == 0)
+        pairs = 0;
     __syncthreads();
-    const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in), stretch = n / prefix_samples;
-    bool met = false;
-    for (uint32_t s = threadIdx.x; s < prefix_samples; s += blockDim.x) {
-        const uint64_t i = s * stretch + (s * 2654435761u) % stretch;
-        const unsigned long long prefix = ((keys[i] ^ job.order.flip) >> shift) + 1; /* 0 is an empty slot */
-        for (uint64_t slot = prefix * 0x9e3779b97f4a7c15u >> 32;; slot++) {
-            const unsigned long long old = atomicCAS(table + slot % prefix_slots, 0ull, prefix);
-            met |= old == prefix;
-            if (old == 0 || old == prefix)
+    const uint64_t stretch = n / sample_size;
+    uint64_t prefix[sample_each];
+#pragma unroll
+    for (uint32_t k = 0; k < sample_each; k++) {
+        const uint32_t s = k * 256 + threadIdx.x;
+        const uint64_t i = s * stretch + (s * 2654435761u * stretch >> 32);
+        prefix[k] = code_of_bits(job, load_bits(job.keys_in, i, job.key_bytes)) >> shift;
+    }
+    uint32_t met = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < sample_each; k++) {
+        const uint32_t hash = uint32_t(prefix[k] * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
+        for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
+            const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
+            if (old == 0)
                 break;
+            if (old >> sample_count_bits == tag) {
+                met += atomicAdd(table + slot, 1u) & ((1u << sample_count_bits) - 1);
+                break;
+            }
         }
     }
-    return __syncthreads_or(met);
+    met = warp_total<add<uint32_t>>(met);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&pairs, met);
+    __syncthreads();
+    const float likely = float(sample_size) * sample_size / 2 * (0.75f * float(reach) / float(n));
+    const bool spreads = float(pairs) <= likely + 3 * sqrtf(likely) + 3;
+    __syncthreads();
+    return spreads;
+}
+
+/* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save two passes. By
+ * the CTA. */
+__device__ inline uint32_t top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                      uint64_t n, uint32_t *table) {
+    const uint32_t reach = job.local.reach;
+    float bucket = float(n); /* the largest, if digits did not hang together */
+    for (uint32_t top = 1; job.local.stride && top + 2 <= digits.count; top++) {
+        const uint32_t row = digits.row[digits.count - top];
+        bucket *= float(spread[row].most) / float(n);
+        if (bucket > float(reach))
+            continue;
+        if (top == 1)
+            return 1;
+        if (!job.again_follows || n < sample_least_keys)
+            return 0;
+        if (sample_spreads(job, n, row * digit_bits, reach, table))
+            return top;
+    }
+    return 0;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* By the last CTA. memory: prefix_slots words of shared memory, for 8-byte keys. */
-__device__ inline void make_plan(const sort_job &job, uint64_t n, void *memory) {
+/* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
+__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[most_digits];
     const int warp = threadIdx.x / 32, rows = int((job.bits + digit_bits - 1) / digit_bits);
@@ -146,26 +183,34 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, void *memory) 
             digits.row[digits.count++] = uint32_t(row);
     }
     const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
-    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    uint32_t top = job.may_repair && !sorted && !reversed ? prefix_digits(digits, n, in_place) : 0;
-    const uint32_t shift = top ? digits.row[digits.count - top] * digit_bits : 0;
-    if (top && sample_collides(job, n, shift, static_cast<unsigned long long *>(memory)))
-        top = 0;
+    const uint32_t top = sorted || reversed ? 0 : top_digits(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
         return;
 
-    plan->repair_shift = top ? shift : 0;
+    plan->ties = job.ties && (!job.is_float || job.value_bytes || __ldcg(&plan->odd));
     plan->passes = sorted || reversed ? 0 : top ? top : digits.count;
     plan->passes_again = top ? digits.count : 0;
+    plan->local_shift = top ? digits.row[digits.count - top] * digit_bits : 0;
     if (sorted || reversed) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    plan->finish = plan_passes(job, digits, digits.count - plan->passes, plan->passes, plan->pass, BUFFER_IN,
-                               job.values_in ? BUFFER_IN : BUFFER_NONE, in_place);
-    if (top)
-        plan->finish_again =
-            plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, BUFFER_OUT, BUFFER_NONE, true);
+    /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, and to the
+     * scratch if the local stage follows; a copy follows if it cannot, or the local stage works in place. */
+    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
+    const bool to_out = !in_place && (plan->passes % 2 != 0) == !top;
+    const bool ends_out = plan_passes(job, digits, digits.count - plan->passes, plan->passes, plan->pass, BUFFER_IN,
+                                      job.values_in ? BUFFER_IN : BUFFER_NONE, to_out);
+    plan->finish = top || ends_out ? FINISH_NOTHING : FINISH_COPY;
+    if (top) {
+        const sort_pass &last = plan->pass[top - 1];
+        plan->local_keys = last.keys_to;
+        plan->local_values = last.values_to;
+        plan->local_reach = top == 1 ? uint32_t(spread[last.row].most) : job.local.reach;
+        const bool out = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, last.keys_to,
+                                     last.values_to, !ends_out);
+        plan->finish_again = out ? FINISH_NOTHING : FINISH_COPY;
+    }
     if (job.packed)
         plan_packed(plan);
 }

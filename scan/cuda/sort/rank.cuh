@@ -18,15 +18,21 @@
 
 namespace scan_cuda {
 
-/* counters: `radix` of this warp, which counts the row in. below: the lanes before this one. */
-template <class Counter> __device__ uint32_t rank_row(Counter *counters, uint32_t digit, unsigned below) {
-    const unsigned same = lanes_with_byte(digit), before = same & below;
+/* counters: `radix` of this warp, which counts the row in. same: the lanes with this digit. below: those before this
+ * one. */
+template <class Counter>
+__device__ uint32_t rank_among(Counter *counters, uint32_t digit, unsigned same, unsigned below) {
+    const unsigned before = same & below;
     const uint32_t earlier = counters[digit];
     __syncwarp();
     if (before == 0)
         counters[digit] = Counter(earlier + __popc(same));
     __syncwarp();
     return earlier + __popc(before);
+}
+
+template <class Counter> __device__ uint32_t rank_row(Counter *counters, uint32_t digit, unsigned below) {
+    return rank_among(counters, digit, lanes_with_byte(digit), below);
 }
 
 /* Small numbers of one thread, packed into registers; every index is a constant once loops are unrolled. They are set

@@ -25,6 +25,10 @@ constexpr int survey_copies = 2;  /* of the counters: half the warps each, so th
 
 template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
 template <class Key> constexpr int survey_tile = survey_threads *survey_vectors *survey_vector<Key>;
+template <class K> /* of shared memory: counters, later the sample's table */
+constexpr int survey_words = sizeof(K) < 4 ? survey_copies *int(sizeof(K)) * radix : int(sample_slots);
+static_assert(survey_copies * most_digits * radix <= sample_slots && 256 * sample_each == survey_threads * sample_each,
+              "the plan's shared memory and threads");
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
 
@@ -43,11 +47,11 @@ template <class Key> class survey {
     const sort_job &job;
     const uint64_t n;
     uint32_t *counts; /* [digits][radix] of this warp's copy */
-    bool falls, rises;
+    bool falls, rises, odd;
 
   public:
     __device__ survey(const sort_job &job, uint64_t n, uint32_t *counts)
-        : job(job), n(n), counts(counts), falls(false), rises(false) {}
+        : job(job), n(n), counts(counts), falls(false), rises(false), odd(false) {}
 
     /* E keys from element i on, of which those before `end` exist. */
     template <bool whole> __device__ vector<K, E> load(uint64_t i, uint64_t end, bool aligned) const {
@@ -81,6 +85,7 @@ template <class Key> class survey {
             if (!whole && i + e >= end)
                 continue;
             const K code = sort_code<Key>(keys.v[e], job.order);
+            odd |= shares_code<Key>(keys.v[e]);
 #pragma unroll
             for (int d = 0; d < digits; d++)
                 atomicAdd(counts + d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1)), 1u);
@@ -124,13 +129,15 @@ template <class Key> class survey {
 
     __device__ bool fell() const { return falls; }
     __device__ bool rose() const { return rises; }
+    __device__ bool is_odd() const { return odd; }
 };
 
 template <class Key>
 __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_constant__ sort_job job) {
     using K = key_bits<Key>;
     constexpr int digits = sizeof(K), size = digits * radix;
-    __shared__ __align__(16) uint32_t counts[survey_copies][size];
+    __shared__ __align__(16) uint32_t memory[survey_words<K>];
+    uint32_t(&counts)[survey_copies][size] = reinterpret_cast<uint32_t(&)[survey_copies][size]>(memory);
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * survey_tile<Key>;
     sort_plan *plan = job.plan;
@@ -161,6 +168,8 @@ __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_con
     }
     if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
         atomicOr(&plan->rises, 1u);
+    if (sort_key<Key>::is_float && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
+        atomicOr(&plan->odd, 1u);
 
     for (int i = threadIdx.x; i < size; i += survey_threads) {
         uint32_t sum = 0;
@@ -178,7 +187,7 @@ __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_con
     if (!last)
         return;
     __threadfence();
-    make_plan(job, n, counts[0]);
+    make_plan(job, n, memory);
 }
 
 } /* namespace scan_cuda */
