@@ -7,7 +7,6 @@
  * thread writes them in the order they were named.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "apps/support/batch.h"
 #include "apps/support/cli.h"
 #include "apps/support/equalize_job.h"
+#include "apps/support/number.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
 #include "apps/support/plot.h"
@@ -77,10 +77,14 @@ typedef struct program {
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static double clip_of(const char *text) {
-    size_t digits = strspn(text, "0123456789.");
-    char *end;
-    double value = strtod(text, &end);
-    if (!text[0] || text[digits] || *end || end == text || !isfinite(value) || value > 1e6)
+    number x;
+    size_t where;
+    bool good = number_parse(text, strlen(text), &x, &where) == NUMBER_OK;
+    double value = !good                ? -1
+                   : x.type == SCAN_F64 ? x.value.f
+                   : x.type == SCAN_U64 ? (double)x.value.u
+                                        : (double)x.value.i;
+    if (!(value >= 0 && value <= 1e6))
         die_usage("--clip: \"%s\" is not a number from 0 to 1000000", text);
     return value > 0 ? value : -1; /* the library's 0 is its default, a negative limit is none */
 }

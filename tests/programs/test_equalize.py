@@ -157,7 +157,7 @@ def test_real_pillow_with_mask(tmp_path):
     assert np.array_equal(got, peers.pillow(image, mask))
 
 
-@pytest.mark.parametrize("clip,tiles", [("2.0", "8x8"), ("0", "8x8"), ("1", "1x1"), ("40", "3x5"), ("0.01", "7x6"),
+@pytest.mark.parametrize("clip,tiles", [("2.0", "8x8"), ("0", "8x8"), ("1", "1x1"), ("40", "3x5"), ("4e1", "3x5"), ("0.01", "7x6"),
                                         ("4.5", "16x2"), ("1000000", "5x5"), ("2.5", "41x37"), ("3", "50x60")])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_clahe_is_opencv(tmp_path, clip, tiles, dtype):
