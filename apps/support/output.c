@@ -108,29 +108,14 @@ const char *output_name(const output *out) { return out->name; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void wait_writable(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    poll(&p, 1, -1);
-}
-
-static void write_full(const char *name, int fd, const void *data, size_t bytes) {
-    for (size_t done = 0; done < bytes;) {
-        size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
-        ssize_t n = write(fd, (const char *)data + done, want);
-        if (n >= 0)
-            done += (size_t)n;
-        else if (errno == EAGAIN)
-            wait_writable(fd);
-        else if (errno != EINTR)
-            die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
-    }
-}
-
-/* An unnamed file in $TMPDIR or /tmp. */
-static int open_spool(void) {
+static const char *spool_directory(void) {
     const char *directory = getenv("TMPDIR");
-    if (!directory || !directory[0])
-        directory = "/tmp";
+    return directory && directory[0] ? directory : "/tmp";
+}
+
+/* An unnamed file there. */
+static int open_spool(void) {
+    const char *directory = spool_directory();
     int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         char path[4096];
@@ -139,8 +124,35 @@ static int open_spool(void) {
             unlink(path);
     }
     if (fd < 0)
-        die(EXIT_IO, "%s: cannot make a temporary file there: %s", directory, strerror(errno));
+        die(EXIT_IO, "%s: cannot make a temporary file there: %s (TMPDIR names the folder)", directory,
+            strerror(errno));
     return fd;
+}
+
+__attribute__((noreturn)) static void die_of_spool(const char *what) {
+    die(EXIT_IO, "temporary file in %s: cannot %s: %s (TMPDIR names the folder)", spool_directory(), what,
+        strerror(errno));
+}
+
+static void wait_writable(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    poll(&p, 1, -1);
+}
+
+/* name NULL: the spool. */
+static void write_full(const char *name, int fd, const void *data, size_t bytes) {
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
+        ssize_t n = write(fd, (const char *)data + done, want);
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno == EAGAIN)
+            wait_writable(fd);
+        else if (errno != EINTR && !name)
+            die_of_spool("write");
+        else if (errno != EINTR)
+            die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
+    }
 }
 
 /* To a file of its own, whose bytes the disk is sent while later ones are written: the sync at the end waits for the
@@ -163,7 +175,7 @@ static void write_through(output *out, const void *data, size_t bytes) {
     if (out->held && out->spool < 0)
         out->spool = open_spool();
     if (out->held)
-        write_full("temporary file", out->spool, data, bytes);
+        write_full(NULL, out->spool, data, bytes);
     else if (out->direct)
         write_full(out->name, out->fd, data, bytes);
     else
@@ -210,7 +222,7 @@ void output_reserve_head(output *out, size_t bytes) {
 static void copy_spool(output *out) {
     unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
     if (lseek(out->spool, 0, SEEK_SET) < 0)
-        die(EXIT_IO, "temporary file: cannot read: %s", strerror(errno));
+        die_of_spool("read");
     for (;;) {
         ssize_t n = read(out->spool, piece, BUFFER_BYTES);
         if (n == 0)
@@ -218,7 +230,7 @@ static void copy_spool(output *out) {
         if (n > 0)
             write_full(out->name, out->fd, piece, (size_t)n);
         else if (errno != EINTR)
-            die(EXIT_IO, "temporary file: cannot read: %s", strerror(errno));
+            die_of_spool("read");
     }
     free(piece);
     close(out->spool);

@@ -479,5 +479,21 @@ def test_npy_of_unknown_length_to_a_pipe(box, n):
 def test_spool_in_a_missing_folder(box):
     box.save("in.npy", np.arange(100_000, dtype="i8"))
     environment = dict(os.environ, TMPDIR="/nonexistent")
-    box.refused(3, "/nonexistent: cannot make a temporary file", "compact", "--nonzero", "in.npy", env=environment)
+    box.refused(3, "/nonexistent: cannot make a temporary file there: No such file or directory (TMPDIR names the folder)",
+                "compact", "--nonzero", "in.npy", env=environment)
     box.good("compact", "--nonzero", "in.npy", "-o", "out.npy", env=environment)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
+def test_spool_on_a_full_disk(box):
+    box.save("in.npy", np.arange(1, 100_000, dtype="i8"))
+    disk = box.path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
+        pytest.skip("cannot mount")
+    try:
+        environment = dict(os.environ, TMPDIR=str(disk))
+        box.refused(3, f"temporary file in {disk}: cannot write: No space left on device (TMPDIR names the folder)",
+                    "compact", "--nonzero", "in.npy", env=environment)
+    finally:
+        subprocess.run(["umount", disk], check=True)
