@@ -18,6 +18,7 @@ static void grant(int ctas) {
     scan_ctx_destroy(gpu);
     gpu = gpu_context();
     assert_non_null(gpu);
+    unsetenv("SCAN_EMULATED_CLUSTER");
 }
 
 /* In the emulator, what was granted is known. */
@@ -62,6 +63,8 @@ static void types_and_data(void **state) {
     (void)state;
     gpu_need();
     grant(GPU_EMULATED ? 2 : 16);
+    check_size(LEAST + 1, 2, 1, 1);
+    printf("%d keys: %s\n", LEAST + 1, scan_ctx_ran(gpu));
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {

@@ -15,9 +15,8 @@
  *     -------------------------- barrier of the cluster --------------------------
  *     rows to registers          rows to registers
  *
- * Digits begin at the lowest bit in which codes differ, so narrow keys take few passes and equal ones none. At the end
- * the code is turned back into the key, if it has all its bits; keys that tie with others that can be told apart (zeros
- * and NaNs), keys sorted by a window of their bits, and values that are not the payload are fetched by index.
+ * Digits begin at the lowest bit in which codes differ, so narrow keys take few passes and equal ones none. How codes
+ * and payloads come from keys and values, and what these are made from at the end, is in cluster_rows.cuh.
  *
  * Why the chunk is sorted first. A digit's keys of a chunk go to one place one after another, so sorted, neighbouring
  * lanes store to neighbouring words: a store of a warp is a few runs, not 32 words for 16 SMs.
@@ -44,30 +43,10 @@
 
 #include "../kernel.cuh"
 #include "../order.cuh"
+#include "cluster_rows.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {
-
-constexpr int cluster_sort_warps = 32;
-constexpr int cluster_sort_threads = cluster_sort_warps * 32;
-constexpr int cluster_sort_most_rows = 8; /* of a warp */
-constexpr int cluster_sort_most_ctas = 16;
-constexpr uint32_t cluster_sort_most_chunk = cluster_sort_threads * cluster_sort_most_rows;
-
-/* How the elements are shared out. */
-struct cluster_share {
-    int rows;            /* of each warp that has any: 1, 2, 4 or 8 */
-    uint32_t chunk_rows; /* of each CTA: a multiple of `rows`; at least 1 */
-};
-
-__host__ __device__ inline cluster_share share_out(uint32_t n, uint32_t ctas) {
-    const uint32_t all = (n + 31) / 32, fair = all ? (all + ctas - 1) / ctas : 1;
-    const uint32_t rows = fair <= 1 * cluster_sort_warps   ? 1
-                          : fair <= 2 * cluster_sort_warps ? 2
-                          : fair <= 4 * cluster_sort_warps ? 4
-                                                           : 8;
-    return {int(rows), (fair + rows - 1) / rows * rows};
-}
 
 /* Row / chunk_rows by a multiplication with a rounded-up reciprocal: there are at most 16 * 256 rows, and the error of
  * the reciprocal is less than 256 / 2^20. */
@@ -98,44 +77,19 @@ template <class Code> struct cluster_sort_shared {
     uint32_t base_totals[radix / 32];
 };
 
-/* ---- keys of codes ----------------------------------------------------------------------------------------------- */
-
-template <class Code> struct float_of_code;
-template <> struct float_of_code<uint32_t> { using type = float; };
-template <> struct float_of_code<uint64_t> { using type = double; };
-
-/* Whether keys that can be told apart have this code of a float: zeros, NaNs. */
-template <class Code> __device__ bool is_tie(Code code, const sort_order &order) {
-    return code == Code(order.nan) || (code ^ Code(order.flip)) == float_bits<Code>::sign;
-}
-
-/* The key whose code this is, of all its bits. */
-template <class Code> __device__ Code key_of_code(Code code, const sort_order &order, bool is_float) {
-    const Code x = code ^ Code(order.flip);
-    if (!is_float)
-        return x;
-    return x & float_bits<Code>::sign ? Code(x ^ float_bits<Code>::sign) : Code(~x);
-}
-
 /* ---- the sort ---------------------------------------------------------------------------------------------------- */
 
-template <class Code, int rows> class cluster_sort {
-    const sort_job &job;
+template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
+    using base = cluster_rows<Code, rows>;
+    using base::code, base::has_rows, base::indexed, base::job, base::payload, base::there;
     cluster_sort_shared<Code> &shared;
     const int thread, warp, lane;
-    const uint32_t n, ctas, rank, chunk, cta_factor;
-    const uint32_t slot;  /* of the first row, in the chunk */
-    const uint32_t first; /* its position */
-    const bool has_rows;
-    /* What tells a key: its code, if no two keys have the same and no bits are left out; else its index. */
-    const bool decodes, indexed;
-    const bool carries; /* the payload is the value, not the index */
+    const uint32_t ctas, rank, chunk, cta_factor;
+    const uint32_t slot; /* of this lane's first element in the chunk */
     Code *const arrived_codes, *const sorted_codes;
     uint32_t *const arrived_payloads, *const sorted_payloads;
-    Code code[rows];
-    uint32_t payload[rows], place[rows];
+    uint32_t place[rows];
 
-    __device__ bool there(int r) const { return has_rows && first + uint32_t(r * 32) < n; }
     __device__ uint32_t digit(int r, int shift) const { return uint32_t(code[r] >> shift) & (radix - 1); }
 
     __device__ static Code any_of_warp(Code x) {
@@ -144,35 +98,6 @@ template <class Code, int rows> class cluster_sort {
                    __reduce_or_sync(all_lanes, uint32_t(x));
         else
             return __reduce_or_sync(all_lanes, x);
-    }
-
-    template <class T> __device__ void load_keys() {
-        const T *from = static_cast<const T *>(job.keys_in) + first;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            code[r] = there(r) ? Code(from[r * 32]) : Code(0);
-    }
-
-    /* What lies past n has the greatest code and comes last. */
-    __device__ void load() {
-        if constexpr (sizeof(Code) == 8)
-            load_keys<uint64_t>();
-        else if (job.key_bytes == 4)
-            load_keys<uint32_t>();
-        else if (job.key_bytes == 2)
-            load_keys<uint16_t>();
-        else
-            load_keys<uint8_t>();
-        const uint32_t *values = static_cast<const uint32_t *>(job.values_in) + first;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            payload[r] = !carries ? first + uint32_t(r * 32) : there(r) ? values[r * 32] : 0;
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const Code of_float = sort_code<typename float_of_code<Code>::type>(code[r], job.order);
-            const Code of_integer = sort_code<Code>(code[r], job.order);
-            code[r] = !there(r) ? Code(~Code(0)) : job.is_float ? of_float : of_integer;
-        }
     }
 
     /* The bits in which codes of the cluster differ. Waits until all its CTAs have started. */
@@ -365,105 +290,29 @@ template <class Code, int rows> class cluster_sort {
             receive(codes);
     }
 
-    /* ---- the end ------------------------------------------------------------------------------------------------- */
-
-    __device__ bool fetches_keys() const { return job.keys_out && (job.is_float || !decodes); }
-    __device__ bool fetches_values() const { return job.values_in && !carries; }
-
-    template <class T> __device__ void fetch_keys() {
-        const T *from = static_cast<const T *>(job.keys_in);
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (there(r) && (!decodes || is_tie(code[r], job.order)))
-                code[r] = Code(from[payload[r]]);
-            else
-                code[r] = key_of_code(code[r], job.order, job.is_float);
-    }
-
-    template <class T, class X> __device__ void store(void *array, const X (&x)[rows]) const {
-        T *to = static_cast<T *>(array) + first;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (there(r))
-                to[r * 32] = T(x[r]);
-    }
-
-    /* Codes become keys. */
-    __device__ void find_keys() {
-        if (!fetches_keys()) {
-#pragma unroll
-            for (int r = 0; r < rows; r++)
-                code[r] = key_of_code(code[r], job.order, false);
-        } else if (sizeof(Code) == 8) {
-            fetch_keys<uint64_t>();
-        } else if (job.key_bytes == 4) {
-            fetch_keys<uint32_t>();
-        } else if (job.key_bytes == 2) {
-            fetch_keys<uint16_t>();
-        } else {
-            fetch_keys<uint8_t>();
-        }
-    }
-
-    __device__ void store_keys() const {
-        if (sizeof(Code) == 8)
-            store<uint64_t>(job.keys_out, code);
-        else if (job.key_bytes == 4)
-            store<uint32_t>(job.keys_out, code);
-        else if (job.key_bytes == 2)
-            store<uint16_t>(job.keys_out, code);
-        else
-            store<uint8_t>(job.keys_out, code);
-    }
-
-    template <class Value> __device__ void finish() {
-        const Value *from = static_cast<const Value *>(job.values_in);
-        Value value[rows];
-        if (job.keys_out)
-            find_keys();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            value[r] = Value(payload[r]);
-        if (fetches_values()) {
-#pragma unroll
-            for (int r = 0; r < rows; r++)
-                value[r] = there(r) ? from[payload[r]] : Value(0);
-        }
-        if ((fetches_keys() && job.keys_in == job.keys_out) ||
-            (fetches_values() && job.values_in == job.values_out)) { /* no CTA writes before all have read */
-            cluster_arrive();
-            cluster_wait();
-        }
-        if (job.keys_out)
-            store_keys();
-        if (job.value_bytes)
-            store<Value>(job.values_out, value);
-    }
-
   public:
     __device__ cluster_sort(const sort_job &job, cluster_sort_shared<Code> &shared, void *dynamic, uint32_t n,
                             uint32_t chunk_rows)
-        : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32), n(n),
-          ctas(cluster_size()), rank(cluster_rank()), chunk(chunk_rows * 32),
+        : base(job, n, cluster_rank() * chunk_rows * 32 + uint32_t(warp_of_cta() * rows * 32) + threadIdx.x % 32,
+               uint32_t(warp_of_cta() * rows) < chunk_rows),
+          shared(shared), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32), ctas(cluster_size()),
+          rank(cluster_rank()), chunk(chunk_rows * 32),
           cta_factor(((1u << quotient_shift) + chunk_rows - 1) / chunk_rows), slot(uint32_t(warp * rows * 32 + lane)),
-          first(rank * chunk + slot), has_rows(uint32_t(warp * rows) < chunk_rows),
-          decodes(job.bits == 8 * job.key_bytes), indexed(job.value_bytes || job.is_float || !decodes),
-          carries(job.values_in && job.value_bytes == 4 && decodes && !job.is_float),
           arrived_codes(static_cast<Code *>(dynamic)), sorted_codes(arrived_codes + chunk),
           arrived_payloads(reinterpret_cast<uint32_t *>(sorted_codes + chunk)),
           sorted_payloads(arrived_payloads + chunk) {}
 
     __device__ void sort() {
-        load();
+        base::load();
         for (Code differ = differing(); differ;) {
             const int shift = sizeof(Code) == 8 ? __ffsll((long long)(differ)) - 1 : __ffs(int(differ)) - 1;
             differ &= Code(~(Code(radix - 1) << shift));
-            pass(shift, differ != 0 || (decodes && job.keys_out));
+            pass(shift, differ != 0 || (base::decodes && job.keys_out));
         }
         if (job.value_bytes == 8)
-            finish<uint64_t>();
+            base::template finish<uint64_t>();
         else
-            finish<uint32_t>();
+            base::template finish<uint32_t>();
     }
 };
 

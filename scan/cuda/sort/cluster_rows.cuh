@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of 32 keys that a warp holds in the sort by one cluster (cluster.cuh), between global memory and registers:
+ * keys become codes with payloads, and these become keys and values again.
+ *
+ * A key is made from its code if the code has all its bits. Zeros and NaNs of floats, whose codes are shared by keys
+ * that can be told apart, and keys sorted by a window of their bits are fetched by index. The payload, 4 bytes, is the
+ * value if that fits and nothing needs the index; other values are fetched by index.
+ */
+#ifndef SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
+#define SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
+
+#include "job.cuh"
+#include "../ptx.cuh"
+
+namespace scan_cuda {
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+constexpr int cluster_sort_warps = 32;
+constexpr int cluster_sort_threads = cluster_sort_warps * 32;
+constexpr int cluster_sort_most_rows = 8; /* of a warp */
+constexpr int cluster_sort_most_ctas = 16;
+constexpr uint32_t cluster_sort_most_chunk = cluster_sort_threads * cluster_sort_most_rows;
+
+/* How the elements are shared out. */
+struct cluster_share {
+    int rows;            /* of each warp that has any: 1, 2, 4 or 8 */
+    uint32_t chunk_rows; /* of each CTA: a multiple of `rows`; at least 1 */
+};
+
+__host__ __device__ inline cluster_share share_out(uint32_t n, uint32_t ctas) {
+    const uint32_t all = (n + 31) / 32, fair = all ? (all + ctas - 1) / ctas : 1;
+    const uint32_t rows = fair <= 1 * cluster_sort_warps   ? 1
+                          : fair <= 2 * cluster_sort_warps ? 2
+                          : fair <= 4 * cluster_sort_warps ? 4
+                                                           : 8;
+    return {int(rows), (fair + rows - 1) / rows * rows};
+}
+
+/* ---- keys of codes ----------------------------------------------------------------------------------------------- */
+
+template <class Code> struct float_of_code;
+template <> struct float_of_code<uint32_t> { using type = float; };
+template <> struct float_of_code<uint64_t> { using type = double; };
+
+/* Whether keys that can be told apart have this code of a float: zeros, NaNs. */
+template <class Code> __device__ bool is_tie(Code code, const sort_order &order) {
+    return code == Code(order.nan) || (code ^ Code(order.flip)) == float_bits<Code>::sign;
+}
+
+/* The key whose code this is, of all its bits. */
+template <class Code> __device__ Code key_of_code(Code code, const sort_order &order, bool is_float) {
+    const Code x = code ^ Code(order.flip);
+    if (!is_float)
+        return x;
+    return x & float_bits<Code>::sign ? Code(x ^ float_bits<Code>::sign) : Code(~x);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+template <class Code, int rows> class cluster_rows {
+  protected:
+    const sort_job &job;
+    const uint32_t n;
+    const uint32_t first; /* position of this lane's first element */
+    const bool has_rows;  /* else the warp only helps the others */
+    const bool decodes;   /* codes have all bits of the keys */
+    const bool carries;   /* the payload is the value, not the index */
+    const bool indexed;   /* payloads are wanted */
+    Code code[rows];
+    uint32_t payload[rows];
+
+    __device__ cluster_rows(const sort_job &job, uint32_t n, uint32_t first, bool has_rows)
+        : job(job), n(n), first(first), has_rows(has_rows), decodes(job.bits == 8 * job.key_bytes),
+          carries(job.values_in && job.value_bytes == 4 && decodes && !job.is_float),
+          indexed(job.value_bytes || job.is_float || !decodes) {}
+
+    __device__ bool there(int r) const { return has_rows && first + uint32_t(r * 32) < n; }
+
+    template <class T> __device__ void load_keys() {
+        const T *from = static_cast<const T *>(job.keys_in) + first;
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            code[r] = there(r) ? Code(from[r * 32]) : Code(0);
+    }
+
+    /* What lies past n has the greatest code and comes last. */
+    __device__ void load() {
+        if constexpr (sizeof(Code) == 8)
+            load_keys<uint64_t>();
+        else if (job.key_bytes == 4)
+            load_keys<uint32_t>();
+        else if (job.key_bytes == 2)
+            load_keys<uint16_t>();
+        else
+            load_keys<uint8_t>();
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            payload[r] = first + uint32_t(r * 32);
+        if (carries) {
+            const uint32_t *from = static_cast<const uint32_t *>(job.values_in);
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                payload[r] = there(r) ? from[payload[r]] : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            const Code of_float = sort_code<typename float_of_code<Code>::type>(code[r], job.order);
+            const Code of_integer = sort_code<Code>(code[r], job.order);
+            code[r] = !there(r) ? Code(~Code(0)) : job.is_float ? of_float : of_integer;
+        }
+    }
+
+  private:
+    __device__ bool fetches_keys() const { return job.keys_out && (job.is_float || !decodes); }
+    __device__ bool fetches_values() const { return job.values_in && !carries; }
+
+    template <class T> __device__ void fetch_keys() {
+        const T *from = static_cast<const T *>(job.keys_in);
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            if (there(r) && (!decodes || is_tie(code[r], job.order)))
+                code[r] = Code(from[payload[r]]);
+            else
+                code[r] = key_of_code(code[r], job.order, job.is_float);
+    }
+
+    template <class T, class X> __device__ void store(void *array, const X (&x)[rows]) const {
+        T *to = static_cast<T *>(array) + first;
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            if (there(r))
+                to[r * 32] = T(x[r]);
+    }
+
+    /* Codes become keys. */
+    __device__ void find_keys() {
+        if (!fetches_keys()) {
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                code[r] = key_of_code(code[r], job.order, false);
+        } else if (sizeof(Code) == 8) {
+            fetch_keys<uint64_t>();
+        } else if (job.key_bytes == 4) {
+            fetch_keys<uint32_t>();
+        } else if (job.key_bytes == 2) {
+            fetch_keys<uint16_t>();
+        } else {
+            fetch_keys<uint8_t>();
+        }
+    }
+
+    __device__ void store_keys() const {
+        if (sizeof(Code) == 8)
+            store<uint64_t>(job.keys_out, code);
+        else if (job.key_bytes == 4)
+            store<uint32_t>(job.keys_out, code);
+        else if (job.key_bytes == 2)
+            store<uint16_t>(job.keys_out, code);
+        else
+            store<uint8_t>(job.keys_out, code);
+    }
+
+  protected:
+    template <class Value> __device__ void finish() {
+        const Value *from = static_cast<const Value *>(job.values_in);
+        Value value[rows];
+        if (job.keys_out)
+            find_keys();
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            value[r] = Value(payload[r]);
+        if (fetches_values()) {
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                value[r] = there(r) ? from[payload[r]] : Value(0);
+        }
+        if ((fetches_keys() && job.keys_in == job.keys_out) ||
+            (fetches_values() && job.values_in == job.values_out)) { /* no CTA writes before all have read */
+            cluster_arrive();
+            cluster_wait();
+        }
+        if (job.keys_out)
+            store_keys();
+        if (job.value_bytes)
+            store<Value>(job.values_out, value);
+    }
+};
+
+} /* namespace scan_cuda */
+
+#endif
