@@ -59,7 +59,11 @@ struct sort_local {
     uint32_t bins;   /* a power of two */
 };
 
-constexpr int local_batch = 4; /* a thread's rows of keys come by so many */
+#ifdef SCAN_EMULATED
+constexpr int local_batch = 1; /* a thread's rows of keys come by so many */
+#else
+constexpr int local_batch = 4;
+#endif
 
 /* Bins, a power of two: twice as many as keys at a stride, at most; and as many bytes as the warps' counters take where
  * a tile is sorted digit by digit. */

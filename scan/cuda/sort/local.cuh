@@ -55,7 +55,7 @@ namespace scan_cuda {
  * small tests cross every limit. */
 #ifdef SCAN_EMULATED
 constexpr int local_threads = 64;
-template <class Key, int value_bytes> constexpr int local_rows = 4;
+template <class Key, int value_bytes> constexpr int local_rows = 2;
 #else
 constexpr int local_threads = 512;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
@@ -74,14 +74,21 @@ struct local_shared {
     uint32_t count[radix], begin[radix]; /* of a digit */
 };
 
-/* f(0) ... f(used - 1). used: a multiple of local_batch. */
-template <int rows, class F> __device__ void each_row(int used, F f) {
+/* f(0), f(local_batch) ... as far as less than `used`. */
+template <int rows, class F> __device__ void each_batch(int used, F f) {
 #pragma unroll
     for (int b = 0; b < rows; b += local_batch)
         if (b < used)
+            f(b);
+}
+
+/* f(0) ... f(used - 1). used: a multiple of local_batch. */
+template <int rows, class F> __device__ void each_row(int used, F f) {
+    each_batch<rows>(used, [&](int b) {
 #pragma unroll
-            for (int k = 0; k < local_batch; k++)
-                f(b + k);
+        for (int k = 0; k < local_batch; k++)
+            f(b + k);
+    });
 }
 
 /* Rows of 32 elements, dealt out so that each warp has as many, in order. */
@@ -339,11 +346,9 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         __syncthreads();
     }
 
-    /* Where the key of a slot goes: after those of its bin that come before it. */
-    __device__ uint32_t place(uint32_t slot, K own, uint32_t own_origin) const {
-        const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
+    /* Where the key of a slot goes: after those of its bin, the slots from `first` to `end`, that come before it. */
+    __device__ uint32_t place(uint32_t slot, K own, uint32_t own_origin, uint32_t first, uint32_t end) const {
         const K own_code = code(own);
-        const uint32_t bin = uint32_t((own_code - base) >> bin_shift), first = begins[bin], end = begins[bin + 1];
         uint32_t at = first;
 #pragma unroll 1
         for (uint32_t j = first; j < end; j++) {
@@ -359,17 +364,34 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         const uint64_t to = window + begin;
         K *keys = static_cast<K *>(job.keys_out) + to;
         packed_u16<rows> source, target;
-        each_row<rows>(slots.used, [&](int i) {
-            uint32_t slot = slots.at + 32 * i, own_origin = 0, at = 0;
-            if (slots.there(i)) {
-                const K own = sorted[slot];
-                own_origin = ties ? origin[slot] : 0;
-                at = binned ? place(slot, own, own_origin) : slot;
-                if (value_bytes == 0 || job.keys_out)
-                    keys[at] = restored(own);
+        const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
+        each_batch<rows>(slots.used, [&](int b) {
+            K own[local_batch];
+            uint32_t own_origin[local_batch], first[local_batch], end[local_batch];
+#pragma unroll
+            for (int k = 0; k < local_batch; k++) {
+                const uint32_t slot = slots.at + 32 * (b + k);
+                own_origin[k] = 0;
+                first[k] = end[k] = slot;
+                if (slots.there(b + k)) {
+                    own[k] = sorted[slot];
+                    if (ties)
+                        own_origin[k] = origin[slot];
+                    if (binned) {
+                        const uint32_t bin = bin_of(own[k]);
+                        first[k] = begins[bin];
+                        end[k] = begins[bin + 1];
+                    }
+                }
             }
-            source.set(i, own_origin);
-            target.set(i, at);
+#pragma unroll
+            for (int k = 0; k < local_batch; k++) {
+                const uint32_t at = place(slots.at + 32 * (b + k), own[k], own_origin[k], first[k], end[k]);
+                if (slots.there(b + k) && (value_bytes == 0 || job.keys_out))
+                    keys[at] = restored(own[k]);
+                source.set(b + k, own_origin[k]);
+                target.set(b + k, at);
+            }
         });
         __syncthreads();
         if constexpr (value_bytes > 0) {
