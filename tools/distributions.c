@@ -94,6 +94,12 @@ static uint64_t next_bits(generator *g) {
         if ((uint64_t)(((unsigned __int128)splitmix64(&g->state) * parameter) >> 64) == 0)
             g->run = splitmix64(&g->state);
         return g->run;
+    case DISTRIBUTION_MOSTLY:
+    case DISTRIBUTION_NEARLY: {
+        bool other = (uint64_t)(((unsigned __int128)splitmix64(&g->state) * parameter) >> 64) == 0;
+        uint64_t bits = splitmix64(&g->state);
+        return other ? bits : g->spread.kind == DISTRIBUTION_MOSTLY ? g->run : ramp(g->at, g->n);
+    }
     case DISTRIBUTION_NORMAL: {
         /* Irwin-Hall: twelve uniform numbers have a sum of variance 1, here 12 * 2^60 wide */
         uint64_t sum = 0;
@@ -181,8 +187,8 @@ void generator_fill(generator *g, void *to, size_t count) {
 /* An element takes the same number of draws wherever it is, and a draw adds a constant to the state. */
 bool generator_skip(generator *g, uint64_t count) {
     static const uint8_t draws[DISTRIBUTION_COUNT] = {
-        [DISTRIBUTION_UNIFORM] = 1, [DISTRIBUTION_BITS] = 1, [DISTRIBUTION_ZIPF] = 2,
-        [DISTRIBUTION_FEW] = 1,     [DISTRIBUTION_RUNS] = 0, [DISTRIBUTION_NORMAL] = 12,
+        [DISTRIBUTION_UNIFORM] = 1, [DISTRIBUTION_BITS] = 1,   [DISTRIBUTION_ZIPF] = 2,   [DISTRIBUTION_FEW] = 1,
+        [DISTRIBUTION_RUNS] = 0,    [DISTRIBUTION_MOSTLY] = 2, [DISTRIBUTION_NEARLY] = 2, [DISTRIBUTION_NORMAL] = 12,
     };
     if (g->spread.kind == DISTRIBUTION_RUNS && count > 0)
         return false;

@@ -29,6 +29,8 @@ extern "C" {
     X(CONSTANT, constant, "", 0, "one value everywhere")                                                               \
     X(FEW, few, ":K", 16, "K distinct values of the whole range, each alike")                                          \
     X(RUNS, runs, ":K", 16, "runs of equal values, K long on average (geometric)")                                     \
+    X(MOSTLY, mostly, ":K", 100, "one value, but one element in K is uniform")                                         \
+    X(NEARLY, nearly, ":K", 100, "sorted, but one element in K is uniform")                                            \
     X(NORMAL, normal, "", 0, "bell curve over the range of the type, 12 sigma wide; floats: mean 0, sigma 1")
 
 typedef enum distribution_kind {

@@ -75,7 +75,7 @@ def test_programs(verb, name):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "bits:7", "zipf", "sorted", "reversed", "constant", "few", "runs",
-                                          "normal"])
+                                          "mostly", "nearly", "normal"])
 def test_distributions(distribution):
     run("--verb", "sort", "--type", "u32", "--distribution", distribution, "--no-peers")
 
@@ -111,7 +111,7 @@ def test_bytes_of_a_compaction_are_those_kept(tmp_path):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "bits:7", "zipf", "sorted", "reversed", "constant", "few", "runs",
-                                          "normal"])
+                                          "mostly", "nearly", "normal"])
 def test_threads_make_the_same_input(tmp_path, distribution):
     hashes = {threads: [row["input_hash"] for row in
                         rows_of(tmp_path, "--verb", "unique", "--type", "u32,f32", "--n", "10007", "--nan", "0",

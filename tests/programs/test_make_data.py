@@ -12,7 +12,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "tools/make_data"
 TYPES = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"]
-DISTRIBUTIONS = ["uniform", "bits:7", "zipf:6", "sorted", "reversed", "constant", "few:5", "runs:10", "normal"]
+DISTRIBUTIONS = ["uniform", "bits:7", "zipf:6", "sorted", "reversed", "constant", "few:5", "runs:10",
+                 "mostly:10", "nearly:10", "normal"]
 N = 50_000
 
 pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="make_data is not built")
@@ -94,6 +95,14 @@ def test_shape_of_the_distribution(name, distribution):
     elif kind == "runs":
         changes = int((a[1:] != a[:-1]).sum())
         assert 0.95 * N / 10 < changes < 1.05 * N / 10
+    elif kind == "mostly":
+        values, counts = np.unique(a, return_counts=True)
+        others = N - counts.max()
+        assert 0.95 * N / 10 < others < 1.05 * N / 10
+        assert a[a != values[counts.argmax()]].astype(np.float64).std() > 0.2 * width
+    elif kind == "nearly":
+        ramp = make("--type", name, "--n", str(N), "--distribution", "sorted")
+        assert 0.9 * N / 10 < int((a != ramp).sum()) < 1.05 * N / 10
     elif kind == "normal":
         sigma = 1 if name[0] == "f" else width / 12
         centre = 0 if name[0] == "f" else middle
