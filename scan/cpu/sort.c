@@ -32,7 +32,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     j.drop_keys = argsort;
     j.only_codes = desc->value_bytes == 0 && desc->type != SCAN_F32 && desc->type != SCAN_F64 && desc->begin_bit == 0 &&
                    desc->end_bit == 8 * p->key_bytes;
-    char *next = workspace + p->stack_bytes + p->threads * p->area_bytes;
+    char *next = workspace + p->stack_bytes + p->heavy_bytes + p->threads * p->area_bytes;
     if (n > SCAN_SORT_TINY && n > p->local_n) {
         j.temporary = (scan_sort_columns){next, next + p->keys_bytes};
         next += p->keys_bytes + p->values_bytes;
@@ -40,7 +40,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     if (argsort)
         j.out.keys = next;
     j.stack = (scan_sort_range *)(void *)workspace;
-    j.areas = workspace + p->stack_bytes;
+    j.heavy = p->heavy_bytes ? (scan_sort_heavy *)(void *)(workspace + p->stack_bytes) : NULL;
+    j.areas = workspace + p->stack_bytes + p->heavy_bytes;
     if (j.n <= SCAN_SORT_TINY) {
         uint64_t spare[SCAN_SORT_TINY];
         p->local(&(scan_sort_local){

@@ -47,6 +47,34 @@ typedef struct scan_sort_local {
 
 enum { SCAN_SORT_LOCAL_COUNTS = 6 * SCAN_SORT_MAX_BINS };
 
+/* A slot of a hash table of keys: each key has one slot where it can be. Two counters: a key that repeats would wait
+ * for its own store. */
+typedef struct scan_sort_slot {
+    uint64_t key; /* the bits of the key */
+    uint32_t counts[2];
+} scan_sort_slot;
+
+enum { SCAN_SORT_SLOT_BITS = 14, SCAN_SORT_SIEVE = 8, SCAN_SORT_MAX_SIEVES = 4, SCAN_SORT_MAX_FREQUENT = 32 };
+
+/* Keys that are counted, and so taken out of an array: sort_heavy.c. */
+typedef struct scan_sort_taking {
+    scan_sort_order order;
+    const void *keys;
+    size_t begin, end;
+    void *rest;               /* the other keys go there, in order: room for all */
+    scan_sort_slot *slots;    /* [1 << SCAN_SORT_SLOT_BITS] */
+    uint64_t multiplier;      /* of the hash */
+    const uint64_t *frequent; /* the most frequent ones, for SIMD levels that compare with them first */
+    unsigned frequent_n;
+    uint64_t ties[2]; /* floats: codes that a counted key and another one must not share */
+    size_t rest_n;    /* out */
+    bool tied;        /* out: another key has one of those codes */
+} scan_sort_taking;
+
+static inline size_t scan_sort_slot_of(uint64_t key, uint64_t multiplier) {
+    return (size_t)(key * multiplier >> (64 - SCAN_SORT_SLOT_BITS));
+}
+
 enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2 }; /* descending: strictly */
 
 typedef struct scan_sort_kernels {
@@ -58,7 +86,8 @@ typedef struct scan_sort_kernels {
     void (*histogram)(scan_sort_part *part);
     void (*scatter)(const scan_sort_part *part);
     void (*local)(const scan_sort_local *local);
-    size_t buffer_bytes; /* a bin, in scatter */
+    void (*take)(scan_sort_taking *taking); /* keys alone, else NULL */
+    size_t buffer_bytes;                    /* a bin, in scatter */
 } scan_sort_kernels;
 
 /* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */

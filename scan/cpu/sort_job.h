@@ -31,9 +31,19 @@ typedef struct scan_sort_plan {
     size_t spare_bytes;  /* keys of local_n elements */
     size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
     size_t stack_bytes, keys_bytes, values_bytes;
+    size_t heavy_bytes;
     size_t second_keys_n, second_keys_bytes; /* argsort: room for the keys of ranges that are in the output */
     size_t total_bytes;
 } scan_sort_plan;
+
+/* A key that is frequent. */
+typedef struct scan_sort_heavy {
+    uint64_t key, code;
+    _Atomic uint64_t count;
+    size_t others_before; /* keys that are not heavy, and less */
+} scan_sort_heavy;
+
+enum { SCAN_SORT_MAX_HEAVY = 1 << 12 };
 
 typedef struct scan_sort_job {
     scan_sort_plan plan;
@@ -49,11 +59,68 @@ typedef struct scan_sort_job {
     char *areas;
     atomic_size_t next_bin;
     atomic_uint order_flags;
+    scan_sort_heavy *heavy; /* [SCAN_SORT_MAX_HEAVY], in order; NULL where there may be none */
+    size_t heavy_n;
+    uint64_t multiplier; /* of the hash of heavy keys */
+    uint64_t frequent[SCAN_SORT_MAX_FREQUENT];
+    unsigned frequent_n;
+    scan_sort_columns whole_out;
+    size_t whole_n;
 } scan_sort_job;
 
 static inline size_t scan_sort_round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 static inline size_t scan_sort_larger(size_t a, size_t b) { return a > b ? a : b; }
 static inline size_t scan_sort_smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* ---- what each thread has ---------------------------------------------------------------------------------------- */
+
+/* Its elements of begin ... begin + n. */
+static inline void scan_sort_part_of(const scan_sort_job *j, size_t begin, size_t n, unsigned thread, size_t *from,
+                                     size_t *to) {
+    unsigned threads = j->plan.threads;
+    *from = thread >= threads ? begin + n : begin + n / threads * thread + scan_sort_smaller(n % threads, thread);
+    *to = thread >= threads ? begin + n : *from + n / threads + (thread < n % threads);
+}
+
+static inline char *scan_sort_area_of(const scan_sort_job *j, unsigned thread) {
+    return j->areas + thread * j->plan.area_bytes;
+}
+
+static inline uint64_t *scan_sort_counts_of(const scan_sort_job *j, unsigned thread) {
+    return (uint64_t *)(void *)scan_sort_area_of(j, thread);
+}
+
+static inline uint64_t *scan_sort_positions_of(const scan_sort_job *j, unsigned thread) {
+    return scan_sort_counts_of(j, thread) + ((size_t)1 << j->plan.digit_bits);
+}
+
+static inline char *scan_sort_buffers_of(const scan_sort_job *j, unsigned thread) {
+    return (char *)(scan_sort_positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
+}
+
+/* Elements begin ... end of keys become `key`. */
+static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t key, size_t key_bytes) {
+    switch (key_bytes) {
+    case 1:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 1);
+        break;
+    case 2:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 2);
+        break;
+    case 4:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 4);
+        break;
+    case 8:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 8);
+        break;
+    }
+}
+
+/* ---- the sort's parts -------------------------------------------------------------------------------------------- */
 
 /* Bits of the digit that cuts n elements into bins of about bin_n. */
 unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
@@ -66,6 +133,11 @@ bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
 
 /* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
 void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
+
+/* sort_heavy.c: takes keys that are frequent out of the input, or does nothing and answers false. The job is then to
+ * sort the other ones, if any; at last all are put together. All threads. */
+bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
+void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
 
 /* The task of all threads, for a scan_sort_job. */
 void scan_cpu_sort_task(void *job, unsigned thread, unsigned threads);

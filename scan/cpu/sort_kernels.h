@@ -19,6 +19,7 @@
 
 #include "sort.h"
 #include "sort_local.h"
+#include "sort_take.h"
 
 /* 64 bytes, past the caches where that can be said. Both pointers are aligned to 64. */
 SCAN_INLINE void stream_line(void *to, const void *from) {
@@ -50,10 +51,10 @@ SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order
 
 /* In blocks without a branch, so that the test of random input ends at once and that of sorted input is vectorized. */
 SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
-    enum { BLOCK = 64 };
+    enum { AT_ONCE = 64 };
     unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    for (size_t i = begin; i + 1 < end && flags; i += BLOCK) {
-        size_t stop = i + BLOCK < end - 1 ? i + BLOCK : end - 1;
+    for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {
+        size_t stop = i + AT_ONCE < end - 1 ? i + AT_ONCE : end - 1;
         unsigned up = 0, not_down = 0;
         for (size_t k = i; k < stop; k++) {
             uint64_t a = load_code(keys, k, order, kind), b = load_code(keys, k + 1, order, kind);
@@ -220,12 +221,13 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void local_##name(const scan_sort_local *l) { local(l, kind_##name); }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \
+    static void take_##name(scan_sort_taking *t) { take(t, (scan_sort_kind){key_bytes, is_float, 0}); }                \
     KERNELS(name##_0, key_bytes, is_float, 0)                                                                          \
     KERNELS(name##_4, key_bytes, is_float, 4)                                                                          \
     KERNELS(name##_8, key_bytes, is_float, 8)
 SCAN_SORT_KEYS(VALUE_KINDS)
 
-#define CELL(name, key_bytes, value_bytes)                                                                             \
+#define CELL(name, key_bytes, value_bytes, take)                                                                       \
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
      reverse_##name,                                                                                                   \
@@ -234,10 +236,9 @@ SCAN_SORT_KEYS(VALUE_KINDS)
      histogram_##name,                                                                                                 \
      scatter_##name,                                                                                                   \
      local_##name,                                                                                                     \
-     (value_bytes == 0                     ? 64                                                                        \
-      : key_bytes == 8 && value_bytes == 8 ? 8 * 16                                                                    \
-                                           : 16 * (key_bytes + value_bytes))},
+     take,                                                                                                             \
+     (value_bytes == 0 ? 64 : key_bytes == 8 && value_bytes == 8 ? 8 * 16 : 16 * (key_bytes + value_bytes))},
 #define ROW(name, key_bytes, is_float)                                                                                 \
-    {CELL(name##_0, key_bytes, 0) CELL(name##_4, key_bytes, 4) CELL(name##_8, key_bytes, 8)},
+    {CELL(name##_0, key_bytes, 0, take_##name) CELL(name##_4, key_bytes, 4, NULL) CELL(name##_8, key_bytes, 8, NULL)},
 
 #endif

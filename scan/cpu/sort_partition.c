@@ -30,27 +30,9 @@ static scan_sort_columns offset(scan_sort_columns c, size_t begin, const scan_so
                                c.values ? (char *)c.values + begin * p->value_bytes : NULL};
 }
 
-static void part_of(const scan_sort_job *j, size_t begin, size_t n, unsigned thread, size_t *from, size_t *to) {
-    unsigned threads = j->plan.threads;
-    *from = thread >= threads ? begin + n : begin + n / threads * thread + scan_sort_smaller(n % threads, thread);
-    *to = thread >= threads ? begin + n : *from + n / threads + (thread < n % threads);
-}
-
-static char *area_of(const scan_sort_job *j, unsigned thread) { return j->areas + thread * j->plan.area_bytes; }
-
-static uint64_t *counts_of(const scan_sort_job *j, unsigned thread) { return (uint64_t *)(void *)area_of(j, thread); }
-
-static uint64_t *positions_of(const scan_sort_job *j, unsigned thread) {
-    return counts_of(j, thread) + ((size_t)1 << j->plan.digit_bits);
-}
-
-static char *buffers_of(const scan_sort_job *j, unsigned thread) {
-    return (char *)(positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
-}
-
 static void copy_part(const scan_sort_job *j, scan_sort_range r, scan_sort_columns from, unsigned thread) {
     size_t begin, end;
-    part_of(j, r.begin, r.n, thread, &begin, &end);
+    scan_sort_part_of(j, r.begin, r.n, thread, &begin, &end);
     scan_sort_columns to = j->out;
     if (j->drop_keys)
         to.keys = NULL;
@@ -86,7 +68,7 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
                                  partitioned.shift};
             if (r.n > 0 && r.n <= j->plan.local_n)
-                sort_locally(j, r, buffers_of(j, thread));
+                sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
     }
 }
@@ -114,12 +96,12 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
         part->shift = top - part->bits;
         if (thread < j->plan.threads) {
             j->plan.kernels->histogram(part);
-            *positions_of(j, thread) = part->varying;
+            *scan_sort_positions_of(j, thread) = part->varying;
         }
         scan_pool_barrier(j->pool);
         uint64_t varying = 0;
         for (unsigned t = 0; t < j->plan.threads; t++)
-            varying |= *positions_of(j, t);
+            varying |= *scan_sort_positions_of(j, t);
         scan_pool_barrier(j->pool);
         if (varying == 0 || top_bit(varying) <= top_bit(guess))
             return varying;
@@ -130,14 +112,14 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
 /* This thread's first position of each bin; thread 0 also notes where bins start. */
 static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_part *part, unsigned thread) {
     size_t bins = (size_t)1 << part->bits, sum = r.begin;
-    uint64_t *positions = positions_of(j, thread);
+    uint64_t *positions = scan_sort_positions_of(j, thread);
     for (size_t d = 0; d < bins; d++) {
         if (thread == 0)
             j->starts[d] = sum;
         for (unsigned t = 0; t < j->plan.threads; t++) {
             if (t == thread)
                 positions[d] = sum;
-            sum += counts_of(j, t)[d];
+            sum += scan_sort_counts_of(j, t)[d];
         }
     }
     if (thread == 0)
@@ -169,11 +151,6 @@ static scan_sort_range place_range(const scan_sort_job *j, scan_sort_range r, bo
     return to;
 }
 
-SCAN_INLINE void fill(void *keys, size_t begin, size_t end, uint64_t key, unsigned key_bytes) {
-    for (size_t i = begin; i < end; i++)
-        scan_sort_store(keys, i, key, key_bytes);
-}
-
 /* Where equal codes are equal keys, the counts of the last digit are all there is to know: a counting sort. */
 static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsigned thread) {
     if (thread >= j->plan.threads)
@@ -183,23 +160,18 @@ static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsign
         size_t begin = scan_sort_larger(j->starts[d], part->begin),
                end = scan_sort_smaller(j->starts[d + 1], part->end);
         uint64_t key = (rest | d << part->shift) ^ j->order.flip;
-        switch (j->plan.key_bytes) {
-        case 1: fill(j->out.keys, begin, end, key, 1); break;
-        case 2: fill(j->out.keys, begin, end, key, 2); break;
-        case 4: fill(j->out.keys, begin, end, key, 4); break;
-        case 8: fill(j->out.keys, begin, end, key, 8); break;
-        }
+        scan_sort_fill(j->out.keys, begin, end, key, j->plan.key_bytes);
     }
 }
 
 static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
-    part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
+    scan_sort_part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
     part.first = j->plan.kernels->code(part.from.keys, r.begin, j->order);
     if (thread < j->plan.threads) {
-        part.counts = counts_of(j, thread);
-        part.positions = positions_of(j, thread);
-        part.buffers = buffers_of(j, thread);
+        part.counts = scan_sort_counts_of(j, thread);
+        part.positions = scan_sort_positions_of(j, thread);
+        part.buffers = scan_sort_buffers_of(j, thread);
     }
     uint64_t varying = count_digits(j, r, &part, thread);
     if (varying == 0) {
@@ -243,7 +215,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 
 static unsigned order_of_part(const scan_sort_job *j, unsigned thread) {
     size_t begin, end;
-    part_of(j, 0, j->n, thread, &begin, &end);
+    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (begin == end)
         return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
     return j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(end + 1, j->n), j->order);
@@ -255,7 +227,7 @@ static bool finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thre
     if (flags & SCAN_SORT_ASCENDING) {
         copy_part(j, (scan_sort_range){.n = j->n}, j->in, thread);
     } else if (flags & SCAN_SORT_DESCENDING) {
-        part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
+        scan_sort_part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
         scan_sort_columns to = {j->drop_keys ? NULL : j->out.keys, j->out.values};
         j->plan.kernels->reverse(j->in, to, begin, end, j->n);
     }
@@ -267,13 +239,14 @@ void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
-void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
-    (void)threads;
-    scan_sort_job *j = arg;
-    atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
-    scan_pool_barrier(j->pool);
-    if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+/* By partitions, from the whole range on. */
+static void sort_all(scan_sort_job *j, unsigned thread) {
+    if (j->n <= j->plan.local_n) { /* what heavy keys have left */
+        if (thread == 0 && j->n > 0)
+            sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scan_sort_buffers_of(j, 0));
+        scan_pool_barrier(j->pool);
         return;
+    }
     for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
         sort_range(j, r, thread);
         scan_pool_barrier(j->pool);
@@ -286,4 +259,17 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
             atomic_store_explicit(&j->next_bin, 0, memory_order_relaxed);
         }
     }
+}
+
+void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
+    (void)threads;
+    scan_sort_job *j = arg;
+    atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
+    scan_pool_barrier(j->pool);
+    if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+        return;
+    bool taken = scan_cpu_sort_take_heavy(j, thread);
+    sort_all(j, thread);
+    if (taken)
+        scan_cpu_sort_put_back(j, thread);
 }

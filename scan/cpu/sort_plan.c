@@ -108,9 +108,13 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     }
     p.stack_bytes = scan_sort_round_up((n / p.local_n + 1) * sizeof(scan_sort_range)) +
                     scan_sort_round_up((((size_t)1 << p.digit_bits) + 1) * sizeof(uint64_t));
+    if (desc->value_bytes == 0 && !argsort && p.key_bytes >= 4 && desc->begin_bit == 0 &&
+        desc->end_bit == 8 * p.key_bytes)
+        p.heavy_bytes = scan_sort_round_up(SCAN_SORT_MAX_HEAVY * sizeof(scan_sort_heavy));
     size_t most_threads = areas_budget(n, element_bytes) / p.area_bytes;
     p.threads = (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
-    p.total_bytes = p.stack_bytes + p.threads * p.area_bytes + p.keys_bytes + p.values_bytes + p.second_keys_bytes;
+    p.total_bytes =
+        p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.keys_bytes + p.values_bytes + p.second_keys_bytes;
     return p;
 }
 

@@ -192,10 +192,119 @@ static void test_count_in_memory(void **state) {
     }
 }
 
+/* ---- a few values that make up most of a large input ------------------------------------------------------------- */
+
+/* A number anywhere in the range of the type: never NaN. */
+static uint64_t number(uint64_t bits, scan_type type) {
+    return bits & ~(type == SCAN_F32 ? 1ull << 23 : type == SCAN_F64 ? 1ull << 52 : 0);
+}
+
+/* One of `count` numbers, each alike. */
+static uint64_t one_of(uint64_t *s, uint64_t count, scan_type type) {
+    uint64_t which = random_u64(s) % count;
+    return number(random_u64(&which), type);
+}
+
+/* One of `count` numbers, but any number at all as often as `share` says, of 1,000. */
+static uint64_t mostly(uint64_t *s, uint64_t count, uint64_t share, scan_type type) {
+    return random_u64(s) % 1000 < share ? number(random_u64(s), type) : one_of(s, count, type);
+}
+
+static uint64_t data_two(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 2, type);
+}
+static uint64_t data_20(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 20, type);
+}
+static uint64_t data_300(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 300, type);
+}
+/* As many as are looked for, and more. */
+static uint64_t data_3000(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 3000, type);
+}
+static uint64_t data_6000(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 6000, type);
+}
+/* What is not heavy: less than one thread sorts alone, more, and too much for its being taken out. */
+static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, mostly(s, 1, 10, type);
+}
+static uint64_t data_mostly_40(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, mostly(s, 40, 400, type);
+}
+static uint64_t data_half(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, mostly(s, 40, 500, type);
+}
+/* All in one thread's part, hardly any in another's. */
+static uint64_t data_heavy_begin(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return mostly(s, 9, i < n / 2 ? 0 : 700, type);
+}
+static uint64_t data_heavy_end(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return mostly(s, 9, i < n / 2 ? 700 : 0, type);
+}
+
+/* Zeros or NaNs that are heavy, and rarely one that equals them in order but not in bits. */
+static uint64_t special_or(uint64_t *s, uint64_t often, uint64_t rarely, scan_type type) {
+    uint64_t draw = random_u64(s) % 5000;
+    return draw < 3500 ? often : draw == 3500 ? rarely : mostly(s, 3, 900, type);
+}
+static uint64_t sign_of(scan_type type) { return 1ull << (type_bits(type) - 1); }
+static uint64_t nan_of(scan_type type) { return type == SCAN_F32 ? 0x7fc00000u : 0x7ff8000000000000u; }
+static uint64_t data_zeros(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, 0, 0, type);
+}
+static uint64_t data_zeros_minus(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, sign_of(type), sign_of(type), type);
+}
+static uint64_t data_zeros_mixed(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, 0, sign_of(type), type);
+}
+static uint64_t data_zeros_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, 0, nan_of(type) | i, type);
+}
+static uint64_t data_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, nan_of(type), nan_of(type), type);
+}
+static uint64_t data_nan_mixed(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, special_or(s, nan_of(type), nan_of(type) | sign_of(type), type);
+}
+
+static void check_heavy(fixture *f, scan_type type, distribution *data) {
+    size_t n = 330000 + random_u64(&f->random) % 70000;
+    void *keys = guarded_place(f->keys_in, n, scan_type_size(type), &f->random);
+    fill(keys, n, type, data, random_u64(&f->random));
+    uint64_t order = random_u64(&f->random);
+    sort_case c = {type, order & 1, type_is_float(type) && order & 2, 0, type_bits(type)};
+    sort_oracle(f->items, keys, n, c);
+    check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+}
+
+static void test_heavy(void **state) {
+    static distribution *const any[] = {data_two,        data_20,        data_300,  data_3000,        data_6000,
+                                        data_mostly_one, data_mostly_40, data_half, data_heavy_begin, data_heavy_end};
+    static distribution *const floats[] = {data_zeros,     data_zeros_minus, data_zeros_mixed,
+                                           data_zeros_nan, data_nan,         data_nan_mixed};
+    static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64, SCAN_F32, SCAN_F64};
+    fixture *f = *state;
+    for (size_t d = 0; d < sizeof any / sizeof *any; d++) {
+        check_heavy(f, types[random_u64(&f->random) % 2], any[d]);
+        check_heavy(f, types[2 + random_u64(&f->random) % 2], any[d]);
+        check_heavy(f, types[4 + d % 2], any[d]);
+    }
+    for (size_t d = 0; d < sizeof floats / sizeof *floats; d++) {
+        check_heavy(f, SCAN_F32, floats[d]);
+        check_heavy(f, SCAN_F64, floats[d]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_sizes), cmocka_unit_test(test_medium_sizes), cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_bit_ranges),   cmocka_unit_test(test_count_in_memory),
+        cmocka_unit_test(test_heavy),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
