@@ -30,11 +30,12 @@ static void check_path(size_t n, int ctas) {
 
 static sort_case drawn(uint64_t z) { return whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z); }
 
-/* One size, drawn types and data. */
+/* One size, drawn types and data; every other array is of 8-byte keys. */
 static void check_size(size_t n, int ctas, int arrays, int calls) {
     for (int i = 0; i < arrays; i++) {
         const uint64_t z = gpu_mix(++turn);
-        const sort_case order = drawn(z);
+        static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
+        const sort_case order = i % 2 ? whole(wide[(z >> 8) % 3], z) : drawn(z);
         const int data = z >> 16 & 1 ? 0 : (int)((z >> 20) % DISTRIBUTIONS);
         check_path(check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
     }
@@ -52,9 +53,9 @@ static void edges(void **state) {
         for (size_t rows = 1; rows <= 8; rows *= 2)
             for (int off = -1; off <= 1; off++) {
                 const size_t n = ctas * 1024 * rows + (size_t)off;
-                const bool rare = gpu_is_small && ctas > 4 && ((int)rows + s + off) % 3;
-                if (n > LEAST && n <= MOST && !rare)
-                    check_size(n, sizes[s], gpu_is_small ? 1 : 20, gpu_is_small ? 1 : 5);
+                const bool full = rows == 8 && off == 0, rare = gpu_is_small && ctas > 4 && off != (rows < 8);
+                if (n > LEAST && n <= MOST + 1 && !rare)
+                    check_size(n, sizes[s], gpu_is_small ? 1 + full : 20, gpu_is_small ? 1 : 5);
             }
     }
 }
