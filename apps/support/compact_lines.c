@@ -237,6 +237,13 @@ static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_
         *column_number = SCAN_COLUMN_INDEX;
         return true;
     }
+    if (!all->t->names && all->t->columns && name[strspn(name, "0123456789")]) {
+        char quote[NUMBER_QUOTE_BYTES];
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "there is no header with %s; the columns are `1` to `%zu`, with the backticks",
+                 number_quote(quote, name, strlen(name)), all->t->columns);
+        return false;
+    }
     size_t index = table_find(all->t, name);
     uint32_t k = 0;
     while (k < from->column_count && all->index[k] != index)

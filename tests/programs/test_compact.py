@@ -455,6 +455,7 @@ def test_small_tables(box, arguments, data, expected):
     (["--where", "a > 1"], "a,b\n1,2\n3\n", "line 3"),
     (["--where", "a > 1"], "a,b\n1,\"2\n", "line 2"),
     (["--where", "`3` > 1"], "a,b\n1,2\n", "3"),
+    (["--where", "a > 1", "--no-header"], "1,2\n", 'no header with "a"; the columns are `1` to `2`, with the backticks'),
 ])
 def test_bad_tables(box, arguments, data, text):
     box.refused(2, text, "compact", "--csv", *arguments, "-o", "o", input=data.encode())
