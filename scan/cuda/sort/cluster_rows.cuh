@@ -38,7 +38,7 @@ __host__ __device__ inline cluster_share share_out(uint32_t n, uint32_t ctas) {
     return {int(rows), (fair + rows - 1) / rows * rows};
 }
 
-/* ---- keys of codes ----------------------------------------------------------------------------------------------- */
+/* ---- ties -------------------------------------------------------------------------------------------------------- */
 
 template <class Code> struct float_of_code;
 template <> struct float_of_code<uint32_t> { using type = float; };
@@ -49,17 +49,11 @@ template <class Code> __device__ bool is_tie(Code code, const sort_order &order)
     return code == Code(order.nan) || (code ^ Code(order.flip)) == float_bits<Code>::sign;
 }
 
-/* The key whose code this is, of all its bits. */
-template <class Code> __device__ Code key_of_code(Code code, const sort_order &order, bool is_float) {
-    const Code x = code ^ Code(order.flip);
-    if (!is_float)
-        return x;
-    return x & float_bits<Code>::sign ? Code(x ^ float_bits<Code>::sign) : Code(~x);
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 template <class Code, int rows> class cluster_rows {
+    using float_key = typename float_of_code<Code>::type;
+
   protected:
     const sort_job &job;
     const uint32_t n;
@@ -106,7 +100,7 @@ template <class Code, int rows> class cluster_rows {
         }
 #pragma unroll
         for (int r = 0; r < rows; r++) {
-            const Code of_float = sort_code<typename float_of_code<Code>::type>(code[r], job.order);
+            const Code of_float = sort_code<float_key>(code[r], job.order);
             const Code of_integer = sort_code<Code>(code[r], job.order);
             code[r] = !there(r) ? Code(~Code(0)) : job.is_float ? of_float : of_integer;
         }
@@ -123,7 +117,8 @@ template <class Code, int rows> class cluster_rows {
             if (there(r) && (!decodes || is_tie(code[r], job.order)))
                 code[r] = Code(from[payload[r]]);
             else
-                code[r] = key_of_code(code[r], job.order, job.is_float);
+                code[r] =
+                    key_of_exact_code<float_key>(code[r], job.order); /* of a float: windowed integers are fetched */
     }
 
     template <class T, class X> __device__ void store(void *array, const X (&x)[rows]) const {
@@ -139,7 +134,7 @@ template <class Code, int rows> class cluster_rows {
         if (!fetches_keys()) {
 #pragma unroll
             for (int r = 0; r < rows; r++)
-                code[r] = key_of_code(code[r], job.order, false);
+                code[r] = key_of_exact_code<Code>(code[r], job.order);
         } else if (sizeof(Code) == 8) {
             fetch_keys<uint64_t>();
         } else if (job.key_bytes == 4) {
