@@ -71,6 +71,7 @@ struct local_shared {
     uint32_t first, end; /* the tile's part of the window */
     uint32_t differ[2];  /* bits in which the tile's codes differ */
     uint32_t totals[32];
+    uint32_t nobody[32];                 /* counters of keys that do not count: zero */
     uint32_t count[radix], begin[radix]; /* of a digit */
 };
 
@@ -239,6 +240,8 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         auto *words = reinterpret_cast<vector<uint32_t, 4> *>(counters);
         for (uint32_t i = thread; i < job.local.bins / 8; i += blockDim.x)
             words[i] = {};
+        if (thread < 32)
+            shared.nobody[thread] = 0;
         if (thread == 0) {
             shared.low = shared.first = ~0u;
             shared.high = shared.end = shared.differ[0] = shared.differ[1] = 0;
@@ -279,15 +282,14 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         members = shared.end - begin;
     }
 
-    /* Whether a bin is crowded. */
+    /* Whether a bin is crowded. No branches: the additions of many rows are on their way at once. */
     __device__ bool count(const local_deal &deal) {
         uint32_t most = 0;
         each_row<rows>(deal.used, [&](int i) {
-            uint32_t rank = 0;
-            if (is_member(deal, i)) {
-                const uint32_t bin = bin_of(key[i]), half = bin % 2 * 16;
-                rank = atomicAdd(counters + bin / 2, 1u << half) >> half & 0xffff;
-            }
+            const bool counts = is_member(deal, i);
+            const uint32_t bin = bin_of(key[i]), half = bin % 2 * 16;
+            uint32_t *counter = counts ? counters + bin / 2 : shared.nobody + lane;
+            const uint32_t rank = atomicAdd(counter, counts ? 1u << half : 0) >> half & 0xffff;
             in.set(i, rank);
             most = max(most, rank);
         });
@@ -335,13 +337,18 @@ template <class Key, int value_bytes, bool ties> class local_tile {
 
     __device__ void scatter(const local_deal &deal) {
         const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
-        each_row<rows>(deal.used, [&](int i) {
-            if (is_member(deal, i)) {
-                const uint32_t slot = begins[bin_of(key[i])] + in.get(i);
-                sorted[slot] = key[i];
-                if (ties)
-                    origin[slot] = uint16_t(deal.at + 32 * i);
-            }
+        each_batch<rows>(deal.used, [&](int b) {
+            uint32_t slot[local_batch];
+#pragma unroll
+            for (int k = 0; k < local_batch; k++)
+                slot[k] = begins[is_member(deal, b + k) ? bin_of(key[b + k]) : 0] + in.get(b + k);
+#pragma unroll
+            for (int k = 0; k < local_batch; k++)
+                if (is_member(deal, b + k)) {
+                    sorted[slot[k]] = key[b + k];
+                    if (ties)
+                        origin[slot[k]] = uint16_t(deal.at + 32 * (b + k));
+                }
         });
         __syncthreads();
     }
@@ -353,7 +360,8 @@ template <class Key, int value_bytes, bool ties> class local_tile {
 #pragma unroll 1
         for (uint32_t j = first; j < end; j++) {
             const K other = code(sorted[j]);
-            at += other < own_code || (other == own_code && (ties ? origin[j] < own_origin : j < slot));
+            if (other < own_code || (other == own_code && (ties ? origin[j] < own_origin : j < slot)))
+                at++;
         }
         return at;
     }
@@ -367,26 +375,19 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
         each_batch<rows>(slots.used, [&](int b) {
             K own[local_batch];
-            uint32_t own_origin[local_batch], first[local_batch], end[local_batch];
+            uint32_t slot[local_batch], own_origin[local_batch], first[local_batch], end[local_batch];
 #pragma unroll
             for (int k = 0; k < local_batch; k++) {
-                const uint32_t slot = slots.at + 32 * (b + k);
-                own_origin[k] = 0;
-                first[k] = end[k] = slot;
-                if (slots.there(b + k)) {
-                    own[k] = sorted[slot];
-                    if (ties)
-                        own_origin[k] = origin[slot];
-                    if (binned) {
-                        const uint32_t bin = bin_of(own[k]);
-                        first[k] = begins[bin];
-                        end[k] = begins[bin + 1];
-                    }
-                }
+                slot[k] = min(slots.at + 32 * (b + k), members - 1);
+                own[k] = sorted[slot[k]];
+                own_origin[k] = ties ? origin[slot[k]] : 0;
+                const uint32_t bin = binned ? bin_of(own[k]) : 0;
+                first[k] = binned ? begins[bin] : slot[k];
+                end[k] = binned ? begins[bin + 1] : slot[k];
             }
 #pragma unroll
             for (int k = 0; k < local_batch; k++) {
-                const uint32_t at = place(slots.at + 32 * (b + k), own[k], own_origin[k], first[k], end[k]);
+                const uint32_t at = place(slot[k], own[k], own_origin[k], first[k], end[k]);
                 if (slots.there(b + k) && (value_bytes == 0 || job.keys_out))
                     keys[at] = restored(own[k]);
                 source.set(b + k, own_origin[k]);
