@@ -49,7 +49,7 @@ static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for as few, so that small tests try more. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 12000;
+constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000;
 #else
 constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull;
 #endif

@@ -60,7 +60,7 @@ struct sort_local {
 };
 
 #ifdef SCAN_EMULATED
-constexpr int local_batch = 1; /* a thread's rows of keys come by so many */
+constexpr int local_batch = 2; /* a thread's rows of keys come by so many, an even number (packed_u16) */
 #else
 constexpr int local_batch = 4;
 #endif

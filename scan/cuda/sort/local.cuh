@@ -55,7 +55,7 @@ namespace scan_cuda {
  * small tests cross every limit. */
 #ifdef SCAN_EMULATED
 constexpr int local_threads = 64;
-template <class Key, int value_bytes> constexpr int local_rows = 2;
+template <class Key, int value_bytes> constexpr int local_rows = 4;
 #else
 constexpr int local_threads = 512;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
@@ -75,38 +75,45 @@ struct local_shared {
     uint32_t count[radix], begin[radix]; /* of a digit */
 };
 
-/* f(0), f(local_batch) ... as far as less than `used`. */
-template <int rows, class F> __device__ void each_batch(int used, F f) {
-#pragma unroll
-    for (int b = 0; b < rows; b += local_batch)
-        if (b < used)
-            f(b);
-}
-
-/* f(0) ... f(used - 1). used: a multiple of local_batch. */
-template <int rows, class F> __device__ void each_row(int used, F f) {
-    each_batch<rows>(used, [&](int b) {
-#pragma unroll
-        for (int k = 0; k < local_batch; k++)
-            f(b + k);
-    });
-}
-
-/* Rows of 32 elements, dealt out so that each warp has as many, in order. */
+/* Rows of 32 elements, dealt out so that each warp has as many, a multiple of local_batch, in order. */
 struct local_deal {
-    int used;    /* rows of each warp */
-    uint32_t at; /* this lane's first element; its row i is at + 32 i */
-    int bound;   /* elements from there on; none if it is not positive */
+    int low, used; /* of the warp's rows, those that are wanted */
+    uint32_t at;   /* this lane's first element; its row i is at + 32 i */
+    int bound;     /* elements from there on; none if it is not positive */
 
     __device__ local_deal(uint32_t count, int warp, int lane) {
+        low = 0;
         used = int((count + local_batch * blockDim.x - 1) / (local_batch * blockDim.x)) * local_batch;
         at = uint32_t(warp * used * 32 + lane);
         bound = int(count) - int(at);
+    }
+    /* Wants no rows without elements from `begin` to `end`. */
+    __device__ void narrow(uint32_t begin, uint32_t end, int lane) {
+        const int first = int(at) - lane;
+        low = (int(begin) - first) >> 5;
+        used = min(used, (int(end) - first + 31) >> 5);
     }
     __device__ bool there(int i) const { return i * 32 < bound; }
     /* ~0 for a row that is not, without a predicate: those of many rows at once are more than there are. */
     __device__ uint32_t past(int i) const { return uint32_t((bound - 1 - i * 32) >> 31); }
 };
+
+/* f(0), f(local_batch) ... where a row is wanted. */
+template <int rows, class F> __device__ void each_batch(const local_deal &deal, F f) {
+#pragma unroll
+    for (int b = 0; b < rows; b += local_batch)
+        if (b < deal.used && b + local_batch > deal.low)
+            f(b);
+}
+
+/* f(row) in the same batches. */
+template <int rows, class F> __device__ void each_row(const local_deal &deal, F f) {
+    each_batch<rows>(deal, [&](int b) {
+#pragma unroll
+        for (int k = 0; k < local_batch; k++)
+            f(b + k);
+    });
+}
 
 template <class K> __device__ uint32_t bits_of(K x) {
     return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
@@ -142,7 +149,7 @@ template <class Key, int value_bytes, bool ties> class local_digits {
         for (uint32_t i = thread; i < blockDim.x / 32 * radix; i += blockDim.x)
             counters[i] = 0;
         __syncthreads();
-        each_row<rows>(slots.used, [&](int i) {
+        each_row<rows>(slots, [&](int i) {
             key[i] = sorted[slots.at + 32 * i];
             if (ties)
                 source.set(i, origin[slots.at + 32 * i]);
@@ -174,7 +181,7 @@ template <class Key, int value_bytes, bool ties> class local_digits {
             }
         }
         __syncthreads();
-        each_row<rows>(slots.used, [&](int i) {
+        each_row<rows>(slots, [&](int i) {
             const uint32_t d = digit(key[i], shift, i), slot = shared.begin[d] + own[d] + place.get(i);
             sorted[slot] = key[i];
             if (ties)
@@ -249,10 +256,10 @@ template <class Key, int value_bytes, bool ties> class local_tile {
     }
 
     /* Which rows are the tile's, and their range in at most 32 bits. last: the greatest code that can be, less base. */
-    __device__ void range(const local_deal &deal, K last) {
+    __device__ void range(local_deal &deal, K last) {
         const uint32_t bits = bits_of(last), shift = sizeof(K) == 8 && bits > 32 ? bits - 32 : 0;
         uint32_t low = ~0u, high = 0, first = ~0u, end = 0;
-        each_row<rows>(deal.used, [&](int i) {
+        each_row<rows>(deal, [&](int i) {
             const K above = code(key[i]) - base;
             const uint32_t x = uint32_t(above >> shift);
             if (deal.there(i) && above <= last) {
@@ -280,12 +287,13 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         bin_rows = (span >> drop) / 256 + 1;
         begin = shared.first;
         members = shared.end - begin;
+        deal.narrow(begin, shared.end, lane);
     }
 
     /* Whether a bin is crowded. No branches: the additions of many rows are on their way at once. */
     __device__ bool count(const local_deal &deal) {
         uint32_t most = 0;
-        each_row<rows>(deal.used, [&](int i) {
+        each_row<rows>(deal, [&](int i) {
             const bool counts = is_member(deal, i);
             const uint32_t bin = bin_of(key[i]), half = bin % 2 * 16;
             uint32_t *counter = counts ? counters + bin / 2 : shared.nobody + lane;
@@ -337,7 +345,7 @@ template <class Key, int value_bytes, bool ties> class local_tile {
 
     __device__ void scatter(const local_deal &deal) {
         const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
-        each_batch<rows>(deal.used, [&](int b) {
+        each_batch<rows>(deal, [&](int b) {
             uint32_t slot[local_batch];
 #pragma unroll
             for (int k = 0; k < local_batch; k++)
@@ -373,7 +381,7 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         K *keys = static_cast<K *>(job.keys_out) + to;
         packed_u16<rows> source, target;
         const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
-        each_batch<rows>(slots.used, [&](int b) {
+        each_batch<rows>(slots, [&](int b) {
             K own[local_batch];
             uint32_t slot[local_batch], own_origin[local_batch], first[local_batch], end[local_batch];
 #pragma unroll
@@ -398,12 +406,12 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         if constexpr (value_bytes > 0) {
             const V *values = static_cast<const V *>(values_source(job, job.plan->local_values)) + window;
             V *moved = reinterpret_cast<V *>(sorted), *out = static_cast<V *>(job.values_out) + to;
-            each_row<rows>(deal.used, [&](int i) {
+            each_row<rows>(deal, [&](int i) {
                 if (is_member(deal, i))
                     moved[deal.at + 32 * i] = __ldcg(values + deal.at + 32 * i);
             });
             __syncthreads();
-            each_row<rows>(slots.used, [&](int i) {
+            each_row<rows>(slots, [&](int i) {
                 if (slots.there(i))
                     out[target.get(i)] = moved[source.get(i)];
             });
@@ -414,7 +422,7 @@ template <class Key, int value_bytes, bool ties> class local_tile {
     /* Instead: keys to shared memory in the order they came. Answers the bits in which their codes differ. */
     __device__ K gather(const local_deal &deal, K head) {
         K differ = 0;
-        each_row<rows>(deal.used, [&](int i) {
+        each_row<rows>(deal, [&](int i) {
             if (is_member(deal, i)) {
                 const uint32_t slot = deal.at + 32 * i - begin;
                 differ |= code(key[i]) ^ head;
@@ -450,9 +458,8 @@ template <class Key, int value_bytes, bool ties> class local_tile {
     __device__ bool sort(uint64_t n, uint64_t first, uint64_t end, uint32_t prefix_shift, uint32_t reach) {
         window = first > reach ? first - reach : 0;
         const K head = code_at(first), tail = code_at(end < n ? end : n - 1), guard = code_at(window);
-        const local_deal deal(uint32_t(min(end, n) - window), warp, lane);
-        each_row<rows>(deal.used,
-                       [&](int i) { key[i] = deal.there(i) ? __ldcg(from + window + deal.at + 32 * i) : 0; });
+        local_deal deal(uint32_t(min(end, n) - window), warp, lane);
+        each_row<rows>(deal, [&](int i) { key[i] = deal.there(i) ? __ldcg(from + window + deal.at + 32 * i) : 0; });
         clear();
         const K ones = (K(1) << prefix_shift) - 1;
         base = head & ~ones;
@@ -462,7 +469,7 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         if (end < n && (tail & ~ones) == base)
             return true; /* the tile is in the middle of a bucket, which is the next one's */
         __syncthreads();
-        each_row<rows>(deal.used, [&](int i) { key[i] = stored(key[i]); });
+        each_row<rows>(deal, [&](int i) { key[i] = stored(key[i]); });
         range(deal, last);
         const bool binned = !count(deal);
         if (binned) {
