@@ -119,11 +119,11 @@ int main(int argc, char **argv) {
         case OPTION_FINITE: select_by(&job, SELECT_FINITE); break;
         case OPTION_MASK:
             select_by(&job, SELECT_MASK);
-            job.mask = c.value;
+            job.mask = cli_file(&c);
             break;
         case OPTION_INVERT: job.invert = true; break;
-        case OPTION_REJECTED: job.rejected = c.value; break;
-        case OPTION_INDICES: job.indices = c.value; break;
+        case OPTION_REJECTED: job.rejected = cli_file(&c); break;
+        case OPTION_INDICES: job.indices = cli_file(&c); break;
         case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
         case OPTION_CSV: csv = true; break;
         case OPTION_TSV: tsv = true; break;

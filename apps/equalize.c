@@ -121,13 +121,13 @@ static void take_option(program *p, int key) {
         p->tiles_given = true;
         break;
     case COLOR: o->color = cli_choice(c->option, c->value, colors) ? SCAN_COLOR_CHANNELS : SCAN_COLOR_LUMA; break;
-    case MASK: p->mask_path = c->value; break;
-    case PLOT: p->plot_path = c->value; break;
+    case MASK: p->mask_path = cli_file(c); break;
+    case PLOT: p->plot_path = cli_file(c); break;
     case QUALITY:
         o->quality = (unsigned)cli_number(c->option, c->value, 1, 100);
         p->quality_given = true;
         break;
-    case OUT_DIR: p->out_dir = c->value; break;
+    case OUT_DIR: p->out_dir = cli_file(c); break;
     }
 }
 

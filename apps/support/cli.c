@@ -155,11 +155,7 @@ static bool take_common(cli *c, int key) {
     cli_common *common = &c->common;
     char version[300], text[HELP_BYTES];
     switch (key) {
-    case KEY_OUTPUT:
-        if (!c->value[0])
-            die_usage("-o: the name is empty");
-        common->output = strcmp(c->value, "-") == 0 ? NULL : c->value;
-        return true;
+    case KEY_OUTPUT: common->output = strcmp(cli_file(c), "-") == 0 ? NULL : c->value; return true;
     case KEY_FORCE: common->force = true; return true;
     case KEY_DEVICE:
         check_device(c->value);
@@ -167,11 +163,7 @@ static bool take_common(cli *c, int key) {
         return true;
     case KEY_THREADS: common->threads = (unsigned)cli_number(c->option, c->value, 1, 1024); return true;
     case KEY_STATS: common->stats = true; return true;
-    case KEY_JSON:
-        if (!c->value[0])
-            die_usage("--json: the name is empty");
-        common->json = c->value;
-        return true;
+    case KEY_JSON: common->json = cli_file(c); return true;
     case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
     case KEY_VERIFY: common->verify = true; return true;
     case KEY_HELP: print_and_exit(name_in(c->help, text, sizeof text));
@@ -280,6 +272,12 @@ const char *cli_operand(const cli *c) {
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
+
+const char *cli_file(const cli *c) {
+    if (!c->value[0])
+        die_usage("%s: the name is empty", c->option);
+    return c->value;
+}
 
 uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high) {
     uint64_t number = 0;

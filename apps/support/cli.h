@@ -123,6 +123,9 @@ int cli_next(cli *c);
  * a terminal shows the short help. */
 const char *cli_operand(const cli *c);
 
+/* The value of the option just returned as the name of a file: not empty, or a usage error. */
+const char *cli_file(const cli *c);
+
 /* The value of an option as a number in [low, high], or a usage error that names the option. */
 uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high);
 

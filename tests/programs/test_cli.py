@@ -102,6 +102,14 @@ def test_usage_errors(box, program, arguments, text):
     assert result.err.endswith(f"(try '{program} --help')\n")
 
 
+@pytest.mark.parametrize("program, option", [("compact", "--indices"), ("compact", "--rejected"), ("compact", "--mask"),
+                                             ("equalize", "--mask"), ("equalize", "--plot"), ("equalize", "--out-dir"),
+                                             ("sort", "--json"), ("prefix", "--output")])
+def test_files_without_a_name(box, program, option):
+    selector = ["--nonzero"] if option in ("--indices", "--rejected") else []
+    box.refused(2, f"{option}: the name is empty (", program, option, "", *selector, "in")
+
+
 @pytest.mark.parametrize("program", ARRAYS)
 def test_ways_to_write_options(box, program):
     box.save("in.npy", np.arange(5, dtype="i8"))
