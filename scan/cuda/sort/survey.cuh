@@ -2,9 +2,10 @@
  *
  * The survey: one read of the keys from which the whole sort is planned, on the device.
  *
- *     keys ──> histograms of every digit ──> where each digit's keys begin; digits that one value has are no pass at
- * all ╰──> is any key less, or greater, than the one before it ──> sorted or reversed input needs no pass ╰──> out, as
- * long as all is in order: a sorted input is done when it has been read
+ *     keys --> histograms of every digit --> where each digit's keys begin; a digit of one value needs no pass
+ *          --> is a key less, or greater, than the one before it --> sorted or reversed input needs no pass
+ *          --> is a float NaN or -0 --> without them no two keys that are equal in order can be told apart
+ *          --> out, as long as all is in order: a sorted input is done when it has been read
  *
  * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of. The last
  * CTA to finish turns the counts into the plan.

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tile of the local stage (local.cuh) in shared memory, sorted by the digits in which its codes differ, least
+ * significant first: for tiles with a crowded bin, at about 60 instructions of a warp for a row of 32 keys and digit.
+ * And what the two files share: how rows of a tile are dealt out to warps.
+ */
+#ifndef SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
+#define SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
+
+#include <type_traits>
+
+#include "../kernel.cuh"
+#include "../vector.cuh"
+#include "rank.cuh"
+
+namespace scan_cuda {
+
+/* A CTA has `local_threads` threads, or twice as many, and so many rows of keys each. Small in the emulator, so that
+ * small tests cross every limit. */
+#ifdef SCAN_EMULATED
+constexpr int local_threads = 64;
+template <class Key, int value_bytes> constexpr int local_rows = 4;
+#else
+constexpr int local_threads = 512;
+template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
+#endif
+constexpr int local_most_threads = 2 * local_threads;
+constexpr uint32_t crowded_bin = 32;
+
+template <class Key, int value_bytes>
+constexpr int local_element = sizeof(Key) > value_bytes ? int(sizeof(Key)) : value_bytes; /* bytes */
+
+struct local_shared {
+    uint32_t low, high;  /* of what lies between the tile's codes and its base */
+    uint32_t first, end; /* the tile's part of the window */
+    uint32_t differ[2];  /* bits in which the tile's codes differ */
+    uint32_t totals[32];
+    uint32_t nobody[32];                 /* counters of keys that do not count: zero */
+    uint32_t count[radix], begin[radix]; /* of a digit */
+};
+
+/* Rows of 32 elements, dealt out so that each warp has as many, a multiple of local_batch, in order. */
+struct local_deal {
+    int low, used; /* of the warp's rows, those that are wanted */
+    uint32_t at;   /* this lane's first element; its row i is at + 32 i */
+    int bound;     /* elements from there on; none if it is not positive */
+
+    __device__ local_deal(uint32_t count, int warp, int lane) {
+        low = 0;
+        used = int((count + local_batch * blockDim.x - 1) / (local_batch * blockDim.x)) * local_batch;
+        at = uint32_t(warp * used * 32 + lane);
+        bound = int(count) - int(at);
+    }
+    /* Wants no rows without elements from `begin` to `end`. */
+    __device__ void narrow(uint32_t begin, uint32_t end, int lane) {
+        const int first = int(at) - lane;
+        low = (int(begin) - first) >> 5;
+        used = min(used, (int(end) - first + 31) >> 5);
+    }
+    __device__ bool there(int i) const { return i * 32 < bound; }
+    /* ~0 for a row that is not, without a predicate: those of many rows at once are more than there are. */
+    __device__ uint32_t past(int i) const { return uint32_t((bound - 1 - i * 32) >> 31); }
+};
+
+/* f(0), f(local_batch) ... where a row is wanted. */
+template <int rows, class F> __device__ void each_batch(const local_deal &deal, F f) {
+#pragma unroll
+    for (int b = 0; b < rows; b += local_batch)
+        if (b < deal.used && b + local_batch > deal.low)
+            f(b);
+}
+
+/* f(row) in the same batches. */
+template <int rows, class F> __device__ void each_row(const local_deal &deal, F f) {
+    each_batch<rows>(deal, [&](int b) {
+#pragma unroll
+        for (int k = 0; k < local_batch; k++)
+            f(b + k);
+    });
+}
+
+template <class K> __device__ uint32_t bits_of(K x) {
+    return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
+}
+
+/* A tile in shared memory, by the digits in which its codes differ, least significant first. counters: `radix` a warp.
+ * Whole rows are sorted: what lies past the last key, rubbish, has the last digit, and so comes last. */
+template <class Key, int value_bytes, bool ties> class local_digits {
+    using K = key_bits<Key>;
+    static constexpr int rows = local_rows<Key, value_bytes>;
+
+    const sort_order &order;
+    local_shared &shared;
+    K *sorted;
+    uint16_t *origin;
+    uint32_t *counters;
+    const int thread, warp, lane;
+    const local_deal slots;
+    K (&key)[rows];
+    packed_u16<rows> &place;
+
+    __device__ uint32_t digit(K stored, uint32_t shift, int i) const {
+        const K code = ties ? sort_code<Key>(stored, order) : stored;
+        return (uint32_t(code >> shift) | slots.past(i)) & (radix - 1);
+    }
+
+    __device__ void pass(uint32_t shift) {
+        const unsigned below = (1u << lane) - 1;
+        uint32_t *own = counters + warp * radix;
+        packed_u16<rows> source;
+        for (uint32_t i = thread; i < blockDim.x / 32 * radix; i += blockDim.x)
+            counters[i] = 0;
+        __syncthreads();
+        each_row<rows>(slots, [&](int i) {
+            key[i] = sorted[slots.at + 32 * i];
+            if (ties)
+                source.set(i, origin[slots.at + 32 * i]);
+            const uint32_t d = digit(key[i], shift, i);
+            place.set(i, rank_among(own, d, __match_any_sync(all_lanes, d), below));
+        });
+        __syncthreads();
+        for (int d = thread; d < radix; d += int(blockDim.x)) {
+            uint32_t next = 0;
+            for (uint32_t w = 0; w < blockDim.x / 32; w++) {
+                uint32_t &begins = counters[w * radix + d], count = begins;
+                begins = next;
+                next += count;
+            }
+            shared.count[d] = next;
+        }
+        __syncthreads();
+        if (warp == 0) {
+            constexpr int each = radix / 32;
+            uint32_t count[each], sum = 0;
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                sum += count[k] = shared.count[lane * each + k];
+            uint32_t next = warp_inclusive<add<uint32_t>>(sum, lane) - sum;
+#pragma unroll
+            for (int k = 0; k < each; k++) {
+                shared.begin[lane * each + k] = next;
+                next += count[k];
+            }
+        }
+        __syncthreads();
+        each_row<rows>(slots, [&](int i) {
+            const uint32_t d = digit(key[i], shift, i), slot = shared.begin[d] + own[d] + place.get(i);
+            sorted[slot] = key[i];
+            if (ties)
+                origin[slot] = uint16_t(source.get(i));
+        });
+        __syncthreads();
+    }
+
+  public:
+    __device__ local_digits(const sort_order &order, local_shared &shared, K *sorted, uint16_t *origin,
+                            uint32_t *counters, uint32_t members, K (&key)[rows], packed_u16<rows> &place)
+        : order(order), shared(shared), sorted(sorted), origin(origin), counters(counters), thread(threadIdx.x),
+          warp(warp_of_cta()), lane(threadIdx.x % 32), slots(members, warp, lane), key(key), place(place) {}
+
+    __device__ void sort(K differ) {
+        while (differ) {
+            const uint32_t shift = bits_of(K(differ & (K(0) - differ))) - 1;
+            differ &= K(~(K(radix - 1) << shift));
+            pass(shift);
+        }
+    }
+};
+
+} /* namespace scan_cuda */
+
+#endif
