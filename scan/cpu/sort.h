@@ -86,8 +86,13 @@ typedef struct scan_sort_kernels {
     void (*histogram)(scan_sort_part *part);
     void (*scatter)(const scan_sort_part *part);
     void (*local)(const scan_sort_local *local);
-    void (*take)(scan_sort_taking *taking); /* keys alone, else NULL */
-    size_t buffer_bytes;                    /* a bin, in scatter */
+    /* keys alone, else NULL */
+    void (*take)(scan_sort_taking *taking);
+    void (*bounds)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least, uint64_t *most);
+    void (*count)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least, uint32_t *counts,
+                  unsigned counters);
+    void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
+    size_t buffer_bytes; /* a bin, in scatter */
 } scan_sort_kernels;
 
 /* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */

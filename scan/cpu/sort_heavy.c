@@ -29,18 +29,12 @@ enum {
 
 /* ---- which keys are heavy ---------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* `count` keys from all over the input, sorted. */
 static const void *sorted_sample(const scan_sort_job *j, size_t count, size_t neighbours) {
     const size_t key_bytes = j->plan.key_bytes;
     char *scratch = scan_sort_buffers_of(j, 0), *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
     for (size_t i = 0; i < count; i += neighbours) {
-        size_t from = (size_t)(mix(i + 0x9e3779b97f4a7c15u) % (j->n - neighbours));
+        size_t from = scan_sort_anywhere(i, j->n - neighbours + 1);
         memcpy(keys + i * key_bytes, (const char *)j->in.keys + from * key_bytes, neighbours * key_bytes);
     }
     j->plan.local(&(scan_sort_local){.order = j->order,
@@ -96,7 +90,7 @@ static uint64_t weight_lost(const scan_sort_job *j, uint64_t multiplier, uint8_t
 static void choose_hash(scan_sort_job *j, uint8_t *used) {
     uint64_t least = UINT64_MAX;
     for (uint64_t try = 1; try <= HASHES && least > 0; try++) {
-        uint64_t multiplier = mix(try) | 1ull << 63 | 1, lost = weight_lost(j, multiplier, used);
+        uint64_t multiplier = (try * 0x9e3779b97f4a7c15u) | 1ull << 63 | 1, lost = weight_lost(j, multiplier, used);
         if (lost < least) {
             least = lost;
             j->multiplier = multiplier;
@@ -141,7 +135,9 @@ static void choose_frequent(scan_sort_job *j, size_t n) {
 /* Thread 0: j->heavy, in order; none if it does not pay. */
 static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
-    if (count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE).keys[2] < FIRST_REPEATED)
+    run_lengths first = count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE);
+    bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
+    if (first.keys[2] < FIRST_REPEATED || narrow)
         return;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / SAMPLE_SHARE) / NEIGHBOURS * NEIGHBOURS;
     const void *keys = sorted_sample(j, n, NEIGHBOURS);

@@ -98,6 +98,14 @@ static inline char *scan_sort_buffers_of(const scan_sort_job *j, unsigned thread
     return (char *)(scan_sort_positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
 }
 
+/* The i-th of many places from all over n elements. */
+static inline size_t scan_sort_anywhere(size_t i, size_t n) {
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (size_t)((x ^ x >> 31) % n);
+}
+
 /* Elements begin ... end of keys become `key`. */
 static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t key, size_t key_bytes) {
     switch (key_bytes) {
@@ -138,6 +146,10 @@ void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
  * sort the other ones, if any; at last all are put together. All threads. */
 bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
 void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
+
+/* sort_count.c: whether a counting sort may serve, and that sort, or nothing and false. All threads. */
+bool scan_cpu_sort_seems_narrow(const scan_sort_job *job);
+bool scan_cpu_sort_by_counting(scan_sort_job *job, unsigned thread);
 
 /* The task of all threads, for a scan_sort_job. */
 void scan_cpu_sort_task(void *job, unsigned thread, unsigned threads);

@@ -18,6 +18,7 @@
 #endif
 
 #include "sort.h"
+#include "sort_count.h"
 #include "sort_local.h"
 #include "sort_take.h"
 
@@ -221,13 +222,26 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void local_##name(const scan_sort_local *l) { local(l, kind_##name); }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \
-    static void take_##name(scan_sort_taking *t) { take(t, (scan_sort_kind){key_bytes, is_float, 0}); }                \
+    static const scan_sort_kind alone_##name = {key_bytes, is_float, 0};                                               \
+    static void take_##name(scan_sort_taking *t) { take(t, alone_##name); }                                            \
+    static void bounds_##name(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least,      \
+                              uint64_t *most) {                                                                        \
+        bounds(keys, begin, end, order, least, most, alone_##name);                                                    \
+    }                                                                                                                  \
+    static void count_##name(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,        \
+                             uint32_t *counts, unsigned counters) {                                                    \
+        count(keys, begin, end, order, least, counts, counters, alone_##name);                                         \
+    }                                                                                                                  \
+    static void spread_##name(void *to, size_t begin, size_t end, size_t room, uint64_t key) {                         \
+        spread(to, begin, end, room, key, alone_##name);                                                               \
+    }                                                                                                                  \
     KERNELS(name##_0, key_bytes, is_float, 0)                                                                          \
     KERNELS(name##_4, key_bytes, is_float, 4)                                                                          \
     KERNELS(name##_8, key_bytes, is_float, 8)
 SCAN_SORT_KEYS(VALUE_KINDS)
 
-#define CELL(name, key_bytes, value_bytes, take)                                                                       \
+#define ALONE(take, bounds, count, spread) take, bounds, count, spread,
+#define CELL(name, key_bytes, value_bytes, alone)                                                                      \
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
      reverse_##name,                                                                                                   \
@@ -236,9 +250,12 @@ SCAN_SORT_KEYS(VALUE_KINDS)
      histogram_##name,                                                                                                 \
      scatter_##name,                                                                                                   \
      local_##name,                                                                                                     \
-     take,                                                                                                             \
-     (value_bytes == 0 ? 64 : key_bytes == 8 && value_bytes == 8 ? 8 * 16 : 16 * (key_bytes + value_bytes))},
+     alone(value_bytes == 0                     ? 64                                                                   \
+           : key_bytes == 8 && value_bytes == 8 ? 8 * 16                                                               \
+                                                : 16 * (key_bytes + value_bytes))},
 #define ROW(name, key_bytes, is_float)                                                                                 \
-    {CELL(name##_0, key_bytes, 0, take_##name) CELL(name##_4, key_bytes, 4, NULL) CELL(name##_8, key_bytes, 8, NULL)},
+    {CELL(name##_0, key_bytes, 0, ALONE(take_##name, bounds_##name, count_##name, spread_##name))                      \
+         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL))                                                   \
+             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL))},
 
 #endif

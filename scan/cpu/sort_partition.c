@@ -269,6 +269,8 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
     bool taken = scan_cpu_sort_take_heavy(j, thread);
+    if (!taken && scan_cpu_sort_by_counting(j, thread))
+        return;
     sort_all(j, thread);
     if (taken)
         scan_cpu_sort_put_back(j, thread);

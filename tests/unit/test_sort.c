@@ -300,11 +300,48 @@ static void test_heavy(void **state) {
     }
 }
 
+/* ---- integers that lie close together ---------------------------------------------------------------------------- */
+
+/* `values` of them from `least` on, in the order of the type; one key in a thousand is repeated 200 times. */
+static void fill_narrow(fixture *f, void *keys, size_t n, scan_type type, uint64_t least, uint64_t values) {
+    uint64_t key = 0;
+    for (size_t i = 0, repeat = 0; i < n; i++) {
+        repeat = repeat > 0 ? repeat - 1 : random_u64(&f->random) % 1000 == 0 ? 200 : 0;
+        if (repeat == 0)
+            key = i == n / 3 ? least : i == n / 2 ? least + values - 1 : least + random_u64(&f->random) % values;
+        set_key_bits(keys, i, type, key);
+    }
+}
+
+/* The range is around what is counted: an eighth to a half of n. Then one key that no sample sees makes it wide. */
+static void test_narrow(void **state) {
+    static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64};
+    fixture *f = *state;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int round = 0; round < 7; round++) {
+            scan_type type = types[t];
+            size_t n = 300000 + random_u64(&f->random) % 70000, size = scan_type_size(type);
+            uint64_t values[] = {300, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1}, range = values[round];
+            uint64_t least = round % 2 ? 0 - range / 2 : random_u64(&f->random);
+            void *keys = guarded_place(f->keys_in, n, size, &f->random);
+            fill_narrow(f, keys, n, type, least, size == 2 && range > 65536 ? 65536 : range);
+            for (int wide = 0; wide < 2; wide++) {
+                if (wide)
+                    set_key_bits(keys, random_u64(&f->random) % n, type, least + (1ull << (8 * size - 2)));
+                sort_case c = {type, random_u64(&f->random) & 1, false, 0, type_bits(type)};
+                sort_oracle(f->items, keys, n, c);
+                check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+                check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+                check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_sizes), cmocka_unit_test(test_medium_sizes), cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_bit_ranges),   cmocka_unit_test(test_count_in_memory),
-        cmocka_unit_test(test_heavy),
+        cmocka_unit_test(test_heavy),       cmocka_unit_test(test_narrow),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
