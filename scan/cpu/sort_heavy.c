@@ -139,14 +139,18 @@ static void find_heavy(scan_sort_job *j) {
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
     if (first.keys[2] < FIRST_REPEATED || narrow)
         return;
-    size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / SAMPLE_SHARE) / NEIGHBOURS * NEIGHBOURS;
+    /* Where quicksort by one thread is the other way, which is quick with many equal keys, it takes more to pay. */
+    const bool alone = j->n <= j->plan.alone_n;
+    const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
+    size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));
+    n = n / NEIGHBOURS * NEIGHBOURS;
     const void *keys = sorted_sample(j, n, NEIGHBOURS);
     run_lengths at_least = count_runs(j, keys, n);
     size_t least = 2;
-    while (least < LONGEST && at_least.runs[least] > SCAN_SORT_MAX_HEAVY)
+    while (least < LONGEST && at_least.runs[least] > most_heavy)
         least++;
     /* That a key is heavy is said by the others that are equal to it. */
-    if (at_least.runs[least] > SCAN_SORT_MAX_HEAVY || 16 * at_least.keys[scan_sort_smaller(least + 1, LONGEST)] < 9 * n)
+    if (at_least.runs[least] > most_heavy || 16 * at_least.keys[scan_sort_smaller(least + 1, LONGEST)] < sixteenths * n)
         return;
     for (size_t i = 0, length; i < n; i += length) {
         length = run_length(j, keys, i, n);

@@ -24,7 +24,8 @@ typedef struct scan_sort_plan {
     void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
     size_t key_bytes, value_bytes;
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
-    size_t local_n;      /* elements one thread sorts alone */
+    size_t local_n;      /* elements one thread sorts alone, in its area */
+    size_t alone_n;      /* keys that one thread sorts sooner than all partition them; from local_n */
     size_t bin_n;        /* elements a bin should have */
     unsigned digit_bits; /* widest partition */
     unsigned threads;    /* that have an area */

@@ -239,11 +239,21 @@ void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
-/* By partitions, from the whole range on. */
+/* Few elements, or few that heavy keys have left: by one thread, beside the output only the temporary. */
+static void sort_few(const scan_sort_job *j) {
+    char *counts = scan_sort_buffers_of(j, 0);
+    j->plan.local(&(scan_sort_local){.order = j->order,
+                                     .from = j->in,
+                                     .to = j->out,
+                                     .spare = j->temporary,
+                                     .n = j->n,
+                                     .counts = (uint32_t *)(void *)counts});
+}
+
 static void sort_all(scan_sort_job *j, unsigned thread) {
-    if (j->n <= j->plan.local_n) { /* what heavy keys have left */
+    if (j->n <= j->plan.alone_n) {
         if (thread == 0 && j->n > 0)
-            sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scan_sort_buffers_of(j, 0));
+            sort_few(j);
         scan_pool_barrier(j->pool);
         return;
     }

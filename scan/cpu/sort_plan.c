@@ -58,8 +58,6 @@ static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads
     size_t element_bytes = p->key_bytes + p->value_bytes;
     if (p->local == p->kernels->local)
         return LOCAL_BYTES / element_bytes;
-    if (threads <= sizeof alone_bytes / sizeof *alone_bytes && n <= alone_bytes[threads - 1] / element_bytes)
-        return n;
     size_t share = areas_budget(n, element_bytes) / threads;
     share = share > BESIDE_SPARES ? share - BESIDE_SPARES : 0;
     return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), QUICK_BYTES) / element_bytes;
@@ -90,6 +88,9 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
     p.local_n = local_elements(&p, n, threads);
+    p.alone_n = p.local_n;
+    if (p.local != p.kernels->local && threads <= sizeof alone_bytes / sizeof *alone_bytes)
+        p.alone_n = scan_sort_larger(p.local_n, alone_bytes[threads - 1] / element_bytes);
     bool is_float = desc->type == SCAN_F32 || desc->type == SCAN_F64; /* exponents make uneven bins */
     p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
