@@ -19,8 +19,8 @@
 enum {
     FIRST_SAMPLE = 512,
     FIRST_REPEATED = 16,      /* keys of the first sample that must not be alone in it */
-    SAMPLE_BYTES = 128 << 10, /* of the second sample, at most, */
-    SAMPLE_SHARE = 64,        /* which is no more than one key in so many */
+    SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
+    SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
     NEIGHBOURS = 16,          /* keys of the second sample that are read together */
     LONGEST = 64,             /* runs in a sample: longer ones count as this long */
     PIECE = 1 << 18,          /* keys that a thread takes until it looks whether it pays */
@@ -74,7 +74,7 @@ static run_lengths count_runs(const scan_sort_job *j, const void *keys, size_t n
     return at_least;
 }
 
-/* What the heavy keys lose that share a slot with one before them; *slots is scratch. */
+/* What the heavy keys lose that share a slot with one before them. */
 static uint64_t weight_lost(const scan_sort_job *j, uint64_t multiplier, uint8_t *used) {
     uint64_t lost = 0;
     memset(used, 0, (size_t)1 << SCAN_SORT_SLOT_BITS);

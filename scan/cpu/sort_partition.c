@@ -10,7 +10,8 @@
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
- * makes. Input in order already is copied, in strictly the other order reversed.
+ * makes. Input in order already is copied, in strictly the other order reversed. Of keys alone those that are frequent
+ * are counted (sort_heavy.c), or all if they lie close together (sort_count.c), and not moved.
  */
 #include "sort_job.h"
 
@@ -241,13 +242,12 @@ void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
 
 /* Few elements, or few that heavy keys have left: by one thread, beside the output only the temporary. */
 static void sort_few(const scan_sort_job *j) {
-    char *counts = scan_sort_buffers_of(j, 0);
     j->plan.local(&(scan_sort_local){.order = j->order,
                                      .from = j->in,
                                      .to = j->out,
                                      .spare = j->temporary,
                                      .n = j->n,
-                                     .counts = (uint32_t *)(void *)counts});
+                                     .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
 }
 
 static void sort_all(scan_sort_job *j, unsigned thread) {
