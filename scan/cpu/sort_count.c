@@ -71,13 +71,13 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     if (thread < p->threads)
         p->kernels->bounds(j->in.keys, begin, end, j->order, scan_sort_counts_of(j, thread),
                            scan_sort_counts_of(j, thread) + 1);
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     uint64_t least = UINT64_MAX, most = 0;
     for (unsigned t = 0; t < p->threads; t++) {
         least = least < scan_sort_counts_of(j, t)[0] ? least : scan_sort_counts_of(j, t)[0];
         most = most > scan_sort_counts_of(j, t)[1] ? most : scan_sort_counts_of(j, t)[1];
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (most - least >= most_values(j))
         return false;
     const size_t values = (size_t)(most - least) + 1;
@@ -86,7 +86,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
         memset(table_of(j, thread), 0, values * counters * sizeof(uint32_t));
         p->kernels->count(j->in.keys, begin, end, j->order, least, table_of(j, thread), counters);
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (thread < p->threads) {
         uint64_t keys = 0;
         scan_sort_part_of(j, 0, values, thread, &begin, &end);
@@ -101,7 +101,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
         }
         scan_sort_counts_of(j, thread)[2] = keys;
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (thread < p->threads)
         fill_part(j, least, values, counters, thread);
     return true;

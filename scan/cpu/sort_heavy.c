@@ -231,7 +231,7 @@ bool scan_cpu_sort_take_heavy(scan_sort_job *j, unsigned thread) {
         return false;
     if (thread == 0)
         find_heavy(j);
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (j->heavy_n == 0)
         return false;
     if (thread < p->threads) {
@@ -239,7 +239,7 @@ bool scan_cpu_sort_take_heavy(scan_sort_job *j, unsigned thread) {
         scan_sort_counts_of(j, thread)[REST_N] = take_part(j, thread, &failed);
         scan_sort_counts_of(j, thread)[FAILED] = failed;
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     size_t rest_n = 0, before = 0;
     bool failed = false;
     for (unsigned t = 0; t < p->threads; t++) {
@@ -254,7 +254,7 @@ bool scan_cpu_sort_take_heavy(scan_sort_job *j, unsigned thread) {
         memcpy((char *)j->out.keys + before * p->key_bytes, (const char *)j->temporary.keys + begin * p->key_bytes,
                scan_sort_counts_of(j, thread)[REST_N] * p->key_bytes);
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (thread == 0 && !failed) {
         /* The output holds what is to be sorted; it is sorted into the first half of the temporary. */
         j->whole_out = j->out;
@@ -264,7 +264,7 @@ bool scan_cpu_sort_take_heavy(scan_sort_job *j, unsigned thread) {
         j->temporary.keys = (char *)j->temporary.keys + j->n / 2 * p->key_bytes;
         j->n = rest_n;
     }
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     return !failed;
 }
 
@@ -289,7 +289,7 @@ void scan_cpu_sort_put_back(scan_sort_job *j, unsigned thread) {
     scan_sort_part_of(j, 0, j->heavy_n, thread, &begin, &end);
     for (size_t h = begin; h < end; h++)
         j->heavy[h].others_before = lower_bound(j, j->heavy[h].code);
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     scan_sort_part_of(j, 0, j->whole_n, thread, &begin, &end);
     char *out = j->whole_out.keys;
     size_t others = 0, counted = 0;

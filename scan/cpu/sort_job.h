@@ -73,6 +73,12 @@ static inline size_t scan_sort_round_up(size_t bytes) { return (bytes + 255) / 2
 static inline size_t scan_sort_larger(size_t a, size_t b) { return a > b ? a : b; }
 static inline size_t scan_sort_smaller(size_t a, size_t b) { return a < b ? a : b; }
 
+/* One thread with an area sorts outside the pool: to wake the others costs more than they could do. */
+static inline void scan_sort_barrier(const scan_sort_job *j) {
+    if (j->plan.threads > 1)
+        scan_pool_barrier(j->pool);
+}
+
 /* ---- what each thread has ---------------------------------------------------------------------------------------- */
 
 /* Its elements of begin ... begin + n. */

@@ -99,11 +99,11 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
             j->plan.kernels->histogram(part);
             *scan_sort_positions_of(j, thread) = part->varying;
         }
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
         uint64_t varying = 0;
         for (unsigned t = 0; t < j->plan.threads; t++)
             varying |= *scan_sort_positions_of(j, t);
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
         if (varying == 0 || top_bit(varying) <= top_bit(guess))
             return varying;
         guess = varying;
@@ -188,14 +188,14 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     size_t bins = (size_t)1 << part.bits;
     if (thread < j->plan.threads)
         scan_counts(j, r, &part, thread);
-    scan_pool_barrier(j->pool); /* scatter overwrites the counts */
+    scan_sort_barrier(j); /* scatter overwrites the counts */
     if (last && j->only_codes) {
         fill_part(j, &part, thread);
         return;
     }
     if (thread < j->plan.threads)
         j->plan.kernels->scatter(&part);
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (last) {
         if (to.where == SCAN_SORT_TEMPORARY)
             copy_part(j, r, j->temporary, thread);
@@ -205,7 +205,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         to.where = SCAN_SORT_TEMPORARY;
         if (part.begin < part.end)
             j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
     }
     if (thread == 0)
         push_large_bins(j, to, bins);
@@ -254,16 +254,16 @@ static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->n <= j->plan.alone_n) {
         if (thread == 0 && j->n > 0)
             sort_few(j);
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
         return;
     }
     for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
         sort_range(j, r, thread);
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
         if (j->stacked == 0)
             return;
         r = j->stack[j->stacked - 1];
-        scan_pool_barrier(j->pool);
+        scan_sort_barrier(j);
         if (thread == 0) {
             j->stacked--;
             atomic_store_explicit(&j->next_bin, 0, memory_order_relaxed);
@@ -275,7 +275,7 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     (void)threads;
     scan_sort_job *j = arg;
     atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
-    scan_pool_barrier(j->pool);
+    scan_sort_barrier(j);
     if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
     bool taken = scan_cpu_sort_take_heavy(j, thread);

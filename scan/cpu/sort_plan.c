@@ -113,7 +113,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         desc->end_bit == 8 * p.key_bytes)
         p.heavy_bytes = scan_sort_round_up(SCAN_SORT_MAX_HEAVY * sizeof(scan_sort_heavy));
     size_t most_threads = areas_budget(n, element_bytes) / p.area_bytes;
-    p.threads = (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
+    p.threads = n <= p.alone_n ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
     p.total_bytes =
         p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.keys_bytes + p.values_bytes + p.second_keys_bytes;
     return p;
