@@ -137,8 +137,7 @@ __global__ void __launch_bounds__(256, 1) carry_kernel(const __grid_constant__ s
     piece<T> *p = static_cast<piece<T> *>(in_between);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    /* Where the carry is, and which elements it is to take in. */
-    element_source from = {job.in, n, job.in_size, job.reverse};
+    /* Where the carry is, and how many elements it is to take in. */
     uint64_t left;
     if (!end) {
         /* `end` reads this epoch's words after the launch that would clear them: clear them before it. */
@@ -166,8 +165,6 @@ __global__ void __launch_bounds__(256, 1) carry_kernel(const __grid_constant__ s
     } else {
         const uint64_t of_grid = n - p->taken;
         left = of_grid % tile;
-        from.in = rest;
-        from.n = left;
         if (threadIdx.x == 0)
             c = p->at;
         __syncthreads();
@@ -186,6 +183,8 @@ __global__ void __launch_bounds__(256, 1) carry_kernel(const __grid_constant__ s
     if (warp)
         return;
 
+    /* Not a struct of the job's own fields that `end` then assigns to: nvcc 13.0 loses such assignments. */
+    const element_source from = {end ? rest : job.in, end ? left : n, job.in_size, job.reverse};
     const T now = advance<Op>(c, job, from, left, end ? nullptr : static_cast<T *>(job.out), lane);
     if (!end) {
         if (lane == 0)

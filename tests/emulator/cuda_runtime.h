@@ -139,8 +139,8 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     unsigned long long bytes = (unsigned long long)b << 32 | a;
     unsigned y = 0;
     for (int i = 0; i < 4; i++) {
-        unsigned s = selector >> (4 * i) & 15, byte = unsigned(bytes >> (8 * (s & 7))) & 255;
-        y |= (s & 8 ? (byte & 128 ? 255u : 0u) : byte) << (8 * i);
+        unsigned s = selector >> (4 * i) & 7;
+        y |= (unsigned(bytes >> (8 * s)) & 255) << (8 * i);
     }
     return y;
 }

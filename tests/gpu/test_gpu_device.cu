@@ -112,10 +112,7 @@ static __global__ void device_functions(results *r) {
 
 /* ---- the same by loops ------------------------------------------------------------------------------------------- */
 
-static uint32_t byte_of(uint64_t bytes, uint32_t selector) {
-    uint32_t byte = uint32_t(bytes >> (selector & 7) * 8) & 255;
-    return selector & 8 ? (byte & 128 ? 255 : 0) : byte;
-}
+static uint32_t byte_of(uint64_t bytes, uint32_t selector) { return uint32_t(bytes >> (selector & 7) * 8) & 255; }
 
 static uint32_t permuted(uint32_t x, const uint32_t selectors[4]) {
     uint32_t y = 0;
