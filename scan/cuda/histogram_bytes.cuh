@@ -44,14 +44,12 @@ template <int planes> struct byte_counter {
     /* What is not present adds 0: no branches. */
     template <int channels>
     __device__ void add(uint32_t plane, uint32_t view, const chunk<uint8_t, channels> &x, uint32_t present) const {
-        uint32_t *rows = table + plane * byte_bins * columns;
-        const uint32_t column = threadIdx.x % columns;
+        uint32_t *column = table + plane * byte_bins * columns + threadIdx.x % columns;
         if (present == all_pixels)
-            visit_levels(x, view, [=](int, uint32_t level) { atomicAdd(rows + (level * columns | column), 1u); });
+            visit_levels(x, view, [=](int, uint32_t level) { shared_add(column, level * (columns * 4), 1); });
         else
-            visit_levels(x, view, [=](int p, uint32_t level) {
-                atomicAdd(rows + (level * columns | column), present >> p & 1);
-            });
+            visit_levels(x, view,
+                         [=](int p, uint32_t level) { shared_add(column, level * (columns * 4), present >> p & 1); });
     }
 
     /* The count of a bin of all planes, 0 ... planes * byte_bins - 1. Threads of a warp that ask for neighbouring bins
@@ -68,32 +66,37 @@ template <int planes> struct byte_counter {
 
 /* This CTA's share of the pixels into its counter. */
 template <int channels> __device__ void count_bytes(const count_job &job, const byte_counter<channels> &counter) {
-    constexpr int at_once = channels == 1 ? 2 : 1; /* chunks in flight a thread */
+    constexpr int at_once = channels == 1 ? 4 : 1; /* chunks in flight a thread */
+    const uint32_t planes = channels == 1 ? 1 : job.planes;
     const uint8_t *in = static_cast<const uint8_t *>(job.in);
     const uint64_t n = count_pixels(job), chunks = chunk_count(job.span, n), loose = n - chunks * chunk_pixels;
     const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, step = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t i = first; i < chunks; i += at_once * step) {
+    uint64_t i = first;
+    for (; !job.mask && i + (at_once - 1) * step < chunks; i += at_once * step) {
         chunk<uint8_t, channels> x[at_once];
-        uint32_t present[at_once];
 #pragma unroll
-        for (int k = 0; k < at_once; k++) {
-            present[k] = 0;
-            if (i + k * step < chunks) {
-                const uint64_t pixel = job.span.head + (i + k * step) * chunk_pixels;
-                x[k].load_aligned(in + pixel * channels);
-                present[k] = masked_pixels(job.mask, pixel);
-            }
-        }
+        for (int k = 0; k < at_once; k++)
+            x[k].load_aligned(in + (job.span.head + (i + k * step) * chunk_pixels) * channels);
 #pragma unroll
         for (int k = 0; k < at_once; k++)
 #pragma unroll 1
-            for (uint32_t plane = 0; plane < job.planes; plane++)
-                counter.add(plane, job.view + plane, x[k], present[k]);
+            for (uint32_t plane = 0; plane < planes; plane++)
+                counter.add(plane, job.view + plane, x[k], all_pixels);
+    }
+#pragma unroll 1
+    for (; i < chunks; i += step) {
+        const uint64_t pixel = job.span.head + i * chunk_pixels;
+        chunk<uint8_t, channels> x;
+        x.load_aligned(in + pixel * channels);
+        const uint32_t present = masked_pixels(job.mask, pixel);
+#pragma unroll 1
+        for (uint32_t plane = 0; plane < planes; plane++)
+            counter.add(plane, job.view + plane, x, present);
     }
     for (uint64_t k = first; k < loose; k += step) {
         const uint64_t pixel = loose_pixel(job.span, chunks, k);
         if (!job.mask || job.mask[pixel])
-            for (uint32_t plane = 0; plane < job.planes; plane++)
+            for (uint32_t plane = 0; plane < planes; plane++)
                 counter.add_one(plane, level_at(in + pixel * channels, job.view + plane));
     }
 }

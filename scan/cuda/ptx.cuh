@@ -34,6 +34,17 @@ __device__ void perturb();
 __device__ inline void perturb() {}
 #endif
 
+/* Adds to a word of shared memory; base and offset come apart, so that the base is converted once. */
+__device__ inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) {
+    asm volatile("red.relaxed.cta.shared::cta.add.u32 [%0], %1;" ::"r"(shared_address(base) + offset_bytes), "r"(x));
+}
+
+/* x, kept in a register: the compiler does not know how it came about, and so does not compute it anew at every use. */
+__device__ inline uint32_t opaque(uint32_t x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
 __device__ inline void warps_meet(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
