@@ -61,8 +61,8 @@ __device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, ui
     }
 }
 
-/* copies: arrivals that make a tile loaded. */
-template <class Slot, int copies = 1> class ring {
+/* copies: arrivals that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile. */
+template <class Slot, int copies = 1, int ends = 1> class ring {
     char *memory;
     Slot *slots;
     int slot_bytes;
@@ -103,16 +103,18 @@ template <class Slot, int copies = 1> class ring {
      * by `copies` calls of load_bytes. */
     template <class Fetch>
     __device__ void load(const scan_state &state, ticket first, uint64_t tiles, int lane, Fetch fetch) const {
-        uint32_t t = first.number;
+        uint32_t t = first.number, taken = t;
         int j = 0;
         for (;; j++) {
             if (j > 0) {
                 if (flight == 1) /* not before the tile in hand is reduced */
                     barrier_wait(&slot(j - 1).reduced, parity(j - 1));
-                t = __shfl_sync(all_lanes, lane == 0 ? take_ticket(state).number : 0, 0);
+                if (lane == 0)
+                    taken = take_ticket(state).number; /* the answer comes while a slot is waited for */
             }
             if (j >= flight)
                 barrier_wait(&slot(j - flight).consumed, parity(j - flight));
+            t = __shfl_sync(all_lanes, taken, 0);
             if (t >= tiles)
                 break;
             if (lane == 0)
@@ -121,12 +123,16 @@ template <class Slot, int copies = 1> class ring {
             fetch(j, uint64_t(t));
             __syncwarp();
         }
-        if (lane == 0) {
-            slot(j).tile = no_tile;
-            for (int i = 0; i < copies; i++)
-                barrier_arrive(&slot(j).loaded);
-            if (t == tiles + gridDim.x - 1) /* every CTA takes one ticket in vain */
-                hand_over(state, first.epoch);
+        if (lane == 0 && t == tiles + gridDim.x - 1) /* every CTA takes one ticket in vain */
+            hand_over(state, first.epoch);
+        for (int end = j; end < j + ends; end++) {
+            if (end >= ring_slots)
+                barrier_wait(&slot(end - ring_slots).consumed, parity(end - ring_slots));
+            if (lane == 0) {
+                slot(end).tile = no_tile;
+                for (int i = 0; i < copies; i++)
+                    barrier_arrive(&slot(end).loaded);
+            }
         }
     }
 };

@@ -47,7 +47,7 @@ template <class U> struct tile_view {
 
 /* A warp's own shared memory. */
 template <int rows> struct unit_scratch {
-    alignas(16) uint2 words[32]; /* of each row: its bits, and the bits set in rows before */
+    alignas(16) uint2 words[32]; /* of each row: its bits, and twice the bits set in rows before */
     uint16_t list[rows * 32];    /* positions in the tile: kept, then, if they are wanted, rejected */
 };
 
@@ -72,10 +72,14 @@ __device__ inline uint32_t transposed(uint32_t x, int lane) {
 __device__ inline uint32_t low_bits(int n) { return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1; }
 
 __device__ inline uint32_t warp_sum(uint32_t x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(all_lanes, x);
+#else
 #pragma unroll
     for (int d = 1; d < 32; d *= 2)
         x += __shfl_xor_sync(all_lanes, x, d);
     return x;
+#endif
 }
 
 __device__ inline uint32_t warp_inclusive_sum(uint32_t x, int lane) {
@@ -113,31 +117,40 @@ struct listed_unit {
     uint32_t first, valid, kept; /* position of the first element, elements that exist, bits set */
 };
 
+/* f(k, words[k]), several loads at a time: the compiler moves none before a store that f makes. */
+template <int rows, class F> __device__ void each_word(const uint2 *words, F f) {
+    constexpr int at_once = rows % 8 == 0 ? 8 : rows % 7 == 0 ? 7 : 1;
+#pragma unroll
+    for (int first = 0; first < rows; first += at_once) {
+        uint2 word[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+            word[i] = words[first + i];
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+            f(uint32_t(first + i), word[i]);
+    }
+}
+
 template <int rows, class U>
 __device__ listed_unit list_unit(unit_scratch<rows> &scratch, const tile_view<U> &tile, uint32_t first, uint32_t word,
                                  bool with_rejected, int lane) {
     const uint32_t inclusive = warp_inclusive_sum(uint32_t(__popc(word)), lane);
     listed_unit unit = {first, tile.count > first ? min(tile.count - first, uint32_t(rows * 32)) : 0,
                         __shfl_sync(all_lanes, inclusive, 31)};
-    scratch.words[lane] = make_uint2(word, inclusive - uint32_t(__popc(word)));
+    scratch.words[lane] = make_uint2(word, 2 * (inclusive - uint32_t(__popc(word))));
     __syncwarp();
-    const uint32_t below = (1u << lane) - 1;
-    if (with_rejected) {
-#pragma unroll 8
-        for (int k = 0; k < rows; k++) {
-            const uint2 row = scratch.words[k];
-            const uint32_t at = uint32_t(k * 32 + lane), rank = row.y + uint32_t(__popc(row.x & below));
-            if (at < unit.valid)
-                scratch.list[row.x >> lane & 1 ? rank : unit.kept + at - rank] = uint16_t(first + at);
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < rows; k++) {
-            const uint2 row = scratch.words[k];
-            if (row.x >> lane & 1)
-                scratch.list[row.y + uint32_t(__popc(row.x & below))] = uint16_t(first + uint32_t(k * 32 + lane));
-        }
-    }
+    const uint32_t below = (1u << lane) - 1, own = opaque(1u << lane), at = opaque(first + uint32_t(lane));
+    char *kept = reinterpret_cast<char *>(scratch.list), *rejected = kept + 2 * unit.kept;
+    each_word<rows>(scratch.words, [=](uint32_t k, uint2 row) {
+        if (row.x & own)
+            reinterpret_cast<uint16_t *>(kept + row.y)[__popc(row.x & below)] = uint16_t(at + k * 32);
+    });
+    if (with_rejected) /* before a row there are as many as it has positions before it, less the kept ones */
+        each_word<rows>(scratch.words, [=](uint32_t k, uint2 row) {
+            if (!(row.x & own) && k * 32 + uint32_t(lane) < unit.valid)
+                reinterpret_cast<uint16_t *>(rejected + k * 64 - row.y)[__popc(~row.x & below)] = uint16_t(at + k * 32);
+        });
     __syncwarp();
     return unit;
 }

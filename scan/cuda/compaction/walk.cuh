@@ -17,6 +17,7 @@
 namespace scan_cuda {
 
 constexpr uint64_t words_of_group = 4;
+constexpr int walk_groups = 10; /* asked for together: as a rule one round trip serves a tile of two look-back warps */
 
 /* What a tile tells: how many it keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
 struct tile_news {
@@ -46,16 +47,13 @@ class compaction_walk {
         return i >= end || peek(state.tiles + i, epoch, news);
     }
 
-    /* `before` and the news of tiles of the group, one a lane. */
-    __device__ kept_so_far with(tile_news news) const {
-        kept_so_far sum = {before.count + warp_sum(news.kept()), before.last};
-        unsigned some = __ballot_sync(all_lanes, news.last() != 0);
-        if (some) {
-            int latest = 31 - __clz(int(some));
-            sum.last = (group * tiles_per_group + uint64_t(latest)) * uint64_t(tile) +
-                       __shfl_sync(all_lanes, news.last(), latest);
-        }
-        return sum;
+    /* 1 + the index of the last kept element up to the tiles of group g that the news are of, one a lane. */
+    __device__ uint64_t latest(uint64_t g, tile_news news, uint64_t earlier) const {
+        const unsigned some = __ballot_sync(all_lanes, news.last() != 0);
+        if (!some)
+            return earlier;
+        const int newest = 31 - __clz(int(some));
+        return (g * tiles_per_group + uint64_t(newest)) * uint64_t(tile) + __shfl_sync(all_lanes, news.last(), newest);
     }
 
     /* To the newest beginning of a group among the last 32 that is published. */
@@ -91,30 +89,35 @@ class compaction_walk {
         const uint64_t own = t / tiles_per_group;
         if (own - group > 16 || group == 0)
             jump(own);
-        kept_so_far sum = before;
+        tile_news mine = {0}; /* of this lane's tile in t's group */
         for (bool arrived = false; !arrived;) {
-            tile_news news[groups_at_once];
-            bool there[groups_at_once];
+            tile_news news[walk_groups];
+            bool there[walk_groups];
 #pragma unroll
-            for (int k = 0; k < groups_at_once; k++)
+            for (int k = 0; k < walk_groups; k++)
                 there[k] = ask((group + k) * tiles_per_group + uint64_t(lane), t, news[k]);
-            const uint64_t first = group;
+            uint32_t kept = 0, lasts = 0;
 #pragma unroll
-            for (int k = 0; k < groups_at_once; k++) {
-                if (arrived)
-                    continue;
+            for (int k = 0; k < walk_groups; k++) {
                 while (!there[k])
-                    there[k] = ask((first + k) * tiles_per_group + uint64_t(lane), t, news[k]);
-                __syncwarp();
-                sum = with(news[k]);
-                if (first + k == own) {
+                    there[k] = ask((group + k) * tiles_per_group + uint64_t(lane), t, news[k]);
+                if (group + k < own) {
+                    kept += news[k].kept();
+                    lasts |= news[k].last();
+                } else if (group + k == own) {
+                    mine = news[k];
                     arrived = true;
-                } else {
-                    before = sum;
-                    group++;
                 }
             }
+            __syncwarp();
+            before.count += warp_sum(kept);
+            if (__any_sync(all_lanes, lasts != 0))
+#pragma unroll
+                for (int k = 0; k < walk_groups; k++)
+                    before.last = latest(group + k, group + k < own ? news[k] : tile_news{0}, before.last);
+            group = arrived ? own : group + walk_groups;
         }
+        const kept_so_far sum = {before.count + warp_sum(mine.kept()), latest(group, mine, before.last)};
         if (ordered)
             gpu_fence();
         if (t % tiles_per_group == 0 && t > 0 && lane == 0) {

@@ -2,14 +2,16 @@
  *
  * Selection as a wave: one pass, persistent, for sm_90 and later, on the ring of ring.cuh.
  *
- *   load warp          bulk copies of values, and flags, into slots
- *   compute warps (8)  the bits of tile j as soon as it is there, and their count;
- *                      the outputs of tile j - delay, from the bits kept in its slot
- *   publish warp       tells a tile's count the moment it is known
- *   look-back warp     gathers what other CTAs told
+ *   load warp            bulk copies of values, and flags, into slots
+ *   counting warps (8)   the bits of a tile as soon as it is there, and their count
+ *   publish warp         tells a tile's count the moment it is known
+ *   look-back warps (2)  gather what other CTAs told, a tile each: a round trip to L2 takes longer than a tile may
+ *   writing warps (8)    the outputs of a tile, from its bits, when all before it is known
  *
- * A tile's count needs its own input only and is told some tiles before anybody asks for it, so hardly anybody waits;
- * meanwhile the loads of later tiles are in flight. Values stay in their slot and are gathered from there by position.
+ * A tile's count needs its own input only, and counting runs ahead of writing as far as the ring has slots, so hardly
+ * anybody waits; meanwhile the loads of later tiles are in flight. Values stay in their slot and are gathered from
+ * there by position. Counting and writing have warps of their own because a warp that did both in turn would leave the
+ * SM idle: each is a chain of short steps through shared memory.
  *
  * Work, in warp instructions for a row of 32 elements: about 6 for its bits, 8 for its positions, 6 for each row of
  * outputs; memory allows about 40 at 4 bytes an element with half of them kept.
@@ -24,9 +26,9 @@
 
 namespace scan_cuda {
 
-constexpr int wave_compaction_warps = 8;
-constexpr int wave_compaction_delay = 3; /* tiles between counting and writing */
-constexpr int wave_compaction_threads = (wave_compaction_warps + 3) * 32;
+constexpr int wave_compaction_warps = 8; /* that count; as many write */
+constexpr int wave_look_back_warps = 2;
+constexpr int wave_compaction_threads = (2 * wave_compaction_warps + wave_look_back_warps + 2) * 32;
 
 /* Tiles as large as the shared memory of an SM allows. */
 template <class Select, class U> struct wave_compaction_layout {
@@ -65,7 +67,7 @@ template <class Select, class U> class wave_compactor {
     const compaction_job &job;
     const typename Select::source &source;
     const uint64_t n, tiles;
-    const ring<wave_compaction_slot, Select::reads_flags ? 2 : 1> tiles_in;
+    const ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps> tiles_in;
     unit_scratch<shape::rows> *const scratch;
     const uint32_t epoch;
     const int lane;
@@ -104,7 +106,7 @@ template <class Select, class U> class wave_compactor {
           lane(int(threadIdx.x % 32)) {}
 
     __device__ static void open(wave_compaction_slot *slots) {
-        ring<wave_compaction_slot, Select::reads_flags ? 2 : 1>::open(slots, shape::warps);
+        ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps>::open(slots, shape::warps);
     }
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
@@ -156,16 +158,16 @@ template <class Select, class U> class wave_compactor {
 
     /* ---- look-back warp ------------------------------------------------------------------------------------------ */
 
-    __device__ void look_back() {
+    __device__ void look_back(int which) const {
         compaction_walk walk(job.state, epoch, shape::tile, job.in_place);
-        for (int j = 0;; j++) {
+        for (int j = which;; j += wave_look_back_warps) {
             wave_compaction_slot &s = tiles_in.slot(j);
             const uint64_t t = tiles_in.tile(j);
             if (t == no_tile)
                 return;
             perturb();
-            const kept_so_far before = walk.to(t);
             barrier_wait(&s.totalled, tiles_in.parity(j));
+            const kept_so_far before = walk.to(t);
             if (lane == 0) {
                 s.before = before;
                 if (t == tiles - 1)
@@ -177,24 +179,22 @@ template <class Select, class U> class wave_compactor {
         }
     }
 
-    /* ---- compute warps ------------------------------------------------------------------------------------------- */
+    /* ---- counting and writing warps ------------------------------------------------------------------------------ */
 
-    __device__ void compute(int warp) {
-        const int delay = min(wave_compaction_delay, tiles_in.flight - 1);
-        bool more = true;
-        for (int j = 0, done = 0; more || done < j; j += more) {
-            if (more) {
-                more = tiles_in.tile(j) != no_tile;
-                if (more)
-                    count_bits(j, warp);
-            }
-            if (!more ? done < j : j - done >= delay)
-                write(done++, warp);
+    __device__ void count(int warp) const {
+        for (int j = 0; tiles_in.tile(j) != no_tile; j++)
+            count_bits(j, warp);
+    }
+
+    __device__ void write(int warp) const {
+        for (int j = 0; tiles_in.tile(j) != no_tile; j++) {
+            barrier_wait(&tiles_in.slot(j).reduced, tiles_in.parity(j));
+            write_tile(j, warp);
         }
     }
 
   private:
-    __device__ void count_bits(int j, int warp) {
+    __device__ void count_bits(int j, int warp) const {
         wave_compaction_slot &s = tiles_in.slot(j);
         const tile_view<U> tile = view(j, s.tile);
         uint32_t kept = 0, last = 0;
@@ -217,7 +217,7 @@ template <class Select, class U> class wave_compactor {
         }
     }
 
-    __device__ void write(int j, int warp) {
+    __device__ void write_tile(int j, int warp) const {
         wave_compaction_slot &s = tiles_in.slot(j);
         const tile_view<U> tile = view(j, s.tile);
         unit_scratch<shape::rows> &mine = scratch[warp];
@@ -269,14 +269,16 @@ __global__ void __launch_bounds__(wave_compaction_threads, 1)
     if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)
         put_end(job, 0, 0, 0);
     wave_compactor<Select, U> w(job, source, n, dynamic_shared<char>(), slots, first.epoch);
-    if (warp == wave_compaction_warps)
+    if (warp < wave_compaction_warps)
+        w.count(warp);
+    else if (warp < 2 * wave_compaction_warps)
+        w.write(warp - wave_compaction_warps);
+    else if (warp == 2 * wave_compaction_warps)
         w.load(first);
-    else if (warp == wave_compaction_warps + 1)
-        w.look_back();
-    else if (warp == wave_compaction_warps + 2)
+    else if (warp == 2 * wave_compaction_warps + 1)
         w.publish_counts();
     else
-        w.compute(warp);
+        w.look_back(warp - 2 * wave_compaction_warps - 2);
     leave(job.state, first.epoch);
 #endif
 }
