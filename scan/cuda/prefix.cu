@@ -94,16 +94,16 @@ struct plan {
 };
 
 /* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
- * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Estimates, not yet fitted to measurements: the
- * rows of `tools/bench --device cuda --algorithm all` from 2^10 to 2^20 show where the curves cross. */
+ * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Where the curves of `tools/bench --device cuda
+ * --verb prefix --algorithm all --type u32,u64,u8 --n 2^10..2^22` cross on an H200, 2026-11-20. */
 #ifndef SCAN_CUDA_SINGLE_CHUNKS
 #define SCAN_CUDA_SINGLE_CHUNKS 8
 #endif
 #ifndef SCAN_CUDA_CLUSTER_CHUNKS
-#define SCAN_CUDA_CLUSTER_CHUNKS 256
+#define SCAN_CUDA_CLUSTER_CHUNKS 64
 #endif
 #ifndef SCAN_CUDA_LOOK_BACK_CHUNKS
-#define SCAN_CUDA_LOOK_BACK_CHUNKS 1024
+#define SCAN_CUDA_LOOK_BACK_CHUNKS 2048
 #endif
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -8,11 +8,11 @@
 namespace scan_cuda {
 
 /* Sizes that the cluster serves: above LEAST one CTA is slower (small.cuh), above MOST the radix passes of all SMs are
- * faster; a GPU that grants smaller clusters, or less shared memory, has a lower bound of its own. Estimates, not yet
- * fitted to measurements: `tools/bench --device cuda --verb sort` from 2^11 to 2^18 shows where the curves of the
- * methods auto and radix cross; radix never takes the cluster. */
+ * faster; a GPU that grants smaller clusters, or less shared memory, has a lower bound of its own. Where the curves of
+ * `tools/bench --device cuda --verb sort --n 2^11..2^18` for the methods auto and radix cross on an H200, 2026-11-20;
+ * radix never takes the cluster. */
 #ifndef SCAN_CUDA_SORT_CLUSTER_LEAST
-#define SCAN_CUDA_SORT_CLUSTER_LEAST 4096
+#define SCAN_CUDA_SORT_CLUSTER_LEAST 2048
 #endif
 #ifndef SCAN_CUDA_SORT_CLUSTER_MOST
 #define SCAN_CUDA_SORT_CLUSTER_MOST (1 << 17)
