@@ -47,11 +47,12 @@ static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
- * the emulator one digit at the top is tried for as few, so that small tests try more. */
+ * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
+ * the survey's large tables pay for being cleared and summed. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000;
+constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000;
 #else
-constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull;
+constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23;
 #endif
 constexpr uint32_t local_least_stride = 256;
 constexpr size_t local_static_bytes = 4096; /* at most, beside the dynamic ones */
@@ -111,8 +112,8 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, bool wide) {
 }
 
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
-    const int most = argsort ? 1 : int(c->digits) - 2;
-    for (int top = c->n <= one_digit_most ? 1 : 2; top <= most && int(c->digits) >= top + 2; top++)
+    const int saving = int(c->digits) - int(local_cost(c->value_bytes)), most = argsort ? min(saving, 1) : saving;
+    for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
         if (fit_local(ctx, c, top, false) || fit_local(ctx, c, top, true))
             return;
 }
@@ -188,6 +189,10 @@ scan_status sort_open(scan_ctx *ctx) {
     SCAN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(fill.count, cudaFuncAttributeMaxDynamicSharedMemorySize, fill.count_shared_bytes));
     for (const sort_kernels *k : kernels_of_type)
+        if (k && size_t(k->survey[1].shared_bytes) <= state_of(ctx)->shared_bytes - local_static_bytes)
+            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                    k->survey[1].shared_bytes));
+    for (const sort_kernels *k : kernels_of_type)
         for (int v = 0; k && v < 3; v++)
             if (k->local[v].kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->local[v].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -199,7 +204,8 @@ scan_status sort_load(scan_ctx *ctx) {
     for (const sort_kernels *k : kernels_of_type) {
         if (!k)
             continue;
-        SCAN_TRY(load_kernel(ctx, k->survey));
+        SCAN_TRY(load_kernel(ctx, k->survey[0].kernel));
+        SCAN_TRY(load_kernel(ctx, k->survey[1].kernel));
         SCAN_TRY(load_kernel(ctx, k->pack));
         for (const sort_pass_kernel &pass : k->pass)
             SCAN_TRY(load_kernel(ctx, pass.kernel));
@@ -256,8 +262,12 @@ static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, u
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, offsetof(sort_plan, passes), state_of(ctx)->stream));
     void *arguments[] = {&job};
-    SCAN_TRY(launch(ctx, c.kernels->survey, persistent(ctx, pieces(c.n, c.kernels->survey_tile), 4),
-                    c.kernels->survey_threads, arguments, 0));
+    const auto &many = c.kernels->survey[1];
+    const bool wide =
+        c.n >= wide_survey_least && size_t(many.shared_bytes) <= state_of(ctx)->shared_bytes - local_static_bytes;
+    const auto &survey = c.kernels->survey[wide];
+    SCAN_TRY(launch(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
+                    arguments, size_t(survey.shared_bytes)));
     for (uint32_t which = 0; which < c.digits; which++) {
         uint32_t round = which / packed_passes;
         void *pack_arguments[] = {&job, &round};

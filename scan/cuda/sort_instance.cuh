@@ -25,9 +25,12 @@ template <class Key, int value_bytes> sort_local_kernel local_of() {
 
 template <class Key> sort_kernels sort_kernels_of() {
     sort_kernels k = {};
-    k.survey = address(survey_kernel<Key>);
-    k.survey_threads = survey_threads;
-    k.survey_tile = survey_tile<Key>;
+    using narrow = survey_shape<Key, false>;
+    using wide = survey_shape<Key, true>;
+    k.survey[0] = {address(survey_kernel<Key, false>), narrow::threads, narrow::words * 4,
+                   uint64_t(narrow::threads) * survey_tile<Key>};
+    k.survey[1] = {address(survey_kernel<Key, true>), wide::threads, wide::words * 4,
+                   uint64_t(wide::threads) * survey_tile<Key>};
     k.pass[0] = pass_of<Key, 0>();
     k.pass[1] = pass_of<Key, 4>();
     k.pass[2] = pass_of<Key, 8>();

@@ -23,9 +23,11 @@ struct sort_local_kernel {
 };
 
 struct sort_kernels {
-    const void *survey;
-    int survey_threads;
-    uint64_t survey_tile;
+    struct {
+        const void *kernel;
+        int threads, shared_bytes;
+        uint64_t tile;
+    } survey[2];                /* the second is for many keys */
     sort_pass_kernel pass[3];   /* by value bytes / 4 */
     sort_local_kernel local[3]; /* likewise; keys of 4 and 8 bytes only */
     const void *pack;           /* 8-byte keys only */

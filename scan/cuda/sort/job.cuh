@@ -65,6 +65,9 @@ constexpr int local_batch = 2; /* a thread's rows of keys come by so many, an ev
 constexpr int local_batch = 4;
 #endif
 
+/* Passes that the local stage has to save: it takes as long as nearly so many. */
+__host__ __device__ constexpr uint32_t local_cost(uint32_t value_bytes) { return value_bytes ? 3 : 2; }
+
 /* Bins, a power of two: twice as many as keys at a stride, at most; and as many bytes as the warps' counters take where
  * a tile is sorted digit by digit. */
 constexpr uint32_t local_least_bins(uint32_t threads) { return threads / 32 * radix * 2; }

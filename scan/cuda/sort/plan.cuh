@@ -94,7 +94,7 @@ __device__ inline void plan_packed(sort_plan *plan) {
 
 /* ---- the top digits ---------------------------------------------------------------------------------------------- */
 
-constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread, of its CTA of 256 */
+constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread at most, of its CTA */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 
@@ -113,13 +113,14 @@ __device__ inline bool sample_spreads(const sort_job &job, uint64_t n, uint32_t 
     uint64_t prefix[sample_each];
 #pragma unroll
     for (uint32_t k = 0; k < sample_each; k++) {
-        const uint32_t s = k * 256 + threadIdx.x;
+        const uint32_t s = k * blockDim.x + threadIdx.x;
         const uint64_t i = s * stretch + (s * 2654435761u * stretch >> 32);
-        prefix[k] = code_of_bits(job, load_bits(job.keys_in, i, job.key_bytes)) >> shift;
+        if (s < sample_size)
+            prefix[k] = code_of_bits(job, load_bits(job.keys_in, i, job.key_bytes)) >> shift;
     }
     uint32_t met = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++) {
+    for (uint32_t k = 0; k < sample_each && k * blockDim.x + threadIdx.x < sample_size; k++) {
         const uint32_t hash = uint32_t(prefix[k] * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
         for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
             const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
@@ -141,13 +142,13 @@ __device__ inline bool sample_spreads(const sort_job &job, uint64_t n, uint32_t 
     return spreads;
 }
 
-/* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save two passes. By
- * the CTA. */
+/* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save the passes that
+ * it costs. By the CTA. */
 __device__ inline uint32_t top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                       uint64_t n, uint32_t *table) {
     const uint32_t reach = job.local.reach;
     float bucket = float(n); /* the largest, if digits did not hang together */
-    for (uint32_t top = 1; job.local.stride && top + 2 <= digits.count; top++) {
+    for (uint32_t top = 1; job.local.stride && top + local_cost(job.value_bytes) <= digits.count; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
         if (bucket > float(reach))

@@ -10,6 +10,10 @@
  * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of. The last
  * CTA to finish turns the counts into the plan.
  *
+ * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
+ * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
+ * in histogram_bytes.cuh: no two lanes meet (8-byte keys: rows of 16).
+ *
  * Traffic: n keys read; sorted input also written, with its values.
  */
 #ifndef SCAN_CUDA_SORT_SURVEY_CUH
@@ -20,16 +24,22 @@
 
 namespace scan_cuda {
 
-constexpr int survey_threads = 256;
 constexpr int survey_vectors = 4; /* of 16 bytes, a thread and tile */
-constexpr int survey_copies = 2;  /* of the counters: half the warps each, so that fewer lanes meet at one */
 
 template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
-template <class Key> constexpr int survey_tile = survey_threads *survey_vectors *survey_vector<Key>;
-template <class K> /* of shared memory: counters, later the sample's table */
-constexpr int survey_words = sizeof(K) < 4 ? survey_copies *int(sizeof(K)) * radix : int(sample_slots);
-static_assert(survey_copies * most_digits * radix <= sample_slots && 256 * sample_each == survey_threads * sample_each,
-              "the plan's shared memory and threads");
+template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<Key>; /* of a thread */
+
+/* How a CTA counts. wide: a row of columns for each counter; else two tables, of half the warps each. */
+template <class Key, bool wide> struct survey_shape {
+    static constexpr int digits = sizeof(Key);
+    static constexpr int threads = wide ? 1024 : 256;
+    static constexpr int columns = !wide ? 1 : digits == 8 ? 16 : 32;
+    static constexpr int tables = wide ? 1 : 2;
+    static constexpr int counters = digits * radix;
+    static constexpr int counter_words = counters * columns * tables;
+    static constexpr int words = digits >= 4 && counter_words < int(sample_slots) ? int(sample_slots) : counter_words;
+    static_assert(threads * sample_each >= int(sample_size) && threads / 32 >= most_digits, "the plan's threads");
+};
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
 
@@ -37,17 +47,18 @@ static_assert(survey_copies * most_digits * radix <= sample_slots && 256 * sampl
 template <class V> __device__ void copy_values(const sort_job &job, uint64_t begin, uint64_t end) {
     const V *from = static_cast<const V *>(job.values_in);
     V *to = static_cast<V *>(job.values_out);
-    for (uint64_t i = begin + threadIdx.x; i < end; i += survey_threads)
+    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
         to[i] = from ? from[i] : V(i);
 }
 
-template <class Key> class survey {
+template <class Key, bool wide> class survey {
     using K = key_bits<Key>;
+    using shape = survey_shape<Key, wide>;
     static constexpr int digits = sizeof(K), E = survey_vector<Key>;
 
     const sort_job &job;
     const uint64_t n;
-    uint32_t *counts; /* [digits][radix] of this warp's copy */
+    uint32_t *counts; /* of this thread's table and column */
     bool falls, rises, odd;
 
   public:
@@ -89,7 +100,8 @@ template <class Key> class survey {
             odd |= shares_code<Key>(keys.v[e]);
 #pragma unroll
             for (int d = 0; d < digits; d++)
-                atomicAdd(counts + d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1)), 1u);
+                shared_add(counts,
+                           (d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1))) * (shape::columns * 4), 1);
             if (e > 0 || i > 0) {
                 falls |= code < last;
                 rises |= job.ties ? code >= last : code > last;
@@ -102,7 +114,7 @@ template <class Key> class survey {
     template <bool whole> __device__ void take_tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
         const K *in = static_cast<const K *>(job.keys_in);
         const uint64_t at = first + uint64_t(threadIdx.x) * E;
-        constexpr int step = survey_threads * E;
+        constexpr int step = shape::threads * E;
         vector<K, E> keys[survey_vectors];
         K before[survey_vectors];
 #pragma unroll
@@ -121,8 +133,9 @@ template <class Key> class survey {
     }
 
     __device__ void tile(uint64_t first, bool aligned, bool copy) {
-        const uint64_t end = min(n, first + survey_tile<Key>);
-        if (end - first == survey_tile<Key>)
+        constexpr uint64_t all = uint64_t(shape::threads) * survey_tile<Key>;
+        const uint64_t end = min(n, first + all);
+        if (end - first == all)
             take_tile<true>(first, end, aligned, copy);
         else
             take_tile<false>(first, end, aligned, copy);
@@ -133,31 +146,30 @@ template <class Key> class survey {
     __device__ bool is_odd() const { return odd; }
 };
 
-template <class Key>
-__global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_constant__ sort_job job) {
-    using K = key_bits<Key>;
-    constexpr int digits = sizeof(K), size = digits * radix;
-    __shared__ __align__(16) uint32_t memory[survey_words<K>];
-    uint32_t(&counts)[survey_copies][size] = reinterpret_cast<uint32_t(&)[survey_copies][size]>(memory);
+template <class Key, bool wide>
+__global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
+    survey_kernel(const __grid_constant__ sort_job job) {
+    using shape = survey_shape<Key, wide>;
+    constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
+    uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
-    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * survey_tile<Key>;
+    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
     sort_plan *plan = job.plan;
-    for (int i = threadIdx.x; i < size; i += survey_threads)
-#pragma unroll
-        for (int c = 0; c < survey_copies; c++)
-            counts[c][i] = 0;
+    for (int i = threadIdx.x; i < shape::counter_words; i += shape::threads)
+        counts[i] = 0;
     __syncthreads();
 
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
-    survey<Key> s(job, n, counts[threadIdx.x / 32 % survey_copies]);
+    survey<Key, wide> s(job, n,
+                        counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns);
     bool in_order = true;
-    for (uint64_t first = blockIdx.x * uint64_t(survey_tile<Key>); first < n; first += stride) {
+    for (uint64_t first = blockIdx.x * tile; first < n; first += stride) {
         s.tile(first, aligned, in_order && copies_keys);
         if (!in_order)
             continue;
-        const uint64_t end = min(n, first + survey_tile<Key>);
+        const uint64_t end = min(n, first + tile);
         if (copies_values && job.value_bytes == 4)
             copy_values<uint32_t>(job, first, end);
         else if (copies_values)
@@ -172,11 +184,13 @@ __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_con
     if (sort_key<Key>::is_float && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
-    for (int i = threadIdx.x; i < size; i += survey_threads) {
+    for (int i = threadIdx.x; i < shape::counters; i += shape::threads) {
         uint32_t sum = 0;
-#pragma unroll
-        for (int c = 0; c < survey_copies; c++)
-            sum += counts[c][i];
+#pragma unroll 8
+        for (int c = 0; c < shape::columns; c++) /* neighbours begin at different columns: other banks */
+            sum += counts[i * shape::columns + (i + c) % shape::columns];
+        for (int t = 1; t < shape::tables; t++)
+            sum += counts[t * shape::counters + i];
         if (sum)
             atomicAdd(&plan->counts[i / radix][i % radix], (unsigned long long)sum);
     }
@@ -188,7 +202,7 @@ __global__ void __launch_bounds__(survey_threads) survey_kernel(const __grid_con
     if (!last)
         return;
     __threadfence();
-    make_plan(job, n, memory);
+    make_plan(job, n, counts);
 }
 
 } /* namespace scan_cuda */
