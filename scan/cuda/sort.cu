@@ -260,7 +260,7 @@ static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, u
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, offsetof(sort_plan, passes), state_of(ctx)->stream));
+    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, sizeof(sort_plan), state_of(ctx)->stream));
     void *arguments[] = {&job};
     const auto &many = c.kernels->survey[1];
     const bool wide =

@@ -230,6 +230,7 @@ static void device_functions_as_loops(void **state) {
     results *d, got;
     uint32_t want[RESULTS];
     cuda_ok(cudaMalloc((void **)&d, sizeof *d));
+    cuda_ok(cudaMemset(d, 0, sizeof *d));
     void *arguments[] = {&d};
     cuda_ok(cudaLaunchKernel(scan_cuda::address(device_functions), dim3(1), dim3(THREADS), arguments, 0, 0));
     cuda_ok(cudaMemcpy(&got, d, sizeof got, cudaMemcpyDeviceToHost));

@@ -214,6 +214,8 @@ static void hook_free(void *memory, size_t, void *, CUstream_st *) { cudaFree(me
 static void reserved_then_no_allocation(void **state) {
     (void)state;
     gpu_need();
+    if (getenv("SCAN_GPU_SHARED")) /* the device's free memory is what is compared */
+        skip();
     hook_count count = {};
     scan_options options = {};
     options.struct_size = sizeof options;

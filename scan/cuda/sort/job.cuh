@@ -32,7 +32,7 @@ struct sort_pass {
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
-/* In the scratch part of the workspace. The host zeroes it up to `passes` before each sort. */
+/* In the scratch part of the workspace. The host zeroes it before each sort. */
 struct sort_plan {
     unsigned long long counts[most_digits][radix];
     uint32_t falls; /* some key is less than the one before it: not sorted */
