@@ -8,7 +8,7 @@
  *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
  *     (from the survey)            (look-back)                            (ranks)
  *
- * A tile, by 12 warps of 28 rows of 32 keys, and 4 warps that look back:
+ * A tile, by 12 warps of up to 28 rows of 32 keys, and 4 warps that look back:
  *
  *     load     keys to registers; how many of each digit, counted in shared memory and published at once
  *       |
