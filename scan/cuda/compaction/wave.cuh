@@ -210,6 +210,7 @@ template <class Select, class U> class wave_compactor {
             }
         }
         kept = warp_sum(kept);
+        __syncwarp(); /* all lanes' words, which other warps read, before the arrival of one */
         if (lane == 0) {
             s.kept[warp] = kept;
             s.last[warp] = last;
