@@ -187,7 +187,8 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
         die(session_exit_code(status), "%s%s%s", name, colon, text);
     if (s->must)
         die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
-    warn("%s%s%s; the CPU does the job", name, colon, text);
+    if (status != SCAN_ERR_NO_BACKEND || getenv("SCAN_CUDA_FROM")) /* without a GPU nobody expects one */
+        warn("%s%s%s; the CPU does the job", name, colon, text);
     report_text("device_failed", text);
     s->failed = s->ctx;
     s->fell_back = true;
