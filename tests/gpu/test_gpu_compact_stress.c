@@ -309,7 +309,7 @@ static void large_flags(uint64_t n) {
     if (in && d_rest && d_indices && d_count && flags) {
         upload_large((char *)flags, 1, n, 1);
         if (gpu_is_small) /* what the values are does not matter, but a checker sees that they are read */
-            upload_large((char *)in, 2, n, 1);
+            upload_large((char *)in, 1, 2 * n, 1);
         scan_compact_desc d = {
             .struct_size = sizeof d, .type = SCAN_U16, .index_type = SCAN_U64, .flags = flags, .invert = 1};
         scan_compact_out out = {.struct_size = sizeof out, .rejected = d_rest, .indices = d_indices, .count = d_count};
