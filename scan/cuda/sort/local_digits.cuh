@@ -129,19 +129,8 @@ template <class Key, int value_bytes, bool ties> class local_digits {
             shared.count[d] = next;
         }
         __syncthreads();
-        if (warp == 0) {
-            constexpr int each = radix / 32;
-            uint32_t count[each], sum = 0;
-#pragma unroll
-            for (int k = 0; k < each; k++)
-                sum += count[k] = shared.count[lane * each + k];
-            uint32_t next = warp_inclusive<add<uint32_t>>(sum, lane) - sum;
-#pragma unroll
-            for (int k = 0; k < each; k++) {
-                shared.begin[lane * each + k] = next;
-                next += count[k];
-            }
-        }
+        if (warp == 0)
+            begins_of_digits(shared.count, shared.begin, lane);
         __syncthreads();
         each_row<rows>(slots, [&](int i) {
             const uint32_t d = digit(key[i], shift, i), slot = shared.begin[d] + own[d] + place.get(i);

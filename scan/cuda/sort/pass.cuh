@@ -187,22 +187,6 @@ template <class Key, int value_bytes> class pass_tile {
             place.set(i, rank_row(counters, digit.get(i), below));
     }
 
-    /* By one warp: the exclusive scan of the tile's counts. */
-    __device__ void place_digits() {
-        constexpr int each = radix / 32;
-        const int lane = thread % 32;
-        uint32_t own[each], sum = 0;
-#pragma unroll
-        for (int k = 0; k < each; k++)
-            sum += own[k] = shared.counts[lane * each + k];
-        uint32_t next = warp_inclusive<add<uint32_t>>(sum, lane) - sum;
-#pragma unroll
-        for (int k = 0; k < each; k++) {
-            shared.first[lane * each + k] = next;
-            next += own[k];
-        }
-    }
-
     /* Each warp's counters become the places in the tile where its keys of a digit begin. */
     __device__ void place_warps() {
         for (int d = thread; d < radix; d += shape::threads) {
@@ -351,7 +335,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes>::threads, pass_sh
         } else {
             const int looker = thread - shape::rank_threads;
             if (looker < 32)
-                t.place_digits();
+                begins_of_digits(shared.counts, shared.first, thread % 32);
             for (uint32_t d = looker; d < stride; d += shape::look_back_warps * 32) {
                 const uint32_t sum = look_back(words + d, stride, tile, epoch), all = sum + shared.counts[d];
                 if (tile > 0)

@@ -35,6 +35,21 @@ template <class Counter> __device__ uint32_t rank_row(Counter *counters, uint32_
     return rank_among(counters, digit, lanes_with_byte(digit), below);
 }
 
+/* By one warp: where the keys of each digit begin, from how many there are of each. */
+__device__ inline void begins_of_digits(const uint32_t *counts, uint32_t *begins, int lane) {
+    constexpr int each = radix / 32;
+    uint32_t own[each], sum = 0;
+#pragma unroll
+    for (int k = 0; k < each; k++)
+        sum += own[k] = counts[lane * each + k];
+    uint32_t next = warp_inclusive<add<uint32_t>>(sum, lane) - sum;
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        begins[lane * each + k] = next;
+        next += own[k];
+    }
+}
+
 /* Small numbers of one thread, packed into registers; every index is a constant once loops are unrolled. They are set
  * in the order of their indices. */
 template <int n> struct packed_u16 {

@@ -117,19 +117,8 @@ template <class Code> class small_sort {
             shared.count[thread] = next;
         }
         __syncthreads();
-        if (warp == 0) {
-            constexpr int each = radix / 32;
-            uint32_t own[each], sum = 0;
-#pragma unroll
-            for (int k = 0; k < each; k++)
-                sum += own[k] = shared.count[lane * each + k];
-            uint32_t next = warp_inclusive<add<uint32_t>>(sum, lane) - sum;
-#pragma unroll
-            for (int k = 0; k < each; k++) {
-                shared.first[lane * each + k] = next;
-                next += own[k];
-            }
-        }
+        if (warp == 0)
+            begins_of_digits(shared.count, shared.first, lane);
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < most_rows; r++)
