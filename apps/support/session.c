@@ -100,11 +100,17 @@ void session_open(session *s, const cli_common *common) {
 
 static bool is_open(const session *s) { return s->ctx || s->opening.begun; }
 
+/* SCAN_CUDA_FROM, NULL if it says nothing. */
+static const char *cuda_from(void) {
+    const char *from = getenv("SCAN_CUDA_FROM");
+    return from && from[0] ? from : NULL;
+}
+
 /* What auto takes the device for: SCAN_CUDA_FROM=BYTES goes before the table. */
 static uint64_t least_bytes(session_work work) {
 #ifdef SCAN_HAS_CUDA
-    const char *from = getenv("SCAN_CUDA_FROM");
-    return from && from[0] ? cli_number("SCAN_CUDA_FROM", from, 1, UINT64_MAX) : pays_from[work];
+    const char *from = cuda_from();
+    return from ? cli_number("SCAN_CUDA_FROM", from, 1, UINT64_MAX) : pays_from[work];
 #else
     (void)pays_from;
     (void)work;
@@ -187,7 +193,7 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
         die(session_exit_code(status), "%s%s%s", name, colon, text);
     if (s->must)
         die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
-    if (status != SCAN_ERR_NO_BACKEND || getenv("SCAN_CUDA_FROM")) /* without a GPU nobody expects one */
+    if (status != SCAN_ERR_NO_BACKEND || cuda_from()) /* without a GPU nobody expects one */
         warn("%s%s%s; the CPU does the job", name, colon, text);
     report_text("device_failed", text);
     s->failed = s->ctx;
