@@ -60,6 +60,34 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                  "cudaLaunchKernel");
 }
 
+static cudaLaunchConfig_t one_cluster(const scan_ctx *ctx, int ctas, int threads, size_t shared_bytes,
+                                      cudaLaunchAttribute *attribute) {
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim.x = unsigned(ctas);
+    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+    return {dim3(unsigned(ctas)), dim3(unsigned(threads)), shared_bytes, state_of(ctx)->stream, attribute, 1};
+}
+
+scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
+                           size_t shared_bytes) {
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
+    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
+}
+
+int granted_cluster(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes) {
+    for (; most > 1; most /= 2) {
+        cudaLaunchAttribute attribute;
+        const cudaLaunchConfig_t config = one_cluster(ctx, most, threads, shared_bytes, &attribute);
+        int clusters = 0;
+        if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
+            break;
+        cudaGetLastError();
+    }
+    return most;
+}
+
 scan_status load_kernel(scan_ctx *ctx, const void *kernel) {
     cudaFuncAttributes attributes;
     return kernel ? check(ctx, cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes") : SCAN_OK;

@@ -48,6 +48,14 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes);
 
+/* The same as one cluster. */
+scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
+                           size_t shared_bytes);
+
+/* The CTAs that a cluster of this kernel is granted: `most`, a power of two, or the next lower one that fits; 1: none.
+ * More than 8 take the attribute NonPortableClusterSizeAllowed. */
+int granted_cluster(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes);
+
 /* Makes the context's device current for a scope, and the caller's again after it. */
 class device_scope {
     int before = -1;

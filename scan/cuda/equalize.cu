@@ -62,35 +62,15 @@ static __global__ void __launch_bounds__(small_threads)
         cluster_wait();
 }
 
-static cudaLaunchConfig_t small_config(const scan_ctx *ctx, uint64_t ctas, cudaLaunchAttribute *attribute) {
-    *attribute = {};
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = unsigned(ctas);
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(unsigned(ctas));
-    config.blockDim = dim3(unsigned(small_threads));
-    config.dynamicSmemBytes = byte_counter<1>::shared_bytes;
-    config.stream = state_of(ctx)->stream;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
-}
-
 /* The CTAs that the cluster may have. */
 static scan_status grant_small_cluster(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     const void *kernel = address(equalize_small_kernel);
-    if (s->capability >= 90)
-        SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    for (s->image_cluster = s->capability >= 90 ? 16 : 1; s->image_cluster > 1; s->image_cluster /= 2) {
-        cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t config = small_config(ctx, uint64_t(s->image_cluster), &attribute);
-        int clusters = 0;
-        if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
-            return SCAN_OK;
-        cudaGetLastError();
-    }
+    s->image_cluster = 1;
+    if (s->capability < 90)
+        return SCAN_OK;
+    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    s->image_cluster = granted_cluster(ctx, kernel, 16, small_threads, byte_counter<1>::shared_bytes);
     return SCAN_OK;
 }
 
@@ -103,9 +83,7 @@ static scan_status equalize_small(scan_ctx *ctx, count_job &count, map_job &map)
         ctas *= 2;
     if (ctas == 1)
         return launch(ctx, kernel, 1, small_threads, arguments, byte_counter<1>::shared_bytes);
-    cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = small_config(ctx, ctas, &attribute);
-    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
+    return launch_cluster(ctx, kernel, int(ctas), small_threads, arguments, byte_counter<1>::shared_bytes);
 }
 
 /* ---- plan -------------------------------------------------------------------------------------------------------- */

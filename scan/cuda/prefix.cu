@@ -189,14 +189,6 @@ size_t prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static cudaLaunchConfig_t cluster_config(int ctas, int threads, cudaStream_t stream, cudaLaunchAttribute *attribute) {
-    *attribute = {};
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = unsigned(ctas);
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    return {dim3(unsigned(ctas)), dim3(unsigned(threads)), 0, stream, attribute, 1};
-}
-
 /* The CTAs that a cluster may have: 16 where the GPU grants that, else the 8 that every one promises. */
 static scan_status grant_clusters(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
@@ -208,15 +200,7 @@ static scan_status grant_clusters(scan_ctx *ctx) {
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute((&classes[0][0][0])[i]->cluster,
                                                     cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     const prefix_kernels *k = classes[OP_ADD][CLASS_U32][CLASS_U32];
-    for (s->cluster = 16; s->cluster > 1; s->cluster /= 2) {
-        cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t config =
-            cluster_config(s->cluster, max_chunks_per_cta * k->cluster_threads_per_chunk, s->stream, &attribute);
-        int clusters = 0;
-        if (cudaOccupancyMaxActiveClusters(&clusters, k->cluster, &config) == cudaSuccess && clusters > 0)
-            return SCAN_OK;
-        cudaGetLastError();
-    }
+    s->cluster = granted_cluster(ctx, k->cluster, 16, max_chunks_per_cta * k->cluster_threads_per_chunk, 0);
     return SCAN_OK;
 }
 
@@ -250,9 +234,7 @@ static scan_status small(scan_ctx *ctx, const plan &p, scan_job job) {
     void *arguments[] = {&job};
     if (p.ctas == 1)
         return launch(ctx, p.kernels->cluster, 1, threads, arguments, 0);
-    cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = cluster_config(p.ctas, threads, state_of(ctx)->stream, &attribute);
-    return check(ctx, cudaLaunchKernelExC(&config, p.kernels->cluster, arguments), "cudaLaunchKernelExC");
+    return launch_cluster(ctx, p.kernels->cluster, p.ctas, threads, arguments, 0);
 }
 
 /* Wave and look-back, between the two ends of a piece if there is a carry. */

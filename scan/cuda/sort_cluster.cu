@@ -29,22 +29,6 @@ static const struct {
      cluster_sort_element_bytes<uint64_t>},
 };
 
-static cudaLaunchConfig_t config_of(const scan_ctx *ctx, int ctas, size_t shared_bytes,
-                                    cudaLaunchAttribute *attribute) {
-    *attribute = {};
-    attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = unsigned(ctas);
-    attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(unsigned(ctas));
-    config.blockDim = dim3(unsigned(cluster_sort_threads));
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = state_of(ctx)->stream;
-    config.attrs = attribute;
-    config.numAttrs = 1;
-    return config;
-}
-
 /* The elements that a CTA has room for, and the CTAs that the cluster may have then. */
 static scan_status grant(scan_ctx *ctx, int wide) {
     context_state *s = state_of(ctx);
@@ -56,15 +40,9 @@ static scan_status grant(scan_ctx *ctx, int wide) {
     const size_t bytes = chunk * k.element_bytes;
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    for (ctas = cluster_sort_most_ctas; ctas > 1; ctas /= 2) {
-        cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t config = config_of(ctx, ctas, bytes, &attribute);
-        int clusters = 0;
-        if (cudaOccupancyMaxActiveClusters(&clusters, k.kernel, &config) == cudaSuccess && clusters > 0)
-            return SCAN_OK;
-        cudaGetLastError();
-    }
-    chunk = 0;
+    ctas = granted_cluster(ctx, k.kernel, cluster_sort_most_ctas, cluster_sort_threads, bytes);
+    if (ctas == 1)
+        chunk = 0;
     return SCAN_OK;
 }
 
@@ -89,11 +67,9 @@ bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n) {
 scan_status cluster_sort_run(scan_ctx *ctx, sort_job job) {
     const int wide = job.key_bytes == 8, ctas = state_of(ctx)->sort_cluster[wide].ctas;
     const cluster_share share = share_out(uint32_t(job.n), uint32_t(ctas));
-    cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config =
-        config_of(ctx, ctas, share.chunk_rows * 32 * kernels[wide].element_bytes, &attribute);
     void *arguments[] = {&job};
-    return check(ctx, cudaLaunchKernelExC(&config, kernels[wide].kernel, arguments), "cudaLaunchKernelExC");
+    return launch_cluster(ctx, kernels[wide].kernel, ctas, cluster_sort_threads, arguments,
+                          share.chunk_rows * 32 * kernels[wide].element_bytes);
 }
 
 } /* namespace scan_cuda */
