@@ -55,7 +55,9 @@ constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_surve
 constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23;
 #endif
 constexpr uint32_t local_least_stride = 256;
-constexpr size_t local_static_bytes = 4096; /* at most, beside the dynamic ones */
+constexpr size_t static_bytes = 4096; /* of shared memory beside the dynamic ones, at most */
+
+static size_t dynamic_room(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes - static_bytes; }
 
 /* Those that need no workspace come first. */
 enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT };
@@ -85,7 +87,7 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, bool wide) {
     const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
     const uint32_t threads = uint32_t(sort_common.local_threads) << wide;
     const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
-    const size_t room = state_of(ctx)->shared_bytes - local_static_bytes;
+    const size_t room = dynamic_room(ctx);
     uint32_t bins = local_least_bins(threads);
     if (!kernel.kernel || room <= local_counter_bytes(bins))
         return false;
@@ -184,19 +186,26 @@ size_t argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t
     return choice_bytes(choose(ctx, desc, n, true));
 }
 
+/* Whether the GPU has the shared memory of the survey of many keys. */
+static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
+    return size_t(k->survey[1].shared_bytes) <= dynamic_room(ctx);
+}
+
 scan_status sort_open(scan_ctx *ctx) {
     const auto &fill = sort_common.fill[1];
     SCAN_CUDA_TRY(
         ctx, cudaFuncSetAttribute(fill.count, cudaFuncAttributeMaxDynamicSharedMemorySize, fill.count_shared_bytes));
-    for (const sort_kernels *k : kernels_of_type)
-        if (k && size_t(k->survey[1].shared_bytes) <= state_of(ctx)->shared_bytes - local_static_bytes)
+    for (const sort_kernels *k : kernels_of_type) {
+        if (!k)
+            continue;
+        if (counts_wide(ctx, k))
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     k->survey[1].shared_bytes));
-    for (const sort_kernels *k : kernels_of_type)
-        for (int v = 0; k && v < 3; v++)
-            if (k->local[v].kernel)
-                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->local[v].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                        int(state_of(ctx)->shared_bytes - local_static_bytes)));
+        for (const sort_local_kernel &local : k->local)
+            if (local.kernel)
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        int(dynamic_room(ctx))));
+    }
     return cluster_sort_open(ctx);
 }
 
@@ -262,9 +271,7 @@ static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, u
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, sizeof(sort_plan), state_of(ctx)->stream));
     void *arguments[] = {&job};
-    const auto &many = c.kernels->survey[1];
-    const bool wide =
-        c.n >= wide_survey_least && size_t(many.shared_bytes) <= state_of(ctx)->shared_bytes - local_static_bytes;
+    const bool wide = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     const auto &survey = c.kernels->survey[wide];
     SCAN_TRY(launch(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
                     arguments, size_t(survey.shared_bytes)));
