@@ -6,6 +6,8 @@
 #ifndef TESTS_GPU_SORT_H
 #define TESTS_GPU_SORT_H
 
+#include <cuda_runtime_api.h>
+
 #include "gpu_support.h"
 #include "tests/unit/sort_oracle.h"
 
@@ -190,6 +192,75 @@ static inline size_t check_array(const sort_case *order, scan_sort_method method
 
 static inline sort_case whole(scan_type type, uint64_t z) {
     return (sort_case){type, z & 1, type_is_float(type) && z & 2, 0, type_bits(type)};
+}
+
+/* ---- captured once, replayed on other keys and counts -------------------------------------------------------------
+ */
+
+typedef struct captured_sort {
+    scan_ctx *ctx;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    scan_type type;
+    size_t n, workspace_bytes;
+    void *in, *out, *indices, *count;
+} captured_sort;
+
+/* A sort of up to n keys, and an argsort of the same, by a context that has its workspace. */
+static inline captured_sort capture_sort(scan_type type, size_t n) {
+    captured_sort c = {.type = type, .n = n};
+    assert_int_equal(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking), cudaSuccess);
+    scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = c.stream};
+    gpu_ok(scan_ctx_create(&c.ctx, &options));
+    make_room(n);
+    gpu_ok(scan_malloc(gpu, n * scan_type_size(type), &c.in));
+    gpu_ok(scan_malloc(gpu, n * scan_type_size(type), &c.out));
+    gpu_ok(scan_malloc(gpu, n * 4, &c.indices));
+    gpu_ok(scan_malloc(gpu, 8, &c.count));
+    gpu_ok(scan_ctx_sync(gpu));
+    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .n_device = c.count};
+    size_t more;
+    gpu_ok(scan_sort_workspace(c.ctx, &d, n, &c.workspace_bytes));
+    gpu_ok(scan_argsort_workspace(c.ctx, &d, n, &more));
+    c.workspace_bytes = more > c.workspace_bytes ? more : c.workspace_bytes;
+    gpu_ok(scan_ctx_reserve(c.ctx, c.workspace_bytes));
+    gpu_ok(scan_ctx_sync(c.ctx));
+    assert_int_equal(cudaStreamBeginCapture(c.stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    gpu_ok(scan_sort(c.ctx, &d, c.in, c.out, NULL, NULL, n));
+    gpu_ok(scan_argsort(c.ctx, &d, c.in, c.indices, n));
+    assert_int_equal(cudaStreamEndCapture(c.stream, &c.graph), cudaSuccess);
+    assert_int_equal(cudaGraphInstantiate(&c.replay, c.graph, 0), cudaSuccess);
+    return c;
+}
+
+/* `times` replays, one after the other, on the first `used` of `keys`, of which expect() has been told. */
+static inline void replay_sort(const captured_sort *c, uint64_t used, int times, int data) {
+    const size_t size = scan_type_size(c->type);
+    gpu_ok(scan_upload(c->ctx, c->in, keys, used * size));
+    gpu_ok(scan_upload(c->ctx, c->count, &used, sizeof used));
+    gpu_ok(scan_ctx_sync(c->ctx));
+    for (int i = 0; i < times; i++)
+        assert_int_equal(cudaGraphLaunch(c->replay, c->stream), cudaSuccess);
+    gpu_ok(scan_download(c->ctx, got, c->out, used * size));
+    gpu_ok(scan_download(c->ctx, values, c->indices, used * 4));
+    gpu_ok(scan_ctx_sync(c->ctx));
+    for (size_t i = 0; i < used; i++) {
+        const uint32_t from = (uint32_t)permutation[i];
+        if (memcmp(got + i * size, keys + from * size, size) != 0 || memcmp(values + i * 4, &from, 4) != 0)
+            fail_msg("%s, data %d: wrong at %zu of %zu", scan_type_name(c->type), data, i, (size_t)used);
+    }
+}
+
+static inline void release_sort(captured_sort *c) {
+    assert_int_equal(cudaGraphExecDestroy(c->replay), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(c->graph), cudaSuccess);
+    scan_free(gpu, c->in);
+    scan_free(gpu, c->out);
+    scan_free(gpu, c->indices);
+    scan_free(gpu, c->count);
+    scan_ctx_destroy(c->ctx);
+    assert_int_equal(cudaStreamDestroy(c->stream), cudaSuccess);
 }
 
 #endif

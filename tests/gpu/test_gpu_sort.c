@@ -4,16 +4,15 @@
  * oracle of tests/unit too: every type and distribution, keys alone and with values, windows of bits, directions, NaN
  * first and last, addresses, in place, counts on the device, sizes around every switch.
  */
-#include <cuda_runtime_api.h>
 
 #include "gpu_sort.h"
 
-/* Around: rows, the one-CTA sort of 4- and 8-byte codes, tiles of 14 and 28 rows of 12 warps, of 32 rows of 16, and in
- * the emulator portions of four tiles and more. */
-static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,    1000,  2049,  4095,
-                               4096,  4097,  5376,  5377,  8191,  8192,  8193,   9000,  10752, 10753,
-                               16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009, 50177, 53761,
-                               65536, 65537, 70000, 86017, 98304, 98305, 1000003};
+/* Around: rows, the one-CTA sort of 4- and 8-byte codes, tiles of 14, 24 and 28 rows of 12 warps, of 32 rows of 16, and
+ * in the emulator portions of four tiles and more. */
+static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   1000,  2049,   4095,
+                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9216,   9217,
+                               10752, 10753, 16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009,
+                               50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
 
 static void matrix(void **state) {
@@ -300,59 +299,15 @@ static void graphs(void **state) {
     const size_t n = gpu_is_small ? 17000 : 1000000;
     static const scan_type types[] = {SCAN_U64, SCAN_F32, SCAN_U16};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        const size_t size = scan_type_size(types[t]);
-        cudaStream_t stream;
-        assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-        scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
-        scan_ctx *ctx;
-        gpu_ok(scan_ctx_create(&ctx, &options));
-        make_room(n);
-        void *in, *out, *indices, *count;
-        gpu_ok(scan_malloc(gpu, n * size, &in));
-        gpu_ok(scan_malloc(gpu, n * size, &out));
-        gpu_ok(scan_malloc(gpu, n * 4, &indices));
-        gpu_ok(scan_malloc(gpu, 8, &count));
-        gpu_ok(scan_ctx_sync(gpu));
-        scan_sort_desc d = {.struct_size = sizeof d, .type = types[t], .n_device = count};
-        size_t bytes, more;
-        gpu_ok(scan_sort_workspace(ctx, &d, n, &bytes));
-        gpu_ok(scan_argsort_workspace(ctx, &d, n, &more));
-        gpu_ok(scan_ctx_reserve(ctx, bytes > more ? bytes : more));
-        gpu_ok(scan_ctx_sync(ctx));
-        cudaGraph_t graph;
-        cudaGraphExec_t replay;
-        assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        gpu_ok(scan_sort(ctx, &d, in, out, NULL, NULL, n));
-        gpu_ok(scan_argsort(ctx, &d, in, indices, n));
-        assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-        assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+        captured_sort c = capture_sort(types[t], n);
         for (int data = 0; data < (gpu_is_small ? 7 : DISTRIBUTIONS); data++) {
             const sort_case order = {types[t], false, false, 0, type_bits(types[t])};
             const uint64_t used = data % 3 ? n - (size_t)data * 100 : n;
             fill(keys, used, types[t], distributions[data], ++turn);
             expect(used, &order);
-            gpu_ok(scan_upload(ctx, in, keys, used * size));
-            gpu_ok(scan_upload(ctx, count, &used, sizeof used));
-            gpu_ok(scan_ctx_sync(ctx));
-            assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
-            assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
-            gpu_ok(scan_download(ctx, got, out, used * size));
-            gpu_ok(scan_download(ctx, values, indices, used * 4));
-            gpu_ok(scan_ctx_sync(ctx));
-            for (size_t i = 0; i < used; i++) {
-                const uint32_t from = (uint32_t)permutation[i];
-                if (memcmp(got + i * size, keys + from * size, size) != 0 || memcmp(values + i * 4, &from, 4) != 0)
-                    fail_msg("%s, data %d: wrong at %zu of %zu", scan_type_name(types[t]), data, i, (size_t)used);
-            }
+            replay_sort(&c, used, 2, data);
         }
-        assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
-        assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
-        scan_free(gpu, in);
-        scan_free(gpu, out);
-        scan_free(gpu, indices);
-        scan_free(gpu, count);
-        scan_ctx_destroy(ctx);
-        assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+        release_sort(&c);
     }
 }
 

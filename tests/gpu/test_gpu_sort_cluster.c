@@ -4,7 +4,6 @@
  * sizes around every chunk, counts on the device far below the bound, windows of bits, graphs; and where clusters are
  * refused, the other methods.
  */
-#include <cuda_runtime_api.h>
 
 #include "gpu_sort.h"
 
@@ -130,56 +129,16 @@ static void graphs(void **state) {
     gpu_need();
     enum { N = 9000 };
     grant(GPU_EMULATED ? 2 : 16);
-    make_room(N);
-    cudaStream_t stream;
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
-    scan_ctx *ctx;
-    gpu_ok(scan_ctx_create(&ctx, &options));
-    uint32_t *in, *out, *indices;
-    uint64_t *count;
-    gpu_ok(scan_malloc(gpu, N * 4, (void **)&in));
-    gpu_ok(scan_malloc(gpu, N * 4, (void **)&out));
-    gpu_ok(scan_malloc(gpu, N * 4, (void **)&indices));
-    gpu_ok(scan_malloc(gpu, 8, (void **)&count));
-    gpu_ok(scan_ctx_sync(gpu));
-    scan_sort_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .n_device = count};
-    size_t bytes;
-    gpu_ok(scan_ctx_reserve(ctx, 0));
-    gpu_ok(scan_sort_workspace(ctx, &d, N, &bytes));
-    assert_true(!GPU_EMULATED || bytes == 0);
-    cudaGraph_t graph;
-    cudaGraphExec_t replay;
-    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    gpu_ok(scan_sort(ctx, &d, in, out, NULL, NULL, N));
-    gpu_ok(scan_argsort(ctx, &d, in, indices, N));
-    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    captured_sort c = capture_sort(SCAN_F32, N);
+    assert_true(!GPU_EMULATED || c.workspace_bytes == 0);
     const sort_case order = whole(SCAN_F32, 0);
     for (int round = 0; round < (gpu_is_small ? 4 : 100); round++) {
         const uint64_t n = round % 2 ? N : gpu_mix(++turn) % N;
         fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], ++turn);
         expect(n, &order);
-        gpu_ok(scan_upload(ctx, in, keys, n * 4));
-        gpu_ok(scan_upload(ctx, count, &n, sizeof n));
-        assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
-        gpu_ok(scan_download(ctx, got, out, n * 4));
-        gpu_ok(scan_download(ctx, values, indices, n * 4));
-        gpu_ok(scan_ctx_sync(ctx));
-        for (size_t i = 0; i < n; i++) {
-            const uint32_t from = (uint32_t)permutation[i];
-            if (memcmp(got + i * 4, keys + from * 4, 4) != 0 || memcmp(values + i * 4, &from, 4) != 0)
-                fail_msg("round %d: wrong at %zu of %zu", round, i, (size_t)n);
-        }
+        replay_sort(&c, n, 1, round);
     }
-    assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
-    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
-    scan_free(gpu, in);
-    scan_free(gpu, out);
-    scan_free(gpu, indices);
-    scan_free(gpu, count);
-    scan_ctx_destroy(ctx);
-    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+    release_sort(&c);
 }
 
 /* Where no cluster is granted, and where the GPU has none. */
