@@ -9,7 +9,8 @@
  *       loaded  ->  reduced  ->  totalled  ->  prefixed  ->  consumed  -> (loaded, the tile ring_slots later)
  *
  * j counts the tiles of this CTA. Slot and parity of every barrier follow from j alone, so that no warp keeps any other
- * state of the ring, and warps meet at these barriers only.
+ * state of the ring, and warps meet at these barriers only. Every lane arrives, for what it has stored and loaded
+ * itself: no slower than one lane for its warp, and compute-sanitizer's racecheck can follow it.
  *
  * Progress. A tile waits for tiles of lower tickets only, which CTAs that run hold. So a CTA must reduce its tiles in
  * the order of its tickets, and for reducing one wait for nothing but its load and its own earlier tiles: then no
@@ -46,22 +47,23 @@ struct ring_slot {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by one warp;
- * arrives once at `loaded`. */
+/* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by one warp,
+ * every lane of which arrives at `loaded`. */
 __device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, uint64_t *loaded, int lane) {
     const uint32_t head = min(bytes, uint32_t(-uintptr_t(from) % 16)), middle = (bytes - head) / 16 * 16;
     const uint32_t i = lane < 16 ? uint32_t(lane) : head + middle + uint32_t(lane) - 16;
     if (i < (lane < 16 ? head : bytes))
         to[i] = from[i];
-    __syncwarp();
-    if (lane == 0) {
+    if (lane != 0) {
+        barrier_arrive(loaded);
+    } else {
         barrier_arrive_expect(loaded, middle);
         if (middle)
             bulk_load(to + head, from + head, middle, loaded);
     }
 }
 
-/* copies: arrivals that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile. */
+/* copies: load_bytes that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile. */
 template <class Slot, int copies = 1, int ends = 1> class ring {
     char *memory;
     Slot *slots;
@@ -77,14 +79,14 @@ template <class Slot, int copies = 1, int ends = 1> class ring {
         flight = int(max(uint64_t(1), min(share, uint64_t(ring_slots))));
     }
 
-    /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced and at consumed, once each. */
+    /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced and at consumed. */
     __device__ static void open(Slot *slots, uint32_t compute_warps) {
         for (int i = 0; i < ring_slots; i++) {
-            barrier_init(&slots[i].loaded, copies);
-            barrier_init(&slots[i].reduced, compute_warps);
-            barrier_init(&slots[i].totalled, 1);
-            barrier_init(&slots[i].prefixed, 1);
-            barrier_init(&slots[i].consumed, compute_warps);
+            barrier_init(&slots[i].loaded, 32 * copies);
+            barrier_init(&slots[i].reduced, 32 * compute_warps);
+            barrier_init(&slots[i].totalled, 32);
+            barrier_init(&slots[i].prefixed, 32);
+            barrier_init(&slots[i].consumed, 32 * compute_warps);
         }
         barrier_init_fence();
     }
@@ -128,11 +130,10 @@ template <class Slot, int copies = 1, int ends = 1> class ring {
         for (int end = j; end < j + ends; end++) {
             if (end >= ring_slots)
                 barrier_wait(&slot(end - ring_slots).consumed, parity(end - ring_slots));
-            if (lane == 0) {
+            if (lane == 0)
                 slot(end).tile = no_tile;
-                for (int i = 0; i < copies; i++)
-                    barrier_arrive(&slot(end).loaded);
-            }
+            for (int i = 0; i < copies; i++)
+                barrier_arrive(&slot(end).loaded);
         }
     }
 };

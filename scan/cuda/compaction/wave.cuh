@@ -150,9 +150,7 @@ template <class Select, class U> class wave_compactor {
                 s.kept_before[lane] = kept_through - kept;
                 s.last_before[lane] = earlier ? last_before : 0;
             }
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&s.totalled);
+            barrier_arrive(&s.totalled);
         }
     }
 
@@ -173,9 +171,8 @@ template <class Select, class U> class wave_compactor {
                 if (t == tiles - 1)
                     put_end(job, n, before.count + s.tile_kept,
                             s.tile_last ? t * shape::tile + s.tile_last : before.last);
-                barrier_arrive(&s.prefixed);
             }
-            __syncwarp();
+            barrier_arrive(&s.prefixed);
         }
     }
 
@@ -210,12 +207,11 @@ template <class Select, class U> class wave_compactor {
             }
         }
         kept = warp_sum(kept);
-        __syncwarp(); /* all lanes' words, which other warps read, before the arrival of one */
         if (lane == 0) {
             s.kept[warp] = kept;
             s.last[warp] = last;
-            barrier_arrive(&s.reduced);
         }
+        barrier_arrive(&s.reduced);
     }
 
     __device__ void write_tile(int j, int warp) const {
@@ -239,9 +235,8 @@ template <class Select, class U> class wave_compactor {
                 put_unit(job, tile, mine, unit, kept_before, begun, lane);
             }
         }
-        __syncwarp();
-        if (lane == 0)
-            barrier_arrive(&s.consumed);
+        __syncwarp(); /* the warp's lists are free again */
+        barrier_arrive(&s.consumed);
     }
 
     __device__ listed_unit list(int j, int warp, int u, const tile_view<U> &tile,

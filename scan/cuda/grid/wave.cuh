@@ -125,9 +125,8 @@ template <class I, class Op> class wave {
                 }
                 perturb();
                 publish(job.state.tiles + (part.first_tile + t) * tagged_words<T>, epoch, fold);
-                barrier_arrive(&s.totalled);
             }
-            __syncwarp();
+            barrier_arrive(&s.totalled);
         }
     }
 
@@ -160,9 +159,7 @@ template <class I, class Op> class wave {
                 if (lane == 0)
                     s.before = walk.fold;
             }
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&s.prefixed);
+            barrier_arrive(&s.prefixed);
         }
     }
 
@@ -207,10 +204,9 @@ template <class I, class Op> class wave {
                 T fold = warp_total<Op>(partial_row(in, n, warp, k).fold());
                 total = k ? Op::apply(total, fold) : fold;
             }
-        if (lane == 0) {
+        if (lane == 0)
             s.chunks[warp] = total;
-            barrier_arrive(&s.reduced);
-        }
+        barrier_arrive(&s.reduced);
     }
 
     __device__ void scan(int j, int warp) {
@@ -238,9 +234,7 @@ template <class I, class Op> class wave {
     __device__ void consume(int j) const {
         if (odd_input)
             bulk_fence();
-        __syncwarp();
-        if (lane == 0)
-            barrier_arrive(&tiles_in.slot(j).consumed);
+        barrier_arrive(&tiles_in.slot(j).consumed);
     }
 
     __device__ void scan_whole(int j, uint64_t t, int warp) const {
