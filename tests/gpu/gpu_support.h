@@ -149,13 +149,16 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     for (size_t i = 0; argc >= 2 && i < sizeof parts / sizeof parts[0]; i++)
         if (strcmp(argv[1], parts[i].name) == 0)
             wanted = parts[i].parts;
+    unsigned share = 0, shares = 1; /* K/N: every Nth of them, from the Kth on */
+    const bool shared = argc > 2 && sscanf(argv[2], "%u/%u", &share, &shares) == 2;
     struct CMUnitTest chosen[64];
     size_t chosen_count = 0;
-    for (size_t i = 0; i < count && chosen_count < 64; i++)
-        if (tests[i].parts & wanted)
+    unsigned turn = 0;
+    for (size_t i = 0; i < count && chosen_count < 64 && share < shares; i++)
+        if ((tests[i].parts & wanted) && turn++ % shares == share)
             chosen[chosen_count++] = tests[i].test;
-    if (wanted == 0 || count > 64) {
-        fprintf(stderr, "usage: %s [matrix|large|stress|small|listing [NAME]]\n", argv[0]);
+    if (wanted == 0 || count > 64 || share >= shares) {
+        fprintf(stderr, "usage: %s [matrix|large|stress|small|listing [NAME|K/N]]\n", argv[0]);
         return 2;
     }
     if (chosen_count == 0) {
@@ -166,7 +169,7 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     snprintf(gpu_folder, sizeof gpu_folder, "%.*s", slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".");
     gpu_is_small = wanted == GPU_SMALL;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc > 2)
+    if (argc > 2 && !shared)
         cmocka_set_test_filter(argv[2]);
     return _cmocka_run_group_tests(name, chosen, chosen_count, gpu_open, gpu_close) != 0;
 }

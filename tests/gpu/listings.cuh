@@ -3,7 +3,8 @@
  * Scans as they stand in printed listings, with the defects those have: one kernel a defect, for tests that show that
  * it matters and that the library's kernels do not share it. Nothing here is used outside the tests.
  *
- *     1, 2   undefined behaviour, which compute-sanitizer reports; their results prove nothing
+ *     1, 2   undefined behaviour: compute-sanitizer reports the first, the emulator the second; their results prove
+ *            nothing
  *     3 - 8  wrong results or wrong addresses, on any device
  */
 #ifndef TESTS_GPU_LISTINGS_CUH
