@@ -51,15 +51,14 @@ __device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
 __device__ inline void leave(const scan_state &state, uint32_t epoch) {
     if (epoch != last_epoch)
         return;
-    __shared__ bool last;
     __syncthreads();
+    bool last = false;
     if (threadIdx.x == 0) {
         __threadfence();
         last = atomicAdd(reinterpret_cast<unsigned long long *>(state.left), 1ull) == gridDim.x - 1;
         __threadfence();
     }
-    __syncthreads();
-    if (!last)
+    if (!__syncthreads_or(last))
         return;
     for (uint64_t i = threadIdx.x; i < state.words; i += blockDim.x)
         state.tiles[i] = 0;
