@@ -49,15 +49,33 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call) {
     return scan_fail(ctx, status, "%.*s: %s (error %d)", length, call, cudaGetErrorString(error), int(error));
 }
 
-scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                   size_t shared_bytes) {
+static scan_status check_blocks(scan_ctx *ctx, uint64_t blocks) {
     if (blocks > 0x7fffffff)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: this grid would need %llu blocks, a launch has at most 2^31 - 1",
                          (unsigned long long)blocks);
+    return SCAN_OK;
+}
+
+scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                   size_t shared_bytes) {
+    SCAN_TRY(check_blocks(ctx, blocks));
     return check(ctx,
                  cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
                                   state_of(ctx)->stream),
                  "cudaLaunchKernel");
+}
+
+scan_status launch_after(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                         size_t shared_bytes) {
+    if (state_of(ctx)->capability < 90)
+        return launch(ctx, kernel, blocks, threads, arguments, shared_bytes);
+    SCAN_TRY(check_blocks(ctx, blocks));
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = {
+        dim3(unsigned(blocks)), dim3(unsigned(threads)), shared_bytes, state_of(ctx)->stream, &attribute, 1};
+    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
 static cudaLaunchConfig_t one_cluster(const scan_ctx *ctx, int ctas, int threads, size_t shared_bytes,

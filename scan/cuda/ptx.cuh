@@ -50,6 +50,14 @@ __device__ inline void warps_meet(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* Waits until the launches before this one have ended and what they wrote is there: the first thing that every thread
+ * does in a kernel launched by launch_after(). */
+__device__ inline void after_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
 
 template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {

@@ -262,8 +262,8 @@ static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, u
         const uint64_t left = c.n - portion * c.pass->portion;
         const uint64_t tiles = pieces(left < c.pass->portion ? left : c.pass->portion, c.pass->tile);
         void *arguments[] = {&job, &which, &portion};
-        SCAN_TRY(launch(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
-                        size_t(c.pass->shared_bytes)));
+        SCAN_TRY(launch_after(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+                              size_t(c.pass->shared_bytes)));
     }
     return SCAN_OK;
 }
@@ -273,27 +273,28 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     void *arguments[] = {&job};
     const bool wide = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     const auto &survey = c.kernels->survey[wide];
-    SCAN_TRY(launch(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
-                    arguments, size_t(survey.shared_bytes)));
+    SCAN_TRY(launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
+                          arguments, size_t(survey.shared_bytes)));
     for (uint32_t which = 0; which < c.digits; which++) {
         uint32_t round = which / packed_passes;
         void *pack_arguments[] = {&job, &round};
         if (c.packed && which % packed_passes == 0)
-            SCAN_TRY(launch(ctx, c.kernels->pack, persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8),
-                            sort_common.pack_threads, pack_arguments, 0));
+            SCAN_TRY(launch_after(ctx, c.kernels->pack,
+                                  persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8),
+                                  sort_common.pack_threads, pack_arguments, 0));
         SCAN_TRY(run_pass(ctx, c, job, which));
     }
     if (c.local_kernel)
-        SCAN_TRY(
-            launch(ctx, c.local_kernel->kernel,
-                   persistent(ctx, pieces(c.n, c.local.stride), c.local_threads > sort_common.local_threads ? 1 : 2),
-                   c.local_threads, arguments, c.local_shared_bytes));
+        SCAN_TRY(launch_after(
+            ctx, c.local_kernel->kernel,
+            persistent(ctx, pieces(c.n, c.local.stride), c.local_threads > sort_common.local_threads ? 1 : 2),
+            c.local_threads, arguments, c.local_shared_bytes));
     for (uint32_t which = 0; c.again_follows && which < c.digits; which++)
         SCAN_TRY(run_pass(ctx, c, job, most_digits + which));
     if (c.local_kernel && !c.again_follows) /* which has finished too */
         return SCAN_OK;
-    return launch(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),
-                  sort_common.finish_threads, arguments, 0);
+    return launch_after(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),
+                        sort_common.finish_threads, arguments, 0);
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, bool argsort) {

@@ -12,6 +12,7 @@
 namespace scan_cuda {
 
 static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
+    after_previous();
     finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
 }
 

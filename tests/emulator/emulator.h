@@ -56,6 +56,7 @@ struct launch {
     dim3 grid, block;
     size_t shared_bytes;
     unsigned cluster; /* CTAs a cluster */
+    bool after;       /* launched by attribute to begin early: each of its threads has to wait for the launch before */
 };
 void run(const launch &); /* returns when the last CTA has ended */
 
@@ -114,6 +115,7 @@ char *dynamic_memory();
 uint32_t draw();
 /* Now and then lets others run: at every place where hardware might. */
 void maybe_switch();
+void wait_for_previous(); /* counts who did; launches follow each other here */
 /* In a loop that waits for memory: lets everybody else run before it returns. */
 void poll(const char *what);
 

@@ -78,8 +78,8 @@ struct machine {
     std::vector<cta *> sms;
     unsigned launches = 0, wanted = 0, working = 0; /* wanted: SMs that take part in the launch */
     const launch *work = nullptr;
-    std::atomic<uint64_t> next;
-    uint64_t clusters, step, first; /* cluster i in order is (i * step + first) % clusters */
+    std::atomic<uint64_t> next, waited; /* waited: threads that called wait_for_previous() */
+    uint64_t clusters, step, first;     /* cluster i in order is (i * step + first) % clusters */
     std::vector<cluster_place *> places;
 };
 machine &gpu() {
@@ -250,7 +250,7 @@ void run(const launch &l) {
     std::unique_lock<std::mutex> lock(m.mutex);
     m.work = &l;
     m.clusters = uint64_t(l.grid.x) * l.grid.y * l.grid.z / l.cluster;
-    m.next = 0;
+    m.next = m.waited = 0;
     uint64_t random = mixed(seed + mixed(m.launches));
     m.first = random % m.clusters;
     for (m.step = (random >> 20) % m.clusters + 1; std::gcd(m.step, m.clusters) != 1; m.step++)
@@ -280,6 +280,14 @@ void run(const launch &l) {
             abort();
         }
     }
+    const uint64_t threads = uint64_t(l.block.x) * l.block.y * l.block.z * l.grid.x * l.grid.y * l.grid.z;
+    if (l.after && m.waited != threads) {
+        fprintf(stderr, "emulator: %llu of %llu threads waited for the launch before theirs\n",
+                (unsigned long long)m.waited, (unsigned long long)threads);
+        abort();
+    }
 }
+
+void wait_for_previous() { gpu().waited++; }
 
 } /* namespace emulator */

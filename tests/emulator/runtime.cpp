@@ -122,6 +122,13 @@ static unsigned cluster_of(const cudaLaunchConfig_t *config) {
     return cluster;
 }
 
+static bool begins_early(const cudaLaunchConfig_t *config) {
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+            return config->attrs[i].val.programmaticStreamSerializationAllowed;
+    return false;
+}
+
 /* The arguments are copied: a graph runs them again when the caller's are gone. */
 struct kept_launch {
     launch work;
@@ -143,13 +150,16 @@ static cudaError_t submit_kernel(const cudaLaunchConfig_t *config, const void *k
         return cudaErrorInvalidValue;
     if (cluster != 1 && (device.major < 9 || cluster == 0 || cluster > largest_cluster(kernel) || grid.x % cluster))
         return cudaErrorInvalidConfiguration;
+    if (begins_early(config) && device.major < 9)
+        return cudaErrorNotSupported;
     auto kept = std::make_shared<kept_launch>();
     for (int i = 0; i < how->count; i++) {
         kept->memory.emplace_back(new char[how->sizes[i]]);
         memcpy(kept->memory.back().get(), arguments[i], how->sizes[i]);
         kept->arguments.push_back(kept->memory.back().get());
     }
-    kept->work = {kernel, how, kept->arguments.data(), grid, block, config->dynamicSmemBytes, cluster};
+    kept->work = {
+        kernel, how, kept->arguments.data(), grid, block, config->dynamicSmemBytes, cluster, begins_early(config)};
     return submit(config->stream, [kept] {
         run(kept->work);
         return cudaSuccess;

@@ -30,6 +30,7 @@ __device__ void pack_codes(const sort_job &job, const sort_pass *pass, uint32_t 
 
 template <class Key>
 __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constant__ sort_job job, uint32_t round) {
+    after_previous();
     const sort_plan *plan = job.plan;
     const uint32_t first = round * packed_passes;
     if (first >= plan->passes)

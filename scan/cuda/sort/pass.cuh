@@ -291,6 +291,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes>::threads, pass_sh
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t portion) {
     using shape = pass_shape<Key, value_bytes>;
     __shared__ pass_shared<shape> shared;
+    after_previous();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     const sort_plan *plan = job.plan;
     const uint32_t passes = which < most_digits ? plan->passes : plan->again ? most_digits + plan->passes_again : 0;

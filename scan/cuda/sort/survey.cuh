@@ -151,6 +151,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     survey_kernel(const __grid_constant__ sort_job job) {
     using shape = survey_shape<Key, wide>;
     constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
+    after_previous();
     uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
