@@ -33,7 +33,7 @@
  * differing bits; where more is read at the end and the call is in place, a barrier comes before the first write.
  *
  * Traffic: a read and a write of keys and values; a pass moves a code and a payload in distributed shared memory and
- * has three barriers of the CTA and two of the cluster. Beside the passes: one and two, and one if in place.
+ * has four barriers of the CTA and two of the cluster. Beside the passes: one and two, and one if in place.
  *
  * Work: about 90 instructions of a warp for a row of 32 4-byte codes with payloads and a pass, of them 37 to rank, 18
  * to sort the chunk, 28 to send; 120 a warp for counters and barriers; 160 of eight warps for the bases. 64 registers.
@@ -198,23 +198,29 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
     /* By the first warps, a digit a thread. Where a digit's keys of this chunk go:
      *     keys with smaller digits + keys of this digit in lower CTAs - keys with smaller digits in this chunk */
     __device__ void find_bases() {
-        const uint16_t *counts = reinterpret_cast<const uint16_t *>(shared.counts[0]) + thread;
-        uint32_t others = 0, lower = 0;
+        uint32_t base = 0;
+        if (warp < radix / 32) {
+            const uint16_t *counts = reinterpret_cast<const uint16_t *>(shared.counts[0]) + thread;
+            uint32_t others = 0, lower = 0;
 #pragma unroll
-        for (uint32_t cta = 0; cta < cluster_sort_most_ctas; cta++) {
-            const uint32_t count = counts[cta * radix];
-            others += cta == rank ? 0 : count;
-            lower += cta < rank ? count : 0;
+            for (uint32_t cta = 0; cta < cluster_sort_most_ctas; cta++) {
+                const uint32_t count = counts[cta * radix];
+                others += cta == rank ? 0 : count;
+                lower += cta < rank ? count : 0;
+            }
+            const uint32_t through = warp_inclusive<add<uint32_t>>(others, lane);
+            if (lane == 31)
+                shared.base_totals[warp] = through;
+            base = lower + through - others;
         }
-        const uint32_t through = warp_inclusive<add<uint32_t>>(others, lane);
-        if (lane == 31)
-            shared.base_totals[warp] = through;
-        warps_meet(1, radix);
-        uint32_t base = lower + through - others;
+        __syncthreads();
+        if (warp < radix / 32) {
 #pragma unroll
-        for (int w = 0; w < radix / 32 - 1; w++)
-            base += w < warp ? shared.base_totals[w] : 0;
-        shared.base[thread] = base;
+            for (int w = 0; w < radix / 32 - 1; w++)
+                base += w < warp ? shared.base_totals[w] : 0;
+            shared.base[thread] = base;
+        }
+        __syncthreads();
     }
 
     /* Slot s of the sorted chunk goes to its digit's base + s: neighbours mostly go to neighbours. */
@@ -277,9 +283,7 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
         perturb();
         cluster_arrive();
         cluster_wait();
-        if (warp < radix / 32)
-            find_bases();
-        __syncthreads();
+        find_bases();
         if (has_rows)
             send(shift, codes);
         __syncwarp();
