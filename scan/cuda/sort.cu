@@ -127,7 +127,7 @@ static void choose_radix(sort_choice *c) {
     c->state_bytes = 64 + tiles * (c->bits < digit_bits ? 1u << c->bits : radix) * sizeof(uint64_t);
 }
 
-static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
+static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
     const size_t key_bytes = scan_type_size(desc->type);
     sort_choice c = {};
     c.n = n;
@@ -136,12 +136,12 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.digits = uint32_t(pieces(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
     c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
-    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
-        c.path = PATH_CLUSTER;
+    if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
+        c.path = PATH_SMALL;
         return c;
     }
-    if (desc->method != SCAN_SORT_SPLIT && n <= sort_common.small_most[key_bytes == 8]) {
-        c.path = PATH_SMALL;
+    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
+        c.path = PATH_CLUSTER;
         return c;
     }
     if (desc->method != SCAN_SORT_SPLIT && key_bytes <= 2 && !argsort && !desc->value_bytes &&
@@ -179,11 +179,11 @@ static size_t choice_bytes(const sort_choice &c) {
 }
 
 size_t sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
-    return choice_bytes(choose(ctx, desc, n, false));
+    return choice_bytes(choose(ctx, desc, n, false, true));
 }
 
 size_t argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
-    return choice_bytes(choose(ctx, desc, n, true));
+    return choice_bytes(choose(ctx, desc, n, true, false));
 }
 
 /* Whether the GPU has the shared memory of the survey of many keys. */
@@ -222,8 +222,8 @@ scan_status sort_load(scan_ctx *ctx) {
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish,       k.small[0],      k.small[1],     k.fill[0].count,
-                                   k.fill[0].fill, k.fill[1].count, k.fill[1].fill, k.fill_offsets};
+    const void *const kernels[] = {k.finish,        k.fill[0].count, k.fill[0].fill,
+                                   k.fill[1].count, k.fill[1].fill,  k.fill_offsets};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -236,12 +236,6 @@ scan_status sort_load(scan_ctx *ctx) {
 static uint64_t persistent(const scan_ctx *ctx, uint64_t work, uint64_t ctas_per_processor) {
     const uint64_t most = uint64_t(state_of(ctx)->processors) * ctas_per_processor;
     return work < most ? work : most;
-}
-
-static scan_status run_small(scan_ctx *ctx, sort_job job) {
-    void *arguments[] = {&job};
-    return launch(ctx, sort_common.small[job.key_bytes == 8], 1, sort_common.small_threads, arguments,
-                  size_t(sort_common.small_shared_bytes));
 }
 
 static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
@@ -301,7 +295,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     device_scope scope(state_of(ctx)->device);
     if (desc->method == SCAN_SORT_QUICK)
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method quick exists on the CPU only");
-    const sort_choice c = choose(ctx, desc, job.n, argsort);
+    const bool in_place = job.keys_in == job.keys_out || (desc->value_bytes && job.values_in == job.values_out);
+    const sort_choice c = choose(ctx, desc, job.n, argsort, in_place);
     char *state = nullptr, *scratch = nullptr;
     if (c.path > PATH_CLUSTER)
         SCAN_TRY(take_workspace(ctx, c.state_bytes, c.scratch_bytes(), &state, &scratch));
@@ -325,13 +320,13 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         job.state = {words, words + 1, words + 8, nullptr, uint64_t(scratch - state) / 8 - 8};
     if (job.n > 0)
         switch (c.path) {
-        case PATH_SMALL: SCAN_TRY(run_small(ctx, job)); break;
+        case PATH_SMALL: SCAN_TRY(small_sort_run(ctx, job, in_place)); break;
         case PATH_CLUSTER: SCAN_TRY(cluster_sort_run(ctx, job)); break;
         case PATH_FILL: SCAN_TRY(run_fill(ctx, c, job)); break;
         case PATH_RADIX: SCAN_TRY(run_radix(ctx, c, job)); break;
         case PATH_SPLIT: SCAN_TRY(split_sort(ctx, job, values + c.values_bytes)); break;
         }
-    static const char *const names[] = {"radix small", "radix cluster", "radix fill", "radix", "split"};
+    static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split"};
     context_state *s = state_of(ctx);
     snprintf(s->ran, sizeof s->ran, "%s", names[c.path]);
     ctx->ran = s->ran;

@@ -1,22 +1,67 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sort by one cluster: how large a cluster the GPU grants, which sizes it serves, the launch.
+ * The sorts of one launch, on the host: by counting, by one cluster. Which sizes they serve, and their launches.
  */
 #include "sort_cluster.h"
 #include "sort/cluster.cuh"
+#include "sort/small.cuh"
 
 namespace scan_cuda {
 
-/* Sizes that the cluster serves: above LEAST one CTA is slower (small.cuh), above MOST the radix passes of all SMs are
- * faster; a GPU that grants smaller clusters, or less shared memory, has a lower bound of its own. Where the curves of
- * `tools/bench --device cuda --verb sort --n 2^11..2^18` for the methods auto and radix cross on an H200, 2026-11-20;
- * radix never takes the cluster. */
-#ifndef SCAN_CUDA_SORT_CLUSTER_LEAST
-#define SCAN_CUDA_SORT_CLUSTER_LEAST 2048
-#endif
-#ifndef SCAN_CUDA_SORT_CLUSTER_MOST
-#define SCAN_CUDA_SORT_CLUSTER_MOST (1 << 17)
-#endif
+/* ---- few keys, by counting --------------------------------------------------------------------------------------- */
+
+/* Where the curves of the two sorts of this file cross on an H200, 2026-11-20. */
+constexpr uint32_t small_most = 8192, small_most_in_place = 2048;
+constexpr uint32_t small_least_warps = 4, small_most_warps = 16;
+
+/* By codes of 4 and 8 bytes. */
+static const void *const small_kernels[2] = {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)};
+
+static uint32_t pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
+
+/* Those that a sort in place may have. */
+static uint32_t small_cluster(const scan_ctx *ctx) { return uint32_t(min(state_of(ctx)->cluster, 8)); }
+
+struct small_shape {
+    uint32_t ctas, warps, own; /* keys of a warp */
+    size_t shared_bytes;
+};
+
+static small_shape small_shape_of(const scan_ctx *ctx, size_t key_bytes, uint32_t n, bool in_place) {
+    small_shape shape;
+    const uint32_t groups = max(pieces(n, small_group), 1u);
+    const uint32_t most_ctas = in_place ? small_cluster(ctx) : uint32_t(state_of(ctx)->processors);
+    const uint32_t most_warps = in_place ? small_most_threads / 32 : small_most_warps;
+    shape.warps = min(max(pieces(groups, most_ctas), small_least_warps), most_warps);
+    shape.own = min(pieces(groups, most_ctas * shape.warps) * small_group, small_most_own);
+    shape.ctas = in_place ? most_ctas : pieces(n, shape.warps * shape.own);
+    shape.shared_bytes = small_shared_bytes(n, shape.warps * 32, key_bytes == 8 ? 8 : 4);
+    return shape;
+}
+
+bool small_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n, bool in_place) {
+    if (n > (in_place ? small_most_in_place : small_most))
+        return false;
+    const small_shape shape = small_shape_of(ctx, key_bytes, uint32_t(n), in_place);
+    return n <= shape.ctas * shape.warps * shape.own && shape.shared_bytes <= state_of(ctx)->shared_bytes;
+}
+
+scan_status small_sort_run(scan_ctx *ctx, sort_job job, bool in_place) {
+    small_shape shape = small_shape_of(ctx, job.key_bytes, uint32_t(job.n), in_place);
+    const void *kernel = small_kernels[job.key_bytes == 8];
+    const int threads = int(shape.warps * 32);
+    void *arguments[] = {&job, &shape.own};
+    if (in_place && shape.ctas > 1)
+        return launch_cluster(ctx, kernel, int(shape.ctas), threads, arguments, shape.shared_bytes);
+    return launch_after(ctx, kernel, shape.ctas, threads, arguments, shape.shared_bytes);
+}
+
+/* ---- more, by one cluster ---------------------------------------------------------------------------------------- */
+
+/* Above so many keys of up to 4 bytes, of 8, the radix passes of all SMs are faster; a GPU that grants smaller
+ * clusters, or less shared memory, has a lower bound of its own. Where the curves of `tools/bench --device cuda --verb
+ * sort --n 2^13..2^18` for the methods auto and radix cross on an H200, 2026-11-20; radix never takes the cluster. */
+constexpr uint64_t cluster_sort_most[2] = {1 << 16, 1 << 14};
 
 /* By codes of 4 and 8 bytes. */
 static const struct {
@@ -47,6 +92,9 @@ static scan_status grant(scan_ctx *ctx, int wide) {
 }
 
 scan_status cluster_sort_open(scan_ctx *ctx) {
+    for (const void *kernel : small_kernels)
+        SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                int(state_of(ctx)->shared_bytes)));
     if (state_of(ctx)->capability < 90)
         return SCAN_OK;
     SCAN_TRY(grant(ctx, 0));
@@ -54,14 +102,15 @@ scan_status cluster_sort_open(scan_ctx *ctx) {
 }
 
 scan_status cluster_sort_load(scan_ctx *ctx) {
+    SCAN_TRY(load_kernel(ctx, small_kernels[0]));
+    SCAN_TRY(load_kernel(ctx, small_kernels[1]));
     SCAN_TRY(load_kernel(ctx, kernels[0].kernel));
     return load_kernel(ctx, kernels[1].kernel);
 }
 
 bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n) {
     const auto &granted = state_of(ctx)->sort_cluster[key_bytes == 8];
-    return n > SCAN_CUDA_SORT_CLUSTER_LEAST && n <= SCAN_CUDA_SORT_CLUSTER_MOST &&
-           n <= uint64_t(granted.chunk) * uint64_t(granted.ctas);
+    return n <= cluster_sort_most[key_bytes == 8] && n <= uint64_t(granted.chunk) * uint64_t(granted.ctas);
 }
 
 scan_status cluster_sort_run(scan_ctx *ctx, sort_job job) {

@@ -13,6 +13,9 @@ namespace scan_cuda {
 scan_status cluster_sort_open(scan_ctx *ctx); /* as prefix_open */
 scan_status cluster_sort_load(scan_ctx *ctx);
 
+bool small_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n, bool in_place);
+scan_status small_sort_run(scan_ctx *ctx, sort_job job, bool in_place);
+
 /* Whether it sorts n keys, and is expected to be the fastest. It needs no workspace. */
 bool cluster_sort_serves(const scan_ctx *ctx, size_t key_bytes, size_t n);
 

@@ -6,7 +6,6 @@
 #include "sort/finish.cuh"
 #include "sort/local.cuh"
 #include "sort/pack.cuh"
-#include "sort/small.cuh"
 #include "sort_kernels.h"
 
 namespace scan_cuda {
@@ -23,18 +22,8 @@ static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __g
     }
 
 const sort_common_kernels sort_common = {
-    address(finish_kernel),
-    finish_threads,
-    pack_threads,
-    local_threads,
-    {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)},
-    {small_most<uint32_t>, small_most<uint64_t>},
-    small_threads,
-    small_shared_bytes,
-    {FILL(uint8_t), FILL(uint16_t)},
-    address(fill_offsets_kernel),
-    fill_threads,
-    fill_offset_threads,
+    address(finish_kernel),       finish_threads, pack_threads,        local_threads, {FILL(uint8_t), FILL(uint16_t)},
+    address(fill_offsets_kernel), fill_threads,   fill_offset_threads,
 };
 
 } /* namespace scan_cuda */

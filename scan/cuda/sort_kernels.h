@@ -48,10 +48,6 @@ struct sort_common_kernels {
     int finish_threads;
     int pack_threads, local_threads;
 
-    const void *small[2]; /* by codes of 4 and 8 bytes */
-    uint64_t small_most[2];
-    int small_threads, small_shared_bytes;
-
     struct {
         const void *count, *fill;
         int count_shared_bytes;

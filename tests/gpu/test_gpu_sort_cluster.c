@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sort by one cluster, beside test_gpu_sort: clusters of every size that the emulator grants (a GPU grants one),
- * sizes around every chunk, counts on the device far below the bound, windows of bits, graphs; and where clusters are
- * refused, the other methods.
+ * The sorts of one launch, beside test_gpu_sort: clusters of every size that the emulator grants (a GPU grants one),
+ * sizes around every switch and every chunk, counts on the device far below the bound, windows of bits, graphs; and
+ * where clusters are refused, the other methods.
  */
 
 #include "gpu_sort.h"
 
-enum { LEAST = 4096, MOST = 1 << 17, MOST_CHUNK = 8192 }; /* as in scan/cuda/sort_cluster.cu and sort/cluster.cuh */
+/* As in scan/cuda/sort_cluster.cu and sort/cluster.cuh. In between the switches by counting, unless it is in place. */
+enum { SMALL_IN_PLACE = 2048, LEAST = 8192, MOST = 1 << 16, MOST_WIDE = 1 << 14, MOST_CHUNK = 8192 };
 
 /* A context of a GPU that grants clusters of so many CTAs. */
 static void grant(int ctas) {
@@ -21,9 +22,13 @@ static void grant(int ctas) {
 }
 
 /* In the emulator, what was granted is known. */
-static void check_path(size_t n, int ctas) {
-    const bool cluster = n > LEAST && n <= (size_t)ctas * MOST_CHUNK && n <= MOST && ctas > 1;
-    if (GPU_EMULATED && cluster != !strcmp(scan_ctx_ran(gpu), "radix cluster"))
+static void check_path(scan_type type, size_t n, int ctas) {
+    const size_t in_place = ctas == 1 ? SMALL_IN_PLACE / 2 : SMALL_IN_PLACE;
+    const size_t most = scan_type_size(type) == 8 ? MOST_WIDE : MOST;
+    const bool granted = n <= (size_t)ctas * MOST_CHUNK && n <= most && ctas > 1;
+    const bool small = !strcmp(scan_ctx_ran(gpu), "count"), cluster = !strcmp(scan_ctx_ran(gpu), "radix cluster");
+    const bool right = n <= in_place ? small : n > LEAST ? cluster == granted && !small : small || cluster == granted;
+    if (GPU_EMULATED && !right)
         fail_msg("n %zu, clusters of %d: ran %s", n, ctas, scan_ctx_ran(gpu));
 }
 
@@ -36,7 +41,21 @@ static void check_size(size_t n, int ctas, int arrays, int calls) {
         static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
         const sort_case order = i % 2 ? whole(wide[(z >> 8) % 3], z) : drawn(z);
         const int data = z >> 16 & 1 ? 0 : (int)((z >> 20) % DISTRIBUTIONS);
-        check_path(check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
+        check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
+    }
+}
+
+/* Sizes around every group, row and switch of the sort by counting. */
+static void counting(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t sizes[] = {1,   2,    3,    4,    5,    31,   33,   63,   64,   65,   127,  128,  129,  255,
+                                   257, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4097, 5000, 8183, 8191, 8192, 8193};
+    for (int ctas = GPU_EMULATED ? 1 : 16; ctas <= 16; ctas *= 4) {
+        grant(ctas);
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            if (!gpu_is_small || sizes[s] < 3000 || ctas == 4)
+                check_size(sizes[s], ctas, gpu_is_small ? 1 : 20, gpu_is_small && sizes[s] > 300 ? 2 : 5);
     }
 }
 
@@ -53,7 +72,7 @@ static void edges(void **state) {
             for (int off = -1; off <= 1; off++) {
                 const size_t n = ctas * 1024 * rows + (size_t)off;
                 const bool full = rows == 8 && off == 0, rare = gpu_is_small && ctas > 4 && off != (rows < 8);
-                if (n > LEAST && n <= MOST + 1 && !rare)
+                if (n > SMALL_IN_PLACE && n <= MOST + 1 && !rare)
                     check_size(n, sizes[s], gpu_is_small ? 1 + full : 20, gpu_is_small ? 1 : 5);
             }
     }
@@ -63,16 +82,16 @@ static void types_and_data(void **state) {
     (void)state;
     gpu_need();
     grant(GPU_EMULATED ? 2 : 16);
-    check_size(LEAST + 1, 2, 1, 1);
+    check_size(LEAST + 1, GPU_EMULATED ? 2 : 16, 1, 1);
     printf("%d keys: %s\n", LEAST + 1, scan_ctx_ran(gpu));
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
                 const uint64_t z = gpu_mix(++turn);
                 const sort_case order = whole((scan_type)type, z);
-                const size_t most = gpu_is_small ? 7000 : 65528;
+                const size_t most = gpu_is_small ? 9000 : 65528;
                 const size_t n = LEAST + 1 + (z >> 16) % (most - LEAST);
-                check_path(check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
+                check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
             }
 }
 
@@ -86,7 +105,8 @@ static void windows(void **state) {
         const scan_type type = (scan_type)(1 + z % 8);
         const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
         const sort_case order = {type, z >> 40 & 1, false, round % 5 ? (uint32_t)((z >> 24) % (end + 1)) : end, end};
-        check_array(&order, SCAN_SORT_AUTO, LEAST + 1 + (z >> 44) % (gpu_is_small ? 5000 : 60000), 0, 5);
+        check_array(&order, SCAN_SORT_AUTO, (z & 1 << 12 ? LEAST + 1 : 1) + (z >> 44) % (gpu_is_small ? 2000 : 20000),
+                    0, 5);
     }
 }
 
@@ -118,7 +138,7 @@ static void counts(void **state) {
                                .keys_in_place = z & 16,
                                .values_in_place = z & 32};
                 (c.argsort ? run_argsort : run_sort)(&c);
-                check_path(bound, ctas);
+                check_path(order.type, bound, ctas);
             }
     }
 }
@@ -158,9 +178,10 @@ static void refused(void **state) {
 
 int main(int argc, char **argv) {
     const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, edges),   GPU_TEST(GPU_MATRIX | GPU_SMALL, types_and_data),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, windows), GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),  GPU_TEST(GPU_MATRIX | GPU_SMALL, refused),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, counting),       GPU_TEST(GPU_MATRIX | GPU_SMALL, edges),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, types_and_data), GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, refused),
     };
     int result = gpu_main("gpu_sort_cluster", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

@@ -1,173 +1,156 @@
 /* SPDX-License-Identifier: MIT
  *
- * Few keys: one CTA sorts them in one launch, with no state and no plan.
+ * Few keys: each finds its place by counting the keys that come before it. One launch, no passes, no workspace.
  *
- *     codes and their indices in registers ──> rank by a digit ──> exchanged in shared memory ──> next digit ...
+ *     place of key i  =  keys with smaller codes  +  keys with the same code and a smaller index
  *
- * What is sorted are the order codes (order.cuh) and 16-bit indices; keys and values are fetched by index at the end,
- * all of them before the first is written, so that in place is safe. Digits begin at the lowest bit in which the codes
- * differ, so narrow keys take few passes and equal ones none.
+ * So the order is stable whatever the codes are. Every CTA has the order codes (order.cuh) of all keys in shared
+ * memory, each of its warps some keys to place:
  *
- * Traffic: keys read twice, values once, each written once; at these sizes what counts is the launch and the barriers,
- * eight a pass.
+ *     all keys ──> codes, in shared memory ──> a lane compares the codes of its columns with those of `small_group`
+ * keys of its warp ──> sums over lanes: places ──> keys and values go there
+ *
+ * In rows before that of the warp's keys, codes up to the key's own come before it; in rows after it, smaller ones; so
+ * the index is asked for in one row only.
+ *
+ * In place a CTA may write only when all have read: then they are one cluster, on a GPU without clusters one CTA.
+ *
+ * Work: n^2 comparisons of 2 instructions (8-byte codes: 3), one for each of the two pipes of integers and of floats:
+ * that is why the counters are floats, exact far beyond these sizes. Traffic: every CTA reads all keys, from L2 as a
+ * rule; each key and value is read once more and written once. Barriers: one, and one of the cluster.
  */
 #ifndef SCAN_CUDA_SORT_SMALL_CUH
 #define SCAN_CUDA_SORT_SMALL_CUH
 
 #include "../kernel.cuh"
 #include "../order.cuh"
-#include "rank.cuh"
+#include "job.cuh"
 
 namespace scan_cuda {
 
-constexpr int small_warps = 16;
-constexpr int small_threads = small_warps * 32;
-constexpr int small_shared_bytes = 32 << 10;
-template <class Code> constexpr int small_most = small_shared_bytes / int(sizeof(Code)); /* elements */
+constexpr uint32_t small_group = 4; /* keys that a warp places together; measured on an H200 */
+constexpr uint32_t small_most_own = 32, small_most_threads = 1024;
 
-template <class Code> struct small_shared {
-    Code first_code;
-    Code differ[small_warps]; /* bits in which some code of the warp differs from the first */
-    uint32_t count[radix];    /* of a digit */
-    uint32_t first[radix];    /* place of its first key */
-};
+template <class Code> constexpr uint32_t small_vector = 16 / sizeof(Code);
+template <class Code> constexpr uint32_t small_row = 32 * small_vector<Code>; /* codes */
+constexpr uint32_t small_batch = 8;                                           /* keys that a thread loads together */
 
-template <class Code> class small_sort {
-    static constexpr int most_rows = small_most<Code> / small_threads;
-    const sort_job &job;
-    small_shared<Code> &shared;
-    void *dynamic; /* the warps' counters; codes or indices being exchanged */
-    const int thread, warp, lane;
-    const uint32_t n;
-    const int rows; /* of each warp */
-    Code code[most_rows];
-    uint32_t index[most_rows], place[most_rows];
+/* Codes of n keys, rounded up to what the threads load together, and a row that is loaded ahead. */
+constexpr size_t small_shared_bytes(uint32_t n, uint32_t threads, uint32_t code_bytes) {
+    return size_t((n + small_batch * threads - 1) / (small_batch * threads)) * small_batch * threads * code_bytes + 512;
+}
 
-    __device__ uint32_t position(int r) const { return uint32_t((warp * rows + r) * 32 + lane); }
-    __device__ uint32_t *warp_counters(int warp) const { return static_cast<uint32_t *>(dynamic) + warp * radix; }
-
-    /* What lies past n has the greatest code and comes last. */
-    __device__ void load() {
+/* Codes of all keys, and beyond them codes that are less than none. By the CTA. */
+template <class Key, class Code> __device__ void small_codes(const sort_job &job, uint32_t n, Code *codes) {
+    using K = key_bits<Key>;
+    const K *keys = static_cast<const K *>(job.keys_in);
+    for (uint32_t first = threadIdx.x; first - threadIdx.x < n; first += small_batch * blockDim.x) {
+        K key[small_batch];
 #pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows) {
-                index[r] = position(r);
-                code[r] = index[r] < n ? Code(code_of_bits(job, load_bits(job.keys_in, index[r], job.key_bytes)))
-                                       : Code(~Code(0));
-            }
+        for (uint32_t b = 0; b < small_batch; b++)
+            key[b] = first + b * blockDim.x < n ? keys[first + b * blockDim.x] : K(0);
+#pragma unroll
+        for (uint32_t b = 0; b < small_batch; b++)
+            codes[first + b * blockDim.x] =
+                first + b * blockDim.x < n ? Code(sort_code<Key>(key[b], job.order)) : Code(~Code(0));
     }
+}
 
-    __device__ Code differing() {
-        if (thread == 0)
-            shared.first_code = n ? code[0] : Code(0);
-        __syncthreads();
-        Code differ = 0;
+__device__ inline uint32_t small_sum(uint32_t x) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(all_lanes, x);
+#else
+    return warp_total<add<uint32_t>>(x);
+#endif
+}
+
+/* Where the small_group keys from key i on, which is a multiple of it, belong: lanes with lane % small_group == k are
+ * told of key i + k. By a warp. */
+template <class Code> __device__ uint32_t small_places(const Code *codes, uint32_t n, uint32_t i, uint32_t lane) {
+    constexpr uint32_t V = small_vector<Code>, row = small_row<Code>;
+    using columns = vector<Code, int(V)>;
+    const columns *own = reinterpret_cast<const columns *>(codes) + lane;
+    Code key[small_group];
+    float count[small_group];
 #pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows && position(r) < n)
-                differ |= code[r] ^ shared.first_code;
-#pragma unroll
-        for (int d = 1; d < 32; d *= 2)
-            differ |= __shfl_xor_sync(all_lanes, differ, d);
-        if (lane == 0)
-            shared.differ[warp] = differ;
-        __syncthreads();
-        differ = 0;
-#pragma unroll
-        for (int w = 0; w < small_warps; w++)
-            differ |= shared.differ[w];
-        return differ;
+    for (uint32_t k = 0; k < small_group; k++) {
+        key[k] = codes[i + k];
+        count[k] = 0;
     }
-
-    template <class T> __device__ void exchange(T (&x)[most_rows]) {
-        T *sorted = static_cast<T *>(dynamic);
-        __syncthreads();
+    columns next = load_vector<columns>(own);
+    /* before(code of a column, its index in the row, k): whether it comes before key i + k */
+    auto compare_row = [&](uint32_t r, auto before) {
+        const columns c = next;
+        next = load_vector<columns>(own + (r + 1) * 32);
 #pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows)
-                sorted[place[r]] = x[r];
-        __syncthreads();
+        for (uint32_t e = 0; e < V; e++)
 #pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows)
-                x[r] = sorted[position(r)];
+            for (uint32_t k = 0; k < small_group; k++)
+                if (before(c.v[e], lane * V + e, k))
+                    count[k] += 1;
+    };
+    const uint32_t rows = (n + row - 1) / row, key_row = i / row;
+#pragma unroll 2
+    for (uint32_t r = 0; r < key_row; r++)
+        compare_row(r, [&](Code code, uint32_t, uint32_t k) { return code <= key[k]; });
+    compare_row(key_row, [&](Code code, uint32_t column, uint32_t k) {
+        return code < key[k] || (code == key[k] && column < i % row + k);
+    });
+#pragma unroll 2
+    for (uint32_t r = key_row + 1; r < rows; r++)
+        compare_row(r, [&](Code code, uint32_t, uint32_t k) { return code < key[k]; });
+    uint32_t place = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < small_group; k++) {
+        const uint32_t sum = small_sum(uint32_t(count[k]));
+        place = lane % small_group == k ? sum : place;
     }
+    return place;
+}
 
-    __device__ uint32_t digit(int r, int shift) const { return uint32_t(code[r] >> shift) & (radix - 1); }
-
-    __device__ void pass(int shift, bool last) {
-        __syncthreads();
-        for (int i = thread; i < small_warps * radix; i += small_threads)
-            warp_counters(0)[i] = 0;
-        __syncthreads();
-        const unsigned below = (1u << lane) - 1;
-#pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows)
-                place[r] = rank_row(warp_counters(warp), digit(r, shift), below);
-        __syncthreads();
-        if (thread < radix) {
-            uint32_t next = 0;
-#pragma unroll
-            for (int w = 0; w < small_warps; w++) {
-                uint32_t &begins = warp_counters(w)[thread], own = begins;
-                begins = next;
-                next += own;
-            }
-            shared.count[thread] = next;
-        }
-        __syncthreads();
-        if (warp == 0)
-            begins_of_digits(shared.count, shared.first, lane);
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows) {
-                const uint32_t d = digit(r, shift);
-                place[r] += shared.first[d] + warp_counters(warp)[d];
-            }
-        exchange(index);
-        if (!last)
-            exchange(code);
-    }
-
-    /* from NULL: 0, 1, 2, ... */
-    __device__ void fetch(const void *from, void *to, uint32_t bytes) {
-        uint64_t x[most_rows];
-#pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows && position(r) < n)
-                x[r] = from ? load_bits(from, index[r], bytes) : index[r];
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < most_rows; r++)
-            if (r < rows && position(r) < n)
-                store_bits(to, position(r), x[r], bytes);
-    }
-
-  public:
-    __device__ small_sort(const sort_job &job, small_shared<Code> &shared, void *dynamic)
-        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32),
-          n(uint32_t(sort_count(job))), rows(int((n + small_threads - 1) / small_threads)) {}
-
-    __device__ void sort() {
-        load();
-        for (Code differ = differing(); differ;) {
-            const int shift = sizeof(Code) == 8 ? __ffsll((long long)(differ)) - 1 : __ffs(int(differ)) - 1;
-            differ &= Code(~(Code(radix - 1) << shift));
-            pass(shift, differ == 0);
-        }
-        if (job.keys_out)
-            fetch(job.keys_in, job.keys_out, job.key_bytes);
-        if (job.value_bytes)
-            fetch(job.values_in, job.values_out, job.value_bytes);
-    }
-};
-
+/* own: keys of a warp, a multiple of small_group. */
 template <class Code>
-__global__ void __launch_bounds__(small_threads) small_kernel(const __grid_constant__ sort_job job) {
-    __shared__ small_shared<Code> shared;
-    small_sort<Code>(job, shared, dynamic_shared<void>()).sort();
+__global__ void __launch_bounds__(small_most_threads) small_kernel(const __grid_constant__ sort_job job, uint32_t own) {
+    after_previous();
+    Code *codes = dynamic_shared<Code>();
+    const uint32_t n = uint32_t(sort_count(job)), lane = threadIdx.x % 32;
+    const uint32_t first = (blockIdx.x * (blockDim.x / 32) + uint32_t(warp_of_cta())) * own, i = first + lane;
+    const bool there = lane < own && i < n;
+    uint64_t key = 0, value = i;
+    if (there && job.keys_out)
+        key = load_bits(job.keys_in, i, job.key_bytes);
+    if (there && job.values_in)
+        value = load_bits(job.values_in, i, job.value_bytes);
+    if constexpr (sizeof(Code) == 8) {
+        if (job.is_float)
+            small_codes<double>(job, n, codes);
+        else
+            small_codes<uint64_t>(job, n, codes);
+    } else {
+        if (job.is_float)
+            small_codes<float>(job, n, codes);
+        else if (job.key_bytes == 4)
+            small_codes<uint32_t>(job, n, codes);
+        else if (job.key_bytes == 2)
+            small_codes<uint16_t>(job, n, codes);
+        else
+            small_codes<uint8_t>(job, n, codes);
+    }
+    __syncthreads();
+    uint32_t place = 0;
+    for (uint32_t g = 0; g < own && first + g < n; g += small_group) {
+        const uint32_t found = small_places(codes, n, first + g, lane);
+        place = lane / small_group == g / small_group ? found : place;
+    }
+    if (job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out)) {
+        __syncwarp();
+        cluster_arrive();
+        cluster_wait();
+    }
+    if (there && job.keys_out)
+        store_bits(job.keys_out, place, key, job.key_bytes);
+    if (there && job.value_bytes)
+        store_bits(job.values_out, place, value, job.value_bytes);
 }
 
 } /* namespace scan_cuda */
