@@ -10,7 +10,8 @@ namespace scan_cuda {
 
 /* ---- few keys, by counting --------------------------------------------------------------------------------------- */
 
-/* Where the curves of the two sorts of this file cross on an H200, 2026-11-20. */
+/* On an H200, 2026-11-20: 2^13 keys of 4 bytes take 8 us, of 8 bytes 13; the cluster 16 and 28. Twice as many
+ * would take four times as long. In place there are eight SMs to compare: not measured. */
 constexpr uint32_t small_most = 8192, small_most_in_place = 2048;
 constexpr uint32_t small_least_warps = 4, small_most_warps = 16;
 

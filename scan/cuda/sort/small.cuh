@@ -7,8 +7,8 @@
  * So the order is stable whatever the codes are. Every CTA has the order codes (order.cuh) of all keys in shared
  * memory, each of its warps some keys to place:
  *
- *     all keys ──> codes, in shared memory ──> a lane compares the codes of its columns with those of `small_group`
- * keys of its warp ──> sums over lanes: places ──> keys and values go there
+ *     all keys ──> codes ──> a lane compares those of its columns with a few keys of its warp ──> sums over lanes:
+ *                                                                       places ──> keys and values go there
  *
  * In rows before that of the warp's keys, codes up to the key's own come before it; in rows after it, smaller ones; so
  * the index is asked for in one row only.
