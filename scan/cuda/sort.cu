@@ -216,6 +216,7 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->survey[0].kernel));
         SCAN_TRY(load_kernel(ctx, k->survey[1].kernel));
         SCAN_TRY(load_kernel(ctx, k->pack));
+        SCAN_TRY(load_kernel(ctx, k->runs));
         for (const sort_pass_kernel &pass : k->pass)
             SCAN_TRY(load_kernel(ctx, pass.kernel));
         for (const sort_local_kernel &local : k->local)
@@ -262,6 +263,28 @@ static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, u
     return SCAN_OK;
 }
 
+static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
+    for (uint32_t which = first; which < first + count; which++)
+        SCAN_TRY(run_pass(ctx, c, job, which));
+    return SCAN_OK;
+}
+
+/* Argsort by packed codes: a round, and all rounds if that was not enough. */
+static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+    const uint64_t ctas = persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8);
+    const uint32_t starts[] = {0, most_digits, most_digits + packed_passes};
+    void *arguments[] = {&job};
+    for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
+        uint32_t which = starts[k];
+        void *pack_arguments[] = {&job, &which};
+        SCAN_TRY(launch_after(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
+        SCAN_TRY(run_passes(ctx, c, job, which, k < 2 ? min(c.digits, packed_passes) : c.digits - packed_passes));
+        if (k == 0 && c.digits > packed_passes)
+            SCAN_TRY(launch_after(ctx, c.kernels->runs, ctas, sort_common.pack_threads, arguments, 0));
+    }
+    return SCAN_OK;
+}
+
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, sizeof(sort_plan), state_of(ctx)->stream));
     void *arguments[] = {&job};
@@ -269,22 +292,14 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     const auto &survey = c.kernels->survey[wide];
     SCAN_TRY(launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
                           arguments, size_t(survey.shared_bytes)));
-    for (uint32_t which = 0; which < c.digits; which++) {
-        uint32_t round = which / packed_passes;
-        void *pack_arguments[] = {&job, &round};
-        if (c.packed && which % packed_passes == 0)
-            SCAN_TRY(launch_after(ctx, c.kernels->pack,
-                                  persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8),
-                                  sort_common.pack_threads, pack_arguments, 0));
-        SCAN_TRY(run_pass(ctx, c, job, which));
-    }
+    SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
     if (c.local_kernel)
         SCAN_TRY(launch_after(
             ctx, c.local_kernel->kernel,
             persistent(ctx, pieces(c.n, c.local.stride), c.local_threads > sort_common.local_threads ? 1 : 2),
             c.local_threads, arguments, c.local_shared_bytes));
-    for (uint32_t which = 0; c.again_follows && which < c.digits; which++)
-        SCAN_TRY(run_pass(ctx, c, job, most_digits + which));
+    if (c.again_follows)
+        SCAN_TRY(run_passes(ctx, c, job, most_digits, c.digits));
     if (c.local_kernel && !c.again_follows) /* which has finished too */
         return SCAN_OK;
     return launch_after(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),

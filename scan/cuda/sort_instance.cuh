@@ -39,8 +39,10 @@ template <class Key> sort_kernels sort_kernels_of() {
         k.local[1] = local_of<Key, 4>();
         k.local[2] = local_of<Key, 8>();
     }
-    if constexpr (sizeof(Key) == 8)
+    if constexpr (sizeof(Key) == 8) {
         k.pack = address(pack_kernel<Key>);
+        k.runs = address(runs_kernel<Key>);
+    }
     return k;
 }
 

@@ -30,7 +30,7 @@ struct sort_kernels {
     } survey[2];                /* the second is for many keys */
     sort_pass_kernel pass[3];   /* by value bytes / 4 */
     sort_local_kernel local[3]; /* likewise; keys of 4 and 8 bytes only */
-    const void *pack;           /* 8-byte keys only */
+    const void *pack, *runs;    /* 8-byte keys only */
 };
 
 /* X(name, key): the kinds of key */

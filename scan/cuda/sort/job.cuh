@@ -94,6 +94,11 @@ struct sort_job {
     scan_state state;
 };
 
+/* Which pass is the first that the plan does not need, in the part of plan->pass where `which` is. */
+__device__ inline uint32_t pass_end(const sort_plan *plan, uint32_t which) {
+    return which < most_digits ? plan->passes : plan->again ? most_digits + plan->passes_again : 0;
+}
+
 __device__ inline uint64_t sort_count(const sort_job &job) {
     return job.n_device && *job.n_device < job.n ? *job.n_device : job.n;
 }

@@ -294,8 +294,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes>::threads, pass_sh
     after_previous();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     const sort_plan *plan = job.plan;
-    const uint32_t passes = which < most_digits ? plan->passes : plan->again ? most_digits + plan->passes_again : 0;
-    if (which >= passes || portion_first >= n)
+    if (which >= pass_end(plan, which) || portion_first >= n)
         return;
     if (threadIdx.x == 0)
         shared.pass = plan->pass[which];

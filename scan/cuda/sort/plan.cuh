@@ -6,7 +6,8 @@
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), if that
  *                            saves two passes
- *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary (pack.cuh)
+ *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
+ *                            leave few keys to be told apart (pack.cuh)
  *
  * For one digit at the top the survey knows every bucket. For more it guesses: from the counts of the digits, which
  * show a value that many keys have, and from a sample, in which keys of large buckets meet. A wrong guess costs time
@@ -80,16 +81,32 @@ __device__ inline bool plan_passes(const sort_job &job, const varying_digits &di
     return !to_out;
 }
 
-/* The passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. */
-__device__ inline void plan_packed(sort_plan *plan) {
-    for (uint32_t i = 0; i < plan->passes; i++) {
-        sort_pass &p = plan->pass[i];
-        const bool ends = i % packed_passes == packed_passes - 1 || i + 1 == plan->passes;
+/* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
+ * becomes of the codes in the last one. */
+__device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
+                                   sort_pass *pass, sort_buffer ends) {
+    plan_passes(job, digits, first, count, pass, BUFFER_FIRST, BUFFER_NONE, count % 2 != 0);
+    for (uint32_t i = 0; i < count; i++) {
+        sort_pass &p = pass[i];
+        const bool last = i % packed_passes == packed_passes - 1 || i + 1 == count;
         p.keys_from = i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
-        p.keys_to = ends ? BUFFER_NONE : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
+        p.keys_to = last ? ends : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
         p.order = {};
         p.shift = i % packed_passes * digit_bits;
     }
+}
+
+/* runs: the top digits are tried first, see pack.cuh. */
+__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs) {
+    sort_plan *plan = job.plan;
+    const bool rounds = digits.count > packed_passes;
+    plan->again = rounds && !runs;
+    plan->passes = plan->again ? 0 : min(digits.count, packed_passes);
+    plan->passes_again = rounds ? digits.count : 0;
+    plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
+    plan->local_keys = BUFFER_FIRST;
+    plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass, runs ? BUFFER_FIRST : BUFFER_NONE);
+    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + most_digits, BUFFER_NONE);
 }
 
 /* ---- the top digits ---------------------------------------------------------------------------------------------- */
@@ -163,6 +180,17 @@ __device__ inline uint32_t top_digits(const sort_job &job, const varying_digits 
     return 0;
 }
 
+/* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
+__device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                  uint64_t n, uint32_t *table) {
+    if (!job.packed || digits.count <= packed_passes || n < sample_least_keys)
+        return false;
+    float run = float(n); /* if digits did not hang together */
+    for (uint32_t top = 1; top <= packed_passes; top++)
+        run *= float(spread[digits.row[digits.count - top]].most) / float(n);
+    return run <= 1 && sample_spreads(job, n, digits.row[digits.count - packed_passes] * digit_bits, 1, table);
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
@@ -185,6 +213,7 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     }
     const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
     const uint32_t top = sorted || reversed ? 0 : top_digits(job, digits, spread, n, memory);
+    const bool runs = !sorted && !reversed && short_runs(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
         return;
 
@@ -194,6 +223,10 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     plan->local_shift = top ? digits.row[digits.count - top] * digit_bits : 0;
     if (sorted || reversed) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
+        return;
+    }
+    if (job.packed) {
+        plan_packed(job, digits, runs);
         return;
     }
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, and to the
@@ -212,8 +245,6 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
                                      last.values_to, !ends_out);
         plan->finish_again = out ? FINISH_NOTHING : FINISH_COPY;
     }
-    if (job.packed)
-        plan_packed(plan);
 }
 
 } /* namespace scan_cuda */
