@@ -10,11 +10,12 @@
 
 namespace scan_cuda {
 
-constexpr int groups_at_once =
-    6; /* groups whose totals are asked for together: as a rule one round trip serves a tile */
-
-template <class Op> struct group_walk {
+/* at_once: groups whose totals are asked for together, so that as a rule one round trip serves a tile. Their words lie
+ * at one address and constant offsets from it, and are asked for whether needed or not (spare_tiles): with branches or
+ * addresses of their own the compiler has some loads wait for others. */
+template <class Op, int at_once = 7> struct group_walk {
     using T = typename Op::type;
+    static constexpr uint64_t groups_at_once = at_once;
     const scan_state &state;
     uint32_t epoch;
     uint64_t group; /* `fold` is P of this group */
@@ -36,38 +37,39 @@ template <class Op> struct group_walk {
     /* Walks to tile t's group and publishes its P if t begins it. Answers the tile total of this lane's tile in the
      * group, the identity from t on. */
     __device__ T to(uint64_t t, int lane) {
+        constexpr int merged = at_once <= 8 ? 8 : 16, group_words = tiles_per_group * tagged_words<T>;
         const uint64_t own = t / tiles_per_group;
-        T mine = Op::identity();
-        for (bool arrived = false; !arrived;) {
-            T total[groups_at_once];
-            bool there[groups_at_once];
+        const uint64_t *own_word = state.tiles + own * group_words + lane * tagged_words<T>;
+        const int before = int(t % tiles_per_group); /* tiles of its group */
+        T mine;
+        while (true) {
+            const int groups = int(min(own - group, uint64_t(at_once)));
+            const uint64_t *word = state.tiles + group * group_words + lane * tagged_words<T>;
+            T totals[merged];
+            bool all;
+            do { /* what is needed and what is not: all are on their way together */
+                all = peek(own_word, epoch, mine) | (lane >= before);
 #pragma unroll
-            for (int k = 0; k < groups_at_once; k++) {
-                uint64_t i = (group + k) * tiles_per_group + lane;
-                total[k] = Op::identity();
-                there[k] = i >= t || peek(state.tiles + i * tagged_words<T>, epoch, total[k]);
-            }
-            const uint64_t first = group;
+                for (int k = 0; k < at_once; k++)
+                    all &= peek(word + k * group_words, epoch, totals[k]) | (k >= groups);
+            } while (!__all_sync(all_lanes, all));
+            __syncwarp();
 #pragma unroll
-            for (int k = 0; k < groups_at_once; k++) {
-                if (arrived)
-                    continue;
-                uint64_t i = (first + k) * tiles_per_group + lane;
-                while (!there[k])
-                    there[k] = peek(state.tiles + i * tagged_words<T>, epoch, total[k]);
-                __syncwarp();
-                if (first + k == own) {
-                    mine = total[k];
-                    arrived = true;
-                } else {
-                    fold = Op::apply(fold, warp_total<Op>(total[k]));
-                    group++;
-                }
+            for (int k = at_once; k < merged; k++)
+                totals[k] = Op::identity();
+            const T group_total = warp_totals<Op, merged>(totals, lane);
+#pragma unroll
+            for (int k = 0; k < at_once; k++) {
+                const T total = __shfl_sync(all_lanes, group_total, k);
+                fold = k < groups ? Op::apply(fold, total) : fold;
             }
+            group += uint64_t(groups);
+            if (group == own)
+                break;
         }
         if (t % tiles_per_group == 0 && own > 0 && lane == 0)
             publish(state.groups + own * tagged_words<T>, epoch, fold);
-        return mine;
+        return lane < before ? mine : Op::identity();
     }
 };
 

@@ -20,24 +20,10 @@ namespace scan_cuda {
 constexpr int held_rows = 4;
 constexpr int warps_per_chunk = rows_per_chunk / held_rows;
 constexpr int threads_per_chunk = warps_per_chunk * 32;
-constexpr int rows_per_tile = rows_per_chunk * chunks_per_tile;
 
 template <class T> __device__ uint32_t tile_count(uint64_t n, uint64_t t) {
     const uint64_t first = t * tile_elements<T>;
     return n > first ? uint32_t(min(n - first, uint64_t(tile_elements<T>))) : 0;
-}
-
-/* The serial fold of x[0], x[stride], ... */
-template <class Op, int count> __device__ typename Op::type fold_of(const typename Op::type *x, int stride = 1) {
-    typename Op::type v[count], fold;
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        v[i] = x[i * stride];
-    fold = v[0];
-#pragma unroll
-    for (int i = 1; i < count; i++)
-        fold = Op::apply(fold, v[i]);
-    return fold;
 }
 
 template <class Op> class held {

@@ -10,6 +10,9 @@
 
 namespace scan_cuda {
 
+/* Tiles of a scan's state beyond those of the input: earlier pieces' of the first group, and what is read ahead. */
+constexpr int spare_tiles = 9 * tiles_per_group;
+
 struct scan_job {
     const void *in;
     void *out;

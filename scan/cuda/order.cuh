@@ -3,8 +3,9 @@
  * The order of operations that scan.h promises, as warp-level pieces: 16-byte vectors of accumulators, rows of 32
  * vectors (one a lane), chunks of 8 rows, tiles of 8 chunks, groups of 32 tiles.
  *
- *   chunk_total      reduces a chunk; its butterfly over lanes pairs operands as the last lane of Kogge-Stone does,
- *                    so the total is the chunk's own last inclusive fold, bit for bit
+ *   row_totals       reduces rows; the butterfly over lanes pairs operands as the last lane of Kogge-Stone does, so
+ *                    a total is the row's own last inclusive fold, bit for bit
+ *   chunk_folds      folds the totals of a tile's rows into those of its chunks, and of the tile
  *   scanned_rows     in-vector folds and Kogge-Stone over lanes, before any prefix is known
  *   write_chunk      once the chunk's base is known: hands every row's outputs to a writer
  *
@@ -14,7 +15,8 @@
  *   out      lane's base (fold before its vector) op each fold inside the vector
  *
  * Work for a row of 32 vectors of E operands: 32 (E - 1) for the folds, 129 for Kogge-Stone, 32 E for the outputs; the
- * reduction alone 32 (E - 1) + 160. Depth E + 5 + 2. No barrier and no shared memory: lanes shuffle.
+ * reduction alone 32 (E - 1) + 36, eight rows together. Depth E + 5 + 2. No barrier and no shared memory: lanes
+ * shuffle.
  */
 #ifndef SCAN_CUDA_ORDER_CUH
 #define SCAN_CUDA_ORDER_CUH
@@ -27,6 +29,7 @@ namespace scan_cuda {
 constexpr int rows_per_chunk = 8;
 constexpr int chunks_per_tile = 8;
 constexpr int tiles_per_group = 32;
+constexpr int rows_per_tile = rows_per_chunk * chunks_per_tile;
 template <class T> constexpr int row_elements = 32 * vector_elements<T>;
 template <class T> constexpr int chunk_elements = rows_per_chunk *row_elements<T>;
 template <class T> constexpr int tile_elements = chunks_per_tile *chunk_elements<T>;
@@ -53,17 +56,65 @@ template <class Op> __device__ typename Op::type warp_total(typename Op::type x)
     return x;
 }
 
-/* row(k) gives this lane's operands of row k. */
-template <class Op, class Row> __device__ typename Op::type chunk_total(Row row) {
+/* warp_total of N values at once, that of value i in the lanes i, i + N, ...: of two values a lane keeps one and gives
+ * its neighbour the other, so that the first steps halve their number. */
+template <class Op, int N> __device__ typename Op::type warp_totals(typename Op::type (&x)[N], int lane) {
     using T = typename Op::type;
-    T total{};
+    static_assert((N & (N - 1)) == 0 && N > 1 && N <= 32, "lanes are halved");
 #pragma unroll
-    for (int k = 0; k < rows_per_chunk; k++) {
-        T fold = warp_total<Op>(row(k).fold());
-        total = k ? Op::apply(total, fold) : fold;
+    for (int d = 1; d < 32; d *= 2) {
+        const bool odd = lane & d, left = !Op::commutative && odd; /* the other lane comes first */
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            if (i > 0 && i >= N / d / 2)
+                break;
+            const T mine = d < N && odd ? x[2 * i + 1] : x[2 * i];
+            const T other = __shfl_xor_sync(all_lanes, d < N && !odd ? x[2 * i + 1] : x[2 * i], d);
+            x[i] = left ? Op::apply(other, mine) : Op::apply(mine, other);
+        }
     }
-    return total;
+    return x[0];
 }
+
+/* The totals of rows, that of row i in the lanes i, i + rows, ...; row(k) gives this lane's operands of row k. */
+template <class Op, int rows, class Row> __device__ typename Op::type row_totals(Row row, int lane) {
+    typename Op::type folds[rows];
+#pragma unroll
+    for (int k = 0; k < rows; k++)
+        folds[k] = row(k).fold();
+    return warp_totals<Op, rows>(folds, lane);
+}
+
+/* The serial fold of x[0], x[stride], ... */
+template <class Op, int count> __device__ typename Op::type fold_of(const typename Op::type *x, int stride = 1) {
+    typename Op::type v[count], fold;
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        v[i] = x[i * stride];
+    fold = v[0];
+#pragma unroll
+    for (int i = 1; i < count; i++)
+        fold = Op::apply(fold, v[i]);
+    return fold;
+}
+
+/* From the totals of a tile's rows, by a warp: folds of the tile's chunks up to and including each, in their lanes; the
+ * tile's total in all. */
+template <class Op> struct chunk_folds {
+    using T = typename Op::type;
+    T mine, total;
+
+    __device__ chunk_folds(const T *row_totals, int lane) {
+        T chunk = fold_of<Op, rows_per_chunk>(row_totals + lane % chunks_per_tile * rows_per_chunk);
+        total = mine = __shfl_sync(all_lanes, chunk, 0);
+#pragma unroll
+        for (int i = 1; i < chunks_per_tile; i++) {
+            total = Op::apply(total, T(__shfl_sync(all_lanes, chunk, i)));
+            if (lane == i)
+                mine = total;
+        }
+    }
+};
 
 /* Consecutive rows in a warp's registers, scanned as far as they can be before their prefix is known. */
 template <class Op, int rows> struct scanned_rows {

@@ -157,7 +157,7 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
                              scan_block_name(SCAN_BLOCK_WARP));
         if (p->tiles > 0x7fffffff)
             return scan_fail(failing, SCAN_ERR_ARGUMENT, "n: %zu elements are too many", n);
-        p->tile_words = (p->tiles + 2 * tiles_per_group) * (k->out_size == 8 ? 2 : 1);
+        p->tile_words = (p->tiles + spare_tiles) * (k->out_size == 8 ? 2 : 1);
         p->state_bytes = 64 + (p->tile_words + p->tile_words / tiles_per_group + 2) * 8;
         if (carries) {
             p->piece_bytes = rounded(SCAN_CARRY_BYTES);

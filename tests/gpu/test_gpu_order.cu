@@ -34,7 +34,7 @@ static void look_at_device(void) {
 
 /* State words for so many tiles of 8-byte accumulators, all zero. */
 static scan_cuda::scan_state new_state(uint64_t tiles) {
-    const uint64_t tile_words = (tiles + 64) * 2, words = tile_words + tile_words / 32 + 64;
+    const uint64_t tile_words = (tiles + scan_cuda::spare_tiles) * 2, words = tile_words + tile_words / 32 + 64;
     uint64_t *zero = static_cast<uint64_t *>(calloc(words + 8, 8));
     auto *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words + 8, 8, 0));
     free(zero);

@@ -32,23 +32,6 @@ namespace scan_cuda {
 
 constexpr int look_back_threads = chunks_per_tile * threads_per_chunk;
 
-/* Warp 0: folds of the tile's chunks up to and including each, in their lanes; the tile's total in all. */
-template <class Op> struct chunk_folds {
-    using T = typename Op::type;
-    T mine, total;
-
-    __device__ chunk_folds(const T *row_totals, int lane) {
-        T chunk = fold_of<Op, rows_per_chunk>(row_totals + lane % chunks_per_tile * rows_per_chunk);
-        total = mine = __shfl_sync(all_lanes, chunk, 0);
-#pragma unroll
-        for (int i = 1; i < chunks_per_tile; i++) {
-            total = Op::apply(total, T(__shfl_sync(all_lanes, chunk, i)));
-            if (lane == i)
-                mine = total;
-        }
-    }
-};
-
 template <class Op>
 __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const __grid_constant__ scan_job job) {
     using T = typename Op::type;
@@ -83,7 +66,8 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
                 chunks[lane] = folds.mine;
             perturb();
             group_walk<Op> walk = {job.state, epoch, 0, part.group};
-            walk.jump(place / tiles_per_group, lane);
+            if (place / tiles_per_group > 7)
+                walk.jump(place / tiles_per_group, lane);
             T tiles = walk.to(place, lane);
             tiles = warp_inclusive<Op>(lane == own ? folds.total : tiles, lane);
             if (lane == own)

@@ -4,14 +4,16 @@
  *
  *   one CTA an SM          tickets hand out tiles of 32 KB in order
  *   ┌ load warp ────────── bulk copies tiles j, j+1, ... into a ring of slots in shared memory
- *   ├ compute warps (8) ── reduce tile j as soon as it is there; scan and store tile j - delay
+ *   ├ reducing warps (8) ─ the totals of a tile's rows as soon as the tile is there
  *   ├ publish warp ─────── puts a tile's total in global memory the moment it is reduced
- *   └ look-back warp ───── gathers other CTAs' totals and folds the prefix of tile j
+ *   ├ look-back warp ───── gathers other CTAs' totals and folds the prefix of a tile
+ *   └ writing warps (8) ── scan a tile as far as they can, and store it when its prefix is known
  *
  * Idea. A tile's prefix needs only the totals of the tiles before it, and totals need nothing: they are published long
- * before anybody asks for them, because every tile is reduced some tiles ahead of being scanned. So the chain of
- * inclusive prefixes that decoupled look-back walks is gone, and while a tile waits, loads of later tiles keep the
- * memory busy. Tiles are reduced and scanned from shared memory: global memory is read and written once.
+ * before anybody asks for them, because tiles are reduced ahead of being written, as far as the ring has slots. So the
+ * chain of inclusive prefixes that decoupled look-back walks is gone, and while a tile waits, loads of later tiles keep
+ * the memory busy. Tiles are reduced and scanned from shared memory: global memory is read and written once. Reducing
+ * and writing have warps of their own, for each is a chain of short steps that would leave the SM idle.
  *
  * Prefix. Groups of 32 tiles fold in index order, P[g + 1] = P[g] op total(g), the total by Kogge-Stone over the tiles
  * (scan.h). A CTA carries its own P forward; whoever starts a group publishes the P before it, so that a CTA that fell
@@ -19,11 +21,15 @@
  *
  * Progress, tickets and the ring of slots: ring.cuh and tickets.cuh.
  *
+ * Pace. Every tile passes through the look-back warp, which has to be done with it in the 2 us that its 64 KB take an
+ * SM's share of the memory: one round trip to L2, 1.2 us while the memory is busy, and 230 instructions. That is what
+ * groups.cuh is made for; a second warp asks for twice the words and loses more than it gains (measured on an H200).
+ *
  * Work: an element is folded twice, to reduce it and to scan it, and its output is one more operation: order.cuh; a
- * tile costs the look-back warp 5 * 32 operations for itself and for each group it passes. Depth: that of a tile, for
- * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile. Barriers:
- * mbarriers only, warps never meet as a CTA; the compute warps meet once a tile if tiles are not aligned or reversed
- * (tile.cuh).
+ * tile costs the look-back warp 5 * 32 operations for itself and 9 * 32 for up to 5 groups. Depth: that of a tile, for
+ * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile, and 2 or 3 KB
+ * of others' state from L2. Barriers: mbarriers only, warps never meet as a CTA; the reducing warps meet once a tile if
+ * tiles are not aligned or reversed (tile.cuh).
  *
  * Limits: sm_90; one CTA an SM, whose shared memory it fills; short inputs wait longer for the ring to start than
  * look-back takes in all. 2^31 - 1 tiles.
@@ -42,8 +48,7 @@
 
 namespace scan_cuda {
 
-constexpr int wave_delay = 3; /* tiles between reducing and scanning */
-constexpr int wave_threads = (chunks_per_tile + 3) * 32;
+constexpr int wave_threads = (2 * chunks_per_tile + 3) * 32;
 
 template <class I, class Op> struct wave_layout {
     using T = typename Op::type;
@@ -52,7 +57,7 @@ template <class I, class Op> struct wave_layout {
 };
 
 template <class T> struct wave_slot : ring_slot {
-    T chunks[chunks_per_tile];        /* chunk totals */
+    T rows[rows_per_tile];            /* row totals */
     T chunks_before[chunks_per_tile]; /* fold of the chunks up to and including this one */
     T before, after;                  /* folds before and after the tile */
 };
@@ -115,17 +120,12 @@ template <class I, class Op> class wave {
             if (t == no_tile)
                 return;
             barrier_wait(&s.reduced, tiles_in.parity(j));
-            if (lane == 0) {
-                T fold = s.chunks[0];
-                s.chunks_before[0] = fold;
-#pragma unroll
-                for (int c = 1; c < chunks_per_tile; c++) {
-                    fold = Op::apply(fold, s.chunks[c]);
-                    s.chunks_before[c] = fold;
-                }
-                perturb();
-                publish(job.state.tiles + (part.first_tile + t) * tagged_words<T>, epoch, fold);
-            }
+            const chunk_folds<Op> folds(s.rows, lane);
+            perturb();
+            if (lane == 0)
+                publish(job.state.tiles + (part.first_tile + t) * tagged_words<T>, epoch, folds.total);
+            if (lane < chunks_per_tile)
+                s.chunks_before[lane] = folds.mine;
             barrier_arrive(&s.totalled);
         }
     }
@@ -133,7 +133,7 @@ template <class I, class Op> class wave {
     /* ---- look-back warp ------------------------------------------------------------------------------------------ */
 
     __device__ void look_back() {
-        group_walk<Op> walk = {job.state, epoch, 0, part.group};
+        group_walk<Op, 5> walk = {job.state, epoch, 0, part.group};
         for (int j = 0;; j++) {
             wave_slot<T> &s = tiles_in.slot(j);
             if (tiles_in.tile(j) == no_tile)
@@ -163,60 +163,60 @@ template <class I, class Op> class wave {
         }
     }
 
-    /* ---- compute warps ------------------------------------------------------------------------------------------- */
+    /* ---- reducing warps ------------------------------------------------------------------------------------------ */
 
-    __device__ void compute(int warp) {
-        int delay = min(wave_delay, tiles_in.flight - 1);
-        bool more = true;
-        for (int j = 0, done = 0; more || done < j; j += more) {
-            if (more) {
-                uint64_t t = tiles_in.tile(j);
-                more = t != no_tile;
-                if (more)
-                    reduce(j, t, warp);
+    __device__ void reduce(int warp) const {
+        for (int j = 0;; j++) {
+            wave_slot<T> &s = tiles_in.slot(j);
+            const uint64_t t = tiles_in.tile(j);
+            if (t == no_tile)
+                return;
+            const uint32_t n = count(t);
+            if (odd_input) {
+                normalise<I, tile, chunks_per_tile>(tiles_in.data(j), shift(), job.reverse, warp, lane);
+                bulk_fence();
             }
-            if (!more ? done < j : j - done >= delay)
-                scan(done++, warp);
+            const chunk_rows in = rows(j, warp);
+            T totals{};
+            if (whole(n, warp))
+                totals = row_totals<Op, rows_per_chunk>(in, lane);
+            else
+#pragma unroll 1
+                for (int k = 0; k < rows_per_chunk; k++) {
+                    const T total = warp_total<Op>(partial_row(in, n, warp, k).fold());
+                    totals = lane == k ? total : totals;
+                }
+            if (lane < rows_per_chunk)
+                s.rows[warp * rows_per_chunk + lane] = totals;
+            barrier_arrive(&s.reduced);
         }
     }
+
+    /* ---- writing warps ------------------------------------------------------------------------------------------- */
+
+    __device__ void write(int warp) const {
+        for (int j = 0;; j++) {
+            const uint64_t t = tiles_in.tile(j);
+            if (t == no_tile)
+                return;
+            barrier_wait(&tiles_in.slot(j).reduced, tiles_in.parity(j));
+            if (whole(count(t), warp))
+                write_whole(j, t, warp);
+            else
+                write_partial(j, t, warp);
+            if (t == 0 && warp == 0 && lane == 0 && job.show_first)
+                static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
+        }
+    }
+
+  private:
+    __device__ static bool whole(uint32_t count, int warp) { return count >= uint32_t(warp + 1) * chunk_elements<T>; }
 
     /* Elements of a warp's chunk that do not exist are taken for the identity, from row k on. */
     __device__ operands<Op> partial_row(const chunk_rows &rows, uint32_t count, int warp, int k) const {
         operands<Op> x = rows(k);
         x.clear_from(int(count) - ((warp * rows_per_chunk + k) * 32 + lane) * vector_elements<T>);
         return x;
-    }
-
-    __device__ static bool whole(uint32_t count, int warp) { return count >= uint32_t(warp + 1) * chunk_elements<T>; }
-
-    __device__ void reduce(int j, uint64_t t, int warp) {
-        wave_slot<T> &s = tiles_in.slot(j);
-        const uint32_t n = count(t);
-        if (odd_input)
-            normalise<I, tile, chunks_per_tile>(tiles_in.data(j), shift(), job.reverse, warp, lane);
-        const chunk_rows in = rows(j, warp);
-        T total{};
-        if (whole(n, warp))
-            total = chunk_total<Op>(in);
-        else
-#pragma unroll 1
-            for (int k = 0; k < rows_per_chunk; k++) {
-                T fold = warp_total<Op>(partial_row(in, n, warp, k).fold());
-                total = k ? Op::apply(total, fold) : fold;
-            }
-        if (lane == 0)
-            s.chunks[warp] = total;
-        barrier_arrive(&s.reduced);
-    }
-
-    __device__ void scan(int j, int warp) {
-        const uint64_t t = tiles_in.tile(j);
-        if (whole(count(t), warp))
-            scan_whole(j, t, warp);
-        else
-            scan_partial(j, t, warp);
-        if (t == 0 && warp == 0 && lane == 0 && job.show_first)
-            static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
     }
 
     struct bases {
@@ -231,17 +231,11 @@ template <class I, class Op> class wave {
                 warp == chunks_per_tile - 1 ? s.after : Op::apply(before, s.chunks_before[warp])};
     }
 
-    __device__ void consume(int j) const {
-        if (odd_input)
-            bulk_fence();
-        barrier_arrive(&tiles_in.slot(j).consumed);
-    }
-
-    __device__ void scan_whole(int j, uint64_t t, int warp) const {
+    __device__ void write_whole(int j, uint64_t t, int warp) const {
         scanned_rows<Op, rows_per_chunk> c;
         c.scan(rows(j, warp), lane);
         const bases b = wait_prefix(j, warp);
-        consume(j);
+        barrier_arrive(&tiles_in.slot(j).consumed);
         row_writer<Op, rows_per_chunk> to(tile_address<T>(part.out, part.n, t, tile, job.reverse),
                                           warp * rows_per_chunk * 32, lane, job.reverse);
         if (to.plain())
@@ -253,7 +247,7 @@ template <class I, class Op> class wave {
     }
 
     /* Row by row: there is one such tile. */
-    __device__ void scan_partial(int j, uint64_t t, int warp) const {
+    __device__ void write_partial(int j, uint64_t t, int warp) const {
         const uint32_t n = count(t);
         const chunk_rows in = rows(j, warp);
         const bases b = wait_prefix(j, warp);
@@ -271,7 +265,7 @@ template <class I, class Op> class wave {
             store_some<T>(out + (job.reverse ? last - v : v) * 16, int(n) - v * vector_elements<T>, job.reverse, x);
             base = next;
         }
-        consume(j);
+        barrier_arrive(&tiles_in.slot(j).consumed);
     }
 };
 #endif
@@ -289,15 +283,16 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     }
     __syncthreads();
     wave<I, Op> w(job, dynamic_shared<char>(), slots, first.epoch);
-    if (warp == chunks_per_tile)
+    if (warp < chunks_per_tile)
+        w.reduce(warp);
+    else if (warp < 2 * chunks_per_tile)
+        w.write(warp - chunks_per_tile);
+    else if (warp == 2 * chunks_per_tile)
         w.load(first);
-    else if (warp == chunks_per_tile + 1)
+    else if (warp == 2 * chunks_per_tile + 1)
         w.look_back();
-    else if (warp == chunks_per_tile + 2)
-        w.publish_totals();
     else
-        w.compute(warp);
-
+        w.publish_totals();
     leave(job.state, first.epoch);
 #endif
 }
