@@ -2,10 +2,10 @@
  *
  * Rows held in registers: what the scans of one tile a CTA, look-back and cluster, have in common.
  *
- * Every warp takes held_rows consecutive rows of a tile, half a chunk, and scans them as far as it can alone. Their
- * totals go to shared memory; once the folds before the chunk and after it are known, each warp folds the few rows of
- * its chunk that come before its own, and writes. Rows are read and written once, with few of them a warp and many
- * warps a tile: little is in flight, but everything at once, which is what small inputs need.
+ * Every warp takes held_rows consecutive rows of a tile, half a chunk, reduces them and scans them as far as it can
+ * alone. Their totals go to shared memory; once the folds before the chunk and after it are known, each warp folds the
+ * few rows of its chunk that come before its own, and writes. Rows are read and written once, with few of them a warp
+ * and many warps a tile: little is in flight, but everything at once, which is what small inputs need.
  *
  * One instance serves every input type of an operator: an input narrower than the accumulator is told by its size.
  */
@@ -45,15 +45,27 @@ template <class Op> class held {
         : job(job), part(part), t(t), first_row(first_row), lane(threadIdx.x % 32),
           count(int(tile_count<T>(part.n, t))) {}
 
-    /* totals: of the tile's rows that the CTA holds, this warp's first. */
+    /* Reads the rows and scans them as far as that goes without their prefix. totals: of the tile's rows that the CTA
+     * holds, this warp's first. */
     __device__ void scan(T *totals) {
-        operands<Op> x[held_rows];
-        for_input<Op>(job.in_size, [&](auto type) { load<decltype(type)>(x); });
-        c.scan([&](int k) { return x[k]; }, lane);
+        for_input<Op>(job.in_size, [&](auto type) { load<decltype(type)>(c.x); });
+        scan();
         if (lane == 31)
 #pragma unroll
             for (int k = 0; k < held_rows; k++)
                 totals[k] = c.lanes[k];
+    }
+
+    /* The same in two steps, the totals first: for those whom others wait for longer than they scan. */
+    __device__ void reduce(T *totals) {
+        for_input<Op>(job.in_size, [&](auto type) { load<decltype(type)>(c.x); });
+        const T total = row_totals<Op, held_rows>([&](int k) { return c.x[k]; }, lane);
+        if (lane < held_rows)
+            totals[lane] = total;
+    }
+
+    __device__ void scan() {
+        c.scan([&](int k) { return c.x[k]; }, lane);
     }
 
     /* base: the fold before the chunk; next: before the one after it; totals: of the chunk's rows. */
@@ -112,8 +124,7 @@ template <class Op> class held {
         }
 #pragma unroll
         for (int k = 0; k < held_rows; k++) {
-            T total = __shfl_sync(all_lanes, c.lanes[k], 31);
-            folds = before + k ? Op::apply(folds, total) : total;
+            folds = before + k ? Op::apply(folds, totals[before + k]) : totals[0];
             T row_next = before + k == rows_per_chunk - 1 ? next : Op::apply(base, folds);
             write(k, c.outputs(k, row_base, row_next, job.exclusive, lane).lowered(job.code));
             row_base = row_next;

@@ -9,12 +9,12 @@
  *            [ write ]  [ write ]  [ write ]  [ write ]
  *
  * Idea. A CTA takes a ticket, which is its tile: a tile then waits only for tiles of lower tickets, whose CTAs run
- * already. Each warp scans some rows in registers, the tile's total is published, and one warp folds the totals before
- * it (groups.cuh). It is decoupled look-back, except that inclusive prefixes stand only where a group of 32 tiles
- * begins, so that the order of operations is that of scan.h whoever was first.
+ * already. Each warp reduces some rows in registers, the tile's total is published, and while the warps scan their rows
+ * one folds the totals before the tile (groups.cuh). It is decoupled look-back, except that inclusive prefixes stand
+ * only where a group of 32 tiles begins, so that the order of operations is that of scan.h whoever was first.
  *
- * Work: n log2(32) / E for the rows' Kogge-Stone and 2n for folds and outputs (order.cuh), and for every tile 5 * 32
- * for each group it asks for, one as a rule. Depth: that of a tile, and one round trip to memory for 6 groups.
+ * Work: n log2(32) / E for the rows' Kogge-Stone and 3n for totals, folds and outputs (order.cuh), and for every tile
+ * 5 * 32 for itself and 9 * 32 for each 7 groups. Depth: that of a tile, and one round trip to memory for 7 groups.
  * Traffic: n reads and n writes, 8 or 16 bytes of state a tile. Barriers: three a tile.
  *
  * Limits. One tile a CTA and no ring make it a quick start for small inputs; on large ones every tile waits out its
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
     if (t * tile_elements<T> < part.n) {
         const int first_row = warp * held_rows, chunk = warp / warps_per_chunk;
         held<Op> rows(job, part, t, first_row);
-        rows.scan(row_totals + first_row);
+        rows.reduce(row_totals + first_row);
         __syncthreads();
         if (warp == 0) {
-            const uint64_t place = part.first_tile + t;
+            const uint64_t place = part.first_tile + t, group = place / tiles_per_group;
             const int own = int(place % tiles_per_group);
             if (t == 0)
                 publish_earlier(job.state, part, epoch, lane);
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
                 chunks[lane] = folds.mine;
             perturb();
             group_walk<Op> walk = {job.state, epoch, 0, part.group};
-            if (place / tiles_per_group > 7)
-                walk.jump(place / tiles_per_group, lane);
+            if (group > walk.groups_at_once) /* else it takes a round trip and saves none */
+                walk.jump(group, lane);
             T tiles = walk.to(place, lane);
             tiles = warp_inclusive<Op>(lane == own ? folds.total : tiles, lane);
             if (lane == own)
@@ -77,6 +77,7 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
             if (own == 0 && lane == 0)
                 before = walk.fold;
         }
+        rows.scan();
         __syncthreads();
         rows.write(chunk ? Op::apply(before, chunks[chunk - 1]) : before,
                    chunk == chunks_per_tile - 1 ? after : Op::apply(before, chunks[chunk]),
