@@ -63,8 +63,10 @@ __device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, ui
     }
 }
 
-/* copies: load_bytes that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile. */
-template <class Slot, int copies = 1, int ends = 1> class ring {
+/* copies: load_bytes that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile.
+ * patient: a ticket is taken when the slot that its tile goes to waits for no other CTA any more, so that a tile is
+ * loaded and reduced soon after its ticket: nobody waits for a tile that has no slot yet. */
+template <class Slot, int copies = 1, int ends = 1, bool patient = false> class ring {
     char *memory;
     Slot *slots;
     int slot_bytes;
@@ -109,7 +111,9 @@ template <class Slot, int copies = 1, int ends = 1> class ring {
         int j = 0;
         for (;; j++) {
             if (j > 0) {
-                if (flight == 1) /* not before the tile in hand is reduced */
+                if (patient && j >= flight)
+                    barrier_wait(&slot(j - flight).prefixed, parity(j - flight));
+                else if (flight == 1) /* not before the tile in hand is reduced */
                     barrier_wait(&slot(j - 1).reduced, parity(j - 1));
                 if (lane == 0)
                     taken = take_ticket(state).number; /* the answer comes while a slot is waited for */

@@ -29,7 +29,8 @@ using look_back_shape = unit_shape<sizeof(U) == 1 ? 8192 : 16384 / int(sizeof(U)
 template <class U> struct look_back_memory {
     using shape = look_back_shape<U>;
     alignas(16) char values[16 + shape::tile * sizeof(U) + 16]; /* with the alignment modulo 16 of global memory */
-    unit_scratch<shape::rows> scratch[shape::warps];
+    unit_words<shape::rows> words[shape::warps];
+    uint16_t lists[shape::warps][shape::unit];
     uint32_t kept[shape::warps], last[shape::warps]; /* of the warps' units; last: 1 + position in the tile */
     kept_so_far before;
 };
@@ -77,7 +78,7 @@ __device__ void compact_tile(const compaction_job &job, const typename Select::s
 
     const uint32_t begin = uint32_t(warp * shape::unit);
     const uint32_t word = unit_word<Select, shape::rows>(source, tile, job.index_base, begin, lane);
-    const uint32_t kept = warp_sum(uint32_t(__popc(word))), last = job.run_lengths ? unit_last(word) : 0;
+    const uint32_t kept = keep_words(memory.words[warp], word, lane), last = job.run_lengths ? unit_last(word) : 0;
     if (lane == 0) {
         memory.kept[warp] = kept;
         memory.last[warp] = last ? begin + last : 0;
@@ -100,14 +101,14 @@ __device__ void compact_tile(const compaction_job &job, const typename Select::s
     }
     listed_unit unit = {};
     if (has_arrays(job))
-        unit = list_unit(memory.scratch[warp], tile, begin, word, job.rejected != nullptr, lane);
+        unit = list_unit(memory.lists[warp], memory.words[warp], tile, begin, job.rejected != nullptr, lane);
     __syncthreads();
 
     const unsigned earlier_some = __ballot_sync(all_lanes, lane < warp && last_by != 0);
     const uint32_t earlier_last = __shfl_sync(all_lanes, last_by, earlier_some ? 31 - __clz(int(earlier_some)) : 0);
     const uint64_t begun = (earlier_some ? first + earlier_last : memory.before.last) - 1;
     const uint64_t kept_before = memory.before.count + warp_sum(lane < warp ? kept_by : 0);
-    put_unit(job, tile, memory.scratch[warp], unit, kept_before, begun, lane);
+    put_unit(job, tile, memory.lists[warp], unit, kept_before, begun, lane);
 }
 
 template <class Select, class U>
@@ -135,11 +136,16 @@ __global__ void __launch_bounds__(look_back_compaction_threads, 4)
         compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
             if (job.single)
                 return kept_so_far{0, 0};
-            compaction_walk walk(job.state, epoch, int(tile), job.in_place);
+            const compaction_walk<8> walk(job.state, epoch, int(tile), job.in_place);
             if (threadIdx.x == 0)
                 walk.tell(t, news);
             perturb();
-            return walk.to(t);
+            uint64_t from = 0;
+            kept_so_far sum = {0, 0};
+            walk.jump(t, from, sum);
+            sum = sum + walk.between(from, t);
+            walk.pass_on(t, sum);
+            return sum;
         });
     if (!job.single)
         leave(job.state, epoch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many elements are kept before a tile, from what other CTAs have published: the walk over groups of 32 tiles of
- * groups.cuh, for sums of integers. A tile publishes one word, {epoch, kept, last}; a group's beginning two pairs of
- * words, for sums need 64 bits.
+ * How many elements are kept before a tile, from what other CTAs have published. A tile publishes one word, {epoch,
+ * kept, last}; the first tile of a group of 32 two pairs of words, what is before it, for sums need 64 bits. A warp
+ * adds up the words since a tile that it knows all about, or since the newest beginning of a group if that tile is far.
  *
  * Order. Nobody reads anything else on the strength of these words, so relaxed order is enough, unless the output lies
  * over the input: then a tile's word says that the tile has been read, and whoever passes the news on, in the word of
@@ -17,8 +17,6 @@
 namespace scan_cuda {
 
 constexpr uint64_t words_of_group = 4;
-constexpr int walk_groups = 10; /* asked for together: as a rule one round trip serves a tile of two look-back warps */
-
 /* What a tile tells: how many it keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
 struct tile_news {
     uint32_t bits;
@@ -32,44 +30,42 @@ struct kept_so_far {
     uint64_t count, last;
 };
 
-class compaction_walk {
+__device__ inline kept_so_far operator+(const kept_so_far &a, const kept_so_far &b) {
+    return {a.count + b.count, b.last ? b.last : a.last};
+}
+
+/* words: of a lane, asked for together. */
+template <int words> class compaction_walk {
     const scan_state &state;
     const uint32_t epoch;
     const int tile; /* elements */
     const bool ordered;
     const int lane;
-    uint64_t group = 0; /* `before` is true of this group's beginning */
-    kept_so_far before = {0, 0};
 
-    /* Tile i, or nothing from tile `end` on; waits for what is not there yet. */
-    __device__ bool ask(uint64_t i, uint64_t end, tile_news &news) const {
-        news = {0};
-        return i >= end || peek(state.tiles + i, epoch, news);
-    }
-
-    /* 1 + the index of the last kept element up to the tiles of group g that the news are of, one a lane. */
-    __device__ uint64_t latest(uint64_t g, tile_news news, uint64_t earlier) const {
-        const unsigned some = __ballot_sync(all_lanes, news.last() != 0);
-        if (!some)
-            return earlier;
-        const int newest = 31 - __clz(int(some));
-        return (g * tiles_per_group + uint64_t(newest)) * uint64_t(tile) + __shfl_sync(all_lanes, news.last(), newest);
-    }
-
-    /* To the newest beginning of a group among the last 32 that is published. */
-    __device__ void jump(uint64_t own) {
-        kept_so_far there = {0, 0};
-        const uint64_t g = own - uint64_t(lane);
-        const uint64_t *words = state.groups + g * words_of_group;
-        bool found =
-            own >= uint64_t(lane) && g > group && peek(words, epoch, there.count) && peek(words + 2, epoch, there.last);
-        unsigned which = __ballot_sync(all_lanes, found);
-        if (which) {
-            int newest = __ffs(int(which)) - 1;
-            before.count = __shfl_sync(all_lanes, there.count, newest);
-            before.last = __shfl_sync(all_lanes, there.last, newest);
-            group = own - uint64_t(newest);
+    /* `left` tiles from tile `at` on, at most 32 * words. Lanes too many ask for the last of them: only loads without
+     * conditions are all in flight together. */
+    __device__ kept_so_far add(uint64_t at, uint32_t left) const {
+        const uint64_t *from = state.tiles + at;
+        tile_news news[words];
+        for (bool there = false; !there;) {
+            there = true;
+#pragma unroll
+            for (int k = 0; k < words; k++)
+                there &= peek(from + min(uint32_t(k * 32 + lane), left - 1), epoch, news[k]);
+            there = __all_sync(all_lanes, there);
         }
+        uint32_t kept = 0, last = 0; /* last: 1 + the last kept element, counted from tile `at` on */
+#pragma unroll
+        for (int k = 0; k < words; k++) {
+            const uint32_t i = uint32_t(k * 32 + lane);
+            if (i < left) {
+                kept += news[k].kept();
+                last = news[k].last() ? i * uint32_t(tile) + news[k].last() : last;
+            }
+        }
+        __syncwarp();
+        last = warp_max(last);
+        return {warp_sum(kept), last ? at * uint64_t(tile) + last : 0};
     }
 
   public:
@@ -84,48 +80,43 @@ class compaction_walk {
         publish(state.tiles + t, epoch, news);
     }
 
-    /* Everything before tile t; t never decreases from call to call. By a whole warp. */
-    __device__ kept_so_far to(uint64_t t) {
-        const uint64_t own = t / tiles_per_group;
-        if (own - group > 16 || group == 0)
-            jump(own);
-        tile_news mine = {0}; /* of this lane's tile in t's group */
-        for (bool arrived = false; !arrived;) {
-            tile_news news[walk_groups];
-            bool there[walk_groups];
-#pragma unroll
-            for (int k = 0; k < walk_groups; k++)
-                there[k] = ask((group + k) * tiles_per_group + uint64_t(lane), t, news[k]);
-            uint32_t kept = 0, lasts = 0;
-#pragma unroll
-            for (int k = 0; k < walk_groups; k++) {
-                while (!there[k])
-                    there[k] = ask((group + k) * tiles_per_group + uint64_t(lane), t, news[k]);
-                if (group + k < own) {
-                    kept += news[k].kept();
-                    lasts |= news[k].last();
-                } else if (group + k == own) {
-                    mine = news[k];
-                    arrived = true;
-                }
-            }
-            __syncwarp();
-            before.count += warp_sum(kept);
-            if (__any_sync(all_lanes, lasts != 0))
-#pragma unroll
-                for (int k = 0; k < walk_groups; k++)
-                    before.last = latest(group + k, group + k < own ? news[k] : tile_news{0}, before.last);
-            group = arrived ? own : group + walk_groups;
+    /* To the newest beginning of a group up to tile t's, among the last 32, that is published and after tile `from`, if
+     * there is one: it becomes `from`, and what is before it `before`. By a whole warp, as all below. */
+    __device__ bool jump(uint64_t t, uint64_t &from, kept_so_far &before) const {
+        kept_so_far there = {0, 0};
+        const uint64_t own = t / tiles_per_group, g = own - uint64_t(lane);
+        const uint64_t *at = state.groups + g * words_of_group;
+        const bool found = own >= uint64_t(lane) && g * tiles_per_group > from && peek(at, epoch, there.count) &&
+                           peek(at + 2, epoch, there.last);
+        const unsigned which = __ballot_sync(all_lanes, found);
+        if (!which)
+            return false;
+        const int newest = __ffs(int(which)) - 1;
+        from = (own - uint64_t(newest)) * tiles_per_group;
+        before = {__shfl_sync(all_lanes, there.count, newest), __shfl_sync(all_lanes, there.last, newest)};
+        return true;
+    }
+
+    /* What the tiles from `from` up to t keep; waits for those that have not told it yet. */
+    __device__ kept_so_far between(uint64_t from, uint64_t t) const {
+        kept_so_far sum = {0, 0};
+        while (from < t) {
+            const uint32_t left = uint32_t(min(t - from, uint64_t(32 * words)));
+            sum = sum + add(from, left);
+            from += left;
         }
-        const kept_so_far sum = {before.count + warp_sum(mine.kept()), latest(group, mine, before.last)};
+        return sum;
+    }
+
+    /* `before` is before tile t; called ahead of anything that is done on the strength of it. */
+    __device__ void pass_on(uint64_t t, const kept_so_far &before) const {
         if (ordered)
             gpu_fence();
         if (t % tiles_per_group == 0 && t > 0 && lane == 0) {
-            uint64_t *words = state.groups + own * words_of_group;
-            publish(words, epoch, sum.count);
-            publish(words + 2, epoch, sum.last);
+            uint64_t *at = state.groups + t / tiles_per_group * words_of_group;
+            publish(at, epoch, before.count);
+            publish(at + 2, epoch, before.last);
         }
-        return sum;
     }
 };
 

@@ -5,16 +5,29 @@
  *   load warp            bulk copies of values, and flags, into slots
  *   counting warps (8)   the bits of a tile as soon as it is there, and their count
  *   publish warp         tells a tile's count the moment it is known
- *   look-back warps (2)  gather what other CTAs told, a tile each: a round trip to L2 takes longer than a tile may
+ *   look-back warps (2)  gather what other CTAs told, in turn, a tile each: a round trip to L2 takes about as long as
+ *                        memory takes for a tile
  *   writing warps (8)    the outputs of a tile, from its bits, when all before it is known
  *
- * A tile's count needs its own input only, and counting runs ahead of writing as far as the ring has slots, so hardly
- * anybody waits; meanwhile the loads of later tiles are in flight. Values stay in their slot and are gathered from
- * there by position. Counting and writing have warps of their own because a warp that did both in turn would leave the
- * SM idle: each is a chain of short steps through shared memory.
+ * A tile's count needs its own input only, and counting runs ahead of writing as far as the ring has slots; meanwhile
+ * the loads of later tiles are in flight. Values stay in their slot and are gathered from there by position. Counting
+ * and writing have warps of their own because a warp that did both in turn would leave the SM idle: each is a chain of
+ * short steps through shared memory.
  *
- * Work, in warp instructions for a row of 32 elements: about 6 for its bits, 8 for its positions, 6 for each row of
- * outputs; memory allows about 40 at 4 bytes an element with half of them kept.
+ * Look-back. Whoever asks for a count that is not there yet has to ask again, and all CTAs ask for the same few lines
+ * of L2: that slows everybody down, and more look-back warps, or quicker ones, made it worse. To ask once, as a
+ * rule,
+ *
+ *   - a tile's ticket is taken when its slot is about to be free, not before (ring.cuh, patient);
+ *   - a tile is looked back from when the CTA has counted two more, if the ring is full: the tiles before it are there;
+ *   - a look-back adds up the counts since the CTA's last tile only, and then what is before that one, with which the
+ *     other look-back warp may be busy until then.
+ *
+ * Measured on an H200, 2^28 elements of 4 bytes, 1, 10, 50 and 90 % kept: 383, 419, 512 and 604 us with the first
+ * alone, 316, 357, 445 and 559 with all, at a delay of one tile; a second one gains 3 % more where half is kept.
+ *
+ * Work, in warp instructions for a row of 32 elements: about 7 for its bits, 8 for its positions (fewer where few are
+ * kept), 6 for each row of outputs; memory allows about 40 at 4 bytes an element with half of them kept.
  */
 #ifndef SCAN_CUDA_COMPACTION_WAVE_CUH
 #define SCAN_CUDA_COMPACTION_WAVE_CUH
@@ -28,25 +41,29 @@ namespace scan_cuda {
 
 constexpr int wave_compaction_warps = 8; /* that count; as many write */
 constexpr int wave_look_back_warps = 2;
+constexpr int wave_look_back_delay = 2; /* tiles that are counted before one is looked back from, in a full ring */
+constexpr int wave_walk_words = 6;      /* as a rule one round trip serves a tile */
 constexpr int wave_compaction_threads = (2 * wave_compaction_warps + wave_look_back_warps + 2) * 32;
 
 /* Tiles as large as the shared memory of an SM allows. */
 template <class Select, class U> struct wave_compaction_layout {
     static constexpr int size = int(sizeof(U));
-    static constexpr int tile = Select::reads_flags ? (size == 1   ? 16384
+    static constexpr int tile = Select::reads_flags ? (size == 1   ? 14336
                                                        : size == 2 ? 8192
                                                        : size == 4 ? 6144
                                                                    : 3584)
-                                                    : (size == 1 ? 24576 : 32768 / size);
+                                                    : (size == 1   ? 24576
+                                                       : size == 2 ? 14336
+                                                                   : 32768 / size);
     using shape = unit_shape<tile, wave_compaction_warps>;
     /* a slot: values after room for the one before them, flags, each as misaligned as in global memory; words of bits
      */
     static constexpr int values_at = 16;
     static constexpr int flags_at = values_at + tile * size + 16;
     static constexpr int words_at = flags_at + (Select::reads_flags ? tile + 16 : 0);
-    static constexpr int slot_bytes = words_at + tile / 32 * 4;
-    static constexpr int scratch_at = ring_slots * slot_bytes;
-    static constexpr int shared_bytes = scratch_at + shape::warps * int(sizeof(unit_scratch<shape::rows>));
+    static constexpr int slot_bytes = words_at + tile / 32 * int(sizeof(uint2));
+    static constexpr int lists_at = ring_slots * slot_bytes;
+    static constexpr int shared_bytes = lists_at + shape::tile / shape::units * int(sizeof(uint16_t));
     static_assert(shared_bytes + int(wave_static_bytes) <= 227 << 10, "what a CTA of sm_90 may have");
     static_assert(slot_bytes % 16 == 0 && tile * size % 16 == 0, "slots and tiles keep 16-byte alignment");
 };
@@ -56,6 +73,7 @@ struct wave_compaction_slot : ring_slot {
         last[wave_compaction_warps]; /* of each warp; last: 1 + position in the tile */
     uint32_t kept_before[wave_compaction_warps], last_before[wave_compaction_warps]; /* in the tile */
     uint32_t tile_kept, tile_last;
+    uint64_t previous; /* the CTA's tile before this one */
     kept_so_far before;
 };
 
@@ -63,12 +81,13 @@ struct wave_compaction_slot : ring_slot {
 template <class Select, class U> class wave_compactor {
     using layout = wave_compaction_layout<Select, U>;
     using shape = typename layout::shape;
+    using slot_ring = ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps, true>;
 
     const compaction_job &job;
     const typename Select::source &source;
     const uint64_t n, tiles;
-    const ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps> tiles_in;
-    unit_scratch<shape::rows> *const scratch;
+    const slot_ring tiles_in;
+    uint16_t *const lists; /* a unit of each writing warp */
     const uint32_t epoch;
     const int lane;
 
@@ -92,9 +111,8 @@ template <class Select, class U> class wave_compactor {
                 Select::reads_flags ? reinterpret_cast<const uint8_t *>(staged_flags(j, t)) : nullptr, t * shape::tile,
                 count(t)};
     }
-    /* This lane's word of a unit: who counts a unit writes it out too. */
-    __device__ uint32_t &word(int j, int unit) const {
-        return reinterpret_cast<uint32_t *>(tiles_in.data(j) + layout::words_at)[unit * shape::rows + lane];
+    __device__ unit_words<shape::rows> &words(int j, int unit) const {
+        return reinterpret_cast<unit_words<shape::rows> *>(tiles_in.data(j) + layout::words_at)[unit];
     }
 
   public:
@@ -102,17 +120,18 @@ template <class Select, class U> class wave_compactor {
                               char *memory, wave_compaction_slot *slots, uint32_t epoch)
         : job(job), source(source), n(n), tiles(n / shape::tile + (n % shape::tile != 0)),
           tiles_in(memory, slots, layout::slot_bytes, tiles),
-          scratch(reinterpret_cast<unit_scratch<shape::rows> *>(memory + layout::scratch_at)), epoch(epoch),
-          lane(int(threadIdx.x % 32)) {}
+          lists(reinterpret_cast<uint16_t *>(memory + layout::lists_at)), epoch(epoch), lane(int(threadIdx.x % 32)) {}
 
-    __device__ static void open(wave_compaction_slot *slots) {
-        ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps>::open(slots, shape::warps);
-    }
+    __device__ static void open(wave_compaction_slot *slots) { slot_ring::open(slots, shape::warps); }
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
     __device__ void load(ticket first) {
+        uint64_t previous = 0;
         tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
+            if (lane == 0)
+                tiles_in.slot(j).previous = previous;
+            previous = t;
             uint64_t *loaded = &tiles_in.slot(j).loaded;
             const uint32_t elements = count(t), before = Select::reads_before && t > 0 ? uint32_t(sizeof(U)) : 0;
             load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
@@ -128,7 +147,7 @@ template <class Select, class U> class wave_compactor {
     /* ---- publish warp -------------------------------------------------------------------------------------------- */
 
     __device__ void publish_counts() {
-        const compaction_walk walk(job.state, epoch, shape::tile, job.in_place);
+        const compaction_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
         for (int j = 0;; j++) {
             wave_compaction_slot &s = tiles_in.slot(j);
             const uint64_t t = tiles_in.tile(j);
@@ -156,8 +175,9 @@ template <class Select, class U> class wave_compactor {
 
     /* ---- look-back warp ------------------------------------------------------------------------------------------ */
 
+    /* From the CTA's tile before it on, whose own look-back may still be under way. */
     __device__ void look_back(int which) const {
-        compaction_walk walk(job.state, epoch, shape::tile, job.in_place);
+        const compaction_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
         for (int j = which;; j += wave_look_back_warps) {
             wave_compaction_slot &s = tiles_in.slot(j);
             const uint64_t t = tiles_in.tile(j);
@@ -165,7 +185,20 @@ template <class Select, class U> class wave_compactor {
                 return;
             perturb();
             barrier_wait(&s.totalled, tiles_in.parity(j));
-            const kept_so_far before = walk.to(t);
+            const int delay = tiles_in.flight == ring_slots ? wave_look_back_delay : 0;
+            for (int i = j + 1; i <= j + delay && tiles_in.tile(i) != no_tile; i++)
+                barrier_wait(&tiles_in.slot(i).totalled, tiles_in.parity(i));
+            uint64_t from = s.previous;
+            kept_so_far before = {0, 0};
+            const bool far = j == 0 || t - from > 32 * wave_walk_words, jumped = far && walk.jump(t, from, before);
+            const kept_so_far between = walk.between(from, t);
+            if (j > 0) {
+                barrier_wait(&tiles_in.slot(j - 1).prefixed, tiles_in.parity(j - 1));
+                if (!jumped)
+                    before = tiles_in.slot(j - 1).before;
+            }
+            before = before + between;
+            walk.pass_on(t, before);
             if (lane == 0) {
                 s.before = before;
                 if (t == tiles - 1)
@@ -198,15 +231,12 @@ template <class Select, class U> class wave_compactor {
         for (int u = 0; u < shape::units; u++) {
             const uint32_t first = uint32_t(warp * shape::chunk + u * shape::unit);
             const uint32_t bits = unit_word<Select, shape::rows>(source, tile, job.index_base, first, lane);
-            if (lane < shape::rows)
-                word(j, warp * shape::units + u) = bits;
-            kept += uint32_t(__popc(bits));
+            kept += keep_words(words(j, warp * shape::units + u), bits, lane);
             if (job.run_lengths) {
                 const uint32_t last_here = unit_last(bits);
                 last = last_here ? first + last_here : last;
             }
         }
-        kept = warp_sum(kept);
         if (lane == 0) {
             s.kept[warp] = kept;
             s.last[warp] = last;
@@ -217,7 +247,7 @@ template <class Select, class U> class wave_compactor {
     __device__ void write_tile(int j, int warp) const {
         wave_compaction_slot &s = tiles_in.slot(j);
         const tile_view<U> tile = view(j, s.tile);
-        unit_scratch<shape::rows> &mine = scratch[warp];
+        uint16_t *mine = lists + warp * shape::unit;
         listed_unit unit = {};
         if (has_arrays(job))
             unit = list(j, warp, 0, tile, mine);
@@ -228,7 +258,7 @@ template <class Select, class U> class wave_compactor {
             put_unit(job, tile, mine, unit, kept_before, begun, lane);
             for (int u = 1; u < shape::units; u++) {
                 if (unit.kept)
-                    begun = tile.first + mine.list[unit.kept - 1];
+                    begun = tile.first + mine[unit.kept - 1];
                 kept_before += unit.kept;
                 __syncwarp();
                 unit = list(j, warp, u, tile, mine);
@@ -239,11 +269,9 @@ template <class Select, class U> class wave_compactor {
         barrier_arrive(&s.consumed);
     }
 
-    __device__ listed_unit list(int j, int warp, int u, const tile_view<U> &tile,
-                                unit_scratch<shape::rows> &mine) const {
-        const uint32_t bits = lane < shape::rows ? word(j, warp * shape::units + u) : 0;
-        return list_unit(mine, tile, uint32_t(warp * shape::chunk + u * shape::unit), bits, job.rejected != nullptr,
-                         lane);
+    __device__ listed_unit list(int j, int warp, int u, const tile_view<U> &tile, uint16_t *mine) const {
+        return list_unit(mine, words(j, warp * shape::units + u), tile, uint32_t(warp * shape::chunk + u * shape::unit),
+                         job.rejected != nullptr, lane);
     }
 };
 #endif
