@@ -45,6 +45,18 @@ __device__ inline uint32_t opaque(uint32_t x) {
     return x;
 }
 
+/* p, in shared memory, likewise: what is added to it later is added to a register. */
+template <class T> __device__ T *opaque_shared(T *p) {
+    return static_cast<T *>(__cvta_shared_to_generic(opaque(shared_address(p))));
+}
+
+/* The same in global memory. */
+template <class T> __device__ T *opaque_global(T *p) {
+    size_t address = __cvta_generic_to_global(p);
+    asm volatile("" : "+l"(address));
+    return static_cast<T *>(__cvta_global_to_generic(address));
+}
+
 /* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
 __device__ inline void warps_meet(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");

@@ -66,6 +66,7 @@ struct sort_choice {
     sort_path path;
     const sort_kernels *kernels; /* of the survey */
     const sort_pass_kernel *pass;
+    sort_pass_cut cut;
     const sort_local_kernel *local_kernel;
     sort_local local;
     int local_threads;
@@ -121,10 +122,10 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
 }
 
 static void choose_radix(sort_choice *c) {
-    const uint64_t tiles = pieces(c->n < c->pass->portion ? c->n : c->pass->portion, c->pass->tile);
+    const uint64_t tiles = pieces(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
     c->plan_bytes = rounded(sizeof(sort_plan));
-    c->state_bytes = 64 + tiles * (c->bits < digit_bits ? 1u << c->bits : radix) * sizeof(uint64_t);
+    c->state_bytes = 64 + tiles * c->cut.state_bytes;
 }
 
 static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
@@ -152,6 +153,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     }
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
+    c.cut = c.pass->cut[is_roomy(state_of(ctx)->capability)];
     c.values_bytes = rounded(n * desc->value_bytes);
     if (!argsort)
         c.first_bytes = rounded(n * key_bytes);
@@ -201,6 +203,9 @@ scan_status sort_open(scan_ctx *ctx) {
         if (counts_wide(ctx, k))
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     k->survey[1].shared_bytes));
+        for (const sort_pass_kernel &pass : k->pass)
+            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(pass.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                    pass.cut[is_roomy(state_of(ctx)->capability)].shared_bytes));
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -253,12 +258,12 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
 }
 
 static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t which) {
-    for (uint32_t portion = 0; portion < pieces(c.n, c.pass->portion); portion++) {
-        const uint64_t left = c.n - portion * c.pass->portion;
-        const uint64_t tiles = pieces(left < c.pass->portion ? left : c.pass->portion, c.pass->tile);
+    for (uint32_t portion = 0; portion < pieces(c.n, c.cut.portion); portion++) {
+        const uint64_t left = c.n - portion * c.cut.portion;
+        const uint64_t tiles = pieces(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
         void *arguments[] = {&job, &which, &portion};
         SCAN_TRY(launch_after(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
-                              size_t(c.pass->shared_bytes)));
+                              size_t(c.cut.shared_bytes)));
     }
     return SCAN_OK;
 }

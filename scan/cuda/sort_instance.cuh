@@ -13,10 +13,15 @@
 
 namespace scan_cuda {
 
+template <class Shape> sort_pass_cut cut_of() {
+    return {Shape::shared_bytes, Shape::tile, portion_tiles<Shape> * Shape::tile,
+            Shape::state_stride * sizeof(uint64_t)};
+}
+
 template <class Key, int value_bytes> sort_pass_kernel pass_of() {
-    using shape = pass_shape<Key, value_bytes>;
-    return {address(pass_kernel<Key, value_bytes>), shape::threads, shape::shared_bytes, shape::tile,
-            portion_tiles<shape> * shape::tile};
+    using tight = pass_shape<Key, value_bytes, false>;
+    using roomy = pass_shape<Key, value_bytes, true>;
+    return {address(pass_kernel<Key, value_bytes>), roomy::threads, {cut_of<tight>(), cut_of<roomy>()}};
 }
 
 template <class Key, int value_bytes> sort_local_kernel local_of() {

@@ -11,10 +11,27 @@
 
 namespace scan_cuda {
 
+/* Whether a CTA of this compute capability has 160 KB of shared memory, for large tiles. The emulator has none that
+ * does.
+ */
+constexpr bool is_roomy(int capability) {
+#ifdef SCAN_EMULATED
+    return capability < 0;
+#else
+    return capability >= 90 && capability < 120;
+#endif
+}
+
+struct sort_pass_cut {
+    int shared_bytes;
+    uint64_t tile, portion; /* elements */
+    size_t state_bytes;     /* of a tile */
+};
+
 struct sort_pass_kernel {
     const void *kernel;
-    int threads, shared_bytes;
-    uint64_t tile, portion; /* elements */
+    int threads;
+    sort_pass_cut cut[2]; /* the second where is_roomy() */
 };
 
 struct sort_local_kernel {

@@ -17,6 +17,8 @@ inline void perturb() { emulator::maybe_switch(); }
 
 inline void after_previous() { emulator::wait_for_previous(); }
 inline uint32_t opaque(uint32_t x) { return x; }
+template <class T> T *opaque_shared(T *p) { return p; }
+template <class T> T *opaque_global(T *p) { return p; }
 inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) { atomicAdd(base + offset_bytes / 4, x); }
 inline void warps_meet(int id, int threads) { emulator::cta_barrier(id, threads, false, "warps_meet()"); }
 

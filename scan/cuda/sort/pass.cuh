@@ -6,34 +6,36 @@
  * keys that agree in a digit keep the order that the lower digits gave them. Where a key goes is
  *
  *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
- *     (from the survey)            (look-back)                            (ranks)
+ *     (from the survey)            (look-back, pass_tiles.cuh)            (ranks)
  *
- * A tile, by 12 warps of up to 28 rows of 32 keys, and 4 warps that look back:
+ * 12 warps of a CTA rank, 4 look back; a tile is up to 28 rows of 32 keys of each ranking warp. For tile t:
  *
- *     load     keys to registers; how many of each digit, counted in shared memory and published at once
- *       |
- *     rank     among the warp's own keys, row by row (rank.cuh)     | look-back warps: a digit a thread walks back over
- *       |                                                          | the tiles' counts until one has an inclusive one,
- *       |                                                          | and publishes its own; scan of the tile's digits
- *     place    first of the digit in the tile + warps before + rank
- *       |
- *     sort     the tile, in shared memory: now neighbours mostly go to neighbours
- *       |
- *     write    slot s to base[digit] + s; then the values the same way
+ *     ranking warps                                                        | warps that look back
+ *     load     keys to registers                                           |
+ *     count    of each digit, in counters of the warp's own                | counts of the tiles before tile t - 1,
+ *     publish  the tile's counts; counters become places in the tile       | until they have those of all
+ *     ---------------------------------------------------------------------+ both meet
+ *     write    tile t - 1: slot s goes to base[digit] + s                  |
+ *     rank     row by row (rank.cuh): each key and its value go to their   | tile t
+ *              place in shared memory, now neighbours mostly go to         |
+ *              neighbours; the next ticket                                 |
  *
  * This is the one-sweep radix sort of Adinets and Merrill ("Onesweep: A Faster Least Significant Digit Radix Sort for
- * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own while the others rank.
+ * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own, which have the time of a
+ * whole tile for it: on an H200 it goes back over some twenty tiles, and with less time the other warps wait for it.
+ * From a ticket to the publication of the tile's counts no CTA waits for another one.
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
  * digits change places (sort_pass.any_order): the keys' other digits tell them apart later.
  *
  * Progress. Tiles are tickets (tickets.cuh): a tile waits only for counts of lower tickets, which CTAs that run publish
- * before they wait for anything. State words carry the epoch, so nothing is cleared. A grid smaller than the number of
- * tiles takes them one after another; a pass that the plan does not need returns at once.
+ * before they wait for anything but counts of tickets lower still. A grid smaller than the number of tiles takes them
+ * one after another; a pass that the plan does not need returns at once.
  *
- * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 5 % of that. Barriers: eight
- * a tile, twelve with values. Work: about 65 instructions of a warp for a row of 32 4-byte keys, 37 of them to rank.
+ * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 5 % of that, which the
+ * look-backs of some twenty tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
+ * for 32 pairs of 4 bytes each, 11 of them to load and count, 50 to rank and place, 17 to write, 9 to look back.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH
 #define SCAN_CUDA_SORT_PASS_CUH
@@ -41,331 +43,262 @@
 #include <type_traits>
 
 #include "../kernel.cuh"
-#include "../tickets.cuh"
+#include "pass_tiles.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {
 
-/* How a tile is cut: `rank_warps` warps of `rows` rows of 32 keys. Shared memory is laid out for 64 KB, which is all
- * that sm_75 has. A tile holds at least 32 KB of keys and values together, so that its state words, 8 bytes a digit,
- * fit the sixteenth of the workspace that is theirs. */
-template <class Key, int value_bytes> struct pass_shape {
-    static constexpr int key_size = sizeof(key_bits<Key>);
-    static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
-    static constexpr bool narrow = widest <= 2;
-    static constexpr int rank_warps = narrow ? 16 : 12;
-    static constexpr int rows = narrow ? 32 : widest == 8 ? 14 : value_bytes ? 24 : 28; /* measured on an H200 */
-    static constexpr int look_back_warps = 4;
-    static constexpr int rank_threads = rank_warps * 32;
-    static constexpr int threads = rank_threads + look_back_warps * 32;
-    static constexpr int tile = rank_threads * rows;
-    static constexpr int slots = (tile + threads - 1) / threads; /* of the sorted tile that a thread writes */
-    static constexpr int shared_bytes = tile * widest > rank_warps *radix * 4 ? tile *widest : rank_warps *radix * 4;
-};
-
-/* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
- * what it had of each digit to where the next one's keys begin. */
-#ifdef SCAN_EMULATED
-constexpr uint64_t most_portion_keys = 50000; /* so that small tests see portions */
-#else
-constexpr uint64_t most_portion_keys = 1u << 30;
-#endif
-template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
-
-constexpr uint32_t inclusive_count = 1u << 31; /* in a state word: the tile's own keys and those of all before it */
-constexpr int look_back_window = 4;            /* tiles asked for together */
-
-template <class Shape> struct pass_shared {
-    sort_pass pass;
-    ticket taken;
-    uint64_t base[radix];   /* where the digit's keys of this tile go, less their place in the sorted tile */
-    uint32_t counts[radix]; /* of the tile */
-    uint32_t first[radix];  /* place of the digit's first key in the sorted tile */
-};
-
-/* How many keys of a digit the tiles before `tile` have. words: the digit's own, in the state of this tile. */
-__device__ inline uint32_t look_back(const uint64_t *words, uint32_t stride, uint32_t tile, uint32_t epoch) {
-    uint32_t sum = 0;
-    bool arrived = false;
-    for (uint32_t back = 1; back <= tile && !arrived; back += look_back_window) {
-        uint32_t count[look_back_window];
-        bool there[look_back_window];
-#pragma unroll
-        for (int k = 0; k < look_back_window; k++) {
-            count[k] = inclusive_count; /* before the first tile: nothing */
-            there[k] = back + k > tile || peek(words - uint64_t(back + k) * stride, epoch, count[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < look_back_window; k++) {
-            while (!there[k] && !arrived)
-                there[k] = peek(words - uint64_t(back + k) * stride, epoch, count[k]);
-            if (!arrived)
-                sum += count[k] & ~inclusive_count;
-            arrived = arrived || (count[k] & inclusive_count);
-        }
-    }
-    return sum;
-}
-
+/* By the warps that rank. */
 template <class Key, int value_bytes> class pass_tile {
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
-    using shape = pass_shape<Key, value_bytes>;
+    using shape = pass_shape<Key, value_bytes, roomy_here>;
     static constexpr int rows = shape::rows;
-    static constexpr bool even = shape::slots * shape::threads == shape::tile;
+    static constexpr int values_ahead = shape::widest == 8 ? 3 : 6; /* rows whose values are on their way */
+    static constexpr bool keeps_digits = sort_key<Key>::is_float;   /* they cost more to find again */
 
     const sort_job &job;
-    pass_shared<shape> &shared;
-    void *dynamic; /* the warps' counters, then the sorted tile */
+    pass_shared &shared;
     const int thread, warp;
     const sort_order order;
-    const uint32_t shift, digit_mask;
-    K key[rows];
-    packed_u8<rows> digit;  /* of key[i] */
-    packed_u16<rows> place; /* of key[i], in the warp and then in the tile */
-    packed_u8<shape::slots> slot_digit;
+    const uint32_t digit_mask, epoch, tiles;
+    uint32_t shift;
+    uint32_t *const counters;     /* `radix` of each warp: keys of a digit, then where the next one goes */
+    uint32_t *const own_counters; /* of this warp */
+    K *const sorted_keys;
+    V *const sorted_values;
 
-  public:
     uint64_t first; /* elements before the tile */
     uint32_t count; /* elements in it */
+    K key[rows];
+    V value[rows];
+    packed_u8<keeps_digits ? rows : 1> digit; /* of key[i] */
+    packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
 
-    __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, void *dynamic)
-        : job(job), shared(shared), dynamic(dynamic), thread(threadIdx.x), warp(warp_of_cta()),
-          order(shared.pass.order), shift(shared.pass.shift), digit_mask(shared.pass.digit_mask) {}
-
-    __device__ bool ranks() const { return warp < shape::rank_warps; }
+  public:
+    __device__ pass_tile(const sort_job &job, pass_shared &shared, char *dynamic, uint32_t tiles)
+        : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), order(shared.pass.order),
+          digit_mask(shared.pass.digit_mask), epoch(shared.first.epoch), tiles(tiles), shift(shared.pass.shift),
+          counters(reinterpret_cast<uint32_t *>(dynamic)), own_counters(opaque_shared(counters + warp * radix)),
+          sorted_keys(reinterpret_cast<K *>(dynamic + shape::counter_bytes)),
+          sorted_values(reinterpret_cast<V *>(dynamic + shape::counter_bytes + shape::tile * sizeof(K))) {}
 
   private:
-    __device__ uint32_t *warp_counters(int warp) const { return static_cast<uint32_t *>(dynamic) + warp * radix; }
-    __device__ uint32_t digit_of(K key) const { return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask; }
+    __device__ uint32_t digit_of(K key) const { /* see table_place() */
+        if constexpr (sort_key<Key>::is_float)
+            return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask;
+        else
+            return uint32_t(key >> shift) & digit_mask;
+    }
+    __device__ uint32_t row_digit(int i) const {
+        if constexpr (keeps_digits)
+            return digit.get(i);
+        else
+            return digit_of(key[i]);
+    }
     /* Where this thread's rows begin in the tile. */
     __device__ int at() const { return warp * (32 * rows) + thread % 32; }
     __device__ bool there(int i) const { return at() + i * 32 < int(count); }
-    __device__ bool whole() const { return count == shape::tile; }
+    __device__ bool any_order() const {
+        return value_bytes == 0 && shared.pass.any_order && count == shape::tile; /* what lies past has to come last */
+    }
+    __device__ void rankers_meet() const { warps_meet(2, shape::rank_threads); }
 
-    /* What lies past the tile's count has the last digit, so that it comes last; it is not counted. */
-    template <bool whole> __device__ void load_rows() {
+    /* What lies past the tile's count has the last digit, so that it comes last. */
+    __device__ void load_keys() {
         const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + first + at();
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            key[i] = whole || there(i) ? __ldcs(from + i * 32) : K(0);
+            key[i] = there(i) ? __ldcs(from + i * 32) : K(~order.flip);
+        if constexpr (keeps_digits) {
+#pragma unroll
+            for (int i = 0; i < rows; i++)
+                digit.set(i, there(i) ? digit_of(key[i]) : digit_mask);
+        }
+    }
+
+    __device__ void count_keys() {
+        __syncwarp();
+        for (int d = thread % 32; d < radix; d += 32)
+            own_counters[d] = 0;
+        __syncwarp();
+        if constexpr (value_bytes == 0) {
+            if (any_order()) {
+#pragma unroll
+                for (int i = 0; i < rows; i++)
+                    place.set(i, atomicAdd(own_counters + row_digit(i), 1u));
+                return;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < rows; i++)
+            atomicAdd(own_counters + row_digit(i), 1u);
+    }
+
+    /* By `radix` threads. The counts go out first, for the tiles that follow wait for them. */
+    __device__ void place_digits(uint32_t tile, uint32_t turn) {
+        const uint32_t d = thread, entry = table_place<Key>(shared.pass, d);
+        uint32_t own = 0;
+#pragma unroll
+        for (int w = 0; w < shape::rank_warps; w++)
+            own += counters[w * radix + entry];
+        const uint32_t real = own - (d == digit_mask ? shape::tile - count : 0);
+        if (d <= digit_mask)
+            publish(job.state.tiles + uint64_t(tile) * shape::state_stride + d, epoch,
+                    real | (tile == 0 ? inclusive_count : 0));
+        const uint32_t upto = warp_inclusive<add<uint32_t>>(own, thread % 32);
+        if (thread % 32 == 31)
+            shared.sums[warp] = upto;
+        warps_meet(3, radix);
+        uint32_t next = upto - own;
+#pragma unroll
+        for (int w = 0; w < radix / 32; w++)
+            next += w < warp ? shared.sums[w] : 0;
+        shared.counts[turn][d] = real;
+        shared.begins[turn][d] = next;
+#pragma unroll
+        for (int w = 0; w < shape::rank_warps; w++) {
+            uint32_t &begin = counters[w * radix + entry];
+            const uint32_t counted = begin;
+            begin = next;
+            next += counted;
+        }
+    }
+
+    /* Where there are no values, the numbers of the elements. */
+    __device__ V load_value(int i) const {
+        const uint64_t position = first + at() + i * 32;
+        const V *from = static_cast<const V *>(values_source(job, shared.pass.values_from));
+        return shared.pass.values_from != BUFFER_NONE && there(i) ? __ldcs(from + position) : V(position);
+    }
+
+    __device__ void load_first_values() {
+        if constexpr (value_bytes > 0) {
+#pragma unroll
+            for (int i = 0; i < values_ahead; i++)
+                value[i] = load_value(i);
+        }
+    }
+
+    /* Keys and values go to their places in the tile. next: gets the number of another ticket, taken so early that the
+     * last rows take as long as its way. */
+    __device__ void rank(uint32_t *next) {
+        uint32_t taken = 0;
+        shift = shared.pass.shift; /* read again: digits are found again, not kept in registers */
+        if (any_order()) {
+            if (thread == 0)
+                taken = take_ticket(job.state).number;
+            if constexpr (value_bytes == 0) {
+#pragma unroll
+                for (int i = 0; i < rows; i++)
+                    sorted_keys[place.get(i) + own_counters[row_digit(i)]] = key[i];
+            }
+        } else {
+            const unsigned below = (1u << thread % 32) - 1;
+#pragma unroll
+            for (int i = 0; i < rows; i++) {
+                if (i == rows - 6 && thread == 0)
+                    taken = take_ticket(job.state).number;
+                const uint32_t p = rank_row(own_counters, row_digit(i), below);
+                sorted_keys[p] = key[i];
+                if constexpr (value_bytes > 0) {
+                    sorted_values[p] = value[i];
+                    if (i + values_ahead < rows)
+                        value[i + values_ahead] = load_value(i + values_ahead);
+                }
+            }
+        }
+        if (thread == 0)
+            *next = taken;
+    }
+
+    template <bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
+        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
+        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
+        const bool wanted = value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE;
 #pragma unroll
         for (int i = 0; i < rows; i++) {
-            const uint32_t d = whole || there(i) ? digit_of(key[i]) : digit_mask;
-            digit.set(i, d);
-            if (whole || there(i))
-                atomicAdd(&shared.counts[d], 1u);
-        }
-    }
-
-  public:
-    __device__ void clear() {
-        for (int i = thread; i < shape::rank_warps * radix; i += shape::threads)
-            warp_counters(0)[i] = 0;
-        for (int i = thread; i < radix; i += shape::threads)
-            shared.counts[i] = 0;
-    }
-
-    __device__ void load() {
-        if (whole())
-            load_rows<true>();
-        else
-            load_rows<false>();
-    }
-
-    __device__ void rank() {
-        const unsigned below = (1u << thread % 32) - 1;
-        uint32_t *counters = warp_counters(warp);
-        if (shared.pass.any_order && whole()) { /* what lies past the count has to come last */
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                place.set(i, atomicAdd(counters + digit.get(i), 1u));
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < rows; i++)
-            place.set(i, rank_row(counters, digit.get(i), below));
-    }
-
-    /* Each warp's counters become the places in the tile where its keys of a digit begin. */
-    __device__ void place_warps() {
-        for (int d = thread; d < radix; d += shape::threads) {
-            uint32_t next = shared.first[d];
-            shared.base[d] -= next;
-#pragma unroll
-            for (int w = 0; w < shape::rank_warps; w++) {
-                uint32_t &begins = warp_counters(w)[d], own = begins;
-                begins = next;
-                next += own;
-            }
-        }
-    }
-
-    __device__ void place_keys() {
-        const uint32_t *begins = warp_counters(warp);
-#pragma unroll
-        for (int i = 0; i < rows; i++)
-            place.add(i, begins[digit.get(i)]);
-    }
-
-    __device__ void exchange_keys() {
-        K *sorted = static_cast<K *>(dynamic);
-#pragma unroll
-        for (int i = 0; i < rows; i++)
-            sorted[place.get(i)] = key[i];
-    }
-
-    __device__ void exchange_values() {
-        const V *from = static_cast<const V *>(values_source(job, shared.pass.values_from)) + first + at();
-        V *sorted = static_cast<V *>(dynamic), value[rows];
-        if (shared.pass.values_from == BUFFER_NONE) {
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                value[i] = V(first + at() + i * 32);
-        } else if (whole()) {
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                value[i] = __ldcs(from + i * 32);
-        } else {
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                value[i] = there(i) ? __ldcs(from + i * 32) : V(0);
-        }
-#pragma unroll
-        for (int i = 0; i < rows; i++)
-            sorted[place.get(i)] = value[i];
-    }
-
-  private:
-    /* Slot s of the sorted tile goes to its digit's base + s: neighbours mostly go to neighbours. */
-    template <bool whole, bool wanted> __device__ void write_key_slots() {
-        const K *sorted = static_cast<const K *>(dynamic) + thread;
-        K *to = static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread;
-#pragma unroll
-        for (int i = 0; i < shape::slots; i++) {
-            const int s = i * shape::threads;
-            if (whole ? even || thread + s < shape::tile : thread + s < int(count)) {
-                const K k = sorted[s];
-                const uint32_t d = digit_of(k);
-                slot_digit.set(i, d);
+            const int s = i * shape::rank_threads;
+            if (whole || thread + s < int(count)) {
+                const K k = sorted_keys[thread + s];
+                const int64_t begin = int64_t(base[digit_of(k)]);
                 if (wanted)
-                    to[int64_t(shared.base[d]) + s] = k;
-            } else {
-                slot_digit.set(i, 0);
+                    to[begin + s] = k;
+                if constexpr (value_bytes > 0)
+                    values_to[begin + s] = sorted_values[thread + s];
             }
         }
     }
 
-    template <bool whole> __device__ void write_value_slots() {
-        const V *sorted = static_cast<const V *>(dynamic) + thread;
-        V *to = static_cast<V *>(values_target(job, shared.pass.values_to)) + thread;
-#pragma unroll
-        for (int i = 0; i < shape::slots; i++) {
-            const int s = i * shape::threads;
-            if (whole ? even || thread + s < shape::tile : thread + s < int(count))
-                to[int64_t(shared.base[slot_digit.get(i)]) + s] = sorted[s];
-        }
+    __device__ void write(uint32_t count, const uint64_t *base) {
+        if (count == shape::tile)
+            write_slots<true>(count, base);
+        else
+            write_slots<false>(count, base);
     }
 
   public:
-    __device__ void write_keys() {
-        if (value_bytes > 0 && shared.pass.keys_to == BUFFER_NONE)
-            write_key_slots<false, false>();
-        else if (whole())
-            write_key_slots<true, true>();
-        else
-            write_key_slots<false, true>();
-    }
-
-    __device__ void write_values() {
-        if (whole())
-            write_value_slots<true>();
-        else
-            write_value_slots<false>();
+    /* All tiles of this CTA. portion_first: elements before the first tile, of n. */
+    template <class Meet> __device__ void run(uint64_t portion_first, uint64_t n, Meet meet) {
+        uint32_t tile = shared.first.number, written = 0; /* elements of the tile that waits to be written */
+        for (uint32_t turn = 0;; turn ^= 1) {
+            const bool more = tile < tiles;
+            if (more) {
+                first = portion_first + uint64_t(tile) * shape::tile;
+                count = uint32_t(min(n - first, uint64_t(shape::tile)));
+                load_keys();
+                count_keys();
+                rankers_meet();
+                if (warp < radix / 32)
+                    place_digits(tile, turn);
+            }
+            meet();
+            if (more)
+                load_first_values();
+            if (written > 0)
+                write(written, shared.base[turn ^ 1]);
+            if (!more)
+                break;
+            rankers_meet();
+            rank(&shared.tile[turn ^ 1]);
+            rankers_meet();
+            written = count;
+            tile = shared.tile[turn ^ 1];
+        }
+        /* each CTA takes one ticket too many */
+        if (thread == 0 && tile == tiles + gridDim.x - 1)
+            hand_over(job.state, epoch);
     }
 };
 
 /* portion: which of the launches of this pass. */
 template <class Key, int value_bytes>
-__global__ void __launch_bounds__(pass_shape<Key, value_bytes>::threads, pass_shape<Key, value_bytes>::narrow ? 1 : 2)
+__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
+                                  pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t portion) {
-    using shape = pass_shape<Key, value_bytes>;
-    __shared__ pass_shared<shape> shared;
+    using shape = pass_shape<Key, value_bytes, roomy_here>;
+    __shared__ pass_shared shared;
     after_previous();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
-    const sort_plan *plan = job.plan;
+    sort_plan *plan = job.plan;
     if (which >= pass_end(plan, which) || portion_first >= n)
         return;
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         shared.pass = plan->pass[which];
+        shared.first = take_ticket(job.state);
+    }
     __syncthreads();
     const uint64_t left = n - portion_first;
     const bool full = left >= portion_tiles<shape> * shape::tile;
     const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile);
-    const uint32_t stride = shared.pass.digit_mask + 1;
-    const uint64_t *before = portion ? plan->carry[portion % 2] : plan->before[shared.pass.row];
-    const int thread = threadIdx.x;
-    uint32_t epoch = 0;
-
-    for (uint32_t round = 0; round <= tiles; round++) {
-        pass_tile<Key, value_bytes> t(job, shared, dynamic_shared<void>());
-        if (thread == 0)
-            shared.taken = take_ticket(job.state);
-        t.clear();
-        __syncthreads();
-        const uint32_t tile = shared.taken.number;
-        epoch = shared.taken.epoch;
-        if (tile >= tiles) { /* each CTA takes one ticket too many */
-            if (thread == 0 && tile == tiles + gridDim.x - 1)
-                hand_over(job.state, epoch);
-            break;
-        }
-        t.first = portion_first + uint64_t(tile) * shape::tile;
-        t.count = uint32_t(min(n - t.first, uint64_t(shape::tile)));
-        if (t.ranks())
-            t.load();
-        __syncthreads();
-
-        /* counts go out before anything else is done: the tiles that follow wait for them */
-        uint64_t *words = job.state.tiles + uint64_t(tile) * stride;
-        if (uint32_t(thread) < stride)
-            publish(words + thread, epoch, shared.counts[thread] | (tile == 0 ? inclusive_count : 0));
-        if (t.ranks()) {
-            t.rank();
-        } else {
-            const int looker = thread - shape::rank_threads;
-            if (looker < 32)
-                begins_of_digits(shared.counts, shared.first, thread % 32);
-            for (uint32_t d = looker; d < stride; d += shape::look_back_warps * 32) {
-                const uint32_t sum = look_back(words + d, stride, tile, epoch), all = sum + shared.counts[d];
-                if (tile > 0)
-                    publish(words + d, epoch, all | inclusive_count);
-                shared.base[d] = before[d] + sum;
-                if (full && tile == tiles - 1)
-                    job.plan->carry[(portion + 1) % 2][d] = before[d] + all;
-            }
-        }
-        __syncthreads();
-
-        t.place_warps();
-        __syncthreads();
-        if (t.ranks())
-            t.place_keys();
-        __syncthreads();
-        if (t.ranks())
-            t.exchange_keys();
-        __syncthreads();
-        t.write_keys();
-        __syncthreads();
-        if constexpr (value_bytes > 0) {
-            if (t.ranks())
-                t.exchange_values();
-            __syncthreads();
-            t.write_values();
-            __syncthreads();
-        }
-    }
-    leave(job.state, epoch);
+    auto meet = [] { warps_meet(1, shape::threads); };
+    if (warp_of_cta() < shape::rank_warps)
+        pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), tiles).run(portion_first, n, meet);
+    else
+        look_back_from_tiles<Key, shape>(job, shared, tiles,
+                                         portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
+                                         full ? plan->carry[(portion + 1) % 2] : nullptr, meet);
+    leave(job.state, shared.first.epoch);
 }
 
 } /* namespace scan_cuda */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tiles of a pass: how they are cut, what a CTA keeps of them in shared memory, and the look-back, which finds how
+ * many keys of each digit the tiles before one have.
+ *
+ *     tile          t - 3         t - 2         t - 1          t
+ *     count         own           own           own           own       of a digit, known as soon as keys are loaded
+ *     inclusive     those of all tiles up to it                         known after its look-back
+ *
+ * A tile adds the counts of those before it, back to one whose inclusive count is there, and publishes its own. State
+ * words carry the epoch of the launch (tickets.cuh), so nothing is cleared.
+ */
+#ifndef SCAN_CUDA_SORT_PASS_TILES_CUH
+#define SCAN_CUDA_SORT_PASS_TILES_CUH
+
+#include "../sort_kernels.h"
+#include "../tickets.cuh"
+#include "job.cuh"
+
+namespace scan_cuda {
+
+/* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as the 64 KB of shared
+ * memory hold that a CTA of sm_75 has. A tile holds at least 32 KB of keys and values together, so that its state
+ * words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs. */
+template <class Key, int value_bytes, bool roomy> struct pass_shape {
+    static constexpr int key_size = sizeof(key_bits<Key>);
+    static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
+    static constexpr bool narrow = widest <= 2;
+    static constexpr int rank_warps = narrow ? 16 : 12;
+    static constexpr int look_back_warps = 4;
+    static constexpr int rank_threads = rank_warps * 32;
+    static constexpr int look_back_threads = look_back_warps * 32;
+    static constexpr int threads = rank_threads + look_back_threads;
+    static constexpr int digits_together = value_bytes ? 1 : 2; /* of a thread that looks back; measured likewise */
+    static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
+    static constexpr int best_rows = narrow ? 32 : widest == 8 ? 14 : 28;
+    static constexpr int fitting_rows = (40 << 10) / row_bytes / 2 * 2;
+    static constexpr int rows = roomy || best_rows < fitting_rows ? best_rows : fitting_rows;
+    static constexpr int tile = rank_threads * rows;
+    static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
+    static constexpr int counter_bytes = rank_warps * radix * 4;
+    static constexpr int shared_bytes = counter_bytes + rows * row_bytes;
+};
+
+/* Of the kernel that is being compiled. */
+#if defined(__CUDA_ARCH__) && !defined(SCAN_EMULATED)
+constexpr bool roomy_here = is_roomy(__CUDA_ARCH__ / 10);
+#else
+constexpr bool roomy_here = false;
+#endif
+
+/* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
+ * what it had of each digit to where the next one's keys begin. */
+#ifdef SCAN_EMULATED
+constexpr uint64_t most_portion_keys = 50000; /* so that small tests see portions */
+#else
+constexpr uint64_t most_portion_keys = 1u << 30;
+#endif
+template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
+
+/* Arrays of two are for tiles in turns. */
+struct pass_shared {
+    sort_pass pass;
+    ticket first;              /* the CTA's */
+    uint32_t tile[2];          /* numbers of later tickets */
+    uint32_t sums[radix / 32]; /* keys of 32 digits in the tile */
+    uint32_t counts[2][radix]; /* keys of the digit in the tile */
+    uint32_t begins[2][radix]; /* where they begin in the sorted tile */
+    uint64_t base[2][radix];   /* where they go, less their place in the sorted tile */
+};
+
+/* The tables of digits in shared memory have a place for the bits of an integer as they stand in the key: they are
+ * flipped here, once a digit and not once a key. */
+template <class Key> __device__ uint32_t table_place(const sort_pass &pass, uint32_t digit) {
+    return sort_key<Key>::is_float ? digit : digit ^ (uint32_t(pass.order.flip >> pass.shift) & pass.digit_mask);
+}
+
+constexpr uint32_t inclusive_count = 1u << 31; /* in a state word: the tile's own keys and those of all before it */
+constexpr uint32_t look_back_window = 4;       /* tiles asked for together */
+
+/* How many keys of `digits` digits the tiles before `tile` have; those that are `done` are not asked for. words: the
+ * first digit's own, in the state of this tile; the others lie `step` words after each other. Tiles are asked for in
+ * windows, of which what is there is taken in order. The count of the first tile is an inclusive one. */
+template <class Shape, uint32_t digits>
+__device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, uint32_t epoch, bool (&done)[digits],
+                          uint32_t (&sum)[digits]) {
+    uint32_t left[digits];      /* tiles not taken yet */
+    const uint64_t *at[digits]; /* the tile before which they are */
+#pragma unroll
+    for (uint32_t k = 0; k < digits; k++) {
+        left[k] = tile;
+        at[k] = words + k * step;
+    }
+    for (bool more = true; more;) {
+        uint32_t count[digits][look_back_window];
+        bool there[digits][look_back_window];
+#pragma unroll
+        for (uint32_t k = 0; k < digits; k++) {
+#pragma unroll
+            for (uint32_t w = 0; w < look_back_window; w++) {
+                count[k][w] = 0;
+                there[k][w] =
+                    !done[k] && w < left[k] && peek(at[k] - (w + 1) * Shape::state_stride, epoch, count[k][w]);
+            }
+        }
+        more = false;
+#pragma unroll
+        for (uint32_t k = 0; k < digits; k++) {
+            uint32_t taken = 0;
+#pragma unroll
+            for (uint32_t w = 0; w < look_back_window; w++) {
+                if (there[k][w] && taken == w && !done[k]) {
+                    taken = w + 1;
+                    sum[k] += count[k][w] & ~inclusive_count;
+                    done[k] = count[k][w] & inclusive_count;
+                }
+            }
+            left[k] -= taken;
+            at[k] -= taken * Shape::state_stride;
+            more = more || !done[k];
+        }
+    }
+}
+
+/* All tiles of this CTA, from the one of its first ticket. By the warps that look back; meet() is a barrier of the CTA.
+ * before: of the digits, keys with smaller ones, and those of this one in portions before. carry: NULL, or where the
+ * next portion finds that. */
+template <class Key, class Shape, class Meet>
+__device__ void look_back_from_tiles(const sort_job &job, pass_shared &shared, uint32_t tiles, const uint64_t *before,
+                                     uint64_t *carry, Meet meet) {
+    constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
+    const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
+    const uint32_t epoch = shared.first.epoch;
+    meet();
+    uint32_t tile = shared.first.number;
+    for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
+        uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
+#pragma unroll
+        for (uint32_t at = looker; at < radix; at += together * step) {
+            uint32_t sum[together];
+            bool done[together];
+#pragma unroll
+            for (uint32_t k = 0; k < together; k++) {
+                sum[k] = 0;
+                done[k] = tile == 0 || at + k * step >= stride;
+            }
+            look_back<Shape>(words + at, step, tile, epoch, done, sum);
+#pragma unroll
+            for (uint32_t k = 0; k < together; k++) {
+                const uint32_t d = at + k * step, all = sum[k] + shared.counts[turn][d];
+                if (d >= stride)
+                    continue;
+                if (tile > 0)
+                    publish(words + d, epoch, all | inclusive_count);
+                shared.base[turn][table_place<Key>(shared.pass, d)] = before[d] + sum[k] - shared.begins[turn][d];
+                if (carry && tile == tiles - 1)
+                    carry[d] = before[d] + all;
+            }
+        }
+        meet();
+    }
+}
+
+} /* namespace scan_cuda */
+
+#endif
