@@ -7,8 +7,8 @@
  *          --> is a float NaN or -0 --> without them no two keys that are equal in order can be told apart
  *          --> out, as long as all is in order: a sorted input is done when it has been read
  *
- * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of. The last
- * CTA to finish turns the counts into the plan.
+ * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, and when
+ * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
  *
  * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
  * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
@@ -24,7 +24,8 @@
 
 namespace scan_cuda {
 
-constexpr int survey_vectors = 4; /* of 16 bytes, a thread and tile */
+constexpr int survey_vectors = 4;   /* of 16 bytes, a thread and tile */
+constexpr uint32_t survey_asks = 4; /* tiles after which a CTA asks its threads whether one saw a rise */
 
 template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
 template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<Key>; /* of a thread */
@@ -89,8 +90,9 @@ template <class Key, bool wide> class survey {
                     to[e] = keys.v[e];
     }
 
-    /* before: the key before element i, if there is one. */
-    template <bool whole> __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
+    /* before: the key before element i, if there is one. ordered: order is looked at. */
+    template <bool whole, bool ordered>
+    __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
         K last = sort_code<Key>(before, job.order);
 #pragma unroll
         for (int e = 0; e < E; e++) {
@@ -102,7 +104,7 @@ template <class Key, bool wide> class survey {
             for (int d = 0; d < digits; d++)
                 shared_add(counts,
                            (d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1))) * (shape::columns * 4), 1);
-            if (e > 0 || i > 0) {
+            if (ordered && (e > 0 || i > 0)) {
                 falls |= code < last;
                 rises |= job.ties ? code >= last : code > last;
             }
@@ -111,7 +113,8 @@ template <class Key, bool wide> class survey {
     }
 
     /* All loads first: the counting that follows is no place for the compiler to move one past. */
-    template <bool whole> __device__ void take_tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
+    template <bool whole, bool ordered>
+    __device__ void take_tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
         const K *in = static_cast<const K *>(job.keys_in);
         const uint64_t at = first + uint64_t(threadIdx.x) * E;
         constexpr int step = shape::threads * E;
@@ -121,24 +124,24 @@ template <class Key, bool wide> class survey {
         for (int k = 0; k < survey_vectors; k++) {
             const uint64_t i = at + k * step;
             keys[k] = load<whole>(i, end, aligned);
-            before[k] = i > 0 && (whole || i < end) ? in[i - 1] : K(0);
+            before[k] = ordered && i > 0 && (whole || i < end) ? in[i - 1] : K(0);
         }
-        if (copy)
+        if (ordered && copy)
 #pragma unroll
             for (int k = 0; k < survey_vectors; k++)
                 store<whole>(at + k * step, end, aligned, keys[k]);
 #pragma unroll
         for (int k = 0; k < survey_vectors; k++)
-            take<whole>(at + k * step, end, keys[k], before[k]);
+            take<whole, ordered>(at + k * step, end, keys[k], before[k]);
     }
 
-    __device__ void tile(uint64_t first, bool aligned, bool copy) {
+    template <bool ordered> __device__ void tile(uint64_t first, bool aligned, bool copy) {
         constexpr uint64_t all = uint64_t(shape::threads) * survey_tile<Key>;
         const uint64_t end = min(n, first + all);
         if (end - first == all)
-            take_tile<true>(first, end, aligned, copy);
+            take_tile<true, ordered>(first, end, aligned, copy);
         else
-            take_tile<false>(first, end, aligned, copy);
+            take_tile<false, ordered>(first, end, aligned, copy);
     }
 
     __device__ bool fell() const { return falls; }
@@ -165,11 +168,16 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     survey<Key, wide> s(job, n,
                         counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns);
-    bool in_order = true;
-    for (uint64_t first = blockIdx.x * tile; first < n; first += stride) {
-        s.tile(first, aligned, in_order && copies_keys);
-        if (!in_order)
+    bool in_order = true, rose = false;
+    uint32_t asked = 0;
+    uint64_t first = blockIdx.x * tile;
+    for (; first < n && !rose; first += stride) {
+        s.template tile<true>(first, aligned, in_order && copies_keys);
+        if (!in_order) {
+            if (asked++ < survey_asks)
+                rose = __syncthreads_or(s.rose());
             continue;
+        }
         const uint64_t end = min(n, first + tile);
         if (copies_values && job.value_bytes == 4)
             copy_values<uint32_t>(job, first, end);
@@ -180,6 +188,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
         if (!in_order && threadIdx.x == 0 && !heard)
             atomicOr(&plan->falls, 1u);
     }
+    for (; first < n; first += stride)
+        s.template tile<false>(first, aligned, false);
     if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
         atomicOr(&plan->rises, 1u);
     if (sort_key<Key>::is_float && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
