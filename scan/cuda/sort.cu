@@ -82,33 +82,26 @@ struct sort_choice {
 };
 
 /* The local stage with so many threads, if `top` digits of uniform keys make buckets for it. A tile is `stride`
- * positions, or as many as keep all SMs busy, and the bucket at their end; twice as many threads are for buckets of
- * which fewer hold not much more than one. */
-static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, bool wide) {
+ * positions, or as many as keep all SMs busy, and the bucket at their end; the most threads are for buckets of which
+ * fewer hold not much more than one. */
+static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads) {
     const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
-    const uint32_t threads = uint32_t(sort_common.local_threads) << wide;
     const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
-    const size_t room = dynamic_room(ctx);
-    uint32_t bins = local_least_bins(threads);
-    if (!kernel.kernel || room <= local_counter_bytes(bins))
+    const size_t room = dynamic_room(ctx), counters = local_counter_bytes(threads);
+    if (!kernel.kernel || room <= counters)
         return false;
-    const size_t places =
-        (room - local_counter_bytes(bins)) / place / (local_batch * threads) * (local_batch * threads);
+    const size_t places = (room - counters) / place / (local_batch * threads) * (local_batch * threads);
     const uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
     const double uniform = ldexp(double(c->n), -top * digit_bits), largest = uniform + 6 * sqrt(uniform) + 8;
-    if (largest > capacity * (wide ? 0.75 : 0.66))
+    if (largest > capacity * 0.75)
         return false;
-    const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * (wide ? 0.75 : 0.66));
+    const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * 0.75);
     const uint32_t most = (capacity - uint32_t(fmax(wanted, largest))) / 32 * 32;
     const uint64_t fair = pieces(c->n, 64 * uint64_t(state_of(ctx)->processors)) * 32;
     c->local.stride = fair < local_least_stride ? min(most, local_least_stride) : fair < most ? uint32_t(fair) : most;
     c->local.reach = capacity - c->local.stride;
-    while (bins < 2 * local_least_bins(threads) && 2 * bins < 3 * c->local.stride &&
-           capacity * place + local_counter_bytes(2 * bins) <= (wide ? room : room / 2))
-        bins *= 2;
-    c->local.bins = bins;
     c->local_threads = int(threads);
-    c->local_shared_bytes = capacity * place + local_counter_bytes(bins);
+    c->local_shared_bytes = capacity * place + counters;
     c->local_kernel = &kernel;
     c->again_follows = top > 1;
     return true;
@@ -117,8 +110,9 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, bool wide) {
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const int saving = int(c->digits) - int(local_cost(c->value_bytes)), most = argsort ? min(saving, 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        if (fit_local(ctx, c, top, false) || fit_local(ctx, c, top, true))
-            return;
+        for (uint32_t times = 1; times <= 2; times *= 2)
+            if (fit_local(ctx, c, top, sort_common.local_threads * times))
+                return;
 }
 
 static void choose_radix(sort_choice *c) {
@@ -301,7 +295,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     if (c.local_kernel)
         SCAN_TRY(launch_after(
             ctx, c.local_kernel->kernel,
-            persistent(ctx, pieces(c.n, c.local.stride), c.local_threads > sort_common.local_threads ? 1 : 2),
+            persistent(ctx, pieces(c.n, c.local.stride), uint64_t(2 * sort_common.local_threads / c.local_threads)),
             c.local_threads, arguments, c.local_shared_bytes));
     if (c.again_follows)
         SCAN_TRY(run_passes(ctx, c, job, most_digits, c.digits));

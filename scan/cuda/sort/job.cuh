@@ -56,7 +56,6 @@ struct sort_plan {
 struct sort_local {
     uint32_t stride; /* positions from tile to tile; 0: no local stage */
     uint32_t reach;  /* keys in a bucket, at most */
-    uint32_t bins;   /* a power of two */
 };
 
 #ifdef SCAN_EMULATED
@@ -65,13 +64,16 @@ constexpr int local_batch = 2; /* a thread's rows of keys come by so many, an ev
 constexpr int local_batch = 4;
 #endif
 
-/* Passes that the local stage has to save: it takes as long as nearly so many. */
+/* Passes that the local stage has to save. */
 __host__ __device__ constexpr uint32_t local_cost(uint32_t value_bytes) { return value_bytes ? 3 : 2; }
 
-/* Bins, a power of two: twice as many as keys at a stride, at most; and as many bytes as the warps' counters take where
- * a tile is sorted digit by digit. */
-constexpr uint32_t local_least_bins(uint32_t threads) { return threads / 32 * radix * 2; }
-constexpr uint32_t local_counter_bytes(uint32_t bins) { return 2 * bins + 16; }
+/* What a CTA of so many threads has beside the keys: words of eight bins, and bins in the list of those to mend. The
+ * words are also the warps' counters where a tile is sorted digit by digit. */
+__host__ __device__ constexpr uint32_t local_words(uint32_t threads) { return 16 * threads; }
+__host__ __device__ constexpr uint32_t local_listed(uint32_t threads) { return 4 * threads; }
+constexpr uint32_t local_counter_bytes(uint32_t threads) {
+    return local_words(threads) * (sizeof(uint32_t) + sizeof(uint16_t)) + local_listed(threads) * sizeof(uint32_t);
+}
 
 struct sort_job {
     const void *keys_in;

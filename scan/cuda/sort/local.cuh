@@ -10,42 +10,42 @@
  *
  * The idea is the hybrid radix sort's (Stehle and Jacobsen, "A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs",
  * 2017): most significant digits first until a bucket fits a CTA. Here the buckets come from the
- * least-significant-first passes of pass.cuh over the top digits, so there is no table of buckets and nobody searches
- * one. A CTA reads the window of positions [i T - reach, (i + 1) T), with the keys at i T and at (i + 1) T. Their
- * prefixes say which keys of the window are the tile's own: those from the first prefix on and less than the second.
- * Small buckets share a tile; a bucket that begins before the window is too large, and then all digits are sorted after
- * all (plan.cuh).
+ * least-significant-first passes of pass.cuh over the top digits, so there is no table of buckets: a warp finds where
+ * one begins by a 32-way search of the keys before its position, for as many tiles ahead as the CTA has warps.
  *
- *     load     the window to registers
+ * A bucket that begins more than `reach` before position i T is too large, unless all of its keys are equal: then they
+ * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
+ * position; the tiles on both sides of a position compare with the same key, and so all are compared with each other.
+ * If two differ, all digits are sorted after all (plan.cuh), from the keys that were given.
+ *
+ *     load     the tile to registers
  *       |
- *     range    least and greatest code of the tile; as many bins as twice the keys, at most, divide what lies between
+ *     count    bins of equal width, about eight for a key, eight counters of four bits to a word: a key's rank in its
+ *       |      bin is what the addition returns; then scan the words' sums
  *       |
- *     count    rank in the bin: what the addition to its counter returns; then scan the counters
+ *     scatter  keys to shared memory, in order by bins, with where they came from if equal ones can be told apart
  *       |
- *     scatter  keys to shared memory by bin, with where they came from if equal ones can be told apart
+ *     mend     bins with two keys and more, listed while scattering, each put in order by a thread
  *       |
- *     write    slot by slot: begin of the bin + how many of its few keys come before this one; neighbours go to
- *       |      neighbours
+ *     write    in order
+ *       |
  *     values   copied to shared memory as they lie, then taken from there
  *
- * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin with more
- * than `crowded_bin` keys would take a time that grows with the square: the tile is then sorted by the digits in which
- * its keys differ, least significant first, with stable ranks, all in shared memory.
+ * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
+ * needs no mending where equal keys are the same key. Where a bin gets more than 15 keys, or too many get two, the tile
+ * is sorted by the digits in which its keys differ, least significant first, with stable ranks, all in shared memory.
  *
  * In place: source and target may be the same array. A CTA holds its keys in registers, and its values in shared
  * memory, before it writes any; it writes its own positions only, and of the others it looks at prefixes, which are the
- * same at every position before, while and after their owners sort them. A key is loaded and stored whole.
+ * same at every position before, while and after their owners sort them, and at keys of buckets that nobody changes.
+ * A key is loaded and stored whole.
  *
- * Traffic: a read and a write of keys and values; neighbours' windows overlap, by reach / T of the keys, and are read
- * from L2 as a rule. Barriers: seven a tile, ten with values.
+ * Traffic: a read and a write of keys and values. Barriers: six a tile, nine with values.
  *
- * Work: instructions of a warp for a row of 32 4-byte keys alone, in machine code for sm_90: 8 to load, 10 for the
- * range, 17 to count, 16 for its share of the bins' scan, 12 to scatter, 42 to write and 12 more for each key after the
- * first in the fullest of the row's bins, of which there are two or three: about 135, and 18 for a row of the window
- * that is not the tile's. That is the work of two passes: what is gained is their traffic and their waiting for each
- * other's counts, so the plan asks for two passes saved at least. Additions and lookups come in batches of four rows
- * that do not wait for each other. 64 registers: two CTAs of 512 threads share an SM, of at most 12,288 keys in 80 to
- * 104 KB.
+ * Work: about 130 instructions of a warp for a row of 32 4-byte keys alone, a third to scatter (on an H200, 2^28 keys).
+ * That is the work of nearly two passes: what is gained is their traffic and their waiting for each other's counts, so
+ * the plan asks for two passes saved at least. 64 registers: two CTAs of 512 threads share an SM, of at most 12,288
+ * keys.
  */
 #ifndef SCAN_CUDA_SORT_LOCAL_CUH
 #define SCAN_CUDA_SORT_LOCAL_CUH
@@ -55,6 +55,11 @@
 
 namespace scan_cuda {
 
+/* The sum of the eight counters of a word, plus x. */
+__device__ inline uint32_t add_counters(uint32_t word, uint32_t x) {
+    return __dp4a(word & 0x0f0f0f0f, 0x01010101u, __dp4a(word >> 4 & 0x0f0f0f0f, 0x01010101u, x));
+}
+
 template <class Key, int value_bytes, bool ties> class local_tile {
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
@@ -63,220 +68,205 @@ template <class Key, int value_bytes, bool ties> class local_tile {
     const sort_job &job;
     local_shared &shared;
     const K *from;
-    K *sorted;          /* the tile's keys; later, as V, the window's values */
-    uint32_t *counters; /* of two bins each; then where bins begin */
-    uint16_t *origin;   /* ties: where in the window the key lay */
+    K *sorted;        /* the tile's keys; later, as V, its values */
+    uint32_t *counts; /* of bins, eight to a word */
+    uint16_t *begins; /* of words */
+    uint32_t *list;   /* bins to mend: first slot, and keys << 16 */
+    uint16_t *origin; /* ties: where in the tile the key lay */
     const int thread, warp, lane;
+    const K ones; /* the bits that do not tell buckets apart */
 
-    uint64_t window; /* position of its first key */
-    uint32_t begin;  /* of the tile in the window */
+    uint64_t first; /* position of the tile */
     uint32_t members;
-    K base;              /* a code; bins begin there */
-    uint32_t bin_shift;  /* bin = (code - base) >> bin_shift */
-    uint32_t bin_rows;   /* of 256 bins */
-    K key[rows];         /* the code if it tells the key, else the key */
-    packed_u16<rows> in; /* rank in the bin */
-
-    static __device__ uint32_t least(uint32_t x) {
-#pragma unroll
-        for (int d = 1; d < 32; d *= 2)
-            x = min(x, __shfl_xor_sync(all_lanes, x, d));
-        return x;
-    }
+    K base;                         /* a code; bins begin there */
+    uint32_t bin_shift;             /* bin = (code - base) >> bin_shift */
+    uint32_t bin_rows;              /* of 128 words */
+    K key[rows];                    /* the code if it tells the key, else the key */
+    uint32_t ranks[(rows + 7) / 8]; /* in bins, four bits each */
 
     __device__ K stored(K key) const { return ties ? key : exact_code<Key>(key, job.order); }
     __device__ K restored(K key) const { return ties ? key : key_of_exact_code<Key>(key, job.order); }
     __device__ K code(K stored) const { return ties ? sort_code<Key>(stored, job.order) : stored; }
     __device__ K code_at(uint64_t i) const { return code(stored(__ldcg(from + i))); }
     __device__ uint32_t bin_of(K key) const { return uint32_t((code(key) - base) >> bin_shift); }
-    __device__ bool is_member(const local_deal &deal, int i) const { return deal.at + 32 * i - begin < members; }
 
-    __device__ void clear() {
-        auto *words = reinterpret_cast<vector<uint32_t, 4> *>(counters);
-        for (uint32_t i = thread; i < job.local.bins / 8; i += blockDim.x)
-            words[i] = {};
-        if (thread < 32)
-            shared.nobody[thread] = 0;
-        if (thread == 0) {
-            shared.low = shared.first = ~0u;
-            shared.high = shared.end = shared.differ[0] = shared.differ[1] = 0;
-        }
-    }
-
-    /* Which rows are the tile's, and their range in at most 32 bits. last: the greatest code that can be, less base. */
-    __device__ void range(local_deal &deal, K last) {
-        const uint32_t bits = bits_of(last), shift = sizeof(K) == 8 && bits > 32 ? bits - 32 : 0;
-        uint32_t low = ~0u, high = 0, first = ~0u, end = 0;
-        each_row<rows>(deal, [&](int i) {
-            const K above = code(key[i]) - base;
-            const uint32_t x = uint32_t(above >> shift);
-            if (deal.there(i) && above <= last) {
-                low = min(low, x);
-                high = max(high, x);
-                first = min(first, deal.at + 32 * i);
-                end = deal.at + 32 * i + 1;
+    /* By a warp: the first position of [low, high) from which on no bucket is below that of `bucket`, or, with `past`,
+     * all are above it; else high. */
+    __device__ uint64_t search(uint64_t low, uint64_t high, K bucket, bool past) const {
+        while (low < high) {
+            const uint64_t step = (high - low + 31) / 32, i = low + lane * step;
+            bool there = true;
+            if (i < high) {
+                const K other = code_at(i) | ones;
+                there = past ? other > bucket : other >= bucket;
             }
-        });
-        low = least(low);
-        high = ~least(~high);
-        first = least(first);
-        end = ~least(~end);
-        if (lane == 0) {
-            atomicMin(&shared.low, low);
-            atomicMax(&shared.high, high);
-            atomicMin(&shared.first, first);
-            atomicMax(&shared.end, end);
+            const uint32_t less = uint32_t(__popc(~__ballot_sync(all_lanes, there)));
+            if (less == 0)
+                break;
+            high = min(high, low + less * step);
+            low += (less - 1) * step + 1;
         }
+        return low;
+    }
+
+    /* The tile's bins, and its counters cleared. */
+    __device__ void clear() {
+        const K head = code_at(first), last = code_at(first + members - 1) | ones;
+        base = head & ~ones;
+        const uint32_t bits = bits_of(K(last - base)),
+                       wanted = min(bits_of(members * 8 - 1), bits_of(local_words(blockDim.x) * 8) - 1);
+        bin_shift = bits > wanted ? bits - wanted : 0;
+        bin_rows = uint32_t((last - base) >> bin_shift) / 1024 + 1;
+        auto *words = reinterpret_cast<vector<uint32_t, 4> *>(counts);
+        for (uint32_t i = thread; i < bin_rows * 32; i += blockDim.x)
+            words[i] = {};
+        if (thread == 0)
+            shared.listed = shared.differ[0] = shared.differ[1] = 0;
         __syncthreads();
-        const uint32_t span = shared.high - shared.low, bits_of_bin = bits_of(job.local.bins) - 1,
-                       drop = bits_of(span) > bits_of_bin ? bits_of(span) - bits_of_bin : 0;
-        base += K(shared.low) << shift;
-        bin_shift = shift + drop;
-        bin_rows = (span >> drop) / 256 + 1;
-        begin = shared.first;
-        members = shared.end - begin;
-        deal.narrow(begin, shared.end, lane);
     }
 
-    /* Whether a bin is crowded. No branches: the additions of many rows are on their way at once. */
+    /* Whether a bin is crowded. Keys that are not there are the first bin's, and add nothing. */
     __device__ bool count(const local_deal &deal) {
-        uint32_t most = 0;
+        bool crowded = false;
         each_row<rows>(deal, [&](int i) {
-            const bool counts = is_member(deal, i);
-            const uint32_t bin = bin_of(key[i]), half = bin % 2 * 16;
-            uint32_t *counter = counts ? counters + bin / 2 : shared.nobody + lane;
-            const uint32_t rank = atomicAdd(counter, counts ? 1u << half : 0) >> half & 0xffff;
-            in.set(i, rank);
-            most = max(most, rank);
+            const uint32_t bin = bin_of(key[i]), shift = bin % 8 * 4;
+            const uint32_t rank = atomicAdd(counts + bin / 8, deal.there(i) ? 1u << shift : 0) >> shift & 15;
+            ranks[i / 8] = i % 8 ? ranks[i / 8] | rank << i % 8 * 4 : rank;
+            crowded |= rank == 15;
         });
-        return __syncthreads_or(most >= crowded_bin);
+        return __syncthreads_or(crowded);
     }
 
-    static __device__ uint32_t halves(const vector<uint32_t, 4> &x) {
-        const uint32_t both = x.v[0] + x.v[1] + x.v[2] + x.v[3]; /* a tile's keys fit a half */
-        return (both & 0xffff) + (both >> 16);
-    }
-
-    /* Counters become begins, and one more is the end of all. A row is the 256 bins whose counters a warp loads at
-     * once; warps have as many rows each. */
+    /* Where the keys of each word begin. A row is the 128 words that a warp loads at once; warps have as many rows
+     * each, and begin at 0 until all have been summed. */
     __device__ void scan_bins() {
-        auto *words = reinterpret_cast<vector<uint32_t, 4> *>(counters) + lane;
+        const auto *words = reinterpret_cast<const vector<uint32_t, 4> *>(counts) + lane;
+        auto *to = reinterpret_cast<vector<uint16_t, 4> *>(begins) + lane;
         const uint32_t warps = blockDim.x / 32, each = (bin_rows + warps - 1) / warps;
         const uint32_t row = min(warp * each, bin_rows), end = min(row + each, bin_rows);
-        uint32_t sum = 0;
-        for (uint32_t r = row; r < end; r++)
-            sum += halves(words[r * 32]);
-        sum = warp_total<add<uint32_t>>(sum);
-        if (lane == 0)
-            shared.totals[warp] = sum;
-        __syncthreads();
-        const uint32_t total = uint32_t(lane) < warps ? shared.totals[lane] : 0,
-                       through = warp_inclusive<add<uint32_t>>(total, lane);
-        uint32_t next = __shfl_sync(all_lanes, through - total, warp);
+        uint32_t next = 0;
         for (uint32_t r = row; r < end; r++) {
-            vector<uint32_t, 4> x = words[r * 32];
-            const uint32_t own = halves(x), fold = warp_inclusive<add<uint32_t>>(own, lane);
-            uint32_t at = next + fold - own;
+            const vector<uint32_t, 4> x = words[r * 32];
+            uint32_t through[4], sum = 0;
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const uint32_t low = x.v[k] & 0xffff, high = x.v[k] >> 16;
-                x.v[k] = at | (at + low) << 16;
-                at += low + high;
-            }
-            words[r * 32] = x;
+            for (int k = 0; k < 4; k++)
+                through[k] = sum = add_counters(x.v[k], sum);
+            const uint32_t fold = warp_inclusive<add<uint32_t>>(sum, lane), at = next + fold - sum;
+            vector<uint16_t, 4> begin;
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                begin.v[k] = uint16_t(k ? at + through[k - 1] : at);
+            to[r * 32] = begin;
             next += __shfl_sync(all_lanes, fold, 31);
         }
-        if (thread == 0)
-            counters[bin_rows * 128] = members;
+        if (lane == 0)
+            shared.totals[warp] = next;
+        __syncthreads();
+        const uint32_t before = warp_total<add<uint32_t>>(lane < warp ? shared.totals[lane] : 0);
+        for (uint32_t r = row; r < end; r++) {
+            auto &pair = reinterpret_cast<vector<uint32_t, 2> &>(to[r * 32]);
+            pair = {pair.v[0] + before * 0x10001, pair.v[1] + before * 0x10001};
+        }
         __syncthreads();
     }
 
-    __device__ void scatter(const local_deal &deal) {
-        const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
+    /* Answers whether the list was long enough. */
+    __device__ bool scatter(const local_deal &deal) {
+        const bool mends = ties || bin_shift > 0;
+        const uint32_t most = local_listed(blockDim.x);
         each_batch<rows>(deal, [&](int b) {
-            uint32_t slot[local_batch];
+            uint32_t slot[local_batch], word[local_batch], shift[local_batch], mend = 0;
 #pragma unroll
-            for (int k = 0; k < local_batch; k++)
-                slot[k] = begins[is_member(deal, b + k) ? bin_of(key[b + k]) : 0] + in.get(b + k);
+            for (int k = 0; k < local_batch; k++) {
+                const uint32_t bin = bin_of(key[b + k]);
+                shift[k] = bin % 8 * 4;
+                word[k] = counts[bin / 8];
+                slot[k] = begins[bin / 8];
+            }
 #pragma unroll
-            for (int k = 0; k < local_batch; k++)
-                if (is_member(deal, b + k)) {
+            for (int k = 0; k < local_batch; k++) {
+                const uint32_t rank = ranks[(b + k) / 8] >> (b + k) % 8 * 4 & 15;
+                slot[k] = add_counters(word[k] & ~(~0u << shift[k]), slot[k] + rank);
+                if (deal.there(b + k)) {
                     sorted[slot[k]] = key[b + k];
                     if (ties)
                         origin[slot[k]] = uint16_t(deal.at + 32 * (b + k));
                 }
+                if (rank == 0 && deal.there(b + k) && word[k] >> shift[k] & 14)
+                    mend |= 1u << k;
+            }
+            if (mends && mend) {
+                uint32_t at = atomicAdd(&shared.listed, uint32_t(__popc(mend)));
+#pragma unroll
+                for (int k = 0; k < local_batch; k++)
+                    if (mend >> k & 1 && at < most)
+                        list[at++] = slot[k] | (word[k] >> shift[k] & 15) << 16;
+            }
         });
         __syncthreads();
+        return shared.listed <= most;
     }
 
-    /* Where the key of a slot goes: after those of its bin, the slots from `first` to `end`, that come before it. */
-    __device__ uint32_t place(uint32_t slot, K own, uint32_t own_origin, uint32_t first, uint32_t end) const {
-        const K own_code = code(own);
-        uint32_t at = first;
-#pragma unroll 1
-        for (uint32_t j = first; j < end; j++) {
-            const K other = code(sorted[j]);
-            if (other < own_code || (other == own_code && (ties ? origin[j] < own_origin : j < slot)))
-                at++;
+    __device__ void mend() {
+        for (uint32_t e = thread; e < shared.listed; e += blockDim.x) {
+            const uint32_t begin = list[e] & 0xffff, end = begin + (list[e] >> 16);
+            for (uint32_t j = begin + 1; j < end; j++) {
+                const K own = sorted[j], own_code = code(own);
+                const uint32_t own_origin = ties ? origin[j] : 0;
+                uint32_t at = j;
+                for (; at > begin; at--) {
+                    const K other = sorted[at - 1], other_code = code(other);
+                    if (other_code < own_code || (other_code == own_code && (!ties || origin[at - 1] < own_origin)))
+                        break;
+                    sorted[at] = other;
+                    if (ties)
+                        origin[at] = origin[at - 1];
+                }
+                sorted[at] = own;
+                if (ties)
+                    origin[at] = uint16_t(own_origin);
+            }
         }
-        return at;
+        __syncthreads();
     }
 
-    /* binned: keys lie by bins; else in order. */
-    __device__ void write(const local_deal &deal, bool binned) {
-        const local_deal slots(members, warp, lane);
-        const uint64_t to = window + begin;
-        K *keys = static_cast<K *>(job.keys_out) + to;
-        packed_u16<rows> source, target;
-        const uint16_t *begins = reinterpret_cast<const uint16_t *>(counters);
-        each_batch<rows>(slots, [&](int b) {
-            K own[local_batch];
-            uint32_t slot[local_batch], own_origin[local_batch], first[local_batch], end[local_batch];
-#pragma unroll
-            for (int k = 0; k < local_batch; k++) {
-                slot[k] = min(slots.at + 32 * (b + k), members - 1);
-                own[k] = sorted[slot[k]];
-                own_origin[k] = ties ? origin[slot[k]] : 0;
-                const uint32_t bin = binned ? bin_of(own[k]) : 0;
-                first[k] = binned ? begins[bin] : slot[k];
-                end[k] = binned ? begins[bin + 1] : slot[k];
-            }
-#pragma unroll
-            for (int k = 0; k < local_batch; k++) {
-                const uint32_t at = place(slot[k], own[k], own_origin[k], first[k], end[k]);
-                if (slots.there(b + k) && (value_bytes == 0 || job.keys_out))
-                    keys[at] = restored(own[k]);
-                source.set(b + k, own_origin[k]);
-                target.set(b + k, at);
-            }
-        });
-        __syncthreads();
-        if constexpr (value_bytes > 0) {
-            const V *values = static_cast<const V *>(values_source(job, job.plan->local_values)) + window;
-            V *moved = reinterpret_cast<V *>(sorted), *out = static_cast<V *>(job.values_out) + to;
+    __device__ void write(const local_deal &deal) {
+        if (value_bytes == 0 || job.keys_out) {
+            K *keys = static_cast<K *>(job.keys_out) + first + deal.at;
             each_row<rows>(deal, [&](int i) {
-                if (is_member(deal, i))
-                    moved[deal.at + 32 * i] = __ldcg(values + deal.at + 32 * i);
+                if (deal.there(i))
+                    keys[32 * i] = restored(sorted[deal.at + 32 * i]);
+            });
+        }
+        if constexpr (value_bytes > 0) {
+            const V *values = static_cast<const V *>(values_source(job, job.plan->local_values)) + first + deal.at;
+            V *moved = reinterpret_cast<V *>(sorted), *out = static_cast<V *>(job.values_out) + first + deal.at;
+            packed_u16<rows> source;
+            each_row<rows>(deal, [&](int i) { source.set(i, deal.there(i) ? origin[deal.at + 32 * i] : 0); });
+            __syncthreads();
+            each_row<rows>(deal, [&](int i) {
+                if (deal.there(i))
+                    moved[deal.at + 32 * i] = __ldcg(values + 32 * i);
             });
             __syncthreads();
-            each_row<rows>(slots, [&](int i) {
-                if (slots.there(i))
-                    out[target.get(i)] = moved[source.get(i)];
+            each_row<rows>(deal, [&](int i) {
+                if (deal.there(i))
+                    out[32 * i] = moved[source.get(i)];
             });
             __syncthreads();
         }
     }
 
-    /* Instead: keys to shared memory in the order they came. Answers the bits in which their codes differ. */
-    __device__ K gather(const local_deal &deal, K head) {
+    /* Instead of bins: keys to shared memory in the order they came. Answers the bits in which their codes differ. */
+    __device__ K gather(const local_deal &deal) {
         K differ = 0;
         each_row<rows>(deal, [&](int i) {
-            if (is_member(deal, i)) {
-                const uint32_t slot = deal.at + 32 * i - begin;
-                differ |= code(key[i]) ^ head;
+            if (deal.there(i)) {
+                const uint32_t slot = deal.at + 32 * i;
+                differ |= code(key[i]) ^ base;
                 sorted[slot] = key[i];
                 if (ties)
-                    origin[slot] = uint16_t(deal.at + 32 * i);
+                    origin[slot] = uint16_t(slot);
             }
         });
 #pragma unroll
@@ -291,58 +281,121 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         return sizeof(K) == 8 ? K(shared.differ[0] | uint64_t(shared.differ[1]) << 32) : K(shared.differ[0]);
     }
 
+    __device__ void sort(uint64_t begin, uint64_t end) {
+        first = begin;
+        members = uint32_t(end - begin);
+        const local_deal deal(members, warp, lane);
+        each_row<rows>(deal, [&](int i) { key[i] = __ldcg(from + first + (deal.there(i) ? deal.at + 32 * i : 0)); });
+        clear();
+        each_row<rows>(deal, [&](int i) { key[i] = stored(key[i]); });
+        bool binned = !count(deal);
+        if (binned) {
+            scan_bins();
+            binned = scatter(deal);
+        }
+        if (binned) {
+            mend();
+        } else {
+            __syncthreads();
+            packed_u16<rows> place;
+            const K differ = gather(deal);
+            __syncthreads(); /* the next tile clears it */
+            local_digits<Key, value_bytes, ties>(job.order, shared, sorted, origin, counts, members, key, place)
+                .sort(differ);
+        }
+        write(deal);
+    }
+
+    /* Part of a large bucket. Answers whether its codes are equal to one. */
+    __device__ bool copy(uint64_t begin, uint64_t end, K one) const {
+        K *to = static_cast<K *>(job.keys_out);
+        bool same = true;
+        for (uint64_t i = begin + thread; i < end; i += blockDim.x) {
+            const K own = __ldcg(from + i);
+            same &= code(stored(own)) == one;
+            if ((value_bytes == 0 || to) && to != from)
+                to[i] = own;
+        }
+        if constexpr (value_bytes > 0) {
+            const V *values = static_cast<const V *>(values_source(job, job.plan->local_values));
+            V *out = static_cast<V *>(job.values_out);
+            for (uint64_t i = begin + thread; i < end && out != values; i += blockDim.x)
+                out[i] = values[i];
+        }
+        return same;
+    }
+
   public:
     __device__ local_tile(const sort_job &job, local_shared &shared)
         : job(job), shared(shared), from(static_cast<const K *>(keys_source(job, job.plan->local_keys))),
-          thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32) {
+          thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32),
+          ones(K((K(1) << job.plan->local_shift) - 1)) {
         const uint32_t capacity = job.local.stride + job.local.reach;
         char *memory = dynamic_shared<char>();
         sorted = reinterpret_cast<K *>(memory);
-        counters = reinterpret_cast<uint32_t *>(memory + capacity * local_element<Key, value_bytes>);
-        origin = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(counters) + local_counter_bytes(job.local.bins));
+        memory += capacity * local_element<Key, value_bytes>;
+        counts = reinterpret_cast<uint32_t *>(memory);
+        memory += local_words(blockDim.x) * sizeof(uint32_t);
+        list = reinterpret_cast<uint32_t *>(memory);
+        memory += local_listed(blockDim.x) * sizeof(uint32_t);
+        begins = reinterpret_cast<uint16_t *>(memory);
+        origin = begins + local_words(blockDim.x);
     }
 
-    /* The tile from the bucket at position `first` to the one at `end`. Answers whether it could. */
-    __device__ bool sort(uint64_t n, uint64_t first, uint64_t end, uint32_t prefix_shift, uint32_t reach) {
-        window = first > reach ? first - reach : 0;
-        const K head = code_at(first), tail = code_at(end < n ? end : n - 1), guard = code_at(window);
-        local_deal deal(uint32_t(min(end, n) - window), warp, lane);
-        each_row<rows>(deal, [&](int i) { key[i] = deal.there(i) ? __ldcg(from + window + deal.at + 32 * i) : 0; });
-        clear();
-        const K ones = (K(1) << prefix_shift) - 1;
-        base = head & ~ones;
-        K last = (end < n ? (tail & ~ones) - 1 : tail | ones) - base;
-        if (window > 0 && guard >= base)
-            return false;
-        if (end < n && (tail & ~ones) == base)
-            return true; /* the tile is in the middle of a bucket, which is the next one's */
-        __syncthreads();
-        each_row<rows>(deal, [&](int i) { key[i] = stored(key[i]); });
-        range(deal, last);
-        const bool binned = !count(deal);
-        if (binned) {
-            scan_bins();
-            scatter(deal);
-        } else {
-            const K differ = gather(deal, head);
-            local_digits<Key, value_bytes, ties>(job.order, shared, sorted, origin, counters, members, key, in)
-                .sort(differ);
+    /* By a warp: the bucket at position i, from `stride + reach` before to `stride` after. */
+    __device__ void find(uint64_t i, uint64_t n, uint32_t reach, local_cut *cut) const {
+        local_cut own = {i, i, false};
+        if (i > 0 && i < n) {
+            const uint64_t back = job.local.stride + job.local.reach;
+            const K bucket = code_at(i) | ones;
+            own.begin = search(i > back ? i - back : 0, i, bucket, false);
+            own.large = i - own.begin > reach;
+            if (own.large)
+                own.end = search(i, min(n, i + job.local.stride + 1), bucket, true);
         }
-        write(deal, binned);
-        return true;
+        if (lane == 0)
+            *cut = own;
+    }
+
+    /* The tile between positions `at` and `next`. Answers whether it could, as far as this thread knows. */
+    __device__ bool take(uint64_t at, uint64_t next, const local_cut &low, const local_cut &high) {
+        uint64_t begin = low.begin, own = begin;
+        bool good = true;
+        if (low.large) {
+            const K one = code_at(at);
+            begin = low.end;
+            own = at;
+            good = copy(at, min(begin, next), one) && (begin <= next || code_at(next) == one);
+        }
+        if (high.large && !(low.large && begin >= next))
+            good &= copy(max(high.begin, own), next, code_at(next));
+        if (begin < high.begin)
+            sort(begin, high.begin);
+        return good;
     }
 };
 
 template <class Key, int value_bytes, bool ties>
 __device__ void sort_tiles(const sort_job &job, uint64_t n, local_shared &shared) {
-    const uint64_t stride = job.local.stride;
-    const uint32_t shift = job.plan->local_shift, reach = job.plan->local_reach;
-    bool all = true;
-    for (uint64_t first = blockIdx.x * stride; first < n; first += gridDim.x * stride) {
-        local_tile<Key, value_bytes, ties> tile(job, shared);
-        all &= tile.sort(n, first, first + stride, shift, reach);
+    const uint64_t stride = job.local.stride, tiles = (n + stride - 1) / stride;
+    const uint64_t end = tiles * (blockIdx.x + 1) / gridDim.x;
+    const uint32_t reach = job.plan->local_reach, ahead = blockDim.x / 32 - 1;
+    bool good = true;
+    for (uint64_t first = tiles * blockIdx.x / gridDim.x; first < end; first += ahead) {
+        const uint32_t count = uint32_t(min(end - first, uint64_t(ahead)));
+        const uint32_t warp = warp_of_cta();
+        __syncthreads();
+        if (warp <= count)
+            local_tile<Key, value_bytes, ties>(job, shared)
+                .find(min(n, (first + warp) * stride), n, reach, shared.cut + warp);
+        __syncthreads();
+        for (uint32_t i = 0; i < count; i++) {
+            local_tile<Key, value_bytes, ties> tile(job, shared);
+            const uint64_t at = (first + i) * stride;
+            good &= tile.take(at, min(n, at + stride), shared.cut[i], shared.cut[i + 1]);
+        }
     }
-    if (!all && threadIdx.x == 0)
+    if (!good)
         atomicOr(&job.plan->again, 1u);
 }
 

@@ -15,8 +15,8 @@
 
 namespace scan_cuda {
 
-/* A CTA has `local_threads` threads, or twice as many, and so many rows of keys each. Small in the emulator, so that
- * small tests cross every limit. */
+/* A CTA has `local_threads` threads, or twice as many, and so many rows of keys each. Small in the
+ * emulator, so that small tests cross every limit. */
 #ifdef SCAN_EMULATED
 constexpr int local_threads = 64;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
@@ -25,48 +25,49 @@ constexpr int local_threads = 512;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
 #endif
 constexpr int local_most_threads = 2 * local_threads;
-constexpr uint32_t crowded_bin = 32;
 
 template <class Key, int value_bytes>
 constexpr int local_element = sizeof(Key) > value_bytes ? int(sizeof(Key)) : value_bytes; /* bytes */
 
+/* The bucket at a tile's position. */
+struct local_cut {
+    uint64_t begin;
+    uint64_t end; /* of a large one */
+    bool large;   /* it begins too far before */
+};
+
 struct local_shared {
-    uint32_t low, high;  /* of what lies between the tile's codes and its base */
-    uint32_t first, end; /* the tile's part of the window */
-    uint32_t differ[2];  /* bits in which the tile's codes differ */
+    local_cut cut[local_most_threads / 32];
+    uint32_t listed;    /* bins to mend */
+    uint32_t differ[2]; /* bits in which the tile's codes differ */
     uint32_t totals[32];
-    uint32_t nobody[32];                 /* counters of keys that do not count: zero */
     uint32_t count[radix], begin[radix]; /* of a digit */
 };
 
-/* Rows of 32 elements, dealt out so that each warp has as many, a multiple of local_batch, in order. */
+/* Rows of 32 elements, dealt out in order, local_batch rows at a time, so that no warp has two batches more. */
 struct local_deal {
-    int low, used; /* of the warp's rows, those that are wanted */
-    uint32_t at;   /* this lane's first element; its row i is at + 32 i */
-    int bound;     /* elements from there on; none if it is not positive */
+    int used;    /* rows of the warp */
+    uint32_t at; /* this lane's first element; its row i is at + 32 i */
+    int bound;   /* elements from there on; none if it is not positive */
 
-    __device__ local_deal(uint32_t count, int warp, int lane) {
-        low = 0;
-        used = int((count + local_batch * blockDim.x - 1) / (local_batch * blockDim.x)) * local_batch;
-        at = uint32_t(warp * used * 32 + lane);
+    __device__ local_deal(uint32_t count, uint32_t warp, uint32_t lane) {
+        constexpr uint32_t batch = local_batch * 32;
+        const uint32_t batches = (count + batch - 1) / batch, log_warps = 26 - __clz(int(blockDim.x)),
+                       each = batches >> log_warps, more = batches - (each << log_warps);
+        used = int(each + (warp < more)) * local_batch;
+        at = (warp * each + min(warp, more)) * batch + lane;
         bound = int(count) - int(at);
-    }
-    /* Wants no rows without elements from `begin` to `end`. */
-    __device__ void narrow(uint32_t begin, uint32_t end, int lane) {
-        const int first = int(at) - lane;
-        low = (int(begin) - first) >> 5;
-        used = min(used, (int(end) - first + 31) >> 5);
     }
     __device__ bool there(int i) const { return i * 32 < bound; }
     /* ~0 for a row that is not, without a predicate: those of many rows at once are more than there are. */
     __device__ uint32_t past(int i) const { return uint32_t((bound - 1 - i * 32) >> 31); }
 };
 
-/* f(0), f(local_batch) ... where a row is wanted. */
+/* f(0), f(local_batch) ... as far as there are rows. */
 template <int rows, class F> __device__ void each_batch(const local_deal &deal, F f) {
 #pragma unroll
     for (int b = 0; b < rows; b += local_batch)
-        if (b < deal.used && b + local_batch > deal.low)
+        if (b < deal.used)
             f(b);
 }
 

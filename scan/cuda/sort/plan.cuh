@@ -4,8 +4,8 @@
  *
  *     sorted, reversed       no passes
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
- *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), if that
- *                            saves two passes
+ *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
+ *                            hold one value, if that saves two passes
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  *
@@ -115,16 +115,19 @@ constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thr
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 
-/* Whether buckets of keys that agree above `shift` hold less than three quarters of `reach` keys, seen from a key:
- * pairs of a sample that share a bucket are then no more than that makes likely. table: sample_slots words, each a tag
- * from the hash of a prefix and how many keys have it. By the CTA. */
-__device__ inline bool sample_spreads(const sort_job &job, uint64_t n, uint32_t shift, uint32_t reach,
-                                      uint32_t *table) {
-    __shared__ uint32_t pairs;
+/* Of a sample of keys. */
+struct sample_counts {
+    uint32_t pairs;   /* whose codes agree above `shift` */
+    uint32_t singles; /* keys in none of them */
+};
+
+/* table: sample_slots words, each a tag from the hash of a prefix and how many keys have it. By the CTA. */
+__device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table) {
+    __shared__ sample_counts counts;
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
     if (threadIdx.x == 0)
-        pairs = 0;
+        counts = {0, 0};
     __syncthreads();
     const uint64_t stretch = n / sample_size;
     uint64_t prefix[sample_each];
@@ -149,32 +152,54 @@ __device__ inline bool sample_spreads(const sort_job &job, uint64_t n, uint32_t 
             }
         }
     }
+    __syncthreads();
+    uint32_t singles = 0;
+    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
+        singles += table[i] % (1u << sample_count_bits) == 1;
     met = warp_total<add<uint32_t>>(met);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&pairs, met);
+    singles = warp_total<add<uint32_t>>(singles);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&counts.pairs, met);
+        atomicAdd(&counts.singles, singles);
+    }
     __syncthreads();
+    const sample_counts answer = counts;
+    __syncthreads();
+    return answer;
+}
+
+/* From a key, a bucket should hold less than three quarters of `reach` keys: whether pairs of the sample that share a
+ * bucket are no more than that makes likely. */
+__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
     const float likely = float(sample_size) * sample_size / 2 * (0.75f * float(reach) / float(n));
-    const bool spreads = float(pairs) <= likely + 3 * sqrtf(likely) + 3;
-    __syncthreads();
-    return spreads;
+    return pairs <= likely + 3 * sqrtf(likely) + 3;
 }
 
 /* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save the passes that
- * it costs. By the CTA. */
+ * it costs. From a key, a bucket should hold less than three quarters of `reach` keys: pairs of the sample that share a
+ * bucket are then no more than that makes likely. But if no key of the sample is alone, all buckets may be of one
+ * value: then pairs of equal keys do not count. By the CTA. */
 __device__ inline uint32_t top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                       uint64_t n, uint32_t *table) {
     const uint32_t reach = job.local.reach;
     float bucket = float(n); /* the largest, if digits did not hang together */
+    sample_counts equal = {0, 0};
     for (uint32_t top = 1; job.local.stride && top + local_cost(job.value_bytes) <= digits.count; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
-        if (bucket > float(reach))
-            continue;
-        if (top == 1)
+        if (top == 1 && bucket <= float(reach))
             return 1;
+        if (top == 1)
+            continue;
         if (!job.again_follows || n < sample_least_keys)
             return 0;
-        if (sample_spreads(job, n, row * digit_bits, reach, table))
+        if (top == 2)
+            equal = count_sample(job, n, 0, table);
+        const bool values = equal.singles == 0;
+        if (bucket > float(reach) && !values)
+            continue;
+        const uint32_t pairs = count_sample(job, n, row * digit_bits, table).pairs;
+        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, reach))
             return top;
     }
     return 0;
@@ -188,7 +213,8 @@ __device__ inline bool short_runs(const sort_job &job, const varying_digits &dig
     float run = float(n); /* if digits did not hang together */
     for (uint32_t top = 1; top <= packed_passes; top++)
         run *= float(spread[digits.row[digits.count - top]].most) / float(n);
-    return run <= 1 && sample_spreads(job, n, digits.row[digits.count - packed_passes] * digit_bits, 1, table);
+    return run <= 1 &&
+           few_pairs(count_sample(job, n, digits.row[digits.count - packed_passes] * digit_bits, table).pairs, n, 1);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
