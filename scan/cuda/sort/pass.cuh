@@ -239,7 +239,7 @@ template <class Key, int value_bytes> class pass_tile {
 
   public:
     /* All tiles of this CTA. portion_first: elements before the first tile, of n. */
-    template <class Meet> __device__ void run(uint64_t portion_first, uint64_t n, Meet meet) {
+    __device__ void run(uint64_t portion_first, uint64_t n) {
         uint32_t tile = shared.first.number, written = 0; /* elements of the tile that waits to be written */
         for (uint32_t turn = 0;; turn ^= 1) {
             const bool more = tile < tiles;
@@ -252,7 +252,7 @@ template <class Key, int value_bytes> class pass_tile {
                 if (warp < radix / 32)
                     place_digits(tile, turn);
             }
-            meet();
+            cta_meets();
             if (more)
                 load_first_values();
             if (written > 0)
@@ -291,13 +291,12 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     const uint64_t left = n - portion_first;
     const bool full = left >= portion_tiles<shape> * shape::tile;
     const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile);
-    auto meet = [] { warps_meet(1, shape::threads); };
     if (warp_of_cta() < shape::rank_warps)
-        pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), tiles).run(portion_first, n, meet);
+        pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), tiles).run(portion_first, n);
     else
         look_back_from_tiles<Key, shape>(job, shared, tiles,
                                          portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
-                                         full ? plan->carry[(portion + 1) % 2] : nullptr, meet);
+                                         full ? plan->carry[(portion + 1) % 2] : nullptr);
     leave(job.state, shared.first.epoch);
 }
 

@@ -122,16 +122,15 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
     }
 }
 
-/* All tiles of this CTA, from the one of its first ticket. By the warps that look back; meet() is a barrier of the CTA.
- * before: of the digits, keys with smaller ones, and those of this one in portions before. carry: NULL, or where the
- * next portion finds that. */
-template <class Key, class Shape, class Meet>
+/* All tiles of this CTA, from the one of its first ticket. By the warps that look back. before: of the digits, keys
+ * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that. */
+template <class Key, class Shape>
 __device__ void look_back_from_tiles(const sort_job &job, pass_shared &shared, uint32_t tiles, const uint64_t *before,
-                                     uint64_t *carry, Meet meet) {
+                                     uint64_t *carry) {
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    meet();
+    cta_meets();
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
@@ -157,7 +156,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared &shared, u
                     carry[d] = before[d] + all;
             }
         }
-        meet();
+        cta_meets();
     }
 }
 
