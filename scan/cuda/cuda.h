@@ -49,11 +49,11 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                    size_t shared_bytes);
 
 /* The same for a kernel that begins with after_previous() (ptx.cuh): it is brought to the SMs while the launch before
- * it ends, not thereafter, which saves most of a microsecond. */
+ * it ends, not thereafter, which saves most of a microsecond on an H200. */
 scan_status launch_after(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                          size_t shared_bytes);
 
-/* The same as one cluster. */
+/* launch() as one cluster. */
 scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
                            size_t shared_bytes);
 

@@ -153,12 +153,6 @@ template <class T> __device__ T from_bits(uint64_t bits) {
     return v;
 }
 
-template <class T> __device__ uint64_t to_bits(T v) {
-    uint64_t bits = 0;
-    memcpy(&bits, &v, sizeof v);
-    return bits;
-}
-
 } /* namespace scan_cuda */
 
 #endif

@@ -37,7 +37,8 @@ template <class Op, int at_once = 7> struct group_walk {
     /* Walks to tile t's group and publishes its P if t begins it. Answers the tile total of this lane's tile in the
      * group, the identity from t on. */
     __device__ T to(uint64_t t, int lane) {
-        constexpr int merged = at_once <= 8 ? 8 : 16, group_words = tiles_per_group * tagged_words<T>;
+        constexpr int merged = 8, group_words = tiles_per_group * tagged_words<T>;
+        static_assert(at_once <= merged, "groups are folded eight at once");
         const uint64_t own = t / tiles_per_group;
         const uint64_t *own_word = state.tiles + own * group_words + lane * tagged_words<T>;
         const int before = int(t % tiles_per_group); /* tiles of its group */

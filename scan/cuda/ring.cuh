@@ -38,10 +38,10 @@ constexpr uint64_t no_tile = ~uint64_t(0);
 /* Kernels derive their slots from this and add what their warps hand each other. */
 struct ring_slot {
     uint64_t loaded;   /* the tile is in shared memory, or there is none */
-    uint64_t reduced;  /* every compute warp has reduced its part */
+    uint64_t reduced;  /* every reducing warp has reduced its part */
     uint64_t totalled; /* the tile's total is there */
     uint64_t prefixed; /* the tile's prefix is there */
-    uint64_t consumed; /* every compute warp has taken all it needs: the slot may be loaded again */
+    uint64_t consumed; /* every writing warp has taken all it needs: the slot may be loaded again */
     uint64_t tile;     /* no_tile: the CTA is done */
 };
 
@@ -81,7 +81,7 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false> class 
         flight = int(max(uint64_t(1), min(share, uint64_t(ring_slots))));
     }
 
-    /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced and at consumed. */
+    /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced, and as many at consumed. */
     __device__ static void open(Slot *slots, uint32_t compute_warps) {
         for (int i = 0; i < ring_slots; i++) {
             barrier_init(&slots[i].loaded, 32 * copies);

@@ -55,7 +55,8 @@ constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_surve
 constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23;
 #endif
 constexpr uint32_t local_least_stride = 256;
-constexpr size_t static_bytes = 4096; /* of shared memory beside the dynamic ones, at most */
+constexpr size_t static_bytes =
+    4096; /* of shared memory beside the dynamic ones, in the survey and the local stage, at most */
 
 static size_t dynamic_room(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes - static_bytes; }
 
@@ -82,8 +83,8 @@ struct sort_choice {
 };
 
 /* The local stage with so many threads, if `top` digits of uniform keys make buckets for it. A tile is `stride`
- * positions, or as many as keep all SMs busy, and the bucket at their end; the most threads are for buckets of which
- * fewer hold not much more than one. */
+ * positions, or as many as keep all SMs busy, and the bucket at their end; twice the threads are for buckets of which
+ * a smaller CTA would hold little more than one. */
 static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads) {
     const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
     const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);

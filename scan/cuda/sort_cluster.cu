@@ -20,7 +20,7 @@ static const void *const small_kernels[2] = {address(small_kernel<uint32_t>), ad
 
 static uint32_t pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
-/* Those that a sort in place may have. */
+/* CTAs that a sort in place may have, one cluster: 8 are promised by every GPU that has clusters. */
 static uint32_t small_cluster(const scan_ctx *ctx) { return uint32_t(min(state_of(ctx)->cluster, 8)); }
 
 struct small_shape {

@@ -11,9 +11,8 @@
 
 namespace scan_cuda {
 
-/* Whether a CTA of this compute capability has 160 KB of shared memory, for large tiles. The emulator has none that
- * does.
- */
+/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 105 KB each. The emulator's have
+ * not. */
 constexpr bool is_roomy(int capability) {
 #ifdef SCAN_EMULATED
     return capability < 0;

@@ -194,8 +194,7 @@ static inline sort_case whole(scan_type type, uint64_t z) {
     return (sort_case){type, z & 1, type_is_float(type) && z & 2, 0, type_bits(type)};
 }
 
-/* ---- captured once, replayed on other keys and counts -------------------------------------------------------------
- */
+/* ---- captured once, replayed on other keys and counts ------------------------------------------------------------ */
 
 typedef struct captured_sort {
     scan_ctx *ctx;

@@ -20,8 +20,9 @@
  *
  * A program takes the name of a part: matrix, large, stress, or small, which is the tests marked so with fewer and
  * smaller sizes (gpu_is_small): for the emulator and for compute-sanitizer, a hundred times slower than the device.
- * The part listing holds kernels that are wrong on purpose, for compute-sanitizer to find. Without an argument it runs
- * matrix and stress. A second argument picks tests by name, with * and ?.
+ * The part listing holds kernels that are wrong on purpose, for compute-sanitizer or the emulator to find. Without
+ * an argument it runs matrix and stress. A second argument picks tests by name, with * and ?, or, K/N, every Nth from
+ * the Kth on.
  */
 #ifndef TESTS_GPU_SUPPORT_H
 #define TESTS_GPU_SUPPORT_H

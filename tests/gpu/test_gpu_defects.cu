@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A test for each defect of the textbook's printed listings (listings.cuh): the library passes it and the listing fails
- * it. Defects 1 and 2 are undefined behaviour: the part `listing` is for compute-sanitizer, which must report the
- * listings and nothing of what is shipped. Defect 8's other half, operands in the wrong order, is in test_gpu_order.cu.
+ * it. Defects 1 and 2 are undefined behaviour: the part `listing` is for compute-sanitizer, which must report the first
+ * and nothing of what is shipped, and for the emulator, which must report the second. Defect 8's other half, operands
+ * in the wrong order, is in test_gpu_order.cu.
  */
 #include "direct.cuh"
 #include "listings.cuh"

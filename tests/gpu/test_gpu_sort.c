@@ -7,10 +7,10 @@
 
 #include "gpu_sort.h"
 
-/* Around: rows, the one-CTA sort of 4- and 8-byte codes, tiles of 14, 24 and 28 rows of 12 warps, of 32 rows of 16, and
- * in the emulator portions of four tiles and more. */
+/* Around: rows, where one launch ends, tiles of 14, 26 and 28 rows of 12 warps, of 32 rows of 16, and in the emulator
+ * portions of three tiles and more. */
 static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   1000,  2049,   4095,
-                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9216,   9217,
+                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9984,   9985,
                                10752, 10753, 16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009,
                                50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
@@ -68,7 +68,7 @@ static void windows(void **state) {
         check_array(&order, splits ? SCAN_SORT_SPLIT : SCAN_SORT_RADIX, n,
                     round % 3 ? 0 : (int)((z >> 32) % DISTRIBUTIONS), 2);
     }
-    for (uint32_t digits = 1; digits <= 5; digits++) { /* all kinds of call, above what one CTA sorts */
+    for (uint32_t digits = 1; digits <= 5; digits++) { /* all kinds of call */
         const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
         check_array(&order, SCAN_SORT_RADIX, 5000 + digits, 0, 5);
     }
@@ -142,7 +142,7 @@ static void check_local(const sort_case *order, enum local_shape shape, size_t n
     (c.argsort ? run_argsort : run_sort)(&c);
 }
 
-/* Both sides of: one CTA for all, one digit at the top, several; the largest bucket; crowded bins; portions. */
+/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();

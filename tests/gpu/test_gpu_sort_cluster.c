@@ -7,7 +7,8 @@
 
 #include "gpu_sort.h"
 
-/* As in scan/cuda/sort_cluster.cu and sort/cluster.cuh. In between the switches by counting, unless it is in place. */
+/* As in scan/cuda/sort_cluster.cu and sort/cluster_rows.cuh. From SMALL_IN_PLACE to LEAST keys it is counting, unless
+ * in place. */
 enum { SMALL_IN_PLACE = 2048, LEAST = 8192, MOST = 1 << 16, MOST_WIDE = 1 << 14, MOST_CHUNK = 8192 };
 
 /* A context of a GPU that grants clusters of so many CTAs. */

@@ -17,6 +17,7 @@
 namespace scan_cuda {
 
 constexpr uint64_t words_of_group = 4;
+
 /* What a tile tells: how many it keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
 struct tile_news {
     uint32_t bits;

@@ -15,8 +15,7 @@
  * short steps through shared memory.
  *
  * Look-back. Whoever asks for a count that is not there yet has to ask again, and all CTAs ask for the same few lines
- * of L2: that slows everybody down, and more look-back warps, or quicker ones, made it worse. To ask once, as a
- * rule,
+ * of L2: that slows everybody down, and more look-back warps, or quicker ones, made it worse. To ask once, as a rule,
  *
  *   - a tile's ticket is taken when its slot is about to be free, not before (ring.cuh, patient);
  *   - a tile is looked back from when the CTA has counted two more, if the ring is full: the tiles before it are there;
@@ -173,7 +172,7 @@ template <class Select, class U> class wave_compactor {
         }
     }
 
-    /* ---- look-back warp ------------------------------------------------------------------------------------------ */
+    /* ---- look-back warps ----------------------------------------------------------------------------------------- */
 
     /* From the CTA's tile before it on, whose own look-back may still be under way. */
     __device__ void look_back(int which) const {

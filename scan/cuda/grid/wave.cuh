@@ -27,9 +27,9 @@
  *
  * Work: an element is folded twice, to reduce it and to scan it, and its output is one more operation: order.cuh; a
  * tile costs the look-back warp 5 * 32 operations for itself and 9 * 32 for up to 5 groups. Depth: that of a tile, for
- * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile, and 2 or 3 KB
- * of others' state from L2. Barriers: mbarriers only, warps never meet as a CTA; the reducing warps meet once a tile if
- * tiles are not aligned or reversed (tile.cuh).
+ * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile, and 1.5 or 3
+ * KB of others' state from L2. Barriers: mbarriers only, warps never meet as a CTA; the reducing warps meet once a tile
+ * if tiles are not aligned or reversed (tile.cuh).
  *
  * Limits: sm_90; one CTA an SM, whose shared memory it fills; short inputs wait longer for the ring to start than
  * look-back takes in all. 2^31 - 1 tiles.

@@ -10,8 +10,8 @@
 #ifndef SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
 #define SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
 
-#include "job.cuh"
 #include "../ptx.cuh"
+#include "job.cuh"
 
 namespace scan_cuda {
 

@@ -38,18 +38,18 @@ struct sort_plan {
     uint32_t falls; /* some key is less than the one before it: not sorted */
     uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;  /* CTAs of the survey that have finished */
-    uint32_t again; /* the local stage found a bucket that is too large */
+    uint32_t again; /* the first passes are not enough: a bucket or a run is too long, or there are none (packed) */
     uint32_t odd;   /* some float shares its code with others */
 
-    uint32_t passes, passes_again;        /* 0: nothing to sort; the second are run if `again` */
-    sort_finish finish, finish_again;     /* after the passes */
-    uint32_t local_shift;                 /* 0: no local stage; else codes are in order but for the bits below it */
-    uint32_t local_reach;                 /* of the local stage: keys in a bucket, at most */
+    uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
+    sort_finish finish, finish_again; /* after the passes */
+    uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
+    uint32_t local_reach; /* of the local stage: keys in a bucket, at most */
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
     sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
     uint64_t before[most_digits][radix];  /* keys whose digit is less */
-    uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass.cuh */
+    uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
 };
 
 /* How the local stage is launched, see local.cuh. */
@@ -80,7 +80,7 @@ struct sort_job {
     void *keys_out;        /* NULL: argsort */
     const void *values_in; /* NULL: argsort */
     void *values_out;
-    void *keys_first, *keys_second; /* scratch: n keys each; the second for argsort only */
+    void *keys_first, *keys_second; /* scratch: n keys, or packed codes, each; the second for argsort only */
     void *values_first;             /* scratch: n values */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */

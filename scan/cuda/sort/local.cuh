@@ -11,7 +11,7 @@
  * The idea is the hybrid radix sort's (Stehle and Jacobsen, "A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs",
  * 2017): most significant digits first until a bucket fits a CTA. Here the buckets come from the
  * least-significant-first passes of pass.cuh over the top digits, so there is no table of buckets: a warp finds where
- * one begins by a 32-way search of the keys before its position, for as many tiles ahead as the CTA has warps.
+ * one begins by a 32-way search of the keys before its position, for as many positions ahead as the CTA has warps.
  *
  * A bucket that begins more than `reach` before position i T is too large, unless all of its keys are equal: then they
  * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
@@ -44,8 +44,8 @@
  *
  * Work: about 130 instructions of a warp for a row of 32 4-byte keys alone, a third to scatter (on an H200, 2^28 keys).
  * That is the work of nearly two passes: what is gained is their traffic and their waiting for each other's counts, so
- * the plan asks for two passes saved at least. 64 registers: two CTAs of 512 threads share an SM, of at most 12,288
- * keys.
+ * the plan asks for two passes saved at least, three with values. 64 registers: two CTAs of 512 threads share an SM, of
+ * at most 12,288 keys.
  */
 #ifndef SCAN_CUDA_SORT_LOCAL_CUH
 #define SCAN_CUDA_SORT_LOCAL_CUH
@@ -306,7 +306,7 @@ template <class Key, int value_bytes, bool ties> class local_tile {
         write(deal);
     }
 
-    /* Part of a large bucket. Answers whether its codes are equal to one. */
+    /* Part of a large bucket. Answers whether all its codes are `one`, as far as this thread knows. */
     __device__ bool copy(uint64_t begin, uint64_t end, K one) const {
         K *to = static_cast<K *>(job.keys_out);
         bool same = true;

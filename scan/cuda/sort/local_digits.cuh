@@ -59,7 +59,7 @@ struct local_deal {
         bound = int(count) - int(at);
     }
     __device__ bool there(int i) const { return i * 32 < bound; }
-    /* ~0 for a row that is not, without a predicate: those of many rows at once are more than there are. */
+    /* ~0 for a row that is not there, by arithmetic: a thread has more rows than predicates. */
     __device__ uint32_t past(int i) const { return uint32_t((bound - 1 - i * 32) >> 31); }
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argsort of 8-byte keys sorts 4-byte codes: four of the digits that vary, packed.
+ * Argsort of many 8-byte keys sorts 4-byte codes: four of the digits that vary, packed.
  *
  *     up to four digits vary     one round of passes over their codes
  *     more, and the top four     one round over the codes of those; then runs of one code, which are short, are put in

@@ -8,7 +8,8 @@
  *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
  *     (from the survey)            (look-back, pass_tiles.cuh)            (ranks)
  *
- * 12 warps of a CTA rank, 4 look back; a tile is up to 28 rows of 32 keys of each ranking warp. For tile t:
+ * 12 warps of a CTA rank (16 where elements have 1 or 2 bytes), 4 look back; a tile is up to 28 (32) rows of 32 keys of
+ * each ranking warp. For tile t:
  *
  *     ranking warps                                                        | warps that look back
  *     load     keys to registers                                           |
@@ -33,7 +34,7 @@
  * before they wait for anything but counts of tickets lower still. A grid smaller than the number of tiles takes them
  * one after another; a pass that the plan does not need returns at once.
  *
- * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 5 % of that, which the
+ * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
  * look-backs of some twenty tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
  * for 32 pairs of 4 bytes each, 11 of them to load and count, 50 to rank and place, 17 to write, 9 to look back.
  */

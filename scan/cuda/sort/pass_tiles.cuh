@@ -21,7 +21,8 @@ namespace scan_cuda {
 
 /* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as the 64 KB of shared
  * memory hold that a CTA of sm_75 has. A tile holds at least 32 KB of keys and values together, so that its state
- * words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs. */
+ * words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone half of that, and half the
+ * words, for all 8 bits of them are sorted by fill.cuh. */
 template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int key_size = sizeof(key_bits<Key>);
     static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;

@@ -5,7 +5,7 @@
  *     sorted, reversed       no passes
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
- *                            hold one value, if that saves two passes
+ *                            hold one value, if that saves two passes (three with values)
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  *
@@ -176,9 +176,8 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
 }
 
 /* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save the passes that
- * it costs. From a key, a bucket should hold less than three quarters of `reach` keys: pairs of the sample that share a
- * bucket are then no more than that makes likely. But if no key of the sample is alone, all buckets may be of one
- * value: then pairs of equal keys do not count. By the CTA. */
+ * it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not count.
+ * By the CTA. */
 __device__ inline uint32_t top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                       uint64_t n, uint32_t *table) {
     const uint32_t reach = job.local.reach;

@@ -56,7 +56,6 @@ template <int n> struct packed_u16 {
     uint32_t pair[(n + 1) / 2];
     __device__ uint32_t get(int i) const { return i % 2 ? pair[i / 2] >> 16 : pair[i / 2] & 0xffff; }
     __device__ void set(int i, uint32_t x) { pair[i / 2] = i % 2 ? pair[i / 2] | x << 16 : x; }
-    __device__ void add(int i, uint32_t x) { pair[i / 2] += i % 2 ? x << 16 : x; } /* the sum fits */
 };
 
 template <int n> struct packed_u8 {

@@ -17,7 +17,7 @@
  *
  * Work: n^2 comparisons of 2 instructions (8-byte codes: 3), one for each of the two pipes of integers and of floats:
  * that is why the counters are floats, exact far beyond these sizes. Traffic: every CTA reads all keys, from L2 as a
- * rule; each key and value is read once more and written once. Barriers: one, and one of the cluster.
+ * rule; each key and value is read once more and written once. Barriers: one, and in place one of the cluster.
  */
 #ifndef SCAN_CUDA_SORT_SMALL_CUH
 #define SCAN_CUDA_SORT_SMALL_CUH
@@ -29,7 +29,7 @@
 namespace scan_cuda {
 
 constexpr uint32_t small_group = 4; /* keys that a warp places together; measured on an H200 */
-constexpr uint32_t small_most_own = 32, small_most_threads = 1024;
+constexpr uint32_t small_most_own = 32, small_most_threads = 1024; /* keys of a warp, a lane each; threads of a CTA */
 
 template <class Code> constexpr uint32_t small_vector = 16 / sizeof(Code);
 template <class Code> constexpr uint32_t small_row = 32 * small_vector<Code>; /* codes */

@@ -25,7 +25,7 @@
 namespace scan_cuda {
 
 constexpr int survey_vectors = 4;   /* of 16 bytes, a thread and tile */
-constexpr uint32_t survey_asks = 4; /* tiles after which a CTA asks its threads whether one saw a rise */
+constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
 template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
 template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<Key>; /* of a thread */
