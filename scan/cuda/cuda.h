@@ -20,6 +20,7 @@ struct context_state {
     int processors, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
     int cluster;                /* CTAs that a cluster may have */
     int image_cluster;          /* CTAs that equalize a small image */
+    int sort_small_cluster;     /* CTAs that sort in place by counting */
     int count_ctas[4];          /* CTAs of a kernel that an SM runs at once, by channels - 1 */
     int map_ctas[2][4];         /* for bytes, for words */
     size_t shared_bytes;        /* that a CTA can have */

@@ -20,9 +20,6 @@ static const void *const small_kernels[2] = {address(small_kernel<uint32_t>), ad
 
 static uint32_t pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
-/* CTAs that a sort in place may have, one cluster: 8 are promised by every GPU that has clusters. */
-static uint32_t small_cluster(const scan_ctx *ctx) { return uint32_t(min(state_of(ctx)->cluster, 8)); }
-
 struct small_shape {
     uint32_t ctas, warps, own; /* keys of a warp */
     size_t shared_bytes;
@@ -31,7 +28,7 @@ struct small_shape {
 static small_shape small_shape_of(const scan_ctx *ctx, size_t key_bytes, uint32_t n, bool in_place) {
     small_shape shape;
     const uint32_t groups = max(pieces(n, small_group), 1u);
-    const uint32_t most_ctas = in_place ? small_cluster(ctx) : uint32_t(state_of(ctx)->processors);
+    const uint32_t most_ctas = uint32_t(in_place ? state_of(ctx)->sort_small_cluster : state_of(ctx)->processors);
     const uint32_t most_warps = in_place ? small_most_threads / 32 : small_most_warps;
     shape.warps = min(max(pieces(groups, most_ctas), small_least_warps), most_warps);
     shape.own = min(pieces(groups, most_ctas * shape.warps) * small_group, small_most_own);
@@ -96,8 +93,12 @@ scan_status cluster_sort_open(scan_ctx *ctx) {
     for (const void *kernel : small_kernels)
         SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 int(state_of(ctx)->shared_bytes)));
+    state_of(ctx)->sort_small_cluster = 1;
     if (state_of(ctx)->capability < 90)
         return SCAN_OK;
+    state_of(ctx)->sort_small_cluster =
+        granted_cluster(ctx, small_kernels[1], 8, small_most_threads,
+                        small_shared_bytes(small_most_in_place, small_most_threads, sizeof(uint64_t)));
     SCAN_TRY(grant(ctx, 0));
     return grant(ctx, 1);
 }

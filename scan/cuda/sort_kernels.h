@@ -11,7 +11,7 @@
 
 namespace scan_cuda {
 
-/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 105 KB each. The emulator's have
+/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 99 KB each. The emulator's have
  * not. */
 constexpr bool is_roomy(int capability) {
 #ifdef SCAN_EMULATED

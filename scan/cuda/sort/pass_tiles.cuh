@@ -19,10 +19,11 @@
 
 namespace scan_cuda {
 
-/* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as the 64 KB of shared
- * memory hold that a CTA of sm_75 has. A tile holds at least 32 KB of keys and values together, so that its state
- * words, 8 bytes a digit, fit the sixteenth of the workspace that is theirs; of bytes alone half of that, and half the
- * words, for all 8 bits of them are sorted by fill.cuh. */
+/* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as fit: into 40 KB, of the
+ * 64 KB of shared memory that a CTA of sm_75 has, or into 80 of 99 KB. (Code for sm_90 runs on newer GPUs that have no
+ * more.) A tile holds at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the
+ * sixteenth of the workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them
+ * are sorted by fill.cuh. */
 template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int key_size = sizeof(key_bits<Key>);
     static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
@@ -35,8 +36,8 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int digits_together = value_bytes ? 1 : 2; /* of a thread that looks back; measured likewise */
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
     static constexpr int best_rows = narrow ? 32 : widest == 8 ? 14 : 28;
-    static constexpr int fitting_rows = (40 << 10) / row_bytes / 2 * 2;
-    static constexpr int rows = roomy || best_rows < fitting_rows ? best_rows : fitting_rows;
+    static constexpr int fitting_rows = ((roomy ? 80 : 40) << 10) / row_bytes / 2 * 2;
+    static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
     static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
     static constexpr int counter_bytes = rank_warps * radix * 4;
@@ -69,6 +70,10 @@ struct pass_shared {
     uint32_t begins[2][radix]; /* where they begin in the sorted tile */
     uint64_t base[2][radix];   /* where they go, less their place in the sorted tile */
 };
+
+static_assert(pass_shape<uint32_t, 4, true>::shared_bytes + sizeof(pass_shared) <= 99 << 10 &&
+                  pass_shape<uint64_t, 8, true>::shared_bytes + sizeof(pass_shared) <= 99 << 10,
+              "a GPU with 99 KB may be given code for sm_90");
 
 /* The tables of digits in shared memory have a place for the bits of an integer as they stand in the key: they are
  * flipped here, once a digit and not once a key. */
