@@ -56,6 +56,22 @@ template <class Op> __device__ typename Op::type warp_total(typename Op::type x)
     return x;
 }
 
+/* The same of numbers: one instruction from sm_80 on. */
+__device__ inline uint32_t warp_sum(uint32_t x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(all_lanes, x);
+#else
+    return warp_total<add<uint32_t>>(x);
+#endif
+}
+__device__ inline uint32_t warp_max(uint32_t x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(all_lanes, x);
+#else
+    return warp_total<maximum<uint32_t>>(x);
+#endif
+}
+
 /* warp_total of N values at once, that of value i in the lanes i, i + N, ...: of two values a lane keeps one and gives
  * its neighbour the other, so that the first steps halve their number. */
 template <class Op, int N> __device__ typename Op::type warp_totals(typename Op::type (&x)[N], int lane) {

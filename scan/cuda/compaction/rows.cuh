@@ -14,6 +14,7 @@
 #define SCAN_CUDA_COMPACTION_ROWS_CUH
 
 #include "../compaction.h"
+#include "../order.cuh"
 
 namespace scan_cuda {
 
@@ -65,38 +66,6 @@ __device__ inline uint32_t transposed(uint32_t x, int lane) {
 /* The first n bits; none if n <= 0. */
 __device__ inline uint32_t low_bits(int n) { return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1; }
 
-__device__ inline uint32_t warp_sum(uint32_t x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(all_lanes, x);
-#else
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2)
-        x += __shfl_xor_sync(all_lanes, x, d);
-    return x;
-#endif
-}
-
-__device__ inline uint32_t warp_max(uint32_t x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(all_lanes, x);
-#else
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2)
-        x = max(x, __shfl_xor_sync(all_lanes, x, d));
-    return x;
-#endif
-}
-
-__device__ inline uint32_t warp_inclusive_sum(uint32_t x, int lane) {
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2) {
-        uint32_t before = __shfl_up_sync(all_lanes, x, d);
-        if (lane >= d)
-            x += before;
-    }
-    return x;
-}
-
 /* The word of row `lane` of the unit that begins at element `first` of the tile; no bits beyond the tile's count. */
 template <class Select, int rows, class U>
 __device__ uint32_t unit_word(const typename Select::source &source, const tile_view<U> &tile, uint64_t index_base,
@@ -120,7 +89,7 @@ template <int rows> struct alignas(16) unit_words { uint2 of[rows]; };
 
 /* Answers the bits set in the unit. word: of row `lane`. */
 template <int rows> __device__ uint32_t keep_words(unit_words<rows> &words, uint32_t word, int lane) {
-    const uint32_t own = uint32_t(__popc(word)), inclusive = warp_inclusive_sum(own, lane);
+    const uint32_t own = uint32_t(__popc(word)), inclusive = warp_inclusive<add<uint32_t>>(own, lane);
     if (lane < rows)
         words.of[lane] = make_uint2(word, 2 * (inclusive - own));
     return __shfl_sync(all_lanes, inclusive, 31);

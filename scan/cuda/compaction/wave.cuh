@@ -154,7 +154,7 @@ template <class Select, class U> class wave_compactor {
                 return;
             barrier_wait(&s.reduced, tiles_in.parity(j));
             const uint32_t kept = lane < shape::warps ? s.kept[lane] : 0, last = lane < shape::warps ? s.last[lane] : 0;
-            const uint32_t kept_through = warp_inclusive_sum(kept, lane);
+            const uint32_t kept_through = warp_inclusive<add<uint32_t>>(kept, lane);
             const unsigned some = __ballot_sync(all_lanes, last != 0), earlier = some & ((1u << lane) - 1);
             const uint32_t last_before = __shfl_sync(all_lanes, last, earlier ? 31 - __clz(int(earlier)) : 0);
             const uint32_t tile_kept = __shfl_sync(all_lanes, kept_through, 31);

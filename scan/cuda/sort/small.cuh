@@ -56,14 +56,6 @@ template <class Key, class Code> __device__ void small_codes(const sort_job &job
     }
 }
 
-__device__ inline uint32_t small_sum(uint32_t x) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(all_lanes, x);
-#else
-    return warp_total<add<uint32_t>>(x);
-#endif
-}
-
 /* Where the small_group keys from key i on, which is a multiple of it, belong: lanes with lane % small_group == k are
  * told of key i + k. By a warp. */
 template <class Code> __device__ uint32_t small_places(const Code *codes, uint32_t n, uint32_t i, uint32_t lane) {
@@ -102,7 +94,7 @@ template <class Code> __device__ uint32_t small_places(const Code *codes, uint32
     uint32_t place = 0;
 #pragma unroll
     for (uint32_t k = 0; k < small_group; k++) {
-        const uint32_t sum = small_sum(uint32_t(count[k]));
+        const uint32_t sum = warp_sum(uint32_t(count[k]));
         place = lane % small_group == k ? sum : place;
     }
     return place;
