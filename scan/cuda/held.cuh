@@ -83,11 +83,8 @@ template <class Op> class held {
         } else {
             write_rows(base, next, totals, [&](int k, uint4 x) { to.odd_row(k, lane, x); });
         }
-        if (t == 0 && count > 0 && first_row == 0 && job.show_first) {
-            __syncwarp(); /* another lane may have written there */
-            if (lane == 0)
-                static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
-        }
+        if (t == 0 && count > 0 && first_row == 0)
+            put_first(job, part, lane);
     }
 
   private:

@@ -85,6 +85,15 @@ template <class Op> __device__ grid_part<typename Op::type> job_grid_part(const 
             p->at.tiles};
 }
 
+/* out[0] of an exclusive scan, by the warp that has written what lies there. */
+template <class T> __device__ void put_first(const scan_job &job, const grid_part<T> &part, int lane) {
+    if (!job.show_first)
+        return;
+    __syncwarp(); /* another lane may have written there */
+    if (lane == 0)
+        static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
+}
+
 /* The lowest address of tile t in an array of n, were the tile full. */
 template <class E> __device__ char *tile_address(const void *array, uint64_t n, uint64_t t, int tile, bool reverse) {
     int64_t first = reverse ? int64_t(n) - int64_t(t + 1) * tile : int64_t(t) * tile;

@@ -204,11 +204,8 @@ template <class I, class Op> class wave {
                 write_whole(j, t, warp);
             else
                 write_partial(j, t, warp);
-            if (t == 0 && warp == 0 && job.show_first) {
-                __syncwarp(); /* another lane may have written there */
-                if (lane == 0)
-                    static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
-            }
+            if (t == 0 && warp == 0)
+                put_first(job, part, lane);
         }
     }
 
