@@ -17,8 +17,6 @@ struct choice {
     size_t state_bytes;
 };
 
-static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
-
 static uint64_t tile_words(uint64_t tiles) { return (tiles + 1) / 2 * 2; /* words of groups lie in pairs */ }
 
 /* The wave where every SM gets tiles enough to look ahead. */

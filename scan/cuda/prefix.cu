@@ -108,8 +108,6 @@ struct plan {
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
-
 /* One CTA, or a cluster of as few chunks a CTA as the CTAs allow. */
 static void plan_small(plan *p, uint64_t chunks, int max_ctas) {
     const bool single = chunks <= SCAN_CUDA_SINGLE_CHUNKS;

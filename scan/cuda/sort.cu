@@ -44,8 +44,6 @@ static sort_order order_of(const scan_sort_desc *desc) {
 /* ---- choice, and the workspace ----------------------------------------------------------------------------------- */
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-static uint64_t pieces(uint64_t n, uint64_t size) { return n / size + (n % size != 0); }
-
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
  * the survey's large tables pay for being cleared and summed. */
@@ -59,6 +57,10 @@ constexpr size_t static_bytes =
     4096; /* of shared memory beside the dynamic ones, in the survey and the local stage, at most */
 
 static size_t dynamic_room(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes - static_bytes; }
+
+static const sort_pass_cut &cut_of(const scan_ctx *ctx, const sort_pass_kernel &pass) {
+    return pass.cut[is_roomy(state_of(ctx)->capability)];
+}
 
 /* Those that need no workspace come first. */
 enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT };
@@ -148,7 +150,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     }
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
-    c.cut = c.pass->cut[is_roomy(state_of(ctx)->capability)];
+    c.cut = cut_of(ctx, *c.pass);
     c.values_bytes = rounded(n * desc->value_bytes);
     if (!argsort)
         c.first_bytes = rounded(n * key_bytes);
@@ -200,7 +202,7 @@ scan_status sort_open(scan_ctx *ctx) {
                                                     k->survey[1].shared_bytes));
         for (const sort_pass_kernel &pass : k->pass)
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(pass.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    pass.cut[is_roomy(state_of(ctx)->capability)].shared_bytes));
+                                                    cut_of(ctx, pass).shared_bytes));
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

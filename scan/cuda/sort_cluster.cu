@@ -18,8 +18,6 @@ constexpr uint32_t small_least_warps = 4, small_most_warps = 16;
 /* By codes of 4 and 8 bytes. */
 static const void *const small_kernels[2] = {address(small_kernel<uint32_t>), address(small_kernel<uint64_t>)};
 
-static uint32_t pieces(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
-
 struct small_shape {
     uint32_t ctas, warps, own; /* keys of a warp */
     size_t shared_bytes;

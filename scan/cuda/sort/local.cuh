@@ -50,6 +50,9 @@
 #ifndef SCAN_CUDA_SORT_LOCAL_CUH
 #define SCAN_CUDA_SORT_LOCAL_CUH
 
+#include <type_traits>
+
+#include "../vector.cuh"
 #include "finish.cuh"
 #include "local_digits.cuh"
 

@@ -7,10 +7,7 @@
 #ifndef SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
 #define SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
 
-#include <type_traits>
-
 #include "../kernel.cuh"
-#include "../vector.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {
