@@ -62,9 +62,6 @@ __device__ inline void warps_meet(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* __syncthreads() for warps that come to it from different places: it is one instruction for all, as it has to be. */
-__device__ __noinline__ inline void cta_meets() { __syncthreads(); }
-
 /* Waits until the launches before this one have ended and what they wrote is there: the first thing that every thread
  * does in a kernel launched by launch_after(). */
 __device__ inline void after_previous() {

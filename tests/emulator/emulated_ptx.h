@@ -21,7 +21,6 @@ template <class T> T *opaque_shared(T *p) { return p; }
 template <class T> T *opaque_global(T *p) { return p; }
 inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) { atomicAdd(base + offset_bytes / 4, x); }
 inline void warps_meet(int id, int threads) { emulator::cta_barrier(id, threads, false, "warps_meet()"); }
-inline void cta_meets() { emulator::cta_barrier(0, 0, false, "cta_meets()"); }
 
 template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
     emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "publish()");

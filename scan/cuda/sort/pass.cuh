@@ -59,7 +59,7 @@ template <class Key, int value_bytes> class pass_tile {
     static constexpr bool keeps_digits = sort_key<Key>::is_float;   /* they cost more to find again */
 
     const sort_job &job;
-    pass_shared &shared;
+    pass_shared<shape> &shared;
     const int thread, warp;
     const sort_order order;
     const uint32_t digit_mask, epoch, tiles;
@@ -77,7 +77,7 @@ template <class Key, int value_bytes> class pass_tile {
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
 
   public:
-    __device__ pass_tile(const sort_job &job, pass_shared &shared, char *dynamic, uint32_t tiles)
+    __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, char *dynamic, uint32_t tiles)
         : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), order(shared.pass.order),
           digit_mask(shared.pass.digit_mask), epoch(shared.first.epoch), tiles(tiles), shift(shared.pass.shift),
           counters(reinterpret_cast<uint32_t *>(dynamic)), own_counters(opaque_shared(counters + warp * radix)),
@@ -253,7 +253,7 @@ template <class Key, int value_bytes> class pass_tile {
                 if (warp < radix / 32)
                     place_digits(tile, turn);
             }
-            cta_meets();
+            shared.meeting.after_ranking(turn);
             if (more)
                 load_first_values();
             if (written > 0)
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
                                   pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t portion) {
     using shape = pass_shape<Key, value_bytes, roomy_here>;
-    __shared__ pass_shared shared;
+    __shared__ pass_shared<shape> shared;
     after_previous();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     sort_plan *plan = job.plan;
@@ -287,6 +287,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     if (threadIdx.x == 0) {
         shared.pass = plan->pass[which];
         shared.first = take_ticket(job.state);
+        shared.meeting.open();
     }
     __syncthreads();
     const uint64_t left = n - portion_first;

@@ -60,8 +60,35 @@ constexpr uint64_t most_portion_keys = 1u << 30;
 #endif
 template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
 
+/* Where the warps that rank and those that look back meet, once a tile: each then have the numbers of the others. They
+ * come from two places of the code, which compute-sanitizer follows at mbarriers, and not at barriers of the CTA.
+ * Nobody arrives for a tile before all have gone on from the one before it, so that parities tell the tiles apart. */
+template <class Shape> struct pass_meeting {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    uint64_t ranked, looked;
+
+    __device__ void open() { /* by one thread, before a barrier of the CTA */
+        barrier_init(&ranked, Shape::rank_threads);
+        barrier_init(&looked, Shape::look_back_threads);
+    }
+    __device__ void after_ranking(uint32_t turn) {
+        barrier_wait(&looked, turn);
+        barrier_arrive(&ranked);
+    }
+    __device__ void after_looking_back(uint32_t turn) {
+        barrier_arrive(&looked);
+        barrier_wait(&ranked, turn);
+    }
+#else
+    __device__ void open() {}
+    __device__ void after_ranking(uint32_t) { warps_meet(1, Shape::threads); }
+    __device__ void after_looking_back(uint32_t) { warps_meet(1, Shape::threads); }
+#endif
+};
+
 /* Arrays of two are for tiles in turns. */
-struct pass_shared {
+template <class Shape> struct pass_shared {
+    pass_meeting<Shape> meeting;
     sort_pass pass;
     ticket first;              /* the CTA's */
     uint32_t tile[2];          /* numbers of later tickets */
@@ -71,8 +98,9 @@ struct pass_shared {
     uint64_t base[2][radix];   /* where they go, less their place in the sorted tile */
 };
 
-static_assert(pass_shape<uint32_t, 4, true>::shared_bytes + sizeof(pass_shared) <= 99 << 10 &&
-                  pass_shape<uint64_t, 8, true>::shared_bytes + sizeof(pass_shared) <= 99 << 10,
+template <class Shape> constexpr size_t pass_bytes = Shape::shared_bytes + sizeof(pass_shared<Shape>);
+static_assert(pass_bytes<pass_shape<uint32_t, 4, true>> <= 99 << 10 &&
+                  pass_bytes<pass_shape<uint64_t, 8, true>> <= 99 << 10,
               "a GPU with 99 KB may be given code for sm_90");
 
 /* The tables of digits in shared memory have a place for the bits of an integer as they stand in the key: they are
@@ -131,12 +159,12 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
 /* All tiles of this CTA, from the one of its first ticket. By the warps that look back. before: of the digits, keys
  * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that. */
 template <class Key, class Shape>
-__device__ void look_back_from_tiles(const sort_job &job, pass_shared &shared, uint32_t tiles, const uint64_t *before,
-                                     uint64_t *carry) {
+__device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &shared, uint32_t tiles,
+                                     const uint64_t *before, uint64_t *carry) {
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    cta_meets();
+    shared.meeting.after_looking_back(0); /* at nothing yet */
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
@@ -162,7 +190,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared &shared, u
                     carry[d] = before[d] + all;
             }
         }
-        cta_meets();
+        shared.meeting.after_looking_back(turn ^ 1);
     }
 }
 
