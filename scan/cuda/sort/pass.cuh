@@ -103,7 +103,6 @@ template <class Key, int value_bytes> class pass_tile {
     __device__ bool any_order() const {
         return value_bytes == 0 && shared.pass.any_order && count == shape::tile; /* what lies past has to come last */
     }
-    __device__ void rankers_meet() const { warps_meet(2, shape::rank_threads); }
 
     /* What lies past the tile's count has the last digit, so that it comes last. */
     __device__ void load_keys() {
@@ -150,7 +149,7 @@ template <class Key, int value_bytes> class pass_tile {
         const uint32_t upto = warp_inclusive<add<uint32_t>>(own, thread % 32);
         if (thread % 32 == 31)
             shared.sums[warp] = upto;
-        warps_meet(3, radix);
+        shared.summed.meet(turn);
         uint32_t next = upto - own;
 #pragma unroll
         for (int w = 0; w < radix / 32; w++)
@@ -249,20 +248,20 @@ template <class Key, int value_bytes> class pass_tile {
                 count = uint32_t(min(n - first, uint64_t(shape::tile)));
                 load_keys();
                 count_keys();
-                rankers_meet();
+                shared.counted.meet(turn);
                 if (warp < radix / 32)
                     place_digits(tile, turn);
             }
-            shared.meeting.after_ranking(turn);
+            shared.both.after_ranking(turn);
             if (more)
                 load_first_values();
             if (written > 0)
                 write(written, shared.base[turn ^ 1]);
             if (!more)
                 break;
-            rankers_meet();
+            shared.written.meet(turn);
             rank(&shared.tile[turn ^ 1]);
-            rankers_meet();
+            shared.sorted.meet(turn);
             written = count;
             tile = shared.tile[turn ^ 1];
         }
@@ -287,7 +286,11 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     if (threadIdx.x == 0) {
         shared.pass = plan->pass[which];
         shared.first = take_ticket(job.state);
-        shared.meeting.open();
+        shared.both.open();
+        shared.counted.open();
+        shared.summed.open();
+        shared.written.open();
+        shared.sorted.open();
     }
     __syncthreads();
     const uint64_t left = n - portion_first;

@@ -60,14 +60,30 @@ constexpr uint64_t most_portion_keys = 1u << 30;
 #endif
 template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
 
-/* Where the warps that rank and those that look back meet, once a tile: each then have the numbers of the others. They
- * come from two places of the code, which compute-sanitizer follows at mbarriers, and not at barriers of the CTA.
- * Nobody arrives for a tile before all have gone on from the one before it, so that parities tell the tiles apart. */
-template <class Shape> struct pass_meeting {
+/* Warps that meet, of `threads` threads in all; for the CTA's tiles in turns, of which the first is 0. At an mbarrier,
+ * which compute-sanitizer's racecheck can follow and a barrier of a part of the CTA it cannot. id: on older GPUs. */
+template <int id, int threads> struct meeting {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    uint64_t barrier;
+
+    __device__ void open() { barrier_init(&barrier, threads); } /* by one thread, before a barrier of the CTA */
+    __device__ void meet(uint32_t turn) {
+        barrier_arrive(&barrier);
+        barrier_wait(&barrier, turn);
+    }
+#else
+    __device__ void open() {}
+    __device__ void meet(uint32_t) { warps_meet(id, threads); }
+#endif
+};
+
+/* The warps that rank meet those that look back, once a tile: each then have the numbers of the others. Nobody arrives
+ * for a tile before all have gone on from the one before it. */
+template <class Shape> struct rank_and_look_back {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     uint64_t ranked, looked;
 
-    __device__ void open() { /* by one thread, before a barrier of the CTA */
+    __device__ void open() {
         barrier_init(&ranked, Shape::rank_threads);
         barrier_init(&looked, Shape::look_back_threads);
     }
@@ -88,7 +104,9 @@ template <class Shape> struct pass_meeting {
 
 /* Arrays of two are for tiles in turns. */
 template <class Shape> struct pass_shared {
-    pass_meeting<Shape> meeting;
+    rank_and_look_back<Shape> both;
+    meeting<2, Shape::rank_threads> counted, written, sorted;
+    meeting<3, radix> summed;
     sort_pass pass;
     ticket first;              /* the CTA's */
     uint32_t tile[2];          /* numbers of later tickets */
@@ -164,7 +182,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    shared.meeting.after_looking_back(0); /* at nothing yet */
+    shared.both.after_looking_back(0); /* at nothing yet */
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
@@ -190,7 +208,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
                     carry[d] = before[d] + all;
             }
         }
-        shared.meeting.after_looking_back(turn ^ 1);
+        shared.both.after_looking_back(turn ^ 1);
     }
 }
 
