@@ -207,7 +207,7 @@ typedef struct captured_sort {
 } captured_sort;
 
 /* A sort of up to n keys, and an argsort of the same, by a context that has its workspace. */
-static inline captured_sort capture_sort(scan_type type, size_t n) {
+static inline captured_sort capture_sort(scan_type type, scan_sort_method method, size_t n) {
     captured_sort c = {.type = type, .n = n};
     assert_int_equal(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking), cudaSuccess);
     scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = c.stream};
@@ -218,7 +218,7 @@ static inline captured_sort capture_sort(scan_type type, size_t n) {
     gpu_ok(scan_malloc(gpu, n * 4, &c.indices));
     gpu_ok(scan_malloc(gpu, 8, &c.count));
     gpu_ok(scan_ctx_sync(gpu));
-    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .n_device = c.count};
+    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .method = method, .n_device = c.count};
     size_t more;
     gpu_ok(scan_sort_workspace(c.ctx, &d, n, &c.workspace_bytes));
     gpu_ok(scan_argsort_workspace(c.ctx, &d, n, &more));

@@ -123,7 +123,7 @@ static void rounds(unsigned count) {
 }
 
 static void make_room(void) {
-    most = gpu_is_small ? 9000 : 300000;
+    most = gpu_is_checked ? 8000 : gpu_is_small ? 9000 : 300000;
     const size_t bytes = most * 8 + (1 << 19);
     assert_non_null(host_in = (char *)malloc(bytes));
     assert_non_null(host_more = (char *)malloc(bytes));

@@ -72,7 +72,8 @@ static void edges(void **state) {
         for (size_t rows = 1; rows <= 8; rows *= 2)
             for (int off = -1; off <= 1; off++) {
                 const size_t n = ctas * 1024 * rows + (size_t)off;
-                const bool full = rows == 8 && off == 0, rare = gpu_is_small && ctas > 4 && off != (rows < 8);
+                const bool full = rows == 8 && off == 0,
+                           rare = gpu_is_small && ctas > 4 && (off != (rows < 8) || (gpu_is_checked && rows > 1));
                 if (n > SMALL_IN_PLACE && n <= MOST + 1 && !rare)
                     check_size(n, sizes[s], gpu_is_small ? 1 + full : 20, gpu_is_small ? 1 : 5);
             }
@@ -89,7 +90,7 @@ static void types_and_data(void **state) {
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
                 const uint64_t z = gpu_mix(++turn);
-                if (gpu_is_checked && (type + data) % 4)
+                if (gpu_is_checked && data != type % DISTRIBUTIONS)
                     continue;
                 const sort_case order = whole((scan_type)type, z);
                 const size_t most = gpu_is_small ? 9000 : 65528;
@@ -103,7 +104,7 @@ static void windows(void **state) {
     (void)state;
     gpu_need();
     grant(GPU_EMULATED ? 4 : 16);
-    for (int round = 0; round < (gpu_is_checked ? 4 : gpu_is_small ? 12 : 300); round++) {
+    for (int round = 0; round < (gpu_is_checked ? 3 : gpu_is_small ? 12 : 300); round++) {
         const uint64_t z = gpu_mix(++turn);
         const scan_type type = (scan_type)(1 + z % 8);
         const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
@@ -120,7 +121,7 @@ static void counts(void **state) {
     static const size_t used[] = {0, 1, 31, 32, 33, 1000, 1024, 1025, 4096, 4097, 8191, 8193, 16000, 32768, 32769};
     for (int ctas = GPU_EMULATED ? 4 : 16; ctas <= (gpu_is_small ? 4 : 16); ctas *= 2) {
         grant(ctas);
-        for (size_t u = 0; u < sizeof used / sizeof used[0]; u++)
+        for (size_t u = 0; u < sizeof used / sizeof used[0]; u += gpu_is_checked ? 5 : 1)
             for (int kind = 0; kind < (gpu_is_small ? 1 : 5); kind++) {
                 const uint64_t z = gpu_mix(++turn);
                 const int which = gpu_is_small ? (int)(turn % 5) : kind;
@@ -152,10 +153,10 @@ static void graphs(void **state) {
     gpu_need();
     enum { N = 9000 };
     grant(GPU_EMULATED ? 2 : 16);
-    captured_sort c = capture_sort(SCAN_F32, N);
+    captured_sort c = capture_sort(SCAN_F32, SCAN_SORT_AUTO, N);
     assert_true(!GPU_EMULATED || c.workspace_bytes == 0);
     const sort_case order = whole(SCAN_F32, 0);
-    for (int round = 0; round < (gpu_is_small ? 4 : 100); round++) {
+    for (int round = 0; round < (gpu_is_checked ? 2 : gpu_is_small ? 4 : 100); round++) {
         const uint64_t n = round % 2 ? N : gpu_mix(++turn) % N;
         fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], ++turn);
         expect(n, &order);
