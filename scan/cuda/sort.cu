@@ -55,8 +55,12 @@ constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_s
 constexpr uint32_t local_least_stride = 256;
 constexpr size_t static_bytes =
     4096; /* of shared memory beside the dynamic ones, in the survey and the local stage, at most */
+constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
 
-static size_t dynamic_room(const scan_ctx *ctx) { return state_of(ctx)->shared_bytes - static_bytes; }
+/* For each of so many CTAs of an SM. */
+static size_t dynamic_room(const scan_ctx *ctx, size_t ctas = 1) {
+    return (state_of(ctx)->shared_bytes + cta_bytes) / ctas - cta_bytes - static_bytes;
+}
 
 static const sort_pass_cut &cut_of(const scan_ctx *ctx, const sort_pass_kernel &pass) {
     return pass.cut[is_roomy(state_of(ctx)->capability)];
@@ -73,6 +77,7 @@ struct sort_choice {
     const sort_local_kernel *local_kernel;
     sort_local local;
     int local_threads;
+    uint32_t local_ctas; /* of an SM */
     size_t local_shared_bytes;
     bool packed, ties, again_follows;
     uint64_t n;
@@ -84,38 +89,45 @@ struct sort_choice {
     size_t scratch_bytes() const { return plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes; }
 };
 
-/* The local stage with so many threads, if `top` digits of uniform keys make buckets for it. A tile is `stride`
- * positions, or as many as keep all SMs busy, and the bucket at their end; twice the threads are for buckets of which
- * a smaller CTA would hold little more than one. */
-static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads) {
+/* The local stage by CTAs of so many threads, `ctas` to an SM, if `top` digits of uniform keys make buckets for it. A
+ * tile is `stride` positions and the bucket at their end. Strides are as long as there is room for, and so that all
+ * CTAs get as many. */
+static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads, uint32_t ctas) {
     const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
     const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
-    const size_t room = dynamic_room(ctx), counters = local_counter_bytes(threads);
+    const size_t room = dynamic_room(ctx, ctas), counters = local_counter_bytes(threads);
     if (!kernel.kernel || room <= counters)
         return false;
-    const size_t places = (room - counters) / place / (local_batch * threads) * (local_batch * threads);
+    const size_t places = (room - counters) / place / (32 * local_batch) * (32 * local_batch);
+    if (places < local_batch * threads)
+        return false;
     const uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
     const double uniform = ldexp(double(c->n), -top * digit_bits), largest = uniform + 6 * sqrt(uniform) + 8;
     if (largest > capacity * 0.75)
         return false;
     const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * 0.75);
     const uint32_t most = (capacity - uint32_t(fmax(wanted, largest))) / 32 * 32;
-    const uint64_t fair = pieces(c->n, 64 * uint64_t(state_of(ctx)->processors)) * 32;
-    c->local.stride = fair < local_least_stride ? min(most, local_least_stride) : fair < most ? uint32_t(fair) : most;
+    const uint64_t fair = pieces(c->n, uint64_t(ctas) * uint64_t(state_of(ctx)->processors));
+    const uint64_t each = pieces(fair, pieces(fair, most) + (fair == 0));
+    c->local.stride = max(pieces(uint32_t(each), 32) * 32, min(most, local_least_stride));
     c->local.reach = capacity - c->local.stride;
     c->local_threads = int(threads);
+    c->local_ctas = ctas;
     c->local_shared_bytes = capacity * place + counters;
     c->local_kernel = &kernel;
     c->again_follows = top > 1;
     return true;
 }
 
+/* Two small CTAs that share an SM, one that has it alone, or a large one for buckets of which a smaller one would hold
+ * little more than one. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
+    const uint32_t threads = uint32_t(sort_common.local_threads);
     const int saving = int(c->digits) - int(local_cost(c->value_bytes)), most = argsort ? min(saving, 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        for (uint32_t times = 1; times <= 2; times *= 2)
-            if (fit_local(ctx, c, top, sort_common.local_threads * times))
-                return;
+        if (fit_local(ctx, c, top, threads, 2) || fit_local(ctx, c, top, threads, 1) ||
+            fit_local(ctx, c, top, 2 * threads, 1))
+            return;
 }
 
 static void choose_radix(sort_choice *c) {
@@ -296,10 +308,8 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
                           arguments, size_t(survey.shared_bytes)));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
     if (c.local_kernel)
-        SCAN_TRY(launch_after(
-            ctx, c.local_kernel->kernel,
-            persistent(ctx, pieces(c.n, c.local.stride), uint64_t(2 * sort_common.local_threads / c.local_threads)),
-            c.local_threads, arguments, c.local_shared_bytes));
+        SCAN_TRY(launch_after(ctx, c.local_kernel->kernel, persistent(ctx, pieces(c.n, c.local.stride), c.local_ctas),
+                              c.local_threads, arguments, c.local_shared_bytes));
     if (c.again_follows)
         SCAN_TRY(run_passes(ctx, c, job, most_digits, c.digits));
     if (c.local_kernel && !c.again_follows) /* which has finished too */
