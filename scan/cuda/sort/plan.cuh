@@ -56,36 +56,41 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
 struct varying_digits {
     uint32_t row[most_digits], count;
     uint32_t crowded; /* a bit a row */
+    bool ties;        /* sort_plan.ties */
 };
 
-/* Passes over `count` digits from the `first` that varies, from the given buffers. to_out: where the first one goes, to
- * `out` or else to the scratch; the others take turns. Answers whether the last one ends in `out`. */
-__device__ inline bool plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
-                                   sort_pass *pass, sort_buffer keys, sort_buffer values, bool to_out) {
+/* Where elements are. */
+struct sort_place {
+    sort_buffer keys, values;
+};
+
+/* Passes over `count` digits from the `first` that varies. to_out: where the first one goes, to `out` or else to the
+ * scratch; the others take turns. more: something follows them. Answers where the last one goes. */
+__device__ inline sort_place plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first,
+                                         uint32_t count, sort_pass *pass, sort_place at, bool to_out, bool more) {
     for (uint32_t i = 0; i < count; i++, to_out = !to_out) {
         sort_pass &p = pass[i];
         p.order = job.order;
         p.row = digits.row[first + i];
         p.shift = job.order.begin + p.row * digit_bits;
         p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
-        p.any_order = i == 0 && !job.plan->ties && !(digits.crowded >> p.row & 1);
-        p.keys_from = keys;
-        p.values_from = values;
-        p.values_to = to_out ? BUFFER_OUT : BUFFER_FIRST;
-        p.keys_to = p.values_to;
+        p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
+        p.keys_from = at.keys;
+        p.values_from = at.values;
+        at.keys = at.values = to_out ? BUFFER_OUT : BUFFER_FIRST;
         if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass of all */
-            p.keys_to = i + 1 == count && !job.plan->local_shift ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
-        keys = p.keys_to;
-        values = p.values_to;
+            at.keys = i + 1 == count && !more ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
+        p.keys_to = at.keys;
+        p.values_to = at.values;
     }
-    return !to_out;
+    return at;
 }
 
 /* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
  * becomes of the codes in the last one. */
 __device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
                                    sort_pass *pass, sort_buffer ends) {
-    plan_passes(job, digits, first, count, pass, BUFFER_FIRST, BUFFER_NONE, count % 2 != 0);
+    plan_passes(job, digits, first, count, pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
     for (uint32_t i = 0; i < count; i++) {
         sort_pass &p = pass[i];
         const bool last = i % packed_passes == packed_passes - 1 || i + 1 == count;
@@ -222,6 +227,8 @@ __device__ inline bool short_runs(const sort_job &job, const varying_digits &dig
 __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[most_digits];
+    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
+    const bool odd = __ldcg(&plan->odd) != 0;
     const int warp = threadIdx.x / 32, rows = int((job.bits + digit_bits - 1) / digit_bits);
     if (warp < rows) {
         const digit_spread s = scan_digit(plan, warp, n, threadIdx.x % 32);
@@ -236,14 +243,14 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         if (!spread[row].constant)
             digits.row[digits.count++] = uint32_t(row);
     }
-    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
     const uint32_t top = sorted || reversed ? 0 : top_digits(job, digits, spread, n, memory);
     const bool runs = !sorted && !reversed && short_runs(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
         return;
 
-    plan->ties = job.ties && (!job.is_float || job.value_bytes || __ldcg(&plan->odd));
-    plan->passes = sorted || reversed ? 0 : top ? top : digits.count;
+    plan->ties = digits.ties = job.ties && (!job.is_float || job.value_bytes || odd);
+    const uint32_t passes = sorted || reversed ? 0 : top ? top : digits.count;
+    plan->passes = passes;
     plan->passes_again = top ? digits.count : 0;
     plan->local_shift = top ? digits.row[digits.count - top] * digit_bits : 0;
     if (sorted || reversed) {
@@ -257,18 +264,17 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, and to the
      * scratch if the local stage follows; a copy follows if it cannot, or the local stage works in place. */
     const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    const bool to_out = !in_place && (plan->passes % 2 != 0) == !top;
-    const bool ends_out = plan_passes(job, digits, digits.count - plan->passes, plan->passes, plan->pass, BUFFER_IN,
-                                      job.values_in ? BUFFER_IN : BUFFER_NONE, to_out);
-    plan->finish = top || ends_out ? FINISH_NOTHING : FINISH_COPY;
+    const bool to_out = !in_place && (passes % 2 != 0) == !top;
+    const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
+    const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
+    plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
     if (top) {
-        const sort_pass &last = plan->pass[top - 1];
-        plan->local_keys = last.keys_to;
-        plan->local_values = last.values_to;
-        plan->local_reach = top == 1 ? uint32_t(spread[last.row].most) : job.local.reach;
-        const bool out = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, last.keys_to,
-                                     last.values_to, !ends_out);
-        plan->finish_again = out ? FINISH_NOTHING : FINISH_COPY;
+        plan->local_keys = at.keys;
+        plan->local_values = at.values;
+        plan->local_reach = top == 1 ? uint32_t(spread[digits.row[digits.count - 1]].most) : job.local.reach;
+        const sort_place end =
+            plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, at.values != BUFFER_OUT, true);
+        plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
     }
 }
 
