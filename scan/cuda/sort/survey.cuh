@@ -179,9 +179,10 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
             continue;
         }
         const uint64_t end = min(n, first + tile);
-        if (copies_values && job.value_bytes == 4)
+        const bool copies = copies_values && !s.fell(); /* its share, by a thread that saw no descent */
+        if (copies && job.value_bytes == 4)
             copy_values<uint32_t>(job, first, end);
-        else if (copies_values)
+        else if (copies)
             copy_values<uint64_t>(job, first, end);
         const bool heard = threadIdx.x == 0 && __ldcg(&plan->falls);
         in_order = !__syncthreads_or(s.fell() || heard);
