@@ -77,7 +77,7 @@ enum { GPU_EMULATED = 1 }; /* which is faster than compute-sanitizer: small runs
 enum { GPU_EMULATED = 0 };
 #endif
 static bool gpu_is_small;
-static bool gpu_is_checked;    /* small, and for compute-sanitizer: fewer still, one of each kind */
+static bool gpu_is_racecheck;  /* small, and for the slowest tool: fewer still, one of each kind */
 static scan_ctx *gpu, *cpu;    /* gpu is NULL where no device answers */
 static char gpu_folder[4096];  /* of the running program, for data that lies beside it */
 static uint64_t gpu_turn;      /* counts arrays, so that they take turns with their shapes */
@@ -170,7 +170,7 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     const char *slash = strrchr(argv[0], '/');
     snprintf(gpu_folder, sizeof gpu_folder, "%.*s", slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".");
     gpu_is_small = wanted == GPU_SMALL;
-    gpu_is_checked = gpu_is_small && !GPU_EMULATED;
+    gpu_is_racecheck = gpu_is_small && getenv("SCAN_GPU_RACECHECK");
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 2 && !shared)
         cmocka_set_test_filter(argv[2]);

@@ -123,7 +123,7 @@ static void rounds(unsigned count) {
 }
 
 static void make_room(void) {
-    most = gpu_is_checked ? 8000 : gpu_is_small ? 9000 : 300000;
+    most = gpu_is_racecheck ? 8000 : gpu_is_small ? 9000 : 300000;
     const size_t bytes = most * 8 + (1 << 19);
     assert_non_null(host_in = (char *)malloc(bytes));
     assert_non_null(host_more = (char *)malloc(bytes));
@@ -144,7 +144,7 @@ static void verbs_in_turn(void **state) {
     gpu_need();
     make_room();
     seed = 1;
-    rounds(gpu_is_checked ? 12 : gpu_is_small ? 40 : 3000);
+    rounds(gpu_is_racecheck ? 12 : gpu_is_small ? 40 : 3000);
     drop_room();
 }
 
@@ -169,7 +169,7 @@ static void verbs_on_one_lent_workspace(void **state) {
     make_room();
     seed = 2;
     lend_workspace();
-    rounds(gpu_is_checked ? 12 : gpu_is_small ? 40 : 3000);
+    rounds(gpu_is_racecheck ? 12 : gpu_is_small ? 40 : 3000);
     end_loan();
     drop_room();
 }
@@ -182,7 +182,7 @@ static void verbs_over_the_wrap(void **state) {
     make_room();
     seed = 3;
     void *memory = lend_workspace();
-    for (unsigned wraps = 0, turn = 0; wraps < (gpu_is_checked ? 2 : gpu_is_small ? 8 : 300); turn++) {
+    for (unsigned wraps = 0, turn = 0; wraps < (gpu_is_racecheck ? 2 : gpu_is_small ? 8 : 300); turn++) {
         uint64_t word;
         rounds(2);
         gpu_ok(scan_download(gpu, &word, memory, 8));

@@ -16,7 +16,7 @@ static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
 
 /* racecheck takes a minute for a sort by one cluster, which has a program of its own. */
-static scan_sort_method choice(uint64_t z) { return z & 4 && !gpu_is_checked ? SCAN_SORT_AUTO : SCAN_SORT_RADIX; }
+static scan_sort_method choice(uint64_t z) { return z & 4 && !gpu_is_racecheck ? SCAN_SORT_AUTO : SCAN_SORT_RADIX; }
 
 static void matrix(void **state) {
     (void)state;
@@ -26,7 +26,7 @@ static void matrix(void **state) {
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 12); repeat++) {
                 const uint64_t z = gpu_mix(++turn);
-                if (gpu_is_checked && (type + data) % 4)
+                if (gpu_is_racecheck && (type + data) % 4)
                     continue;
                 const sort_case order = whole((scan_type)type, z);
                 next = (next + 1 + (z >> 8) % 5) % (gpu_is_small ? SMALLEST_SIZES : SIZES);
@@ -37,7 +37,7 @@ static void matrix(void **state) {
 static void every_size(void **state) {
     (void)state;
     gpu_need();
-    for (size_t s = 0; s < (gpu_is_small ? SMALL_SIZES : SIZES); s += gpu_is_checked ? 3 : 1)
+    for (size_t s = 0; s < (gpu_is_small ? SMALL_SIZES : SIZES); s += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
             const uint64_t z = gpu_mix(++turn);
             const sort_case order = whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z);
@@ -51,7 +51,7 @@ static void split(void **state) {
     gpu_need();
     static const size_t split_sizes[] = {0, 1, 33, 1023, 1024, 1025, 3000, 5000, 100003};
     size_t next = 0;
-    for (int type = 1; type <= SCAN_TYPE_COUNT; type += gpu_is_checked ? 3 : 1)
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 20); repeat++) {
             const uint64_t z = gpu_mix(++turn);
             const sort_case order = whole((scan_type)type, z);
@@ -63,7 +63,7 @@ static void split(void **state) {
 static void windows(void **state) {
     (void)state;
     gpu_need();
-    for (int round = 0; round < (gpu_is_checked ? 4 : gpu_is_small ? 16 : 300); round++) {
+    for (int round = 0; round < (gpu_is_racecheck ? 4 : gpu_is_small ? 16 : 300); round++) {
         const uint64_t z = gpu_mix(++turn);
         const scan_type type = (scan_type)(1 + z % 8);
         const uint32_t width = type_bits(type), end = (z >> 8) % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
@@ -155,7 +155,7 @@ static void top_digits(void **state) {
     static const size_t small_sizes[] = {4097, 8193, 9000, 9001, 28000, 30000, 30001, 55000},
                         large_sizes[] = {10000,   70001,   300000,  1000003, 1835008,
                                          1835009, 3000000, 4700001, 5000000, 9000000};
-    const int rounds = gpu_is_checked ? 30 : gpu_is_small ? 200 : 800;
+    const int rounds = gpu_is_racecheck ? 30 : gpu_is_small ? 200 : 800;
     for (int round = 0; round < rounds; round++) {
         const uint64_t z = gpu_mix(++turn);
         sort_case order = whole(types[round % 6], z >> 3);
@@ -170,7 +170,7 @@ static void top_digits(void **state) {
         const size_t some = (gpu_is_small ? small_some : large_some)[(z >> 52) % 8];
         check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
     }
-    for (int round = 0; round < 12; round += gpu_is_checked ? 4 : 1) {
+    for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);
         const size_t n = gpu_is_small ? 30001 : 9000000;
         const sort_case order = whole(types[round % 3 * 2], z), any = whole(types[round % 6], z);
@@ -283,7 +283,7 @@ static void repeats(void **state) {
     (void)state;
     gpu_need();
     enum { N = 300007 };
-    const size_t n = gpu_is_checked ? 17000 : gpu_is_small ? 40000 : N;
+    const size_t n = gpu_is_racecheck ? 17000 : gpu_is_small ? 40000 : N;
     make_room(n + 8);
     gpu_array d_scan = {0};
     const sort_case order = {SCAN_U32, false, false, 0, 32};
@@ -309,7 +309,7 @@ static void graphs(void **state) {
     static const scan_type types[] = {SCAN_U64, SCAN_F32, SCAN_U16};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         captured_sort c = capture_sort(types[t], choice(4), n);
-        for (int data = 0; data < (gpu_is_checked ? 3 : gpu_is_small ? 7 : DISTRIBUTIONS); data++) {
+        for (int data = 0; data < (gpu_is_racecheck ? 3 : gpu_is_small ? 7 : DISTRIBUTIONS); data++) {
             const sort_case order = {types[t], false, false, 0, type_bits(types[t])};
             const uint64_t used = data % 3 ? n - (size_t)data * 100 : n;
             fill(keys, used, types[t], distributions[data], ++turn);
