@@ -74,10 +74,10 @@ scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, com
     }
     void *arguments[] = {&job, source};
     if (c.wave)
-        SCAN_TRY(launch(ctx, kernels.wave, uint64_t(s->processors), kernels.wave_threads, arguments,
-                        kernels.wave_shared_bytes));
+        SCAN_TRY(launch_after(ctx, kernels.wave, uint64_t(s->processors), kernels.wave_threads, arguments,
+                              kernels.wave_shared_bytes));
     else
-        SCAN_TRY(launch(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
+        SCAN_TRY(launch_after(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
     snprintf(s->ran, sizeof s->ran, "%s", c.wave ? "wave" : c.single ? "single" : "look-back");
     ctx->ran = s->ran;
     return SCAN_OK;

@@ -231,7 +231,7 @@ static scan_status small(scan_ctx *ctx, const plan &p, scan_job job) {
     const int threads = p.chunks_per_cta * p.kernels->cluster_threads_per_chunk;
     void *arguments[] = {&job};
     if (p.ctas == 1)
-        return launch(ctx, p.kernels->cluster, 1, threads, arguments, 0);
+        return launch_after(ctx, p.kernels->cluster, 1, threads, arguments, 0);
     return launch_cluster(ctx, p.kernels->cluster, p.ctas, threads, arguments, 0);
 }
 
@@ -253,10 +253,10 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     void *arguments[] = {&job};
     const uint64_t tiles = p.tiles ? p.tiles : 1, processors = uint64_t(state_of(ctx)->processors);
     if (p.grid == SCAN_GRID_WAVE)
-        SCAN_TRY(launch(ctx, k->wave, tiles < processors ? tiles : processors, k->wave_threads, arguments,
-                        size_t(k->wave_shared_bytes)));
+        SCAN_TRY(launch_after(ctx, k->wave, tiles < processors ? tiles : processors, k->wave_threads, arguments,
+                              size_t(k->wave_shared_bytes)));
     else
-        SCAN_TRY(launch(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
+        SCAN_TRY(launch_after(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
     end = true;
     return desc->carry_out ? launch(ctx, k->carry, 1, 32, carry_arguments, 0) : SCAN_OK;
 }

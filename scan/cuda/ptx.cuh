@@ -62,8 +62,8 @@ __device__ inline void warps_meet(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Waits until the launches before this one have ended and what they wrote is there: the first thing that every thread
- * does in a kernel launched by launch_after(). */
+/* Waits until the launches before this one have ended and what they wrote is there: in a kernel launched by
+ * launch_after(), every thread does so before anything that others can see. */
 __device__ inline void after_previous() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

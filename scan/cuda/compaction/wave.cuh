@@ -283,10 +283,11 @@ __global__ void __launch_bounds__(wave_compaction_threads, 1)
     __shared__ wave_compaction_slot slots[ring_slots];
     __shared__ ticket first;
     const int warp = int(threadIdx.x / 32);
-    if (threadIdx.x == 0) {
-        first = take_ticket(job.state);
+    if (threadIdx.x == 0)
         wave_compactor<Select, U>::open(slots);
-    }
+    after_previous();
+    if (threadIdx.x == 0)
+        first = take_ticket(job.state);
     __syncthreads();
     const uint64_t n = compaction_count(job);
     if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)

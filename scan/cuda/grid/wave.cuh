@@ -277,10 +277,11 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     __shared__ wave_slot<T> slots[ring_slots];
     __shared__ ticket first;
     const int warp = warp_of_cta();
-    if (threadIdx.x == 0) {
-        first = take_ticket(job.state);
+    if (threadIdx.x == 0)
         ring<wave_slot<T>>::open(slots, chunks_per_tile);
-    }
+    after_previous();
+    if (threadIdx.x == 0)
+        first = take_ticket(job.state);
     __syncthreads();
     wave<I, Op> w(job, dynamic_shared<char>(), slots, first.epoch);
     if (warp < chunks_per_tile)
