@@ -67,6 +67,11 @@ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, 
     emulator::copy_later(to_shared, from_global, bytes, barrier, "bulk_load()");
 }
 
+inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
+    if (uintptr_t(from_global) % 16 || bytes % 16)
+        emulator::die("bulk_prefetch() of %u bytes from %p: not multiples of 16", bytes, from_global);
+}
+
 inline unsigned cluster_rank() { return emulator::cluster_rank(); }
 inline unsigned cluster_size() { return emulator::cluster_size(); }
 inline void cluster_arrive_relaxed() { emulator::cluster_arrive(false); }

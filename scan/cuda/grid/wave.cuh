@@ -100,6 +100,16 @@ template <class I, class Op> class wave {
           tiles_in(memory, slots, layout::slot_bytes, tiles), epoch(epoch), lane(threadIdx.x % 32),
           odd_input(job.reverse || shift()) {}
 
+    /* One of the grid's first tiles, whoever gets its ticket, sets out for L2 while tickets are asked for, or even
+     * while the launch before ends: 1.5 us earlier on an H200. The last 16 bytes are left, for tiles lie at any
+     * address. */
+    __device__ static void prefetch(const scan_job &job) {
+        if ((uint64_t(blockIdx.x) + 1) * tile > job.n)
+            return;
+        const char *from = tile_address<I>(job.in, job.n, blockIdx.x, tile, job.reverse);
+        bulk_prefetch(from + (-uintptr_t(from) % 16), tile * uint32_t(sizeof(I)) - 16);
+    }
+
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
     __device__ void load(ticket first) {
@@ -277,8 +287,10 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     __shared__ wave_slot<T> slots[ring_slots];
     __shared__ ticket first;
     const int warp = warp_of_cta();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        wave<I, Op>::prefetch(job);
         ring<wave_slot<T>>::open(slots, chunks_per_tile);
+    }
     after_previous();
     if (threadIdx.x == 0)
         first = take_ticket(job.state);
