@@ -150,7 +150,10 @@ template <class T> __device__ void store_some(char *at, int count, bool reverse,
  * An aligned vector begins `head` bytes into the lower of two vectors that lie side by side: the one of the lane before
  * and this lane's (forward), or this lane's and the one of the lane before (reverse). The lane before lane 0 is lane 31
  * of the row before. What is left over at the warp's two ends is stored by elements, for other warps write the rest of
- * those 16 bytes. */
+ * those 16 bytes.
+ *
+ * Ordinary stores: with those that ask to leave L2 first (__stcs) a scan of 2^26 or 2^28 elements takes 2 % longer on
+ * an H200. */
 template <class Op, int rows> class row_writer {
     using T = typename Op::type;
 
@@ -169,7 +172,7 @@ template <class Op, int rows> class row_writer {
 
     __device__ bool plain() const { return !reverse && head == 0; }
 
-    __device__ void plain_row(int k, uint4 x) const { __stcs(reinterpret_cast<uint4 *>(at + k * 512), x); }
+    __device__ void plain_row(int k, uint4 x) const { *reinterpret_cast<uint4 *>(at + k * 512) = x; }
 
     __device__ void odd_row(int k, int lane, uint4 x) {
         x = turned_vector<T>(x, reverse);
@@ -199,7 +202,7 @@ template <class Op, int rows> class row_writer {
                            __funnelshift_r(y.z, y.w, bits), __funnelshift_r(y.w, high.x, bits));
         }
         if (k || lane || !head)
-            __stcs(reinterpret_cast<uint4 *>(here + head - (reverse ? 0 : 16)), y);
+            *reinterpret_cast<uint4 *>(here + head - (reverse ? 0 : 16)) = y;
     }
 
   private:

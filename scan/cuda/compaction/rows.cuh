@@ -153,7 +153,7 @@ __device__ listed_unit list_unit(uint16_t *list, const unit_words<rows> &words, 
 /* ---- outputs ----------------------------------------------------------------------------------------------------- */
 
 /* to[q] = value(list[q]), in rows of 32 that begin where lines of 128 bytes do: a store that straddles two takes twice
- * as long. Rows of smaller elements begin at multiples of their size. */
+ * as long. Rows of smaller elements begin at multiples of their size. Ordinary stores: row_writer, tile.cuh. */
 template <class To, class Value>
 __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, Value value) {
     constexpr int at_once = 4; /* reads of the list and of values in flight */
@@ -170,7 +170,7 @@ __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, V
 #pragma unroll
         for (int i = 0; i < at_once; i++)
             if (q + i * 32 < n)
-                __stcs(to + int32_t(q + i * 32), x[i]);
+                to[int32_t(q + i * 32)] = x[i];
     }
 }
 
