@@ -132,13 +132,14 @@ template <class Select, class U> class wave_compactor {
                 tiles_in.slot(j).previous = previous;
             previous = t;
             uint64_t *loaded = &tiles_in.slot(j).loaded;
-            const uint32_t elements = count(t), before = Select::reads_before && t > 0 ? uint32_t(sizeof(U)) : 0;
+            /* The element before comes as 16 bytes, so that an aligned tile remains one: ordinary loads are waited for.
+             * The rest of them nobody looks at; in place, the tile before may be writing there. */
+            const uint32_t elements = count(t), before = Select::reads_before && t > 0 ? 16 : 0;
             load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
                        loaded, lane);
             if (Select::reads_flags)
                 load_bytes(staged_flags(j, t), flags(t), elements, loaded, lane);
-            if (Select::reads_before &&
-                t == 0) /* later tiles begin one element earlier: bulk copies over these stores */
+            if (Select::reads_before && t == 0) /* later tiles begin earlier: bulk copies over these stores */
                 bulk_fence();
         });
     }
