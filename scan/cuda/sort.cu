@@ -95,7 +95,7 @@ struct sort_choice {
 static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads, uint32_t ctas) {
     const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
     const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
-    const size_t room = dynamic_room(ctx, ctas), counters = local_counter_bytes(threads);
+    const size_t room = dynamic_room(ctx, ctas), counters = local_counter_bytes(threads) + local_spare * place;
     if (!kernel.kernel || room <= counters)
         return false;
     const size_t places = (room - counters) / place / (32 * local_batch) * (32 * local_batch);
@@ -119,15 +119,15 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
     return true;
 }
 
-/* Two small CTAs that share an SM, one that has it alone, or a large one for buckets of which a smaller one would hold
- * little more than one. */
+/* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const uint32_t threads = uint32_t(sort_common.local_threads);
     const int saving = int(c->digits) - int(local_cost(c->value_bytes)), most = argsort ? min(saving, 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        if (fit_local(ctx, c, top, threads, 2) || fit_local(ctx, c, top, threads, 1) ||
-            fit_local(ctx, c, top, 2 * threads, 1))
-            return;
+        for (uint32_t times = 1; times <= 4; times *= 2)
+            if (fit_local(ctx, c, top, times * threads, 4 / times) ||
+                (times == 2 && fit_local(ctx, c, top, times * threads, 1)))
+                return;
 }
 
 static void choose_radix(sort_choice *c) {

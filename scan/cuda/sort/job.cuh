@@ -44,7 +44,7 @@ struct sort_plan {
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
     sort_finish finish, finish_again; /* after the passes */
     uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
-    uint32_t local_reach; /* of the local stage: keys in a bucket, at most */
+    uint32_t local_stride, local_reach;   /* of the local stage, see sort_local */
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
     sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
@@ -67,12 +67,12 @@ constexpr int local_batch = 4;
 /* Passes that the local stage has to save. */
 __host__ __device__ constexpr uint32_t local_cost(uint32_t value_bytes) { return value_bytes ? 3 : 2; }
 
-/* What a CTA of so many threads has beside the keys: words of eight bins, and bins in the list of those to mend. The
- * words are also the warps' counters where a tile is sorted digit by digit. */
+/* What a CTA of so many threads has beside the keys: words of two bins, one that says where the last bin ends, and
+ * spare places behind the keys. The words are also the warps' counters where a tile is sorted digit by digit. */
+constexpr int local_spare = 32;
 __host__ __device__ constexpr uint32_t local_words(uint32_t threads) { return 16 * threads; }
-__host__ __device__ constexpr uint32_t local_listed(uint32_t threads) { return 4 * threads; }
-constexpr uint32_t local_counter_bytes(uint32_t threads) {
-    return local_words(threads) * (sizeof(uint32_t) + sizeof(uint16_t)) + local_listed(threads) * sizeof(uint32_t);
+__host__ __device__ constexpr uint32_t local_counter_bytes(uint32_t threads) {
+    return (local_words(threads) + 4) * sizeof(uint32_t);
 }
 
 struct sort_job {

@@ -2,7 +2,7 @@
  *
  * A tile of the local stage (local.cuh) in shared memory, sorted by the digits in which its codes differ, least
  * significant first: for tiles with a crowded bin, at about 60 instructions of a warp for a row of 32 keys and digit.
- * And what the two files share: how rows of a tile are dealt out to warps.
+ * And what the files share: how rows of a tile are dealt out to warps.
  */
 #ifndef SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
 #define SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
@@ -12,30 +12,36 @@
 
 namespace scan_cuda {
 
-/* A CTA has `local_threads` threads, or twice as many, and so many rows of keys each. Small in the
+/* A CTA has `local_threads` threads, or two or four times as many, and so many rows of keys each. Small in the
  * emulator, so that small tests cross every limit. */
 #ifdef SCAN_EMULATED
 constexpr int local_threads = 64;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
 #else
-constexpr int local_threads = 512;
+constexpr int local_threads = 256;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
 #endif
-constexpr int local_most_threads = 2 * local_threads;
+constexpr int local_most_threads = 4 * local_threads;
 
 template <class Key, int value_bytes>
 constexpr int local_element = sizeof(Key) > value_bytes ? int(sizeof(Key)) : value_bytes; /* bytes */
 
+constexpr int local_cuts = 32; /* found together, by eight lanes each */
+
 /* The bucket at a tile's position. */
 struct local_cut {
-    uint64_t begin;
+    uint64_t at, begin;
     uint64_t end; /* of a large one */
     bool large;   /* it begins too far before */
 };
 
 struct local_shared {
-    local_cut cut[local_most_threads / 32];
-    uint32_t listed;    /* bins to mend */
+    const void *keys; /* the input */
+    uint64_t ones;    /* the bits of a code that do not tell buckets apart */
+    uint64_t first;   /* position of the tile */
+    uint32_t crowded; /* a bit a tile */
+    local_cut cut[local_cuts];
+    uint32_t most;      /* the highest rank in a bin */
     uint32_t differ[2]; /* bits in which the tile's codes differ */
     uint32_t totals[32];
     uint32_t count[radix], begin[radix]; /* of a digit */
@@ -54,6 +60,13 @@ struct local_deal {
         used = int(each + (warp < more)) * local_batch;
         at = (warp * each + min(warp, more)) * batch + lane;
         bound = int(count) - int(at);
+    }
+    /* The same for another loop over rows, of which the compiler keeps no predicates from this one. */
+    __device__ local_deal again() const {
+        local_deal deal = *this;
+        deal.used = int(opaque(uint32_t(used)));
+        deal.bound = int(opaque(uint32_t(bound)));
+        return deal;
     }
     __device__ bool there(int i) const { return i * 32 < bound; }
     /* ~0 for a row that is not there, by arithmetic: a thread has more rows than predicates. */
@@ -77,6 +90,18 @@ template <int rows, class F> __device__ void each_row(const local_deal &deal, F 
     });
 }
 
+/* f(b, there): the same, with there(row) for local_deal.there(row). But for a tile's last batch that is true in all
+ * lanes, which the compiler is told. */
+template <int rows, class F> __device__ void each_whole_batch(const local_deal &deal, F f) {
+    const int last = __shfl_sync(all_lanes, deal.bound, 31);
+    each_batch<rows>(deal, [&](int b) {
+        if ((b + local_batch - 1) * 32 < last)
+            f(b, [](int) { return true; });
+        else
+            f(b, [&](int i) { return deal.there(i); });
+    });
+}
+
 template <class K> __device__ uint32_t bits_of(K x) {
     return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
 }
@@ -94,8 +119,6 @@ template <class Key, int value_bytes, bool ties> class local_digits {
     uint32_t *counters;
     const int thread, warp, lane;
     const local_deal slots;
-    K (&key)[rows];
-    packed_u16<rows> &place;
 
     __device__ uint32_t digit(K stored, uint32_t shift, int i) const {
         const K code = ties ? sort_code<Key>(stored, order) : stored;
@@ -105,7 +128,10 @@ template <class Key, int value_bytes, bool ties> class local_digits {
     __device__ void pass(uint32_t shift) {
         const unsigned below = (1u << lane) - 1;
         uint32_t *own = counters + warp * radix;
-        packed_u16<rows> source;
+        /* All set here: what is set under a condition lives in registers before it, for the compiler, and loops later.
+         */
+        K key[rows] = {};
+        packed_u16<rows> place = {}, source = {};
         for (uint32_t i = thread; i < blockDim.x / 32 * radix; i += blockDim.x)
             counters[i] = 0;
         __syncthreads();
@@ -141,9 +167,9 @@ template <class Key, int value_bytes, bool ties> class local_digits {
 
   public:
     __device__ local_digits(const sort_order &order, local_shared &shared, K *sorted, uint16_t *origin,
-                            uint32_t *counters, uint32_t members, K (&key)[rows], packed_u16<rows> &place)
+                            uint32_t *counters, uint32_t members)
         : order(order), shared(shared), sorted(sorted), origin(origin), counters(counters), thread(threadIdx.x),
-          warp(warp_of_cta()), lane(threadIdx.x % 32), slots(members, warp, lane), key(key), place(place) {}
+          warp(warp_of_cta()), lane(threadIdx.x % 32), slots(members, warp, lane) {}
 
     __device__ void sort(K differ) {
         while (differ) {

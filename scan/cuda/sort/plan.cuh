@@ -10,7 +10,8 @@
  *                            leave few keys to be told apart (pack.cuh)
  *
  * For one digit at the top the survey knows every bucket. For more it guesses: from the counts of the digits, which
- * show a value that many keys have, and from a sample, in which keys of large buckets meet. A wrong guess costs time
+ * show a value that many keys have, and from a sample, in which keys of large buckets meet, and keys equal to their
+ * neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. A wrong guess costs time
  * only: the local stage finds a bucket that is too large, and all digits are sorted after all, from the keys that it
  * was given.
  */
@@ -124,6 +125,7 @@ constexpr uint64_t sample_least_keys = 4 * sample_size;
 struct sample_counts {
     uint32_t pairs;   /* whose codes agree above `shift` */
     uint32_t singles; /* keys in none of them */
+    uint32_t repeats; /* keys that are equal to the one before */
 };
 
 /* table: sample_slots words, each a tag from the hash of a prefix and how many keys have it. By the CTA. */
@@ -132,16 +134,21 @@ __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, ui
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
     if (threadIdx.x == 0)
-        counts = {0, 0};
+        counts = {};
     __syncthreads();
     const uint64_t stretch = n / sample_size;
     uint64_t prefix[sample_each];
+    uint32_t repeats = 0;
 #pragma unroll
     for (uint32_t k = 0; k < sample_each; k++) {
         const uint32_t s = k * blockDim.x + threadIdx.x;
         const uint64_t i = s * stretch + (s * 2654435761u * stretch >> 32);
-        if (s < sample_size)
-            prefix[k] = code_of_bits(job, load_bits(job.keys_in, i, job.key_bytes)) >> shift;
+        if (s < sample_size) {
+            const uint64_t own = load_bits(job.keys_in, i, job.key_bytes),
+                           neighbour = load_bits(job.keys_in, i ? i - 1 : 1, job.key_bytes);
+            prefix[k] = code_of_bits(job, own) >> shift;
+            repeats += own == neighbour;
+        }
     }
     uint32_t met = 0;
 #pragma unroll
@@ -163,9 +170,11 @@ __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, ui
         singles += table[i] % (1u << sample_count_bits) == 1;
     met = warp_total<add<uint32_t>>(met);
     singles = warp_total<add<uint32_t>>(singles);
+    repeats = warp_total<add<uint32_t>>(repeats);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts.pairs, met);
         atomicAdd(&counts.singles, singles);
+        atomicAdd(&counts.repeats, repeats);
     }
     __syncthreads();
     const sample_counts answer = counts;
@@ -180,33 +189,45 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
     return pairs <= likely + 3 * sqrtf(likely) + 3;
 }
 
-/* How many of the top digits that vary make buckets for the local stage; 0 if they are too many to save the passes that
- * it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not count.
- * By the CTA. */
-__device__ inline uint32_t top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                      uint64_t n, uint32_t *table) {
-    const uint32_t reach = job.local.reach;
+/* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
+ * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */
+__device__ inline float largest_bucket(float size, uint32_t repeats) {
+    const float ends = fmaxf(1 - float(repeats) / sample_size, 1.0f / sample_size);
+    return size + 6 * sqrtf(size * (2 / ends - 1));
+}
+
+struct top_choice {
+    uint32_t digits; /* 0: none */
+    uint32_t reach;  /* keys in a bucket, at most */
+    bool values;     /* buckets are large, and may be of one value each */
+};
+
+/* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
+ * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
+ * count. By the CTA. */
+__device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                        uint64_t n, uint32_t *table) {
+    const uint32_t capacity = job.local.stride + job.local.reach, widest = capacity - capacity / 16;
     float bucket = float(n); /* the largest, if digits did not hang together */
-    sample_counts equal = {0, 0};
+    sample_counts equal = {};
     for (uint32_t top = 1; job.local.stride && top + local_cost(job.value_bytes) <= digits.count; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
-        if (top == 1 && bucket <= float(reach))
-            return 1;
-        if (top == 1)
-            continue;
+        if (top == 1 && bucket <= float(job.local.reach))
+            return {1, uint32_t(spread[row].most), false};
         if (!job.again_follows || n < sample_least_keys)
-            return 0;
-        if (top == 2)
+            break;
+        if (top == 1)
             equal = count_sample(job, n, 0, table);
         const bool values = equal.singles == 0;
-        if (bucket > float(reach) && !values)
+        const float largest = largest_bucket(bucket, equal.repeats);
+        if (!values && (top == 1 || largest > float(widest)))
             continue;
         const uint32_t pairs = count_sample(job, n, row * digit_bits, table).pairs;
-        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, reach))
-            return top;
+        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, widest))
+            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
     }
-    return 0;
+    return {};
 }
 
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
@@ -243,7 +264,8 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         if (!spread[row].constant)
             digits.row[digits.count++] = uint32_t(row);
     }
-    const uint32_t top = sorted || reversed ? 0 : top_digits(job, digits, spread, n, memory);
+    const top_choice choice = sorted || reversed ? top_choice{} : top_digits(job, digits, spread, n, memory);
+    const uint32_t top = choice.digits;
     const bool runs = !sorted && !reversed && short_runs(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
         return;
@@ -261,17 +283,19 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         plan_packed(job, digits, runs);
         return;
     }
-    /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, and to the
-     * scratch if the local stage follows; a copy follows if it cannot, or the local stage works in place. */
+    /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, or if the
+     * local stage moves nothing, else to the scratch; a copy follows if it cannot, or the local stage works in place.
+     */
     const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    const bool to_out = !in_place && (passes % 2 != 0) == !top;
+    const bool to_out = !in_place && (passes % 2 != 0) == (!top || choice.values);
     const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
     const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
     if (top) {
         plan->local_keys = at.keys;
         plan->local_values = at.values;
-        plan->local_reach = top == 1 ? uint32_t(spread[digits.row[digits.count - 1]].most) : job.local.reach;
+        plan->local_reach = choice.reach;
+        plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
         const sort_place end =
             plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, at.values != BUFFER_OUT, true);
         plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tile of the local stage (local.cuh), by bins: registers to shared memory, in order.
+ *
+ *     bin          0    1    2    3    4 ...      (code - base) >> bin_shift
+ *     keys         2    0    1    1    3          counted by additions, two counters to a word
+ *     begins       0    2    2    3    4          the same words, scanned
+ *     slots        b a  |    c |  d |  g f e      a key's is its bin's begin and its rank, what the addition returned
+ *     mended       a b  |    c |  d |  e f g
+ */
+#ifndef SCAN_CUDA_SORT_LOCAL_BINS_CUH
+#define SCAN_CUDA_SORT_LOCAL_BINS_CUH
+
+#include <type_traits>
+
+#include "../vector.cuh"
+#include "local_digits.cuh"
+
+namespace scan_cuda {
+
+/* A key in shared memory, with what tells it from equal ones. */
+template <class K> struct local_placed {
+    K key, code;
+    uint32_t origin;
+    __device__ bool operator<(const local_placed &other) const {
+        return code < other.code || (code == other.code && origin < other.origin);
+    }
+};
+
+constexpr uint32_t local_most_steps = 512;                  /* of a thread; more than the digits cost */
+constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
+static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
+
+template <class Key, int value_bytes, bool ties> class local_bins {
+  protected:
+    using K = key_bits<Key>;
+    static constexpr int rows = local_rows<Key, value_bytes>;
+
+    const sort_job &job;
+    local_shared &shared;
+    uint32_t *counts; /* of bins, two to a word; then, as 16-bit numbers, where the bins begin */
+    K *sorted;        /* the tile's keys; later, as V, its values */
+    uint16_t *origin; /* ties: where in the tile the key lay */
+    const int thread, warp, lane;
+
+    uint32_t members;
+    K base;               /* a code; bins begin there */
+    uint32_t bin_shift;   /* bin = (code - base) >> bin_shift */
+    uint32_t bin_rows;    /* of 256 bins, 128 words */
+    K key[rows];          /* the code if it tells the key, else the key */
+    packed_u8<rows> rank; /* in the bin */
+
+    __device__ K stored(K key) const { return ties ? key : exact_code<Key>(key, job.order); }
+    __device__ K restored(K key) const { return ties ? key : key_of_exact_code<Key>(key, job.order); }
+    __device__ K code(K stored) const { return ties ? sort_code<Key>(stored, job.order) : stored; }
+    __device__ uint32_t bin_of(K key) const { return uint32_t((code(key) - base) >> bin_shift); }
+    __device__ uint16_t *begins() const { return reinterpret_cast<uint16_t *>(counts); }
+    __device__ bool mends() const { return ties || bin_shift > 0; }
+
+    /* The bins, from the least to the greatest code that the tile may have, and their counters cleared. */
+    __device__ void clear(K least, K greatest) {
+        base = least;
+        const uint32_t bits = bits_of(K(greatest - base)),
+                       wanted = min(bits_of(members * 2 - 1), bits_of(local_words(blockDim.x) * 2) - 1);
+        bin_shift = bits > wanted ? bits - wanted : 0;
+        bin_rows = uint32_t((greatest - base) >> bin_shift) / 256 + 1;
+        auto *words = reinterpret_cast<uint4 *>(counts);
+        for (uint32_t i = thread; i < bin_rows * 32; i += blockDim.x)
+            words[i] = uint4{};
+        if (thread == 0)
+            shared.most = 0;
+        __syncthreads();
+    }
+
+    /* Answers whether no bin is crowded. Keys that are not there are like the first one, and add nothing. */
+    __device__ bool count(const local_deal &deal) {
+        uint32_t most = 0; /* upper half: the highest rank */
+        each_whole_batch<rows>(deal, [&](int b, auto there) {
+            uint32_t bin[local_batch], old[local_batch];
+#pragma unroll
+            for (int k = 0; k < local_batch; k++) {
+                bin[k] = bin_of(key[b + k]);
+                old[k] = atomicAdd(counts + bin[k] / 2, there(b + k) ? __funnelshift_l(0, 1, bin[k] * 16) : 0);
+            }
+#pragma unroll
+            for (int k = 0; k < local_batch; k++) {
+                const uint32_t upper = __funnelshift_l(0, old[k], bin[k] * 16 + 16); /* the bin's own half */
+                most = max(most, upper);
+                rank.set(b + k, upper >> 16 & 0xff);
+            }
+        });
+        most = warp_max(most) >> 16;
+        if (lane == 0)
+            atomicMax(&shared.most, most);
+        __syncthreads();
+        return shared.most < 256;
+    }
+
+    /* Where the keys of each bin begin. A row is the 128 words that a warp loads at once; warps have as many rows each,
+     * summed two at a time, as halves of a word. */
+    __device__ void scan_bins() {
+        constexpr int most = 4; /* rows of a warp */
+        const int lane = int(opaque(this->lane));
+        const uint32_t warps = blockDim.x / 32, each = (bin_rows + warps - 1) >> (bits_of(warps) - 1);
+        const uint32_t row = min(warp * each, bin_rows), end = min(row + each, bin_rows);
+        uint4 *words = reinterpret_cast<uint4 *>(counts) + row * 32 + lane;
+        uint32_t sum[most], at[most], next = 0;
+#pragma unroll
+        for (int r = 0; r < most; r++) {
+            sum[r] = 0;
+            if (row + r < end) {
+                const uint4 x = words[r * 32];
+                const uint32_t halves = x.x + x.y + x.z + x.w;
+                sum[r] = (halves & 0xffff) + (halves >> 16);
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < most; r += 2) {
+            const uint32_t own = sum[r] | sum[r + 1] << 16, fold = warp_inclusive<add<uint32_t>>(own, lane),
+                           total = __shfl_sync(all_lanes, fold, 31);
+            at[r] = next + (fold & 0xffff) - sum[r];
+            next += total & 0xffff;
+            at[r + 1] = next + (fold >> 16) - sum[r + 1];
+            next += total >> 16;
+        }
+        if (lane == 0)
+            shared.totals[warp] = next;
+        __syncthreads();
+        const uint32_t before = warp_sum(lane < warp ? shared.totals[lane] : 0);
+#pragma unroll
+        for (int r = 0; r < most; r++)
+            if (row + r < end) {
+                uint4 x = words[r * 32];
+                uint32_t begin = (before + at[r]) * 0x10001; /* in both halves */
+                const auto place = [&](uint32_t &word) {
+                    const uint32_t through = word * 0x10001;
+                    word = begin + (word << 16);
+                    begin += __byte_perm(through, 0, 0x3232);
+                };
+                place(x.x);
+                place(x.y);
+                place(x.z);
+                place(x.w);
+                words[r * 32] = x;
+            }
+        if (thread == 0)
+            counts[bin_rows * 128] = members;
+        __syncthreads();
+    }
+
+    __device__ void scatter(const local_deal &deal) {
+        each_whole_batch<rows>(deal, [&](int b, auto there) {
+            uint32_t slot[local_batch];
+#pragma unroll
+            for (int k = 0; k < local_batch; k++)
+                slot[k] = begins()[bin_of(key[b + k])];
+#pragma unroll
+            for (int k = 0; k < local_batch; k++) {
+                slot[k] += rank.get(b + k);
+                if (there(b + k)) {
+                    sorted[slot[k]] = key[b + k];
+                    if (ties)
+                        origin[slot[k]] = uint16_t(deal.at + 32 * (b + k));
+                }
+            }
+        });
+        if (!ties && thread < local_spare)
+            sorted[members + thread] = K(~K(0));
+        __syncthreads();
+    }
+
+    using placed = local_placed<K>;
+    __device__ placed get(uint32_t slot) const {
+        const K own = sorted[slot];
+        return {own, code(own), ties ? uint32_t(origin[slot]) : 0};
+    }
+    __device__ void put(uint32_t slot, const placed &x) {
+        sorted[slot] = x.key;
+        if (ties)
+            origin[slot] = uint16_t(x.origin);
+    }
+
+    /* The first slot from this one on where a bin begins. */
+    __device__ uint32_t bin_border(uint32_t slot) const {
+        if (slot == 0 || slot >= members)
+            return min(slot, members);
+        const uint32_t bin = bin_of(sorted[slot]), begin = begins()[bin];
+        return begin == slot ? slot : begins()[bin + 1];
+    }
+
+    /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. Answers whether
+     * nobody had much to do. */
+    __device__ bool insert() {
+        const uint32_t each = (((members - 1) >> (bits_of(blockDim.x) - 1)) + 1) | 1;
+        const uint32_t begin = bin_border(thread * each), end = bin_border(thread * each + each);
+        uint32_t steps = 0;
+        __syncthreads();
+        for (uint32_t at = begin + 1; at < end && steps < local_most_steps; at++) {
+            const placed own = get(at);
+            uint32_t to = at;
+            for (; to > begin; to--, steps++) {
+                const placed other = get(to - 1);
+                if (!(own < other))
+                    break;
+                put(to, other);
+            }
+            if (to < at)
+                put(to, own);
+        }
+        return !__syncthreads_or(steps >= local_most_steps);
+    }
+
+    /* Slots from `first` on, by one thread: neighbours change places until none of a bin within them is out of order,
+     * which takes as many rounds as it has keys. */
+    template <int count> __device__ void settle(uint32_t first, uint32_t rounds) {
+        K x[count];
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            x[i] = sorted[first + i];
+        for (uint32_t r = 0; r < rounds; r += 2) {
+#pragma unroll
+            for (int odd = 0; odd < 2; odd++)
+#pragma unroll
+                for (int i = odd; i + 1 < count; i += 2) {
+                    const K low = min(x[i], x[i + 1]), high = max(x[i], x[i + 1]);
+                    x[i] = low;
+                    x[i + 1] = high;
+                }
+        }
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            sorted[first + i] = x[i];
+    }
+
+    /* Of small bins, first all that lie in a window, then those at the borders of two. Answers whether it could. */
+    __device__ bool mend() {
+        if (!mends())
+            return true;
+        const uint32_t rounds = shared.most + 1;
+        if constexpr (!ties)
+            if (rounds <= local_reach_of_border + 1) {
+                for (uint32_t w = thread * local_window; w < members; w += blockDim.x * local_window)
+                    settle<local_window>(w, rounds);
+                __syncthreads();
+                for (uint32_t border = (thread + 1) * local_window; border < members;
+                     border += blockDim.x * local_window)
+                    settle<2 * local_reach_of_border>(border - local_reach_of_border, rounds);
+                __syncthreads();
+                return true;
+            }
+        return insert();
+    }
+
+  public:
+    __device__ local_bins(const sort_job &job, local_shared &shared)
+        : job(job), shared(shared), thread(int(opaque(threadIdx.x))), warp(__shfl_sync(all_lanes, thread / 32, 0)),
+          lane(thread % 32) {
+        const uint32_t capacity = job.local.stride + job.local.reach;
+        counts = dynamic_shared<uint32_t>();
+        sorted = reinterpret_cast<K *>(reinterpret_cast<char *>(counts) + local_counter_bytes(blockDim.x));
+        origin =
+            reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(sorted) + capacity * local_element<Key, value_bytes>);
+    }
+};
+
+} /* namespace scan_cuda */
+
+#endif
