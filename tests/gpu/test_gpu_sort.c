@@ -90,6 +90,7 @@ enum local_shape {
     LOCAL_REPEATED, /* few values */
     LOCAL_TWO,      /* two values */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
+    LOCAL_EVEN,     /* of 4-byte floats: evenly between two limits, but for a few that may have one value, or any */
     LOCAL_SHAPES
 };
 
@@ -119,6 +120,15 @@ static uint64_t local_float(uint64_t key, uint32_t width, bool odd, uint64_t y) 
     return key;
 }
 
+static uint32_t even_float(uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
+    static const float limits[][2] = {{-1, 1}, {0, 1}, {1000, 1001}, {-3e38f, 3e38f}, {-1e-40f, 1e-40f}, {5, 300}};
+    const float *limit = limits[prefix % 6], share = (float)(z >> 40) * 0x1p-24f;
+    const float x = limit[0] * (1 - share) + limit[1] * share;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return y % n >= some || prefix >> 8 & 1 ? bits : prefix >> 9 & 1 ? (uint32_t)(prefix >> 32) : (uint32_t)z;
+}
+
 static void check_local(const sort_case *order, enum local_shape shape, size_t n, size_t some, bool odd, int kind,
                         uint64_t z) {
     const size_t size = scan_type_size(order->type);
@@ -127,6 +137,8 @@ static void check_local(const sort_case *order, enum local_shape shape, size_t n
     for (size_t i = 0; i < n; i++) {
         const uint64_t x = gpu_random(&random), y = gpu_random(&random) >> 8;
         uint64_t key = local_bits(shape, x, y, prefix, some, n) >> (64 - 8 * size);
+        if (shape == LOCAL_EVEN && order->type == SCAN_F32)
+            key = even_float(x, y, prefix, some, n);
         if (type_is_float(order->type))
             key = local_float(key, type_bits(order->type), odd, y);
         memcpy(keys + i * size, &key, size);
@@ -169,6 +181,12 @@ static void top_digits(void **state) {
                             large_some[] = {20, 1000, 4000, 4096, 4200, 5000, 12000, 100000};
         const size_t some = (gpu_is_small ? small_some : large_some)[(z >> 52) % 8];
         check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
+    }
+    for (int round = 0; round < (gpu_is_racecheck ? 2 : 24); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const size_t n = gpu_is_small ? 30001 : 9000000;
+        const sort_case order = whole(SCAN_F32, z);
+        check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 8 == 7, 0, z);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);

@@ -45,6 +45,7 @@ struct sort_plan {
     sort_finish finish, finish_again; /* after the passes */
     uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
     uint32_t local_stride, local_reach;   /* of the local stage, see sort_local */
+    even_code even;                       /* by which the keys are in order then, instead of codes */
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
     sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */

@@ -70,7 +70,11 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
     __device__ const K *from() const { return static_cast<const K *>(shared.keys); }
     __device__ K ones() const { return K(shared.ones); } /* the bits that do not tell buckets apart */
     __device__ K code_at(uint64_t i) const { return code(stored(__ldcg(from() + i))); }
-    __device__ K bucket_of(K key) const { return code(stored(key)) | ones(); }
+    __device__ K bucket_of(K key) const {
+        if (std::is_same<Key, float>::value && !ties && shared.even.scale != 0)
+            return shared.even.of(uint32_t(key)) | ones();
+        return code(stored(key)) | ones();
+    }
     /* By eight lanes, each eight of the warp for themselves: the first of keys [low, high) from which on no bucket is
      * below this one, or, with `past`, all are above it; else high. */
     __device__ uint32_t search(const K *keys, uint32_t low, uint32_t high, K bucket, bool past) const {
@@ -90,6 +94,32 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
             }
         }
         return low;
+    }
+
+    /* The tile's least and greatest code: of integers, what its buckets may have. */
+    __device__ void find_bounds(const local_deal &deal, uint64_t first, K &least, K &greatest) {
+        if constexpr (sort_key<Key>::is_float && !ties && sizeof(K) == 4) {
+            uint32_t low = ~0u, high = 0;
+            each_row<rows>(deal, [&](int i) {
+                if (deal.there(i)) {
+                    const uint32_t own = stored(key[i]);
+                    low = min(low, own);
+                    high = max(high, own);
+                }
+            });
+            low = ~warp_max(~low);
+            high = warp_max(high);
+            if (lane == 0) {
+                atomicMin(&shared.least, low);
+                atomicMax(&shared.greatest, high);
+            }
+            __syncthreads();
+            least = shared.least;
+            greatest = shared.greatest;
+        } else {
+            least = code_at(first) & ~ones();
+            greatest = code_at(first + members - 1) | ones();
+        }
     }
 
     __device__ void write(const local_deal &deal) {
@@ -171,9 +201,14 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
                 if (there(i))
                     key[i] = __ldcg(own + 32 * i);
         });
-        B::clear(code_at(first) & ~ones(), code_at(first + members - 1) | ones());
-        if (thread == 0) /* all have read what was there */
+        K least, greatest;
+        find_bounds(deal.again(), first, least, greatest);
+        B::clear(least, greatest);
+        if (thread == 0) { /* all have read what was there */
             shared.first = first;
+            shared.least = ~0u;
+            shared.greatest = 0;
+        }
         each_whole_batch<rows>(deal.again(), [&](int b, auto there) {
 #pragma unroll
             for (int i = b; i < b + local_batch; i++)
@@ -272,6 +307,9 @@ template <class Key, int value_bytes, bool ties> __device__ void sort_tiles(cons
     if (threadIdx.x == 0) {
         shared.keys = keys_source(job, job.plan->local_keys);
         shared.ones = (uint64_t(1) << job.plan->local_shift) - 1;
+        shared.even = job.plan->even;
+        shared.least = ~0u;
+        shared.greatest = 0;
     }
     for (uint32_t first = uint32_t(tiles * blockIdx.x / gridDim.x); first < end; first += ahead) {
         const uint32_t count = min(end - first, ahead), found = threadIdx.x / 8;

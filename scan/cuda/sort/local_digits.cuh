@@ -36,10 +36,12 @@ struct local_cut {
 };
 
 struct local_shared {
-    const void *keys; /* the input */
-    uint64_t ones;    /* the bits of a code that do not tell buckets apart */
-    uint64_t first;   /* position of the tile */
-    uint32_t crowded; /* a bit a tile */
+    const void *keys;         /* the input */
+    uint64_t ones;            /* the bits of a code that do not tell buckets apart */
+    uint64_t first;           /* position of the tile */
+    even_code even;           /* see sort_plan */
+    uint32_t least, greatest; /* codes of the tile */
+    uint32_t crowded;         /* a bit a tile */
     local_cut cut[local_cuts];
     uint32_t most;      /* the highest rank in a bin */
     uint32_t differ[2]; /* bits in which the tile's codes differ */

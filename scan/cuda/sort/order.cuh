@@ -14,15 +14,28 @@
 #ifndef SCAN_CUDA_SORT_ORDER_CUH
 #define SCAN_CUDA_SORT_ORDER_CUH
 
+#include <type_traits>
+
 #include "../element.cuh"
 
 namespace scan_cuda {
+
+/* Floats between two limits as integers of 23 bits, in order, equal steps of the one for equal steps of the other; what
+ * lies beyond the limits has the first or the last. */
+struct even_code {
+    float scale, offset; /* scale 0: none */
+    __device__ uint32_t of(uint32_t key) const {
+        const float x = fmaf(__uint_as_float(key), scale, offset);
+        return __float_as_uint(fminf(fmaxf(x, 0x1p23f), 0x1.fffffep23f)) & 0x7fffff;
+    }
+};
 
 struct sort_order {
     uint64_t flip;  /* bits to invert */
     uint64_t mask;  /* integers: the bits that decide */
     uint64_t nan;   /* floats: the code of NaN */
     uint32_t begin; /* the lowest bit that decides; codes begin there */
+    even_code even; /* of 4-byte floats, instead of their code, where a digit is taken */
 };
 
 /* What a sort's kernels exist for: integers by their size, signed or not, and the two floats. */
@@ -41,8 +54,7 @@ template <> struct sort_key<double> {
 
 template <class Key> using key_bits = typename sort_key<Key>::bits;
 
-/* The code with the bits below `begin` still there and those above the window too. */
-template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
+template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (!sort_key<Key>::is_float) {
         return K(key ^ K(order.flip));
@@ -54,9 +66,17 @@ template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const 
     }
 }
 
+/* The code with the bits below `begin` still there and those above the window too. */
+template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
+    if constexpr (std::is_same<Key, float>::value)
+        if (order.even.scale != 0)
+            return order.even.of(key);
+    return plain_code<Key>(key, order);
+}
+
 template <class Key> __device__ key_bits<Key> sort_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
-    const K code = raw_code<Key>(key, order);
+    const K code = plain_code<Key>(key, order);
     if constexpr (sort_key<Key>::is_float)
         return code;
     else

@@ -6,6 +6,8 @@
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
  *                            hold one value, if that saves two passes (three with values)
+ *     even floats            4-byte keys that are spread evenly between two limits: passes over two digits of their
+ *                            values as integers (survey.cuh), if those make such buckets and digits of codes do not
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  *
@@ -120,6 +122,7 @@ __device__ inline void plan_packed(const sort_job &job, const varying_digits &di
 constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread at most, of its CTA */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
+constexpr uint32_t even_digits = 2, even_shift = 23 - even_digits * digit_bits; /* the ones at the top, and where */
 
 /* Of a sample of keys. */
 struct sample_counts {
@@ -128,8 +131,10 @@ struct sample_counts {
     uint32_t repeats; /* keys that are equal to the one before */
 };
 
-/* table: sample_slots words, each a tag from the hash of a prefix and how many keys have it. By the CTA. */
-__device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table) {
+/* table: sample_slots words, each a tag from the hash of a prefix and how many keys have it. even: if it is one, the
+ * code that is meant. By the CTA. */
+__device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
+                                             const even_code &even = {}) {
     __shared__ sample_counts counts;
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
@@ -146,7 +151,7 @@ __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, ui
         if (s < sample_size) {
             const uint64_t own = load_bits(job.keys_in, i, job.key_bytes),
                            neighbour = load_bits(job.keys_in, i ? i - 1 : 1, job.key_bytes);
-            prefix[k] = code_of_bits(job, own) >> shift;
+            prefix[k] = (even.scale != 0 ? even.of(uint32_t(own)) : code_of_bits(job, own)) >> shift;
             repeats += own == neighbour;
         }
     }
@@ -230,6 +235,18 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
+/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
+__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table,
+                                         const even_code &even) {
+    const uint32_t capacity = job.local.stride + job.local.reach, widest = capacity - capacity / 16;
+    const float size = float(spread[4].most) * (float(spread[5].most) / float(n));
+    const sample_counts sample = count_sample(job, n, even_shift, table, even);
+    const float largest = largest_bucket(size, sample.repeats);
+    if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
+        return {};
+    return {even_digits, max(job.local.reach, uint32_t(largest)), false};
+}
+
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
 __device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                   uint64_t n, uint32_t *table) {
@@ -245,13 +262,13 @@ __device__ inline bool short_runs(const sort_job &job, const varying_digits &dig
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
-__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory) {
+__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[most_digits];
     const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
     const bool odd = __ldcg(&plan->odd) != 0;
     const int warp = threadIdx.x / 32, rows = int((job.bits + digit_bits - 1) / digit_bits);
-    if (warp < rows) {
+    if (warp < rows + (even.scale != 0 ? int(even_digits) : 0)) {
         const digit_spread s = scan_digit(plan, warp, n, threadIdx.x % 32);
         if (threadIdx.x % 32 == 0)
             spread[warp] = s;
@@ -264,7 +281,11 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         if (!spread[row].constant)
             digits.row[digits.count++] = uint32_t(row);
     }
-    const top_choice choice = sorted || reversed ? top_choice{} : top_digits(job, digits, spread, n, memory);
+    top_choice choice = sorted || reversed ? top_choice{} : top_digits(job, digits, spread, n, memory);
+    const bool by_even = !sorted && !reversed && choice.digits == 0 && even.scale != 0 && !odd &&
+                         digits.count >= even_digits + local_cost(0);
+    if (by_even)
+        choice = even_choice(job, spread, n, memory, even);
     const uint32_t top = choice.digits;
     const bool runs = !sorted && !reversed && short_runs(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
@@ -274,7 +295,7 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     const uint32_t passes = sorted || reversed ? 0 : top ? top : digits.count;
     plan->passes = passes;
     plan->passes_again = top ? digits.count : 0;
-    plan->local_shift = top ? digits.row[digits.count - top] * digit_bits : 0;
+    plan->local_shift = top ? by_even ? even_shift : digits.row[digits.count - top] * digit_bits : 0;
     if (sorted || reversed) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
@@ -291,6 +312,17 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
     const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
+    if (top && by_even) {
+        plan->even = even;
+        for (uint32_t i = 0; i < even_digits; i++) {
+            sort_pass &p = plan->pass[i];
+            p.order.even = even;
+            p.row = 4 + i;
+            p.shift = even_shift + i * digit_bits;
+            p.digit_mask = radix - 1;
+            p.any_order = i == 0 && !spread[4].crowded;
+        }
+    }
     if (top) {
         plan->local_keys = at.keys;
         plan->local_values = at.values;

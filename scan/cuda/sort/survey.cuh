@@ -10,6 +10,9 @@
  * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, and when
  * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
  *
+ * Floats that are spread evenly between two limits crowd in few values of their codes' top digits. A sample tells, and
+ * then two digits of their values as integers are counted too.
+ *
  * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
  * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
  * in histogram_bytes.cuh: no two lanes meet (8-byte keys: rows of 16).
@@ -32,7 +35,8 @@ template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<K
 
 /* How a CTA counts. wide: a row of columns for each counter; else two tables, of half the warps each. */
 template <class Key, bool wide> struct survey_shape {
-    static constexpr int digits = sizeof(Key);
+    static constexpr bool tries_even = wide && std::is_same<Key, float>::value;
+    static constexpr int digits = sizeof(Key) + (tries_even ? even_digits : 0);
     static constexpr int threads = wide ? 1024 : 256;
     static constexpr int columns = !wide ? 1 : digits == 8 ? 16 : 32;
     static constexpr int tables = wide ? 1 : 2;
@@ -41,6 +45,46 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int words = digits >= 4 && counter_words < int(sample_slots) ? int(sample_slots) : counter_words;
     static_assert(threads * sample_each >= int(sample_size) && threads / 32 >= most_digits, "the plan's threads");
 };
+
+/* ---- floats of even density -------------------------------------------------------------------------------------- */
+
+/* An even code between the limits of a sample, with some room, if no part of them has twice its share of the sample.
+ * The same in every CTA, by all of its threads. */
+__device__ inline even_code find_even(const sort_job &job, uint64_t n) {
+    constexpr uint32_t parts = 64;
+    __shared__ uint32_t lowest, highest, count[parts];
+    if (!job.again_follows || job.value_bytes || n < sample_least_keys)
+        return {};
+    if (threadIdx.x == 0) {
+        lowest = ~0u;
+        highest = 0;
+    }
+    if (threadIdx.x < parts)
+        count[threadIdx.x] = 0;
+    __syncthreads();
+    const uint64_t stretch = n / blockDim.x;
+    const uint32_t key =
+        static_cast<const uint32_t *>(job.keys_in)[threadIdx.x * stretch + (threadIdx.x * 2654435761u * stretch >> 32)];
+    const uint32_t code = exact_code<float>(key, {});
+    const uint32_t low = ~warp_max(~code), high = warp_max(code);
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&lowest, low);
+        atomicMax(&highest, high);
+    }
+    __syncthreads();
+    const float first = __uint_as_float(key_of_exact_code<float>(lowest, {})),
+                last = __uint_as_float(key_of_exact_code<float>(highest, {})), room = (last - first) / 32;
+    const float scale = 0x1p23f / (last - first + 2 * room), offset = 0x1p23f - (first - room) * scale;
+    even_code even = {scale, offset};
+    if (job.order.flip)
+        even = {-scale, 0x1.8p24f - offset};
+    const bool usable = scale > 0 && scale < 0x1p100f && fabsf(offset) < 0x1p100f; /* not with NaN or infinity */
+    if (usable)
+        atomicAdd(&count[even.of(key) / ((1u << 23) / parts)], 1u);
+    __syncthreads();
+    const bool dense = usable && threadIdx.x < parts && count[threadIdx.x] > 2 * blockDim.x / parts;
+    return __syncthreads_or(dense) || !usable ? even_code{} : even;
+}
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
 
@@ -60,11 +104,12 @@ template <class Key, bool wide> class survey {
     const sort_job &job;
     const uint64_t n;
     uint32_t *counts; /* of this thread's table and column */
+    const even_code even;
     bool falls, rises, odd;
 
   public:
-    __device__ survey(const sort_job &job, uint64_t n, uint32_t *counts)
-        : job(job), n(n), counts(counts), falls(false), rises(false), odd(false) {}
+    __device__ survey(const sort_job &job, uint64_t n, uint32_t *counts, const even_code &even)
+        : job(job), n(n), counts(counts), even(even), falls(false), rises(false), odd(false) {}
 
     /* E keys from element i on, of which those before `end` exist. */
     template <bool whole> __device__ vector<K, E> load(uint64_t i, uint64_t end, bool aligned) const {
@@ -90,6 +135,10 @@ template <class Key, bool wide> class survey {
                     to[e] = keys.v[e];
     }
 
+    __device__ void add(int row, uint32_t digit) {
+        shared_add(counts, (row * radix + digit) * (shape::columns * 4), 1);
+    }
+
     /* before: the key before element i, if there is one. ordered: order is looked at. */
     template <bool whole, bool ordered>
     __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
@@ -102,8 +151,12 @@ template <class Key, bool wide> class survey {
             odd |= shares_code<Key>(keys.v[e]);
 #pragma unroll
             for (int d = 0; d < digits; d++)
-                shared_add(counts,
-                           (d * radix + (uint32_t(code >> d * digit_bits) & (radix - 1))) * (shape::columns * 4), 1);
+                add(d, uint32_t(code >> d * digit_bits) & (radix - 1));
+            if (shape::tries_even && even.scale != 0) {
+                const uint32_t own = even.of(uint32_t(keys.v[e]));
+                add(digits, own >> even_shift & (radix - 1));
+                add(digits + 1, own >> (even_shift + digit_bits));
+            }
             if (ordered && (e > 0 || i > 0)) {
                 falls |= code < last;
                 rises |= job.ties ? code >= last : code > last;
@@ -166,8 +219,11 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
-    survey<Key, wide> s(job, n,
-                        counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns);
+    even_code even = {};
+    if constexpr (shape::tries_even)
+        even = find_even(job, n);
+    survey<Key, wide> s(
+        job, n, counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;
     uint32_t asked = 0;
     uint64_t first = blockIdx.x * tile;
@@ -214,7 +270,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if (!last)
         return;
     __threadfence();
-    make_plan(job, n, counts);
+    make_plan(job, n, counts, even);
 }
 
 } /* namespace scan_cuda */
