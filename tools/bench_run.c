@@ -202,16 +202,20 @@ static void drop(bench_settings *bench, job *j, running *r, size_t c, const char
     bench->failed |= r->list[c].is_ours;
 }
 
+/* How many calls are timed together, for one that takes `ns`. */
+static void set_batch(const job *j, const contender *c, timing *t, uint64_t ns) {
+    const bool alone = j->device == NULL || c->elsewhere || c->prepare != NULL;
+    const double calls = alone || ns == 0 ? 1 : batch_ns / (double)ns;
+    t->batch = calls < 1 ? 1 : calls > MAX_BATCH ? MAX_BATCH : (unsigned)calls;
+}
+
 static void check_all(bench_settings *bench, job *j, running *r) {
     unsigned judged = 0;
     for (size_t c = 0; c < r->count; c++) {
         uint64_t ns = 0;
         const char *wrong = warm_up(j, &r->list[c], &ns);
         r->times[c].total_ns = (double)ns;
-        bool alone = j->device == NULL || r->list[c].elsewhere || r->list[c].prepare != NULL;
-        r->times[c].batch = alone || ns == 0 ? 1 : (unsigned)(batch_ns / (double)ns);
-        if (r->times[c].batch == 0 || r->times[c].batch > MAX_BATCH)
-            r->times[c].batch = r->times[c].batch == 0 ? 1 : MAX_BATCH;
+        set_batch(j, &r->list[c], &r->times[c], ns);
         snprintf(r->ran[c], sizeof r->ran[c], "%s", r->list[c].is_ours && j->in != NULL ? scan_ctx_ran(j->ctx) : "");
         judged += wrong == NULL && !r->list[c].unchecked && !r->list[c].is_copy;
         if (wrong != NULL)
@@ -223,7 +227,8 @@ static void check_all(bench_settings *bench, job *j, running *r) {
     settle_traffic(j);
 }
 
-/* Every contender once; `keep` says whether the round counts. */
+/* Every contender once; `keep` says whether the round counts. Else it warms up, and tells how long a warm call takes.
+ */
 static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
     for (size_t c = 0; c < r->count; c++) {
         timing *t = &r->times[c];
@@ -236,8 +241,10 @@ static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
             drop(bench, j, r, c, "failed", j->wrong != NULL ? j->wrong : "no reason given");
             continue;
         }
-        if (!keep)
+        if (!keep) {
+            set_batch(j, &r->list[c], t, both ? ns : call_ns);
             continue;
+        }
         t->ns[t->count] = both ? ns : call_ns;
         t->call_ns[t->count] = call_ns;
         t->host_ns[t->count++] = host_ns;
