@@ -7,10 +7,10 @@
 
 #include "gpu_sort.h"
 
-/* Around: rows, where one launch ends, tiles of 14, 26 and 28 rows of 12 warps, of 32 rows of 16, and in the emulator
+/* Around: rows, where one launch ends, tiles of 14, 24 and 28 rows of 12 warps, of 32 rows of 16, and in the emulator
  * portions of three tiles and more. */
 static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   1000,  2049,   4095,
-                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9984,   9985,
+                               4096,  4097,  5376,  5377,  8191,  8192,  8193,  9000,  9216,   9217,
                                10752, 10753, 16384, 16385, 20000, 21505, 30000, 32769, 43008,  43009,
                                50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };

@@ -23,7 +23,7 @@
  *
  * This is the one-sweep radix sort of Adinets and Merrill ("Onesweep: A Faster Least Significant Digit Radix Sort for
  * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own, which have the time of a
- * whole tile for it: on an H200 it goes back over some twenty tiles, and with less time the other warps wait for it.
+ * whole tile for it: on an H200 it goes back over some ten tiles, and with less time the other warps wait for it.
  * From a ticket to the publication of the tile's counts no CTA waits for another one.
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
@@ -35,7 +35,7 @@
  * one after another; a pass that the plan does not need returns at once.
  *
  * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
- * look-backs of some twenty tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
+ * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
  * for 32 pairs of 4 bytes each, 11 of them to load and count, 50 to rank and place, 17 to write, 9 to look back.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH

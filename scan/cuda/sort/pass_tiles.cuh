@@ -20,10 +20,11 @@
 namespace scan_cuda {
 
 /* `rank_warps` warps of `rows` rows of 32 keys, as many rows as measured best on an H200, or as fit: into 40 KB, of the
- * 64 KB of shared memory that a CTA of sm_75 has, or into 80 of 99 KB. (Code for sm_90 runs on newer GPUs that have no
- * more.) A tile holds at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the
- * sixteenth of the workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them
- * are sorted by fill.cuh. */
+ * 64 KB of shared memory that a CTA of sm_75 has, or into 74 KB: two CTAs then leave an SM of the H200 60 KB of L1,
+ * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). A tile holds
+ * at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the sixteenth of the
+ * workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them are sorted by
+ * fill.cuh. Code for sm_90 runs on newer GPUs that have no more than 99 KB a CTA. */
 template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int key_size = sizeof(key_bits<Key>);
     static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
@@ -36,7 +37,7 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int digits_together = value_bytes ? 1 : 2; /* of a thread that looks back; measured likewise */
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
     static constexpr int best_rows = narrow ? 32 : widest == 8 ? 14 : 28;
-    static constexpr int fitting_rows = ((roomy ? 80 : 40) << 10) / row_bytes / 2 * 2;
+    static constexpr int fitting_rows = ((roomy ? 74 : 40) << 10) / row_bytes / 2 * 2;
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
     static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
