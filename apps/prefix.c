@@ -33,8 +33,8 @@ static const char help[] =
     "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
     "      --csv, --tsv      the input is a table\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
-    "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads (of a\n"
-    "NaN, that it is one).\n"
+    "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; NaN is\n"
+    "always the same one.\n"
     "Arrays are read in pieces, so memory does not grow with them (with --reverse: unless they come from a pipe);\n"
     "text and tables are held as a whole.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";

@@ -44,6 +44,10 @@ typedef union prefix_value {
  * --init is no number of that type. */
 scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
 
+/* Every NaN among n results becomes the quiet one that min and max have in scan.h. Which one comes out of an addition
+ * or a multiplication is the processor's choice, and files are to be the same from every device. */
+void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n);
+
 /* True for algorithms that take an array as a whole only: they have no carry. */
 bool prefix_is_whole(const prefix_job *job);
 

@@ -128,6 +128,7 @@ static void verify_piece(const work *w, prefix_check *check, const slot *x) {
 static void write_piece(const work *w, prefix_check *check, const slot *x) {
     if (w->job->common->verify)
         verify_piece(w, check, x);
+    prefix_one_nan(&w->desc, x->out.host, x->n);
     output_write(w->job->out, x->out.host, x->n * w->out_size);
 }
 

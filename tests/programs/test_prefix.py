@@ -154,6 +154,25 @@ def test_infinities(box):
     assert got[:3].tolist() == [1, np.inf, np.inf] and np.isnan(got[3:]).all()
 
 
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("kind, bits", [("f4", 0x7fc00000), ("f8", 0x7ff8 << 48)])
+@pytest.mark.parametrize("options", ["", "--reverse", "--exclusive"])
+def test_nan_is_written_as_one(box, op, kind, bits, options):
+    """Processors differ in which NaN an addition gives, and they pass on those that come in."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=1_300_007).astype(kind)
+    words = values.view(f"u{kind[1]}")
+    at = rng.integers(600_000, 700_000, 99)
+    words[at] |= bits | 0x12345  # of both signs, with a payload
+    values[at[:9] + 1] = np.inf
+    values[at[:9] + 2] = -np.inf
+    box.save("in.npy", values)
+    got = box.good("prefix", "--op", op, *options.split(), "in.npy").array
+    nan = np.isnan(got)
+    assert nan.sum() > 550_000 and not nan.all()
+    assert (got.view(words.dtype)[nan] == bits).all()
+
+
 def test_exclusive_sum_begins_with_plus_zero(box):
     box.save("in.npy", np.array([-0.0, -0.0]))
     assert box.good("prefix", "--exclusive", "in.npy").array.tobytes() == np.array([0.0, -0.0]).tobytes()
