@@ -52,8 +52,9 @@ template <class N, class Size> constexpr N pieces(N n, Size size) { return n / N
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes);
 
-/* The same for a kernel that begins with after_previous() (ptx.cuh): it is brought to the SMs while the launch before
- * it ends, not thereafter, which saves most of a microsecond on an H200. */
+/* The same for a kernel of which every thread calls after_previous() (ptx.cuh) before it reads or writes global memory:
+ * it is brought to the SMs while the launch before it ends, not thereafter, which saves most of a microsecond on an
+ * H200. */
 scan_status launch_after(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                          size_t shared_bytes);
 

@@ -63,7 +63,8 @@ __device__ inline void warps_meet(int id, int threads) {
 }
 
 /* Waits until the launches before this one have ended and what they wrote is there: in a kernel launched by
- * launch_after(), every thread does so before anything that others can see. */
+ * launch_after(), every thread does so before it reads or writes global memory. One with nothing to do does so too, or
+ * the launch after this one could begin while those before it go on. */
 __device__ inline void after_previous() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
