@@ -44,6 +44,7 @@ static sort_order order_of(const scan_sort_desc *desc) {
 /* ---- choice, and the workspace ----------------------------------------------------------------------------------- */
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
  * the survey's large tables pay for being cleared and summed. */
@@ -53,8 +54,8 @@ constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_surve
 constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23;
 #endif
 constexpr uint32_t local_least_stride = 256;
-constexpr size_t static_bytes =
-    4096; /* of shared memory beside the dynamic ones, in the survey and the local stage, at most */
+/* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
+constexpr size_t static_bytes = 4096;
 constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
 
 /* For each of so many CTAs of an SM. */

@@ -27,13 +27,14 @@ struct sort_pass {
     sort_order order;
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
-    bool any_order;             /* keys with the same digit may change places: later passes tell them apart */
+    bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
 };
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
 /* In the scratch part of the workspace. The host zeroes it before each sort. */
 struct sort_plan {
+    /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[most_digits][radix];
     uint32_t falls; /* some key is less than the one before it: not sorted */
     uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */

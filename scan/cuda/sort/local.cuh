@@ -41,7 +41,8 @@
  * same at every position before, while and after their owners sort them, and at keys of buckets that nobody changes.
  * A key is loaded and stored whole.
  *
- * Traffic: a read and a write of keys and values. Barriers: seven a tile, ten with values.
+ * Traffic: a read and a write of keys and values. Barriers: seven a tile, eight for 4-byte floats
+ * alone, ten with values.
  *
  * Work: about 80 instructions of a warp for a row of 32 4-byte keys alone, a quarter to count, a fifth to mend; 1.15 ms
  * for 2^28 keys on an H200. That is the work of a pass and more: what is gained is the traffic of passes and their
@@ -75,6 +76,7 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
             return shared.even.of(uint32_t(key)) | ones();
         return code(stored(key)) | ones();
     }
+
     /* By eight lanes, each eight of the warp for themselves: the first of keys [low, high) from which on no bucket is
      * below this one, or, with `past`, all are above it; else high. */
     __device__ uint32_t search(const K *keys, uint32_t low, uint32_t high, K bucket, bool past) const {
@@ -96,7 +98,8 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         return low;
     }
 
-    /* The tile's least and greatest code: of integers, what its buckets may have. */
+    /* Limits of the tile's codes: what its buckets may have. For 4-byte floats alone the least and the greatest, for
+     * buckets of an even code do not tell. */
     __device__ void find_bounds(const local_deal &deal, uint64_t first, K &least, K &greatest) {
         if constexpr (sort_key<Key>::is_float && !ties && sizeof(K) == 4) {
             uint32_t low = ~0u, high = 0;
