@@ -182,6 +182,37 @@ __device__ inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(bytes) : "memory");
 }
 
+/* Warps that meet, of `threads` threads in all, in turns of 0, 1, 0, ... At an mbarrier, which compute-sanitizer's
+ * racecheck can follow and a barrier of a part of the CTA it cannot. id: on older GPUs, 1 ... 15. */
+template <int id, int threads> struct meeting {
+    uint64_t barrier;
+
+    __device__ void open() { barrier_init(&barrier, threads); } /* by one thread, before a barrier of the CTA */
+    __device__ void meet(uint32_t turn) {
+        barrier_arrive(&barrier);
+        barrier_wait(&barrier, turn);
+    }
+};
+
+/* Two groups of warps that come from different places of the code: each then has what the other has stored. Nobody
+ * arrives for a turn before all have gone on from the one before it. */
+template <int id, int first_threads, int second_threads> struct meeting_of_two {
+    uint64_t first, second;
+
+    __device__ void open() {
+        barrier_init(&first, first_threads);
+        barrier_init(&second, second_threads);
+    }
+    __device__ void first_meet(uint32_t turn) {
+        barrier_wait(&second, turn);
+        barrier_arrive(&first);
+    }
+    __device__ void second_meet(uint32_t turn) {
+        barrier_arrive(&second);
+        barrier_wait(&first, turn);
+    }
+};
+
 /* ---- clusters, sm_90 --------------------------------------------------------------------------------------------- */
 
 __device__ inline unsigned cluster_rank() {
@@ -221,6 +252,17 @@ template <class T> __device__ void cluster_store(T *here, unsigned rank, T x) {
         asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(x) : "memory");
 }
 #else
+template <int id, int threads> struct meeting {
+    __device__ void open() {}
+    __device__ void meet(uint32_t) { warps_meet(id, threads); }
+};
+
+template <int id, int first_threads, int second_threads> struct meeting_of_two {
+    __device__ void open() {}
+    __device__ void first_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
+    __device__ void second_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
+};
+
 /* A CTA alone. */
 __device__ inline unsigned cluster_rank() { return 0; }
 __device__ inline unsigned cluster_size() { return 1; }

@@ -61,6 +61,40 @@ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
 }
 inline void barrier_wait(uint64_t *barrier, uint32_t parity) { emulator::mbarrier_wait(barrier, parity); }
 
+/* Of the device that is emulated. */
+template <int id, int threads> struct meeting {
+    uint64_t barrier;
+
+    void open() { barrier_init(&barrier, threads); }
+    void meet(uint32_t turn) {
+        if (!emulator::has_mbarriers())
+            return warps_meet(id, threads);
+        barrier_arrive(&barrier);
+        barrier_wait(&barrier, turn);
+    }
+};
+
+template <int id, int first_threads, int second_threads> struct meeting_of_two {
+    uint64_t first, second;
+
+    void open() {
+        barrier_init(&first, first_threads);
+        barrier_init(&second, second_threads);
+    }
+    void first_meet(uint32_t turn) {
+        if (!emulator::has_mbarriers())
+            return warps_meet(id, first_threads + second_threads);
+        barrier_wait(&second, turn);
+        barrier_arrive(&first);
+    }
+    void second_meet(uint32_t turn) {
+        if (!emulator::has_mbarriers())
+            return warps_meet(id, first_threads + second_threads);
+        barrier_arrive(&second);
+        barrier_wait(&first, turn);
+    }
+};
+
 inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
     if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16 || bytes % 16)
         emulator::die("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);

@@ -158,6 +158,7 @@ void mbarrier_init(uint64_t *barrier, uint32_t arrivals);
 void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const char *what);
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
+bool has_mbarriers(); /* those that can be waited for, from compute capability 9.0 */
 
 /* barrier: told when the copy is done; else it belongs to the thread's group that copy_commit() closes next. */
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);

@@ -69,6 +69,12 @@ static void capability(int *major, int *minor) {
         *major = 9, *minor = 0;
 }
 
+bool has_mbarriers() {
+    int major, minor;
+    capability(&major, &minor);
+    return major >= 9;
+}
+
 static cudaDeviceProp properties_of(int device) {
     cudaDeviceProp p = {};
     capability(&p.major, &p.minor);

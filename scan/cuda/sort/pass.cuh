@@ -252,7 +252,7 @@ template <class Key, int value_bytes> class pass_tile {
                 if (warp < radix / 32)
                     place_digits(tile, turn);
             }
-            shared.both.after_ranking(turn);
+            shared.both.first_meet(turn);
             if (more)
                 load_first_values();
             if (written > 0)

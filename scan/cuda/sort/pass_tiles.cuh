@@ -61,51 +61,9 @@ constexpr uint64_t most_portion_keys = 1u << 30;
 #endif
 template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
 
-/* Warps that meet, of `threads` threads in all; for the CTA's tiles in turns, of which the first is 0. At an mbarrier,
- * which compute-sanitizer's racecheck can follow and a barrier of a part of the CTA it cannot. id: on older GPUs. */
-template <int id, int threads> struct meeting {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    uint64_t barrier;
-
-    __device__ void open() { barrier_init(&barrier, threads); } /* by one thread, before a barrier of the CTA */
-    __device__ void meet(uint32_t turn) {
-        barrier_arrive(&barrier);
-        barrier_wait(&barrier, turn);
-    }
-#else
-    __device__ void open() {}
-    __device__ void meet(uint32_t) { warps_meet(id, threads); }
-#endif
-};
-
-/* The warps that rank meet those that look back, once a tile: each then have the numbers of the others. Nobody arrives
- * for a tile before all have gone on from the one before it. */
-template <class Shape> struct rank_and_look_back {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    uint64_t ranked, looked;
-
-    __device__ void open() {
-        barrier_init(&ranked, Shape::rank_threads);
-        barrier_init(&looked, Shape::look_back_threads);
-    }
-    __device__ void after_ranking(uint32_t turn) {
-        barrier_wait(&looked, turn);
-        barrier_arrive(&ranked);
-    }
-    __device__ void after_looking_back(uint32_t turn) {
-        barrier_arrive(&looked);
-        barrier_wait(&ranked, turn);
-    }
-#else
-    __device__ void open() {}
-    __device__ void after_ranking(uint32_t) { warps_meet(1, Shape::threads); }
-    __device__ void after_looking_back(uint32_t) { warps_meet(1, Shape::threads); }
-#endif
-};
-
 /* Arrays of two are for tiles in turns. */
 template <class Shape> struct pass_shared {
-    rank_and_look_back<Shape> both;
+    meeting_of_two<1, Shape::rank_threads, Shape::look_back_threads> both;
     meeting<2, Shape::rank_threads> counted, written, sorted;
     meeting<3, radix> summed;
     sort_pass pass;
@@ -183,7 +141,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    shared.both.after_looking_back(0); /* at nothing yet */
+    shared.both.second_meet(0); /* having looked back from nothing yet */
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
@@ -209,7 +167,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
                     carry[d] = before[d] + all;
             }
         }
-        shared.both.after_looking_back(turn ^ 1);
+        shared.both.second_meet(turn ^ 1);
     }
 }
 
