@@ -123,6 +123,7 @@ constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thr
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 constexpr uint32_t even_digits = 2, even_shift = 23 - even_digits * digit_bits; /* the ones at the top, and where */
+constexpr int even_row = sizeof(float); /* of digit counts: the first of the even code, after those of the key */
 
 /* Of a sample of keys. */
 struct sample_counts {
@@ -239,7 +240,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table,
                                          const even_code &even) {
     const uint32_t capacity = job.local.stride + job.local.reach, widest = capacity - capacity / 16;
-    const float size = float(spread[4].most) * (float(spread[5].most) / float(n));
+    const float size = float(spread[even_row].most) * (float(spread[even_row + 1].most) / float(n));
     const sample_counts sample = count_sample(job, n, even_shift, table, even);
     const float largest = largest_bucket(size, sample.repeats);
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
@@ -317,10 +318,10 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         for (uint32_t i = 0; i < even_digits; i++) {
             sort_pass &p = plan->pass[i];
             p.order.even = even;
-            p.row = 4 + i;
+            p.row = even_row + i;
             p.shift = even_shift + i * digit_bits;
             p.digit_mask = radix - 1;
-            p.any_order = i == 0 && !spread[4].crowded;
+            p.any_order = i == 0 && !spread[even_row].crowded;
         }
     }
     if (top) {
