@@ -227,8 +227,7 @@ static void check_all(bench_settings *bench, job *j, running *r) {
     settle_traffic(j);
 }
 
-/* Every contender once; `keep` says whether the round counts. Else it warms up, and tells how long a warm call takes.
- */
+/* Every contender once; `keep` says whether the round counts. Else it tells how long a warm call takes. */
 static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
     for (size_t c = 0; c < r->count; c++) {
         timing *t = &r->times[c];

@@ -15,7 +15,7 @@ static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   
                                50177, 53761, 65536, 65537, 70000, 86017, 98304, 98305, 1000003};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
 
-/* racecheck takes a minute for a sort by one cluster, which has a program of its own. */
+/* racecheck takes half a minute for a sort by one cluster, which has a program of its own. */
 static scan_sort_method choice(uint64_t z) { return z & 4 && !gpu_is_racecheck ? SCAN_SORT_AUTO : SCAN_SORT_RADIX; }
 
 static void matrix(void **state) {

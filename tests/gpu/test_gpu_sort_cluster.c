@@ -60,8 +60,7 @@ static void counting(void **state) {
     }
 }
 
-/* racecheck takes seconds for each thousand stores of a CTA to another one: it gets sorts of a few keys by one digit.
- */
+/* racecheck takes seconds for a thousand stores of a CTA to another one: it gets sorts of a few keys by one digit. */
 static void need_time(void) {
     gpu_need();
     if (gpu_is_racecheck)
