@@ -33,8 +33,6 @@ struct clahe_plan {
     size_t luts_bytes, counts_bytes, arrived_bytes; /* scratch */
 };
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 static uint64_t between(uint64_t low, uint64_t x, uint64_t high) { return x < low ? low : x > high ? high : x; }
 
 /* Cells: from the one that holds the first pixel of a side to the one that holds the last. */

@@ -48,6 +48,9 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 /* Pieces of `size` that n elements make, the last one whole or not. */
 template <class N, class Size> constexpr N pieces(N n, Size size) { return n / N(size) + (n % N(size) != 0); }
 
+/* A part of the workspace: parts begin at multiples of 256 bytes. */
+constexpr size_t rounded(size_t bytes) { return pieces(bytes, 256) * 256; }
+
 /* kernel: by address() (kernel.cuh). arguments: a pointer to each, of exactly the parameter's type. */
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes);

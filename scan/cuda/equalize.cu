@@ -128,8 +128,6 @@ struct equalize_plan {
     size_t bins_bytes, facts_bytes, tables_bytes; /* scratch */
 };
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 static equalize_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n) {
     const bool color = desc->channels >= 3, bytes = desc->type == SCAN_U8;
     equalize_plan p = {};

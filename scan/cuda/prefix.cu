@@ -106,8 +106,6 @@ struct plan {
 #define SCAN_CUDA_LOOK_BACK_CHUNKS 2048
 #endif
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 /* One CTA, or a cluster of as few chunks a CTA as the CTAs allow. */
 static void plan_small(plan *p, uint64_t chunks, int max_ctas) {
     const bool single = chunks <= SCAN_CUDA_SINGLE_CHUNKS;

@@ -43,8 +43,6 @@ static sort_order order_of(const scan_sort_desc *desc) {
 
 /* ---- choice, and the workspace ----------------------------------------------------------------------------------- */
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
  * the survey's large tables pay for being cleared and summed. */

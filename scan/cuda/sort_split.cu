@@ -87,8 +87,7 @@ static const scan_prefix_desc ones_scan = {
     .kind = SCAN_EXCLUSIVE,
 };
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
-static uint64_t sections_of(uint64_t n) { return n / split_section + (n % split_section != 0); }
+static uint64_t sections_of(uint64_t n) { return pieces(n, split_section); }
 
 size_t split_sections_bytes(uint64_t n) {
     const uint64_t counts = sections_of(n) + 1;
