@@ -41,8 +41,8 @@
  * same at every position before, while and after their owners sort them, and at keys of buckets that nobody changes.
  * A key is loaded and stored whole.
  *
- * Traffic: a read and a write of keys and values. Barriers: seven a tile, eight for 4-byte floats
- * alone, ten with values.
+ * Traffic: a read and a write of keys and values. Barriers: seven a tile, eight for 4-byte floats alone, ten with
+ * values.
  *
  * Work: about 80 instructions of a warp for a row of 32 4-byte keys alone, a quarter to count, a fifth to mend; 1.15 ms
  * for 2^28 keys on an H200. That is the work of a pass and more: what is gained is the traffic of passes and their

@@ -202,6 +202,12 @@ __device__ inline float largest_bucket(float size, uint32_t repeats) {
     return size + 6 * sqrtf(size * (2 / ends - 1));
 }
 
+/* Keys in a bucket for which a tile has room, and for some beside it. */
+__device__ inline uint32_t widest_bucket(const sort_job &job) {
+    const uint32_t capacity = job.local.stride + job.local.reach;
+    return capacity - capacity / 16;
+}
+
 struct top_choice {
     uint32_t digits; /* 0: none */
     uint32_t reach;  /* keys in a bucket, at most */
@@ -213,7 +219,7 @@ struct top_choice {
  * count. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                         uint64_t n, uint32_t *table) {
-    const uint32_t capacity = job.local.stride + job.local.reach, widest = capacity - capacity / 16;
+    const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     sample_counts equal = {};
     for (uint32_t top = 1; job.local.stride && top + local_cost(job.value_bytes) <= digits.count; top++) {
@@ -239,7 +245,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 /* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table,
                                          const even_code &even) {
-    const uint32_t capacity = job.local.stride + job.local.reach, widest = capacity - capacity / 16;
+    const uint32_t widest = widest_bucket(job);
     const float size = float(spread[even_row].most) * (float(spread[even_row + 1].most) / float(n));
     const sample_counts sample = count_sample(job, n, even_shift, table, even);
     const float largest = largest_bucket(size, sample.repeats);
