@@ -91,31 +91,20 @@ scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_v
 /* ---- NaN --------------------------------------------------------------------------------------------------------- */
 
 /* In two loops each, so that the compiler makes vectors of them and most pieces are only read. */
-static void one_nan_f32(char *results, size_t n) {
-    uint32_t x, any = 0;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(&x, results + i * sizeof x, sizeof x);
-        any |= (x & 0x7fffffff) > 0x7f800000;
-    }
-    for (size_t i = 0; any && i < n; i++) {
-        memcpy(&x, results + i * sizeof x, sizeof x);
-        x = (x & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : x;
-        memcpy(results + i * sizeof x, &x, sizeof x);
-    }
+static void one_nan_f32(float *x, size_t n) {
+    int any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    for (size_t i = 0; any && i < n; i++)
+        x[i] = x[i] != x[i] ? NAN : x[i];
 }
 
-static void one_nan_f64(char *results, size_t n) {
-    const uint64_t infinity = 0x7ffull << 52;
-    uint64_t x, any = 0;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(&x, results + i * sizeof x, sizeof x);
-        any |= (x & INT64_MAX) > infinity;
-    }
-    for (size_t i = 0; any && i < n; i++) {
-        memcpy(&x, results + i * sizeof x, sizeof x);
-        x = (x & INT64_MAX) > infinity ? infinity | 1ull << 51 : x;
-        memcpy(results + i * sizeof x, &x, sizeof x);
-    }
+static void one_nan_f64(double *x, size_t n) {
+    int any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    for (size_t i = 0; any && i < n; i++)
+        x[i] = x[i] != x[i] ? (double)NAN : x[i];
 }
 
 void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
