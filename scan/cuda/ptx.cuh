@@ -104,6 +104,23 @@ template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T 
  * consistent. */
 __device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
+/* One element of 4 or 8 bytes from global memory to shared memory, which is there, for this thread, after
+ * copies_arrive(). */
+template <class T> __device__ void copy_to_shared(T *to_shared, const T *from_global) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to_shared)), "l"(from_global),
+                 "n"(sizeof(T))
+                 : "memory");
+#else
+    *to_shared = *from_global;
+#endif
+}
+__device__ inline void copies_arrive() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 /* Two bits of lanes_with_byte. */

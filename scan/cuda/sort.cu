@@ -45,11 +45,12 @@ static sort_order order_of(const scan_sort_desc *desc) {
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
- * the survey's large tables pay for being cleared and summed. */
+ * the survey's large tables pay for being cleared and summed, and from labels_least on a tile of labels is large. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000;
+constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000, labels_least = 9000;
 #else
-constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23;
+constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23,
+                   labels_least = 1u << 23;
 #endif
 constexpr uint32_t local_least_stride = 256;
 /* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
@@ -78,7 +79,7 @@ struct sort_choice {
     int local_threads;
     uint32_t local_ctas; /* of an SM */
     size_t local_shared_bytes;
-    bool packed, ties, again_follows;
+    bool packed, ties, labels, again_follows;
     uint64_t n;
     uint32_t bits, digits, value_bytes;
     size_t plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
@@ -87,6 +88,10 @@ struct sort_choice {
 
     size_t scratch_bytes() const { return plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes; }
 };
+
+/* How many of n uniform 4-byte keys a tile may have if labels are to fit: 2^p keys have places of p bits and lie within
+ * 2^(32 - log2 n + p) codes. */
+static uint32_t labels_most(uint64_t n) { return 1u << ilogb(double(n)) / 2; }
 
 /* The local stage by CTAs of so many threads, `ctas` to an SM, if `top` digits of uniform keys make buckets for it. A
  * tile is `stride` positions and the bucket at their end. Strides are as long as there is room for, and so that all
@@ -100,7 +105,9 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
     const size_t places = (room - counters) / place / (32 * local_batch) * (32 * local_batch);
     if (places < local_batch * threads)
         return false;
-    const uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
+    uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
+    if (c->local.labels && top > 1)
+        capacity = min(capacity, labels_most(c->n));
     const double uniform = ldexp(double(c->n), -top * digit_bits), largest = uniform + 6 * sqrt(uniform) + 8;
     if (largest > capacity * 0.75)
         return false;
@@ -121,7 +128,10 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
 /* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const uint32_t threads = uint32_t(sort_common.local_threads);
-    const int saving = int(c->digits) - int(local_cost(c->value_bytes)), most = argsort ? min(saving, 1) : saving;
+    c->local.labels = c->labels && c->n >= labels_least;
+    c->local.cost = c->value_bytes == 0 || c->local.labels ? 2 : 3;
+    const int saving = int(c->digits) - int(c->local.cost),
+              most = argsort ? min(saving, c->local.labels ? 2 : 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
         for (uint32_t times = 1; times <= 4; times *= 2)
             if (fit_local(ctx, c, top, times * threads, 4 / times) ||
@@ -145,6 +155,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.digits = uint32_t(pieces(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
     c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
+    c.labels = key_bytes == 4 && desc->value_bytes == 4 && c.bits == 32 && !is_float(desc->type);
     if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
         c.path = PATH_SMALL;
         return c;

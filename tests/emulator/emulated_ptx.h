@@ -50,6 +50,15 @@ template <class T> bool peek(const uint64_t *word, uint32_t epoch, T &value) {
 
 inline void gpu_fence() { __threadfence(); }
 
+template <class T> void copy_to_shared(T *to_shared, const T *from_global) {
+    emulated_aligned(from_global, "copy_to_shared()");
+    emulator::copy_later(to_shared, from_global, sizeof(T), nullptr, "copy_to_shared()");
+}
+inline void copies_arrive() {
+    emulator::copy_commit();
+    emulator::copy_wait(0);
+}
+
 inline unsigned lanes_with_byte(uint32_t x) { return __match_any_sync(all_lanes, x & 255); }
 
 inline void barrier_init(uint64_t *barrier, uint32_t arrivals) { emulator::mbarrier_init(barrier, arrivals); }

@@ -159,7 +159,7 @@ static void check_local(const sort_case *order, enum local_shape shape, size_t n
     (c.argsort ? run_argsort : run_sort)(&c);
 }
 
-/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; portions. */
+/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; labels; portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();
@@ -187,6 +187,14 @@ static void top_digits(void **state) {
         const size_t n = gpu_is_small ? 30001 : 9000000;
         const sort_case order = whole(SCAN_F32, z);
         check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 8 == 7, 0, z);
+    }
+    for (int round = 0; round < (gpu_is_racecheck ? 3 : 2 * LOCAL_EVEN); round++) { /* labels */
+        const uint64_t z = gpu_mix(++turn);
+        static const size_t small_n[] = {8999, 9000, 12000, 30001}, large_n[] = {8388607, 8388608, 12000000, 17000000};
+        const size_t n = (gpu_is_small ? small_n : large_n)[(z >> 48) % 4];
+        const sort_case order = whole(types[round % 2 ? 3 : 1], z >> 3);
+        check_local(&order, (enum local_shape)(round % LOCAL_EVEN), n, gpu_is_small ? 100 : 4000, false,
+                    round / LOCAL_EVEN ? 3 : 1, z);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);

@@ -58,6 +58,8 @@ struct sort_plan {
 struct sort_local {
     uint32_t stride; /* positions from tile to tile; 0: no local stage */
     uint32_t reach;  /* keys in a bucket, at most */
+    uint32_t cost;   /* passes that it has to save */
+    bool labels;     /* tiles may be of labels, see local_bins.cuh */
 };
 
 #ifdef SCAN_EMULATED
@@ -65,9 +67,6 @@ constexpr int local_batch = 2; /* a thread's rows of keys come by so many, an ev
 #else
 constexpr int local_batch = 4;
 #endif
-
-/* Passes that the local stage has to save. */
-__host__ __device__ constexpr uint32_t local_cost(uint32_t value_bytes) { return value_bytes ? 3 : 2; }
 
 /* What a CTA of so many threads has beside the keys: words of two bins, one that says where the last bin ends, and
  * spare places behind the keys. The words are also the warps' counters where a tile is sorted digit by digit. */

@@ -30,7 +30,8 @@
  *       |
  *     write    in order
  *       |
- *     values   copied to shared memory as they lie, then taken from there
+ *     values   copied to shared memory as they lie, then taken from there; with labels (local_bins.cuh) that is done
+ *              while bins are mended, and keys and values are written together
  *
  * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
  * needs no mending where equal keys are the same key. Where a bin gets too many keys, the tile is sorted by the digits
@@ -41,13 +42,14 @@
  * same at every position before, while and after their owners sort them, and at keys of buckets that nobody changes.
  * A key is loaded and stored whole.
  *
- * Traffic: a read and a write of keys and values. Barriers: seven a tile, eight for 4-byte floats alone, ten with
- * values.
+ * Traffic: a read and a write of keys and values. Barriers: seven a tile, eight for 4-byte floats alone, nine with
+ * labels, ten with other values.
  *
  * Work: about 80 instructions of a warp for a row of 32 4-byte keys alone, a quarter to count, a fifth to mend; 1.15 ms
- * for 2^28 keys on an H200. That is the work of a pass and more: what is gained is the traffic of passes and their
- * waiting for each other's counts, so the plan asks for two passes saved at least, three with values. 64 registers:
- * four CTAs of 256 threads share an SM, of at most 6,144 keys each, and work while one waits at a barrier.
+ * for 2^28 keys on an H200, 1.8 ms by labels with values of 4 bytes. That is the work of a pass and more: what is
+ * gained is the traffic of passes and their waiting for each other's counts, so the plan asks for two passes saved at
+ * least, three with values but no labels. 64 registers: four CTAs of 256 threads share an SM, of at most 6,144 keys
+ * each, and work while one waits at a barrier.
  */
 #ifndef SCAN_CUDA_SORT_LOCAL_CUH
 #define SCAN_CUDA_SORT_LOCAL_CUH
@@ -60,13 +62,16 @@
 
 namespace scan_cuda {
 
-template <class Key, int value_bytes, bool ties> class local_tile : local_bins<Key, value_bytes, ties> {
+template <class Key, int value_bytes, local_form form> class local_tile : local_bins<Key, value_bytes, form> {
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
-    using B = local_bins<Key, value_bytes, ties>;
+    using B = local_bins<Key, value_bytes, form>;
     static constexpr int rows = local_rows<Key, value_bytes>;
     using B::code, B::counts, B::job, B::key, B::lane, B::members, B::origin, B::restored, B::shared, B::sorted,
-        B::stored, B::thread, B::warp;
+        B::stored, B::thread, B::ties, B::warp;
+
+    K first_code;        /* labels: of the tile */
+    uint32_t label_bits; /* for a place */
 
     __device__ const K *from() const { return static_cast<const K *>(shared.keys); }
     __device__ K ones() const { return K(shared.ones); } /* the bits that do not tell buckets apart */
@@ -123,6 +128,38 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
             least = code_at(first) & ~ones();
             greatest = code_at(first + members - 1) | ones();
         }
+    }
+
+    /* Labels: the values, as they lie, to where the counters were. They are on their way until copies_arrive(). */
+    __device__ V *values_here() const { return reinterpret_cast<V *>(counts); }
+    __device__ void fetch_values(const local_deal &deal) const {
+        const V *values = static_cast<const V *>(values_source(job, job.plan->local_values)) + shared.first + deal.at;
+        each_whole_batch<rows>(deal, [&](int b, auto there) {
+#pragma unroll
+            for (int i = b; i < b + local_batch; i++)
+                if (there(i))
+                    copy_to_shared(values_here() + deal.at + 32 * i, values + 32 * i);
+        });
+    }
+
+    __device__ void write_labelled(const local_deal &deal) const {
+        const uint64_t first = shared.first;
+        K *keys = static_cast<K *>(job.keys_out) + first + deal.at;
+        V *values = static_cast<V *>(job.values_out) + first + deal.at;
+        const bool wanted = job.keys_out != nullptr;
+        copies_arrive();
+        __syncthreads();
+        each_whole_batch<rows>(deal, [&](int b, auto there) {
+#pragma unroll
+            for (int i = b; i < b + local_batch; i++)
+                if (there(i)) {
+                    const K label = sorted[deal.at + 32 * i];
+                    if (wanted)
+                        keys[32 * i] = restored(first_code + (label >> label_bits));
+                    values[32 * i] = values_here()[label & ((K(1) << label_bits) - 1)];
+                }
+        });
+        __syncthreads();
     }
 
     __device__ void write(const local_deal &deal) {
@@ -188,7 +225,7 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         return sizeof(K) == 8 ? K(shared.differ[0] | uint64_t(shared.differ[1]) << 32) : K(shared.differ[0]);
     }
 
-    /* Answers whether it could: no bin was too crowded. */
+    /* Answers whether it could: no bin was too crowded, and labels had the bits. */
     __device__ bool sort(uint64_t first, uint64_t end) {
         members = uint32_t(end - first);
         const local_deal deal(members, warp, lane);
@@ -206,6 +243,14 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         });
         K least, greatest;
         find_bounds(deal.again(), first, least, greatest);
+        if constexpr (form == LOCAL_LABELS) {
+            label_bits = bits_of(members - 1);
+            if (bits_of(greatest - least) + label_bits > 8 * sizeof(K))
+                return false;
+            first_code = least;
+            greatest = (greatest - least) << label_bits | ((K(1) << label_bits) - 1);
+            least = 0;
+        }
         B::clear(least, greatest);
         if (thread == 0) { /* all have read what was there */
             shared.first = first;
@@ -214,8 +259,12 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         }
         each_whole_batch<rows>(deal.again(), [&](int b, auto there) {
 #pragma unroll
-            for (int i = b; i < b + local_batch; i++)
-                key[i] = there(i) ? stored(key[i]) : head;
+            for (int i = b; i < b + local_batch; i++) {
+                if constexpr (form == LOCAL_LABELS)
+                    key[i] = there(i) ? (stored(key[i]) - first_code) << label_bits | (deal.at + 32 * i) : 0;
+                else
+                    key[i] = there(i) ? stored(key[i]) : head;
+            }
         });
         if (!B::count(deal.again())) {
             __syncthreads(); /* the next tile sets `most` */
@@ -223,9 +272,15 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         }
         B::scan_bins();
         B::scatter(deal.again());
-        if (!B::mend())
-            return false;
-        write(deal.again());
+        if constexpr (form == LOCAL_LABELS) {
+            if (!B::mend([&] { fetch_values(deal.again()); }))
+                return false;
+            write_labelled(deal.again());
+        } else {
+            if (!B::mend([] {}))
+                return false;
+            write(deal.again());
+        }
         return true;
     }
 
@@ -296,13 +351,15 @@ template <class Key, int value_bytes, bool ties> class local_tile : local_bins<K
         members = uint32_t(high.begin - first);
         const local_deal deal(members, warp, lane);
         const K differ = gather(deal, first);
-        local_digits<Key, value_bytes, ties>(job.order, shared, sorted, origin, counts, members).sort(differ);
+        local_digits<Key, value_bytes, B::ties>(job.order, shared, sorted, origin, counts, members).sort(differ);
         write(deal);
     }
 };
 
-template <class Key, int value_bytes, bool ties> __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
-    using tile = local_tile<Key, value_bytes, ties>;
+template <class Key, int value_bytes, local_form form>
+__device__ void sort_tiles(const sort_job &job, local_shared &shared) {
+    using tile = local_tile<Key, value_bytes, form>;
+    using crowded_tile = local_tile<Key, value_bytes, form == LOCAL_LABELS ? LOCAL_KEYS : form>;
     const uint32_t stride = job.plan->local_stride;
     const uint64_t tiles = (sort_count(job) + stride - 1) / stride;
     const uint32_t ahead = min(blockDim.x / 8, uint32_t(local_cuts)) - 1,
@@ -337,8 +394,9 @@ template <class Key, int value_bytes, bool ties> __device__ void sort_tiles(cons
         __syncthreads();
         /* These come later, where the keys of others take no registers. */
         for (uint32_t left = shared.crowded; left; left &= left - 1) {
-            const uint32_t i = __ffs(int(left)) - 1;
-            tile(job, shared).take_crowded(shared.cut[i], shared.cut[i + 1]);
+            const local_cut &low = shared.cut[__ffs(int(left)) - 1], &high = (&low)[1];
+            if (form != LOCAL_LABELS || !crowded_tile(job, shared).take(low, high))
+                crowded_tile(job, shared).take_crowded(low, high);
         }
     }
 }
@@ -350,10 +408,13 @@ __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __gr
     if (job.plan->local_shift == 0) {
         if (!job.again_follows)
             finish_sort(job, sort_count(job), job.plan->finish);
+    } else if (local_labels<Key, value_bytes> && job.local.labels && job.plan->local_shift <= 16) {
+        if constexpr (local_labels<Key, value_bytes>)
+            sort_tiles<Key, value_bytes, LOCAL_LABELS>(job, shared);
     } else if (value_bytes > 0 || job.plan->ties) {
-        sort_tiles<Key, value_bytes, true>(job, shared);
+        sort_tiles<Key, value_bytes, LOCAL_KEYS>(job, shared);
     } else {
-        sort_tiles<Key, value_bytes, false>(job, shared);
+        sort_tiles<Key, value_bytes, LOCAL_CODES>(job, shared);
     }
 }
 

@@ -18,6 +18,16 @@
 
 namespace scan_cuda {
 
+/* What a tile is sorted as:
+ *   codes    which tell the keys: integers alone, and floats alone where none shares its code
+ *   keys     and where in the tile they lay, beside them, for those of one code stay in that order
+ *   labels   codes, less the tile's first, with where they lay in the bits below: then no two are equal, and they are
+ *            sorted as integers alone are. 4-byte keys with values, where the tile's codes leave the bits */
+enum local_form { LOCAL_CODES, LOCAL_KEYS, LOCAL_LABELS };
+
+template <class Key, int value_bytes>
+constexpr bool local_labels = !sort_key<Key>::is_float && sizeof(Key) == 4 && value_bytes == 4;
+
 /* A key in shared memory, with what tells it from equal ones. */
 template <class K> struct local_placed {
     K key, code;
@@ -31,16 +41,17 @@ constexpr uint32_t local_most_steps = 512;                  /* of a thread; more
 constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
 static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
 
-template <class Key, int value_bytes, bool ties> class local_bins {
+template <class Key, int value_bytes, local_form form> class local_bins {
   protected:
     using K = key_bits<Key>;
+    static constexpr bool ties = form == LOCAL_KEYS;
     static constexpr int rows = local_rows<Key, value_bytes>;
 
     const sort_job &job;
     local_shared &shared;
     uint32_t *counts; /* of bins, two to a word; then, as 16-bit numbers, where the bins begin */
+    uint16_t *origin; /* keys: where in the tile they lay */
     K *sorted;        /* the tile's keys; later, as V, its values */
-    uint16_t *origin; /* ties: where in the tile the key lay */
     const int thread, warp, lane;
 
     uint32_t members;
@@ -232,13 +243,15 @@ template <class Key, int value_bytes, bool ties> class local_bins {
             sorted[first + i] = x[i];
     }
 
-    /* Of small bins, first all that lie in a window, then those at the borders of two. Answers whether it could. */
-    __device__ bool mend() {
-        if (!mends())
-            return true;
-        const uint32_t rounds = shared.most + 1;
+    /* Of small bins, first all that lie in a window, then those at the borders of two. Answers whether it could.
+     * free(): called as soon as nobody needs the counters. */
+    template <class F> __device__ bool mend(F free) {
+        const uint32_t rounds = mends() ? shared.most + 1 : 0;
         if constexpr (!ties)
             if (rounds <= local_reach_of_border + 1) {
+                free();
+                if (rounds == 0)
+                    return true;
                 for (uint32_t w = thread * local_window; w < members; w += blockDim.x * local_window)
                     settle<local_window>(w, rounds);
                 __syncthreads();
@@ -248,7 +261,10 @@ template <class Key, int value_bytes, bool ties> class local_bins {
                 __syncthreads();
                 return true;
             }
-        return insert();
+        if (rounds > 0 && !insert())
+            return false;
+        free();
+        return true;
     }
 
   public:
@@ -257,9 +273,8 @@ template <class Key, int value_bytes, bool ties> class local_bins {
           lane(thread % 32) {
         const uint32_t capacity = job.local.stride + job.local.reach;
         counts = dynamic_shared<uint32_t>();
-        sorted = reinterpret_cast<K *>(reinterpret_cast<char *>(counts) + local_counter_bytes(blockDim.x));
-        origin =
-            reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(sorted) + capacity * local_element<Key, value_bytes>);
+        origin = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(counts) + local_counter_bytes(blockDim.x));
+        sorted = reinterpret_cast<K *>(origin + (form == LOCAL_CODES ? 0 : capacity));
     }
 };
 

@@ -222,7 +222,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     sample_counts equal = {};
-    for (uint32_t top = 1; job.local.stride && top + local_cost(job.value_bytes) <= digits.count; top++) {
+    for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
         if (top == 1 && bucket <= float(job.local.reach))
@@ -290,7 +290,7 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     }
     top_choice choice = sorted || reversed ? top_choice{} : top_digits(job, digits, spread, n, memory);
     const bool by_even = !sorted && !reversed && choice.digits == 0 && even.scale != 0 && !odd &&
-                         digits.count >= even_digits + local_cost(0);
+                         digits.count >= even_digits + job.local.cost;
     if (by_even)
         choice = even_choice(job, spread, n, memory, even);
     const uint32_t top = choice.digits;
