@@ -155,7 +155,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.digits = uint32_t(pieces(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
     c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
-    c.labels = key_bytes == 4 && desc->value_bytes == 4 && c.bits == 32 && !is_float(desc->type);
+    c.labels = key_bytes == 4 && desc->value_bytes && c.bits == 32 && !is_float(desc->type);
     if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
         c.path = PATH_SMALL;
         return c;

@@ -89,6 +89,7 @@ enum local_shape {
     LOCAL_CROWDED,  /* few values of the two digits at the top */
     LOCAL_REPEATED, /* few values */
     LOCAL_TWO,      /* two values */
+    LOCAL_DENSE,    /* most in a sixteenth of the range */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
     LOCAL_EVEN,     /* of 4-byte floats: evenly between two limits, but for a few that may have one value, or any */
     LOCAL_SHAPES
@@ -102,6 +103,7 @@ static uint64_t local_bits(enum local_shape shape, uint64_t z, uint64_t y, uint6
     case LOCAL_CROWDED: return y % 64 ? (z & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : z;
     case LOCAL_REPEATED: return gpu_mix(z % (some + 1));
     case LOCAL_TWO: return y % n < some ? prefix : ~prefix;
+    case LOCAL_DENSE: return y % 16 ? (prefix & ~(~(uint64_t)0 >> 4)) | z >> 4 : z;
     case LOCAL_EDGES: {
         const uint64_t rest = ~(uint64_t)0 >> (y & 4 ? 8 : 16);
         return y % 4 == 0 ? z & ~rest : y % 4 == 1 ? z | rest : z;
@@ -194,7 +196,7 @@ static void top_digits(void **state) {
         const size_t n = (gpu_is_small ? small_n : large_n)[(z >> 48) % 4];
         const sort_case order = whole(types[round % 2 ? 3 : 1], z >> 3);
         check_local(&order, (enum local_shape)(round % LOCAL_EVEN), n, gpu_is_small ? 100 : 4000, false,
-                    round / LOCAL_EVEN ? 3 : 1, z);
+                    1 + (int)((z >> 56) % 4), z);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);

@@ -130,7 +130,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
         }
     }
 
-    /* Labels: the values, as they lie, to where the counters were. They are on their way until copies_arrive(). */
+    /* Labels: the values, as they lie, to where counters and origins were; they are there after copies_arrive(). */
     __device__ V *values_here() const { return reinterpret_cast<V *>(counts); }
     __device__ void fetch_values(const local_deal &deal) const {
         const V *values = static_cast<const V *>(values_source(job, job.plan->local_values)) + shared.first + deal.at;

@@ -26,7 +26,7 @@ namespace scan_cuda {
 enum local_form { LOCAL_CODES, LOCAL_KEYS, LOCAL_LABELS };
 
 template <class Key, int value_bytes>
-constexpr bool local_labels = !sort_key<Key>::is_float && sizeof(Key) == 4 && value_bytes == 4;
+constexpr bool local_labels = !sort_key<Key>::is_float && sizeof(Key) == 4 && value_bytes > 0;
 
 /* A key in shared memory, with what tells it from equal ones. */
 template <class K> struct local_placed {
@@ -46,6 +46,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     using K = key_bits<Key>;
     static constexpr bool ties = form == LOCAL_KEYS;
     static constexpr int rows = local_rows<Key, value_bytes>;
+    static_assert(form != LOCAL_LABELS || rows <= 32, "counters and origins leave room for the values");
 
     const sort_job &job;
     local_shared &shared;
@@ -275,6 +276,8 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         counts = dynamic_shared<uint32_t>();
         origin = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(counts) + local_counter_bytes(blockDim.x));
         sorted = reinterpret_cast<K *>(origin + (form == LOCAL_CODES ? 0 : capacity));
+        if (form == LOCAL_LABELS) /* behind where the values will be */
+            sorted += capacity * (local_element<Key, value_bytes> / sizeof(K) - 1);
     }
 };
 
