@@ -408,7 +408,7 @@ __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __gr
     if (job.plan->local_shift == 0) {
         if (!job.again_follows)
             finish_sort(job, sort_count(job), job.plan->finish);
-    } else if (local_labels<Key, value_bytes> && job.local.labels && job.plan->local_shift <= 16) {
+    } else if (local_labels<Key, value_bytes> && job.local.labels) {
         if constexpr (local_labels<Key, value_bytes>)
             sort_tiles<Key, value_bytes, LOCAL_LABELS>(job, shared);
     } else if (value_bytes > 0 || job.plan->ties) {

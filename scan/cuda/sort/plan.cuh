@@ -5,7 +5,7 @@
  *     sorted, reversed       no passes
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
- *                            hold one value, if that saves two passes (three with values)
+ *                            hold one value, if that saves two passes (three with values but no labels)
  *     even floats            4-byte keys that are spread evenly between two limits: passes over two digits of their
  *                            values as integers (survey.cuh), if those make such buckets and digits of codes do not
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
