@@ -161,7 +161,7 @@ static void check_local(const sort_case *order, enum local_shape shape, size_t n
     (c.argsort ? run_argsort : run_sort)(&c);
 }
 
-/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; labels; portions. */
+/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();
@@ -190,14 +190,6 @@ static void top_digits(void **state) {
         const sort_case order = whole(SCAN_F32, z);
         check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 8 == 7, 0, z);
     }
-    for (int round = 0; round < (gpu_is_racecheck ? 3 : 2 * LOCAL_EVEN); round++) { /* labels */
-        const uint64_t z = gpu_mix(++turn);
-        static const size_t small_n[] = {8999, 9000, 12000, 30001}, large_n[] = {8388607, 8388608, 12000000, 17000000};
-        const size_t n = (gpu_is_small ? small_n : large_n)[(z >> 48) % 4];
-        const sort_case order = whole(types[round % 2 ? 3 : 1], z >> 3);
-        check_local(&order, (enum local_shape)(round % LOCAL_EVEN), n, gpu_is_small ? 100 : 4000, false,
-                    1 + (int)((z >> 56) % 4), z);
-    }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);
         const size_t n = gpu_is_small ? 30001 : 9000000;
@@ -206,6 +198,23 @@ static void top_digits(void **state) {
             check_local(&order, LOCAL_BUCKET, n, gpu_is_small ? 2000 : 300000, false, round % 2, z);
         else /* too many for the local stage, but too few for the sample */
             check_local(&any, LOCAL_BUCKET, n, gpu_is_small ? 250 : 12000, false, round / 3 % 2, z);
+    }
+}
+
+/* Pairs and argsorts of 4-byte keys, both sides of what makes tiles of labels (sort.cu, labels_least). */
+static void labels(void **state) {
+    (void)state;
+    gpu_need();
+    static const size_t emulated_n[] = {8999, 9000, 12000, 30001}, device_n[] = {8388607, 8388608, 12000000, 17000000};
+    const int rounds = GPU_EMULATED || !gpu_is_small ? 2 * LOCAL_EVEN : gpu_is_racecheck ? 1 : 2;
+    for (int round = 0; round < rounds; round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const sort_case order = whole(round % 2 ? SCAN_I32 : SCAN_U32, z >> 3);
+        const size_t n = GPU_EMULATED   ? emulated_n[(z >> 48) % 4]
+                         : gpu_is_small ? device_n[1]
+                                        : device_n[(z >> 48) % 4];
+        check_local(&order, (enum local_shape)(round % LOCAL_EVEN), n, GPU_EMULATED ? 100 : 4000, false,
+                    1 + (int)((z >> 56) % 4), z);
     }
 }
 
@@ -356,6 +365,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, top_digits),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, labels),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace_is_within_bounds),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_STRESS | GPU_SMALL, repeats),
