@@ -197,7 +197,7 @@ static void check(const compact_case *c) {
     if (c->outputs & OUT_COUNT)
         out.count = gpu_put(&d_count, NULL, 1, 8, 0);
     if (c->kind == FLAGS)
-        d.flags = gpu_put(&d_flags, host_flags, c->bound, 1, c->offset * 5 % 16);
+        d.flags = gpu_put(&d_flags, host_flags, c->bound, 1, c->offset * 5 % 128);
     if (d.column_count)
         p.column.data = gpu_put(&d_other, host_other, c->bound, scan_type_size(p.column.type), c->offset * 3 % 16);
     if (c->bound != c->n)
@@ -240,7 +240,7 @@ static compact_case draw(scan_type type, size_t n) {
                       .invert = r >> 24 & 1,
                       .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
                       .index_base = (r >> 26 & 3) * 1234567,
-                      .offset = r >> 28 & 1 ? r >> 32 & 15 : 0};
+                      .offset = r >> 28 & 1 ? r >> 48 & 127 : 0};
     if (r >> 36 & 1)
         c.bound = n + (r >> 40) % (n + 9);
     if ((r >> 37 & 3) == 0) {

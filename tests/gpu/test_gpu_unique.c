@@ -151,7 +151,7 @@ static unique_case draw(scan_type type, size_t n) {
                      .outputs = 1 + (unsigned)(r >> 16) % 15,
                      .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
                      .index_base = (r >> 26 & 3) * 1234567,
-                     .offset = r >> 28 & 1 ? r >> 32 & 15 : 0};
+                     .offset = r >> 28 & 1 ? r >> 48 & 127 : 0};
     if (r >> 36 & 1)
         c.bound = n + (r >> 40) % (n + 9);
     if ((r >> 37 & 3) == 0) {

@@ -55,16 +55,16 @@ template <class Select, class U> struct wave_compaction_layout {
                                                        : size == 2 ? 14336
                                                                    : 32768 / size);
     using shape = unit_shape<tile, wave_compaction_warps>;
-    /* a slot: values after room for the one before them, flags, each as misaligned as in global memory; words of bits
-     */
+    /* a slot: values after room for the one before them, flags, each as far from a line as in global memory; words of
+     * bits */
     static constexpr int values_at = 16;
-    static constexpr int flags_at = values_at + tile * size + 16;
-    static constexpr int words_at = flags_at + (Select::reads_flags ? tile + 16 : 0);
-    static constexpr int slot_bytes = words_at + tile / 32 * int(sizeof(uint2));
+    static constexpr int flags_at = whole_lines(values_at + tile * size + bulk_line);
+    static constexpr int words_at = flags_at + (Select::reads_flags ? tile + bulk_line : 0);
+    static constexpr int slot_bytes = whole_lines(words_at + tile / 32 * int(sizeof(uint2)));
     static constexpr int lists_at = ring_slots * slot_bytes;
     static constexpr int shared_bytes = lists_at + shape::tile / shape::units * int(sizeof(uint16_t));
     static_assert(shared_bytes + int(wave_static_bytes) <= 227 << 10, "what a CTA of sm_90 may have");
-    static_assert(slot_bytes % 16 == 0 && tile * size % 16 == 0, "slots and tiles keep 16-byte alignment");
+    static_assert(tile * size % bulk_line == 0, "tiles begin equally far from a line");
 };
 
 struct wave_compaction_slot : ring_slot {
@@ -100,10 +100,10 @@ template <class Select, class U> class wave_compactor {
     }
 
     __device__ char *staged_values(int j, uint64_t t) const {
-        return tiles_in.data(j) + layout::values_at + uintptr_t(values(t)) % 16;
+        return tiles_in.data(j) + layout::values_at + (uintptr_t(values(t)) - layout::values_at) % bulk_line;
     }
     __device__ char *staged_flags(int j, uint64_t t) const {
-        return tiles_in.data(j) + layout::flags_at + uintptr_t(flags(t)) % 16;
+        return tiles_in.data(j) + layout::flags_at + uintptr_t(flags(t)) % bulk_line;
     }
     __device__ tile_view<U> view(int j, uint64_t t) const {
         return {reinterpret_cast<const U *>(staged_values(j, t)),
