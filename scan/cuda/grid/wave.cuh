@@ -52,7 +52,7 @@ constexpr int wave_threads = (2 * chunks_per_tile + 3) * 32;
 
 template <class I, class Op> struct wave_layout {
     using T = typename Op::type;
-    static constexpr int slot_bytes = tile_elements<T> * int(sizeof(I)) + slot_margin;
+    static constexpr int slot_bytes = whole_lines(tile_elements<T> * int(sizeof(I)) + slot_margin);
     static constexpr int shared_bytes = ring_slots * slot_bytes;
 };
 
