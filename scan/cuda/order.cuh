@@ -72,6 +72,17 @@ __device__ inline uint32_t warp_max(uint32_t x) {
 #endif
 }
 
+__device__ inline uint32_t warp_or(uint32_t x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(all_lanes, x);
+#else
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+        x |= __shfl_xor_sync(all_lanes, x, d);
+    return x;
+#endif
+}
+
 /* warp_total of N values at once, that of value i in the lanes i, i + N, ...: of two values a lane keeps one and gives
  * its neighbour the other, so that the first steps halve their number. */
 template <class Op, int N> __device__ typename Op::type warp_totals(typename Op::type (&x)[N], int lane) {

@@ -309,17 +309,24 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     return SCAN_OK;
 }
 
+static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool again) {
+    void *arguments[] = {&job, &again};
+    const bool wide = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
+    const auto &survey = c.kernels->survey[wide];
+    return launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
+                        arguments, size_t(survey.shared_bytes));
+}
+
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, sizeof(sort_plan), state_of(ctx)->stream));
     void *arguments[] = {&job};
-    const bool wide = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
-    const auto &survey = c.kernels->survey[wide];
-    SCAN_TRY(launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
-                          arguments, size_t(survey.shared_bytes)));
+    SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
     if (c.local_kernel)
         SCAN_TRY(launch_after(ctx, c.local_kernel->kernel, persistent(ctx, pieces(c.n, c.local.stride), c.local_ctas),
                               c.local_threads, arguments, c.local_shared_bytes));
+    if (c.again_follows && job.is_float && !job.value_bytes)
+        SCAN_TRY(run_survey(ctx, c, job, true));
     if (c.again_follows)
         SCAN_TRY(run_passes(ctx, c, job, most_digits, c.digits));
     if (c.local_kernel && !c.again_follows) /* which has finished too */

@@ -108,7 +108,8 @@ inline float __uint2float_rn(unsigned x) { return float(x); }
 inline int __float2int_rn(float x) { return int(rintf(x)); }
 inline int __float2int_rz(float x) { return int(x); }
 inline unsigned __float2uint_rn(float x) { return unsigned(rintf(x)); }
-inline unsigned __float2uint_rz(float x) { return unsigned(x); }
+inline unsigned __double2uint_rz(double x) { return !(x > 0) ? 0 : x < 0x1p32 ? unsigned(x) : ~0u; }
+inline unsigned __float2uint_rz(float x) { return __double2uint_rz(x); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }

@@ -91,7 +91,7 @@ enum local_shape {
     LOCAL_TWO,      /* two values */
     LOCAL_DENSE,    /* most in a sixteenth of the range */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
-    LOCAL_EVEN,     /* of 4-byte floats: evenly between two limits, but for a few that may have one value, or any */
+    LOCAL_EVEN,     /* of floats: evenly between two limits, but for a few that may have one value, or any */
     LOCAL_SHAPES
 };
 
@@ -122,13 +122,18 @@ static uint64_t local_float(uint64_t key, uint32_t width, bool odd, uint64_t y) 
     return key;
 }
 
-static uint32_t even_float(uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
+static uint64_t even_float(scan_type type, uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
     static const float limits[][2] = {{-1, 1}, {0, 1}, {1000, 1001}, {-3e38f, 3e38f}, {-1e-40f, 1e-40f}, {5, 300}};
-    const float *limit = limits[prefix % 6], share = (float)(z >> 40) * 0x1p-24f;
-    const float x = limit[0] * (1 - share) + limit[1] * share;
-    uint32_t bits;
+    const float *limit = limits[prefix % 6];
+    const double share = (double)(z >> 11) * 0x1p-53, x = limit[0] * (1 - share) + limit[1] * share;
+    const float single = (float)x;
+    uint32_t word;
+    uint64_t bits;
+    memcpy(&word, &single, sizeof word);
     memcpy(&bits, &x, sizeof bits);
-    return y % n >= some || prefix >> 8 & 1 ? bits : prefix >> 9 & 1 ? (uint32_t)(prefix >> 32) : (uint32_t)z;
+    if (y % n < some && !(prefix >> 8 & 1))
+        return prefix >> 9 & 1 ? prefix >> 32 : z >> (type == SCAN_F32 ? 32 : 0);
+    return type == SCAN_F32 ? word : bits;
 }
 
 static void check_local(const sort_case *order, enum local_shape shape, size_t n, size_t some, bool odd, int kind,
@@ -139,8 +144,8 @@ static void check_local(const sort_case *order, enum local_shape shape, size_t n
     for (size_t i = 0; i < n; i++) {
         const uint64_t x = gpu_random(&random), y = gpu_random(&random) >> 8;
         uint64_t key = local_bits(shape, x, y, prefix, some, n) >> (64 - 8 * size);
-        if (shape == LOCAL_EVEN && order->type == SCAN_F32)
-            key = even_float(x, y, prefix, some, n);
+        if (shape == LOCAL_EVEN && type_is_float(order->type))
+            key = even_float(order->type, x, y, prefix, some, n);
         if (type_is_float(order->type))
             key = local_float(key, type_bits(order->type), odd, y);
         memcpy(keys + i * size, &key, size);
@@ -184,11 +189,11 @@ static void top_digits(void **state) {
         const size_t some = (gpu_is_small ? small_some : large_some)[(z >> 52) % 8];
         check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
     }
-    for (int round = 0; round < (gpu_is_racecheck ? 2 : 24); round++) {
+    for (int round = 0; round < (gpu_is_racecheck ? 3 : 36); round++) {
         const uint64_t z = gpu_mix(++turn);
-        const size_t n = gpu_is_small ? 30001 : 9000000;
-        const sort_case order = whole(SCAN_F32, z);
-        check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 8 == 7, 0, z);
+        const size_t n = round & 2 ? gpu_is_small ? 30001 : 9000000 : gpu_is_small ? 8500 : 200000;
+        const sort_case order = whole(round & 1 ? SCAN_F64 : SCAN_F32, z);
+        check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 7 == 6, 0, z);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
         const uint64_t z = gpu_mix(++turn);

@@ -15,7 +15,8 @@ namespace scan_cuda {
 constexpr int digit_bits = 8;
 constexpr int radix = 1 << digit_bits;
 constexpr int most_digits = 8;
-constexpr uint32_t packed_passes = 4; /* digits of a packed code, see pack.cuh */
+constexpr int most_rows = most_digits + 2; /* of counts: digits of codes, then those of the even code */
+constexpr uint32_t packed_passes = 4;      /* digits of a packed code, see pack.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -35,12 +36,13 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 /* In the scratch part of the workspace. The host zeroes it before each sort. */
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
-    unsigned long long counts[most_digits][radix];
+    unsigned long long counts[most_rows][radix];
     uint32_t falls; /* some key is less than the one before it: not sorted */
     uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;  /* CTAs of the survey that have finished */
     uint32_t again; /* the first passes are not enough: a bucket or a run is too long, or there are none (packed) */
     uint32_t odd;   /* some float shares its code with others */
+    bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
     sort_finish finish, finish_again; /* after the passes */
@@ -50,7 +52,7 @@ struct sort_plan {
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
     sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
-    uint64_t before[most_digits][radix];  /* keys whose digit is less */
+    uint64_t before[most_rows][radix];    /* keys whose digit is less */
     uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
 };
 

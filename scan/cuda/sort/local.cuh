@@ -77,8 +77,9 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
     __device__ K ones() const { return K(shared.ones); } /* the bits that do not tell buckets apart */
     __device__ K code_at(uint64_t i) const { return code(stored(__ldcg(from() + i))); }
     __device__ K bucket_of(K key) const {
-        if (std::is_same<Key, float>::value && !ties && shared.even.scale != 0)
-            return shared.even.of(uint32_t(key)) | ones();
+        if constexpr (sort_key<Key>::is_float && !ties)
+            if (shared.even.exists())
+                return shared.even.template of<Key>(key) | ones();
         return code(stored(key)) | ones();
     }
 
@@ -103,30 +104,46 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
         return low;
     }
 
-    /* Limits of the tile's codes: what its buckets may have. For 4-byte floats alone the least and the greatest, for
-     * buckets of an even code do not tell. */
-    __device__ void find_bounds(const local_deal &deal, uint64_t first, K &least, K &greatest) {
+    /* Keys between two limits, codes far apart: floats on both sides of 0, or near it, where codes crowd in no bins of
+     * equal width but values do not. Their even code, as fine as can be. */
+    __device__ void spread_values(K least, K greatest) {
+        const K low = restored(least);
+        const uint32_t range = shared.even.template of<Key>(restored(greatest)) - shared.even.template of<Key>(low);
+        const double scale = shared.even.scale * double(1u << __clz(int(range | 1)));
+        if (thread == 0)
+            shared.spread = {scale, -double(__uint_as_float(low)) * scale};
+    }
+
+    /* Limits of what bins are made of: what the tile's buckets may have. For 4-byte floats alone the least and the
+     * greatest code, for buckets of an even code do not tell. Answers how many bits at the bottom of them do not vary,
+     * if that is known. */
+    __device__ uint32_t find_bounds(const local_deal &deal, uint64_t first, K head, K &least, K &greatest) {
         if constexpr (sort_key<Key>::is_float && !ties && sizeof(K) == 4) {
-            uint32_t low = ~0u, high = 0;
+            uint32_t low = ~0u, high = 0, varying = 0;
             each_row<rows>(deal, [&](int i) {
                 if (deal.there(i)) {
                     const uint32_t own = stored(key[i]);
                     low = min(low, own);
                     high = max(high, own);
+                    varying |= own ^ head;
                 }
             });
             low = ~warp_max(~low);
             high = warp_max(high);
+            varying = warp_or(varying);
             if (lane == 0) {
                 atomicMin(&shared.least, low);
                 atomicMax(&shared.greatest, high);
+                atomicOr(&shared.varying, varying);
             }
             __syncthreads();
             least = shared.least;
             greatest = shared.greatest;
+            return bits_of(shared.varying & (0 - shared.varying)) - (shared.varying != 0);
         } else {
-            least = code_at(first) & ~ones();
-            greatest = code_at(first + members - 1) | ones();
+            least = bucket_of(__ldcg(from() + first)) & ~ones();
+            greatest = bucket_of(__ldcg(from() + first + members - 1));
+            return 0;
         }
     }
 
@@ -242,7 +259,17 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
                     key[i] = __ldcg(own + 32 * i);
         });
         K least, greatest;
-        find_bounds(deal.again(), first, least, greatest);
+        uint32_t low = find_bounds(deal.again(), first, head, least, greatest);
+        B::values = B::tries_values && shared.even.exists();
+        if constexpr (B::tries_values && sizeof(K) == 4) {
+            B::values &= greatest - least >= 4u << 23; /* more than four powers of two */
+            if (B::values) {
+                spread_values(least, greatest);
+                least = 0;
+                greatest = ~0u;
+                low = 0;
+            }
+        }
         if constexpr (form == LOCAL_LABELS) {
             label_bits = bits_of(members - 1);
             if (bits_of(greatest - least) + label_bits > 8 * sizeof(K))
@@ -251,11 +278,11 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
             greatest = (greatest - least) << label_bits | ((K(1) << label_bits) - 1);
             least = 0;
         }
-        B::clear(least, greatest);
+        B::clear(least, greatest, low);
         if (thread == 0) { /* all have read what was there */
             shared.first = first;
             shared.least = ~0u;
-            shared.greatest = 0;
+            shared.greatest = shared.varying = 0;
         }
         each_whole_batch<rows>(deal.again(), [&](int b, auto there) {
 #pragma unroll
@@ -369,7 +396,7 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         shared.ones = (uint64_t(1) << job.plan->local_shift) - 1;
         shared.even = job.plan->even;
         shared.least = ~0u;
-        shared.greatest = 0;
+        shared.greatest = shared.varying = 0;
     }
     for (uint32_t first = uint32_t(tiles * blockIdx.x / gridDim.x); first < end; first += ahead) {
         const uint32_t count = min(end - first, ahead), found = threadIdx.x / 8;

@@ -57,7 +57,9 @@ template <class Key, int value_bytes, local_form form> class local_bins {
 
     uint32_t members;
     K base;               /* a code; bins begin there */
-    uint32_t bin_shift;   /* bin = (code - base) >> bin_shift */
+    uint32_t bin_shift;   /* bin = (code or spread value - base) >> bin_shift */
+    uint32_t grain;       /* shift for bins of one code */
+    bool values;          /* bins are of equal steps of values, see spread() */
     uint32_t bin_rows;    /* of 256 bins, 128 words */
     K key[rows];          /* the code if it tells the key, else the key */
     packed_u8<rows> rank; /* in the bin */
@@ -65,16 +67,39 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     __device__ K stored(K key) const { return ties ? key : exact_code<Key>(key, job.order); }
     __device__ K restored(K key) const { return ties ? key : key_of_exact_code<Key>(key, job.order); }
     __device__ K code(K stored) const { return ties ? sort_code<Key>(stored, job.order) : stored; }
-    __device__ uint32_t bin_of(K key) const { return uint32_t((code(key) - base) >> bin_shift); }
+    /* Floats: what bins are made of in place of codes, an even code fine enough. 8-byte ones have the buckets' own. */
+    static constexpr bool tries_values = sort_key<Key>::is_float && form == LOCAL_CODES;
+    __device__ even_code spread() const { return sizeof(K) == 8 ? shared.even : shared.spread; }
+    template <bool by_values> __device__ uint32_t bin_of(K stored, const even_code &even) const {
+        K place = code(stored);
+        if constexpr (by_values)
+            place = even.template of<Key>(restored(stored));
+        return uint32_t((place - base) >> bin_shift);
+    }
+    __device__ uint32_t bin_of(K stored) const {
+        if constexpr (tries_values)
+            if (values)
+                return bin_of<true>(stored, spread());
+        return bin_of<false>(stored, {});
+    }
+    /* f(std::true_type or std::false_type, spread()): by values, or not. */
+    template <class F> __device__ auto by_values(F f) const {
+        if constexpr (tries_values)
+            if (values)
+                return f(std::true_type(), spread());
+        return f(std::false_type(), even_code{});
+    }
     __device__ uint16_t *begins() const { return reinterpret_cast<uint16_t *>(counts); }
-    __device__ bool mends() const { return ties || bin_shift > 0; }
+    __device__ bool mends() const { return ties || values || bin_shift > grain; }
 
-    /* The bins, from the least to the greatest code that the tile may have, and their counters cleared. */
-    __device__ void clear(K least, K greatest) {
+    /* The bins, from the least to the greatest code that the tile may have, and their counters cleared. low: bits at
+     * the bottom in which codes do not differ. */
+    __device__ void clear(K least, K greatest, uint32_t low) {
         base = least;
+        grain = low;
         const uint32_t bits = bits_of(K(greatest - base)),
                        wanted = min(bits_of(members * 2 - 1), bits_of(local_words(blockDim.x) * 2) - 1);
-        bin_shift = bits > wanted ? bits - wanted : 0;
+        bin_shift = bits > wanted + grain ? bits - wanted : grain;
         bin_rows = uint32_t((greatest - base) >> bin_shift) / 256 + 1;
         auto *words = reinterpret_cast<uint4 *>(counts);
         for (uint32_t i = thread; i < bin_rows * 32; i += blockDim.x)
@@ -86,12 +111,21 @@ template <class Key, int value_bytes, local_form form> class local_bins {
 
     /* Answers whether no bin is crowded. Keys that are not there are like the first one, and add nothing. */
     __device__ bool count(const local_deal &deal) {
+        uint32_t most = by_values(
+            [&](auto values, const even_code &even) { return count_by<decltype(values)::value>(deal, even); });
+        most = warp_max(most) >> 16;
+        if (lane == 0)
+            atomicMax(&shared.most, most);
+        __syncthreads();
+        return shared.most < 256;
+    }
+    template <bool by_values> __device__ uint32_t count_by(const local_deal &deal, const even_code &even) {
         uint32_t most = 0; /* upper half: the highest rank */
         each_whole_batch<rows>(deal, [&](int b, auto there) {
             uint32_t bin[local_batch], old[local_batch];
 #pragma unroll
             for (int k = 0; k < local_batch; k++) {
-                bin[k] = bin_of(key[b + k]);
+                bin[k] = bin_of<by_values>(key[b + k], even);
                 old[k] = atomicAdd(counts + bin[k] / 2, there(b + k) ? __funnelshift_l(0, 1, bin[k] * 16) : 0);
             }
 #pragma unroll
@@ -101,11 +135,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 rank.set(b + k, upper >> 16 & 0xff);
             }
         });
-        most = warp_max(most) >> 16;
-        if (lane == 0)
-            atomicMax(&shared.most, most);
-        __syncthreads();
-        return shared.most < 256;
+        return most;
     }
 
     /* Where the keys of each bin begin. A row is the 128 words that a warp loads at once; warps have as many rows each,
@@ -161,11 +191,17 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     __device__ void scatter(const local_deal &deal) {
+        by_values([&](auto values, const even_code &even) { scatter_by<decltype(values)::value>(deal, even); });
+        if (!ties && thread < local_spare)
+            sorted[members + thread] = K(~K(0));
+        __syncthreads();
+    }
+    template <bool by_values> __device__ void scatter_by(const local_deal &deal, const even_code &even) {
         each_whole_batch<rows>(deal, [&](int b, auto there) {
             uint32_t slot[local_batch];
 #pragma unroll
             for (int k = 0; k < local_batch; k++)
-                slot[k] = begins()[bin_of(key[b + k])];
+                slot[k] = begins()[bin_of<by_values>(key[b + k], even)];
 #pragma unroll
             for (int k = 0; k < local_batch; k++) {
                 slot[k] += rank.get(b + k);
@@ -176,9 +212,6 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 }
             }
         });
-        if (!ties && thread < local_spare)
-            sorted[members + thread] = K(~K(0));
-        __syncthreads();
     }
 
     using placed = local_placed<K>;

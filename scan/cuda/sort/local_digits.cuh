@@ -40,7 +40,9 @@ struct local_shared {
     uint64_t ones;            /* the bits of a code that do not tell buckets apart */
     uint64_t first;           /* position of the tile */
     even_code even;           /* see sort_plan */
+    even_code spread;         /* a finer one, of the tile */
     uint32_t least, greatest; /* codes of the tile */
+    uint32_t varying;         /* bits in which they differ */
     uint32_t crowded;         /* a bit a tile */
     local_cut cut[local_cuts];
     uint32_t most;      /* the highest rank in a bin */

@@ -20,24 +20,6 @@
 
 namespace scan_cuda {
 
-/* Floats between two limits as integers of 23 bits, in order, equal steps of the one for equal steps of the other; what
- * lies beyond the limits has the first or the last. */
-struct even_code {
-    float scale, offset; /* scale 0: none */
-    __device__ uint32_t of(uint32_t key) const {
-        const float x = fmaf(__uint_as_float(key), scale, offset);
-        return __float_as_uint(fminf(fmaxf(x, 0x1p23f), 0x1.fffffep23f)) & 0x7fffff;
-    }
-};
-
-struct sort_order {
-    uint64_t flip;  /* bits to invert */
-    uint64_t mask;  /* integers: the bits that decide */
-    uint64_t nan;   /* floats: the code of NaN */
-    uint32_t begin; /* the lowest bit that decides; codes begin there */
-    even_code even; /* of 4-byte floats, instead of their code, where a digit is taken */
-};
-
 /* What a sort's kernels exist for: integers by their size, signed or not, and the two floats. */
 template <class Key> struct sort_key {
     using bits = Key;
@@ -54,6 +36,27 @@ template <> struct sort_key<double> {
 
 template <class Key> using key_bits = typename sort_key<Key>::bits;
 
+/* Floats between two limits as integers of 32 bits, in order, equal steps of the one for equal steps of the other as
+ * far as floats are that fine; what lies beyond the limits has the first or the last. */
+struct even_code {
+    double scale, offset; /* scale 0: none */
+    __device__ bool exists() const { return __double2hiint(scale) != 0; }
+    template <class Key> __device__ uint32_t of(key_bits<Key> key) const {
+        if constexpr (sizeof(Key) == 4)
+            return __float2uint_rz(fmaf(__uint_as_float(key), float(scale), float(offset)));
+        else
+            return __double2uint_rz(fma(__longlong_as_double((long long)key), scale, offset));
+    }
+};
+
+struct sort_order {
+    uint64_t flip;  /* bits to invert */
+    uint64_t mask;  /* integers: the bits that decide */
+    uint64_t nan;   /* floats: the code of NaN */
+    uint32_t begin; /* the lowest bit that decides; codes begin there */
+    even_code even; /* of floats, instead of their code, where a digit is taken */
+};
+
 template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (!sort_key<Key>::is_float) {
@@ -68,9 +71,9 @@ template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, cons
 
 /* The code with the bits below `begin` still there and those above the window too. */
 template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
-    if constexpr (std::is_same<Key, float>::value)
-        if (order.even.scale != 0)
-            return order.even.of(key);
+    if constexpr (sort_key<Key>::is_float)
+        if (order.even.exists())
+            return order.even.of<Key>(key);
     return plain_code<Key>(key, order);
 }
 

@@ -6,8 +6,8 @@
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
  *                            hold one value, if that saves two passes (three with values but no labels)
- *     even floats            4-byte keys that are spread evenly between two limits: passes over two digits of their
- *                            values as integers (survey.cuh), if those make such buckets and digits of codes do not
+ *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
+ *                            as integers (survey.cuh), if those make such buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  *
@@ -55,11 +55,17 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
     return {most, most == n, most > n / 8};
 }
 
+/* Digits of the even code that make buckets, the ones at its top, and where they begin. Their counts have the rows
+ * after those of the codes' digits. */
+__device__ inline uint32_t even_digits(const sort_job &job) { return job.again_follows ? 2 : 1; }
+__device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
+
 /* The digits that vary, the lowest first. */
 struct varying_digits {
     uint32_t row[most_digits], count;
     uint32_t crowded; /* a bit a row */
     bool ties;        /* sort_plan.ties */
+    even_code even;   /* of which they are, or of codes */
 };
 
 /* Where elements are. */
@@ -74,9 +80,15 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
     for (uint32_t i = 0; i < count; i++, to_out = !to_out) {
         sort_pass &p = pass[i];
         p.order = job.order;
+        p.order.even = digits.even;
         p.row = digits.row[first + i];
-        p.shift = job.order.begin + p.row * digit_bits;
-        p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
+        if (digits.even.exists()) {
+            p.shift = even_shift(digits.count - i);
+            p.digit_mask = radix - 1;
+        } else {
+            p.shift = job.order.begin + p.row * digit_bits;
+            p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
+        }
         p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
         p.keys_from = at.keys;
         p.values_from = at.values;
@@ -122,8 +134,6 @@ __device__ inline void plan_packed(const sort_job &job, const varying_digits &di
 constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread at most, of its CTA */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
-constexpr uint32_t even_digits = 2, even_shift = 23 - even_digits * digit_bits; /* the ones at the top, and where */
-constexpr int even_row = sizeof(float); /* of digit counts: the first of the even code, after those of the key */
 
 /* Of a sample of keys. */
 struct sample_counts {
@@ -152,7 +162,10 @@ __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, ui
         if (s < sample_size) {
             const uint64_t own = load_bits(job.keys_in, i, job.key_bytes),
                            neighbour = load_bits(job.keys_in, i ? i - 1 : 1, job.key_bytes);
-            prefix[k] = (even.scale != 0 ? even.of(uint32_t(own)) : code_of_bits(job, own)) >> shift;
+            const uint64_t code = !even.exists()       ? code_of_bits(job, own)
+                                  : job.key_bytes == 4 ? even.of<float>(uint32_t(own))
+                                                       : even.of<double>(own);
+            prefix[k] = code >> shift;
             repeats += own == neighbour;
         }
     }
@@ -242,16 +255,28 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
+/* ---- floats of even density -------------------------------------------------------------------------------------- */
+
+/* Whether the digits of the codes have not been counted. */
+__device__ inline bool counts_even_only(const sort_job &job, const even_code &even) {
+    return even.exists() && job.again_follows;
+}
+
 /* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table,
                                          const even_code &even) {
-    const uint32_t widest = widest_bucket(job);
-    const float size = float(spread[even_row].most) * (float(spread[even_row + 1].most) / float(n));
-    const sample_counts sample = count_sample(job, n, even_shift, table, even);
+    const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
+    if (digits == 1)
+        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false} : top_choice{};
+    const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
+    if (before[1] > widest || n - before[radix - 1] > widest)
+        return {};
+    const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
+    const sample_counts sample = count_sample(job, n, even_shift(digits), table, even);
     const float largest = largest_bucket(size, sample.repeats);
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
         return {};
-    return {even_digits, max(job.local.reach, uint32_t(largest)), false};
+    return {digits, max(job.local.reach, uint32_t(largest)), false};
 }
 
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
@@ -268,45 +293,87 @@ __device__ inline bool short_runs(const sort_job &job, const varying_digits &dig
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
-__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
-    sort_plan *plan = job.plan;
-    __shared__ digit_spread spread[most_digits];
-    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
-    const bool odd = __ldcg(&plan->odd) != 0;
-    const int warp = threadIdx.x / 32, rows = int((job.bits + digit_bits - 1) / digit_bits);
-    if (warp < rows + (even.scale != 0 ? int(even_digits) : 0)) {
-        const digit_spread s = scan_digit(plan, warp, n, threadIdx.x % 32);
+/* From the counts of rows, some of the even code. By the CTA. */
+__device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {
+    const int rows = int((job.bits + digit_bits - 1) / digit_bits);
+    for (int row = warp_of_cta(); row < rows + even_rows; row += int(blockDim.x) / 32) {
+        const digit_spread s = scan_digit(job.plan, row, n, threadIdx.x % 32);
         if (threadIdx.x % 32 == 0)
-            spread[warp] = s;
+            spread[row] = s;
     }
     __syncthreads();
     varying_digits digits;
     digits.count = digits.crowded = 0;
+    digits.even = {};
     for (int row = 0; row < rows; row++) {
         digits.crowded |= uint32_t(spread[row].crowded) << row;
         if (!spread[row].constant)
             digits.row[digits.count++] = uint32_t(row);
     }
-    top_choice choice = sorted || reversed ? top_choice{} : top_digits(job, digits, spread, n, memory);
-    const bool by_even = !sorted && !reversed && choice.digits == 0 && even.scale != 0 && !odd &&
-                         digits.count >= even_digits + job.local.cost;
-    if (by_even)
+    return digits;
+}
+
+/* All digits that vary, if the top ones are not enough. */
+__device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {
+    sort_plan *plan = job.plan;
+    plan->passes_again = digits.count;
+    const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, to_out, true);
+    plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
+}
+
+/* By the last CTA of a second survey, of floats alone. */
+__device__ inline void plan_again(const sort_job &job, uint64_t n) {
+    __shared__ digit_spread spread[most_rows];
+    varying_digits digits = find_digits(job, n, 0, spread);
+    if (threadIdx.x > 0)
+        return;
+    const sort_buffer at = job.plan->local_keys;
+    digits.ties = job.plan->ties;
+    plan_all(job, digits, {at, BUFFER_NONE},
+             at == BUFFER_IN ? job.keys_in != job.keys_out && digits.count % 2 != 0 : at != BUFFER_OUT);
+}
+
+/* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
+__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
+    sort_plan *plan = job.plan;
+    __shared__ digit_spread spread[most_rows];
+    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
+    const bool odd = __ldcg(&plan->odd) != 0;
+    varying_digits digits = find_digits(job, n, even.exists() ? int(even_digits(job)) : 0, spread);
+    const bool scattered = !sorted && !reversed, only_even = counts_even_only(job, even);
+    top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, memory) : top_choice{};
+    const bool tries_even =
+        scattered && choice.digits == 0 && even.exists() && !odd && digits.count >= even_digits(job) + job.local.cost;
+    if (tries_even)
         choice = even_choice(job, spread, n, memory, even);
+    const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
-    const bool runs = !sorted && !reversed && short_runs(job, digits, spread, n, memory);
+    const bool runs = scattered && short_runs(job, digits, spread, n, memory);
     if (threadIdx.x > 0)
         return;
 
     plan->ties = digits.ties = job.ties && (!job.is_float || job.value_bytes || odd);
-    const uint32_t passes = sorted || reversed ? 0 : top ? top : digits.count;
-    plan->passes = passes;
-    plan->passes_again = top ? digits.count : 0;
-    plan->local_shift = top ? by_even ? even_shift : digits.row[digits.count - top] * digit_bits : 0;
-    if (sorted || reversed) {
+    plan->counts_missing = only_even;
+    if (!scattered) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
+    if (only_even && top == 0) {
+        plan->again = 1;
+        plan->local_keys = BUFFER_IN;
+        return;
+    }
+    const varying_digits codes = digits;
+    if (by_even) {
+        plan->even = digits.even = even;
+        digits.count = top;
+        for (uint32_t i = 0; i < top; i++)
+            digits.row[i] = job.key_bytes + i;
+        digits.crowded = uint32_t(spread[job.key_bytes].crowded) << job.key_bytes;
+    }
+    const uint32_t passes = top ? top : digits.count;
+    plan->passes = passes;
+    plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
     if (job.packed) {
         plan_packed(job, digits, runs);
         return;
@@ -319,26 +386,28 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
     const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
-    if (top && by_even) {
-        plan->even = even;
-        for (uint32_t i = 0; i < even_digits; i++) {
-            sort_pass &p = plan->pass[i];
-            p.order.even = even;
-            p.row = even_row + i;
-            p.shift = even_shift + i * digit_bits;
-            p.digit_mask = radix - 1;
-            p.any_order = i == 0 && !spread[even_row].crowded;
-        }
-    }
     if (top) {
         plan->local_keys = at.keys;
         plan->local_values = at.values;
         plan->local_reach = choice.reach;
         plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
-        const sort_place end =
-            plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, at.values != BUFFER_OUT, true);
-        plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
+        if (!only_even)
+            plan_all(job, codes, at, at.values != BUFFER_OUT);
     }
+}
+
+__device__ inline void plan_or_again(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even,
+                                     bool again) {
+    if (again)
+        plan_again(job, n);
+    else
+        make_plan(job, n, memory, even);
+}
+
+/* Called, not made part of the survey's kernel, where that has few registers: its loops would lose them. */
+__attribute__((noinline)) __device__ inline void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
+                                                           const even_code &even, bool again) {
+    plan_or_again(job, n, memory, even, again);
 }
 
 } /* namespace scan_cuda */

@@ -11,7 +11,8 @@
  * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
  *
  * Floats that are spread evenly between two limits crowd in few values of their codes' top digits. A sample tells, and
- * then two digits of their values as integers are counted too.
+ * then digits of their values as integers are counted: the top one beside the codes' if it is enough for the local
+ * stage, else the top two alone, and a second survey counts the codes' if the plan needs them after all.
  *
  * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
  * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
@@ -35,10 +36,10 @@ template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<K
 
 /* How a CTA counts. wide: a row of columns for each counter; else two tables, of half the warps each. */
 template <class Key, bool wide> struct survey_shape {
-    static constexpr bool tries_even = wide && std::is_same<Key, float>::value;
-    static constexpr int digits = sizeof(Key) + (tries_even ? even_digits : 0);
+    static constexpr bool tries_even = sort_key<Key>::is_float;
+    static constexpr int digits = sizeof(Key) + (tries_even && !wide ? 1 : 0);
     static constexpr int threads = wide ? 1024 : 256;
-    static constexpr int columns = !wide ? 1 : digits == 8 ? 16 : 32;
+    static constexpr int columns = !wide ? 1 : sizeof(Key) == 8 ? 16 : 32;
     static constexpr int tables = wide ? 1 : 2;
     static constexpr int counters = digits * radix;
     static constexpr int counter_words = counters * columns * tables;
@@ -48,42 +49,63 @@ template <class Key, bool wide> struct survey_shape {
 
 /* ---- floats of even density -------------------------------------------------------------------------------------- */
 
-/* An even code between the limits of a sample, with some room, if no part of them has twice its share of the sample.
+template <class Key> __device__ double value_of(key_bits<Key> key) {
+    if constexpr (sizeof(Key) == 4)
+        return __uint_as_float(key);
+    else
+        return __longlong_as_double((long long)key);
+}
+
+__device__ inline even_code even_between(double first, double last, bool descending) {
+    const double scale = 0x1p32 / (last - first);
+    return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
+}
+
+/* An even code between the limits of a sample, with some room, more if there are few keys near them; none if by two
+ * digits of it some buckets would be too large: a part of what lies between has too many keys, or they come in runs.
  * The same in every CTA, by all of its threads. */
-__device__ inline even_code find_even(const sort_job &job, uint64_t n) {
-    constexpr uint32_t parts = 64;
-    __shared__ uint32_t lowest, highest, count[parts];
-    if (!job.again_follows || job.value_bytes || n < sample_least_keys)
+template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n) {
+    using K = key_bits<Key>;
+    using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;
+    constexpr uint32_t parts = 32;
+    __shared__ word lowest, highest;
+    __shared__ uint32_t count[parts];
+    if (job.value_bytes || !job.local.stride || n < sample_least_keys)
         return {};
     if (threadIdx.x == 0) {
-        lowest = ~0u;
+        lowest = ~word(0);
         highest = 0;
     }
     if (threadIdx.x < parts)
         count[threadIdx.x] = 0;
     __syncthreads();
-    const uint64_t stretch = n / blockDim.x;
-    const uint32_t key =
-        static_cast<const uint32_t *>(job.keys_in)[threadIdx.x * stretch + (threadIdx.x * 2654435761u * stretch >> 32)];
-    const uint32_t code = exact_code<float>(key, {});
-    const uint32_t low = ~warp_max(~code), high = warp_max(code);
+    const uint64_t stretch = n / threads, i = threadIdx.x * stretch + (threadIdx.x * 2654435761u * stretch >> 32);
+    const K *keys = static_cast<const K *>(job.keys_in), key = keys[i], neighbour = keys[i ? i - 1 : 1];
+    const K low = ~warp_total<maximum<K>>(~exact_code<Key>(key, {})),
+            high = warp_total<maximum<K>>(exact_code<Key>(key, {}));
     if (threadIdx.x % 32 == 0) {
-        atomicMin(&lowest, low);
-        atomicMax(&highest, high);
+        atomicMin(&lowest, word(low));
+        atomicMax(&highest, word(high));
     }
     __syncthreads();
-    const float first = __uint_as_float(key_of_exact_code<float>(lowest, {})),
-                last = __uint_as_float(key_of_exact_code<float>(highest, {})), room = (last - first) / 32;
-    const float scale = 0x1p23f / (last - first + 2 * room), offset = 0x1p23f - (first - room) * scale;
-    even_code even = {scale, offset};
-    if (job.order.flip)
-        even = {-scale, 0x1.8p24f - offset};
-    const bool usable = scale > 0 && scale < 0x1p100f && fabsf(offset) < 0x1p100f; /* not with NaN or infinity */
-    if (usable)
-        atomicAdd(&count[even.of(key) / ((1u << 23) / parts)], 1u);
+    const double first = value_of<Key>(key_of_exact_code<Key>(K(lowest), {})),
+                 last = value_of<Key>(key_of_exact_code<Key>(K(highest), {})), range = last - first,
+                 value = value_of<Key>(key);
+    const bool near = value < first + range / 16 || value > last - range / 16;
+    const double room = range * (__syncthreads_count(near) < threads / 16 ? 0.25 : 1.0 / 32);
+    const even_code even = even_between(first - room, last + room, job.order.flip != 0);
+    if (!(range > 0 && fabs(even.scale) < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
+        return {};
+    if (!job.again_follows)
+        return even;
+    const float size = float(n) / (radix * radix), widest = float(widest_bucket(job));
+    const int repeats = __syncthreads_count(key == neighbour);
+    atomicAdd(&count[even.of<Key>(key) >> 27], 1u);
     __syncthreads();
-    const bool dense = usable && threadIdx.x < parts && count[threadIdx.x] > 2 * blockDim.x / parts;
-    return __syncthreads_or(dense) || !usable ? even_code{} : even;
+    const bool dense = float(count[threadIdx.x % parts] * parts) > fmaxf(widest / size, 2) * threads;
+    if (__syncthreads_or(dense) || largest_bucket(size, uint32_t(repeats) * (sample_size / threads)) > widest)
+        return {};
+    return even;
 }
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
@@ -139,8 +161,9 @@ template <class Key, bool wide> class survey {
         shared_add(counts, (row * radix + digit) * (shape::columns * 4), 1);
     }
 
-    /* before: the key before element i, if there is one. ordered: order is looked at. */
-    template <bool whole, bool ordered>
+    /* before: the key before element i, if there is one. ordered: order is looked at. only_even: codes are not counted.
+     */
+    template <bool whole, bool ordered, bool only_even>
     __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
         K last = sort_code<Key>(before, job.order);
 #pragma unroll
@@ -149,13 +172,17 @@ template <class Key, bool wide> class survey {
                 continue;
             const K code = sort_code<Key>(keys.v[e], job.order);
             odd |= shares_code<Key>(keys.v[e]);
+            if (!only_even)
 #pragma unroll
-            for (int d = 0; d < digits; d++)
-                add(d, uint32_t(code >> d * digit_bits) & (radix - 1));
-            if (shape::tries_even && even.scale != 0) {
-                const uint32_t own = even.of(uint32_t(keys.v[e]));
-                add(digits, own >> even_shift & (radix - 1));
-                add(digits + 1, own >> (even_shift + digit_bits));
+                for (int d = 0; d < digits; d++)
+                    add(d, uint32_t(code >> d * digit_bits) & (radix - 1));
+            if constexpr (only_even) {
+                const uint32_t own = even.of<Key>(keys.v[e]);
+                add(0, own >> even_shift(2) & (radix - 1));
+                add(1, own >> even_shift(1));
+            } else if constexpr (shape::tries_even && !wide) {
+                if (even.exists())
+                    add(digits, even.of<Key>(keys.v[e]) >> even_shift(1));
             }
             if (ordered && (e > 0 || i > 0)) {
                 falls |= code < last;
@@ -166,7 +193,7 @@ template <class Key, bool wide> class survey {
     }
 
     /* All loads first: the counting that follows is no place for the compiler to move one past. */
-    template <bool whole, bool ordered>
+    template <bool whole, bool ordered, bool only_even>
     __device__ void take_tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
         const K *in = static_cast<const K *>(job.keys_in);
         const uint64_t at = first + uint64_t(threadIdx.x) * E;
@@ -185,16 +212,23 @@ template <class Key, bool wide> class survey {
                 store<whole>(at + k * step, end, aligned, keys[k]);
 #pragma unroll
         for (int k = 0; k < survey_vectors; k++)
-            take<whole, ordered>(at + k * step, end, keys[k], before[k]);
+            take<whole, ordered, only_even>(at + k * step, end, keys[k], before[k]);
     }
 
-    template <bool ordered> __device__ void tile(uint64_t first, bool aligned, bool copy) {
+    template <bool ordered, bool only_even> __device__ void take_any(uint64_t first, bool aligned, bool copy) {
         constexpr uint64_t all = uint64_t(shape::threads) * survey_tile<Key>;
         const uint64_t end = min(n, first + all);
         if (end - first == all)
-            take_tile<true, ordered>(first, end, aligned, copy);
+            take_tile<true, ordered, only_even>(first, end, aligned, copy);
         else
-            take_tile<false, ordered>(first, end, aligned, copy);
+            take_tile<false, ordered, only_even>(first, end, aligned, copy);
+    }
+
+    template <bool ordered> __device__ void tile(uint64_t first, bool aligned, bool copy) {
+        if constexpr (shape::tries_even)
+            if (counts_even_only(job, even))
+                return take_any<ordered, true>(first, aligned, copy);
+        take_any<ordered, false>(first, aligned, copy);
     }
 
     __device__ bool fell() const { return falls; }
@@ -202,16 +236,20 @@ template <class Key, bool wide> class survey {
     __device__ bool is_odd() const { return odd; }
 };
 
+/* second: the second survey, of floats, which counts codes. */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
-    survey_kernel(const __grid_constant__ sort_job job) {
+    survey_kernel(const __grid_constant__ sort_job job, bool second) {
     using shape = survey_shape<Key, wide>;
+    const bool again = shape::tries_even && second;
     constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
     after_previous();
     uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
     sort_plan *plan = job.plan;
+    if (again && !(plan->again && plan->counts_missing))
+        return;
     for (int i = threadIdx.x; i < shape::counter_words; i += shape::threads)
         counts[i] = 0;
     __syncthreads();
@@ -221,13 +259,14 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
     if constexpr (shape::tries_even)
-        even = find_even(job, n);
+        if (!again && (!wide || job.again_follows))
+            even = find_even<Key, shape::threads>(job, n);
     survey<Key, wide> s(
         job, n, counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;
     uint32_t asked = 0;
     uint64_t first = blockIdx.x * tile;
-    for (; first < n && !rose; first += stride) {
+    for (; first < n && !rose && !again; first += stride) {
         s.template tile<true>(first, aligned, in_order && copies_keys);
         if (!in_order) {
             if (asked++ < survey_asks)
@@ -252,6 +291,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if (sort_key<Key>::is_float && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
+    const int first_row = shape::tries_even && counts_even_only(job, even) ? int(sizeof(Key)) : 0;
     for (int i = threadIdx.x; i < shape::counters; i += shape::threads) {
         uint32_t sum = 0;
 #pragma unroll 8
@@ -260,17 +300,20 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
         for (int t = 1; t < shape::tables; t++)
             sum += counts[t * shape::counters + i];
         if (sum)
-            atomicAdd(&plan->counts[i / radix][i % radix], (unsigned long long)sum);
+            atomicAdd(&plan->counts[first_row + i / radix][i % radix], (unsigned long long)sum);
     }
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
-        last = atomicAdd(&plan->done, 1u) == gridDim.x - 1;
+        last = atomicAdd(&plan->done, 1u) == (again ? 2 : 1) * gridDim.x - 1;
     __syncthreads();
     if (!last)
         return;
     __threadfence();
-    make_plan(job, n, counts, even);
+    if constexpr (wide)
+        call_plan(job, n, counts, even, again);
+    else
+        plan_or_again(job, n, counts, even, again);
 }
 
 } /* namespace scan_cuda */
