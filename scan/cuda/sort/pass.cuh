@@ -16,7 +16,7 @@
  *     count    of each digit, in counters of the warp's own                | counts of the tiles before tile t - 1,
  *     publish  the tile's counts; counters become places in the tile       | until they have those of all
  *     ---------------------------------------------------------------------+ both meet
- *     write    tile t - 1: slot s goes to base[digit] + s                  |
+ *     write    tile t - 1: digit by digit, or slot by slot                 |
  *     rank     row by row (rank.cuh): each key and its value go to their   | tile t
  *              place in shared memory, now neighbours mostly go to         |
  *              neighbours; the next ticket                                 |
@@ -36,7 +36,13 @@
  *
  * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
  * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
- * for 32 pairs of 4 bytes each, 11 of them to load and count, 50 to rank and place, 17 to write, 9 to look back.
+ * for 32 pairs of 4 bytes each, 11 of them to load and count, 45 to rank and place, 27 to write, 9 to look back.
+ *
+ * Stores. A warp writes all keys of a digit, in stores of 32 that begin with a line of 128 bytes of the target. Slot by
+ * slot a store touches three lines, the rest of which other warps write at other times: 17 instructions instead of 27,
+ * but pairs of 4 bytes took 7 % longer on an H200. It is for tiles where some digit has many keys, too many for a warp.
+ * Values go from global memory to their places by cp.async: waiting in registers, a few rows ahead, they took 4 %
+ * longer.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH
 #define SCAN_CUDA_SORT_PASS_CUH
@@ -55,8 +61,9 @@ template <class Key, int value_bytes> class pass_tile {
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
     using shape = pass_shape<Key, value_bytes, roomy_here>;
     static constexpr int rows = shape::rows;
-    static constexpr int values_ahead = shape::widest == 8 ? 3 : 6; /* rows whose values are on their way */
-    static constexpr bool keeps_digits = sort_key<Key>::is_float;   /* they cost more to find again */
+    static constexpr int together = 4; /* rows whose values are asked for together */
+    static constexpr int line = shape::line;
+    static constexpr bool keeps_digits = sort_key<Key>::is_float; /* they cost more to find again */
 
     const sort_job &job;
     pass_shared<shape> &shared;
@@ -72,7 +79,6 @@ template <class Key, int value_bytes> class pass_tile {
     uint64_t first; /* elements before the tile */
     uint32_t count; /* elements in it */
     K key[rows];
-    V value[rows];
     packed_u8<keeps_digits ? rows : 1> digit; /* of key[i] */
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
 
@@ -147,8 +153,11 @@ template <class Key, int value_bytes> class pass_tile {
             publish(job.state.tiles + uint64_t(tile) * shape::state_stride + d, epoch,
                     real | (tile == 0 ? inclusive_count : 0));
         const uint32_t upto = warp_inclusive<add<uint32_t>>(own, thread % 32);
-        if (thread % 32 == 31)
+        const unsigned longs = __ballot_sync(all_lanes, real > shape::long_run);
+        if (thread % 32 == 31) {
             shared.sums[warp] = upto;
+            shared.long_runs[turn][warp] = longs;
+        }
         shared.summed.meet(turn);
         uint32_t next = upto - own;
 #pragma unroll
@@ -165,18 +174,25 @@ template <class Key, int value_bytes> class pass_tile {
         }
     }
 
-    /* Where there are no values, the numbers of the elements. */
-    __device__ V load_value(int i) const {
-        const uint64_t position = first + at() + i * 32;
-        const V *from = static_cast<const V *>(values_source(job, shared.pass.values_from));
-        return shared.pass.values_from != BUFFER_NONE && there(i) ? __ldcs(from + position) : V(position);
-    }
+    /* numbers: values are the numbers of the elements, which come from nowhere. */
+    enum values_kind : uint32_t { whole_tile, part_of_tile, numbers };
 
-    __device__ void load_first_values() {
-        if constexpr (value_bytes > 0) {
+    /* Values of `together` rows from i on, or of as many as there are, go to their places, and wait in no register on
+     * the way. from: where the one of this thread's first row is. */
+    __device__ void place_values(int i, const uint32_t (&p)[together], const V *from, uint32_t kind) {
+        if (kind == whole_tile) {
 #pragma unroll
-            for (int i = 0; i < values_ahead; i++)
-                value[i] = load_value(i);
+            for (int k = 0; k < together && i + k < rows; k++)
+                copy_to_shared(sorted_values + p[k], from + (i + k) * 32);
+        } else if (kind == part_of_tile) {
+#pragma unroll
+            for (int k = 0; k < together && i + k < rows; k++)
+                if (there(i + k))
+                    copy_to_shared(sorted_values + p[k], from + (i + k) * 32);
+        } else {
+#pragma unroll
+            for (int k = 0; k < together && i + k < rows; k++)
+                sorted_values[p[k]] = V(first + at() + (i + k) * 32);
         }
     }
 
@@ -195,23 +211,109 @@ template <class Key, int value_bytes> class pass_tile {
             }
         } else {
             const unsigned below = (1u << thread % 32) - 1;
+            const V *from =
+                opaque_global(static_cast<const V *>(values_source(job, shared.pass.values_from)) + first + at());
+            const uint32_t kind = shared.pass.values_from == BUFFER_NONE ? numbers
+                                  : count == shape::tile                 ? whole_tile
+                                                                         : part_of_tile;
 #pragma unroll
-            for (int i = 0; i < rows; i++) {
-                if (i == rows - 6 && thread == 0)
+            for (int i = 0; i < rows; i += together) {
+                if (i == (rows - 6) / together * together && thread == 0)
                     taken = take_ticket(job.state).number;
-                const uint32_t p = rank_row(own_counters, row_digit(i), below);
-                sorted_keys[p] = key[i];
-                if constexpr (value_bytes > 0) {
-                    sorted_values[p] = value[i];
-                    if (i + values_ahead < rows)
-                        value[i + values_ahead] = load_value(i + values_ahead);
+                uint32_t p[together];
+#pragma unroll
+                for (int k = 0; k < together && i + k < rows; k++) {
+                    p[k] = rank_row(own_counters, row_digit(i + k), below);
+                    sorted_keys[p[k]] = key[i + k];
                 }
+                if constexpr (value_bytes > 0)
+                    place_values(i, p, from, opaque(kind));
             }
+            if constexpr (value_bytes > 0)
+                copies_arrive();
         }
         if (thread == 0)
             *next = taken;
     }
 
+    /* The keys of one digit in a tile: they go to neighbours. */
+    struct digit_run {
+        uint32_t line;       /* of the target, where the run begins: 2^32 lines are more than there is memory */
+        uint32_t begin;      /* in the sorted tile */
+        uint32_t ahead, end; /* elements of the line before the run, and with the run */
+    };
+
+    __device__ digit_run run_of(uint32_t digit, uint32_t turn) const {
+        const uint32_t begin = shared.begins[turn][digit];
+        const uint64_t to = shared.base[turn][table_place<Key>(shared.pass, digit)] + begin;
+        const uint32_t ahead = uint32_t(to % line);
+        return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
+    }
+
+    /* A run as a lane writes it: 32 elements a line, one of which is its own, so no line is written in two pieces but
+     * where the runs of two tiles meet. wanted: the keys are. */
+    template <bool wanted> struct run_lines {
+        const K *keys;
+        const V *values;
+        K *to;
+        V *values_to;
+        int lane, ahead, end; /* ahead, end: of the run, in elements from the beginning of its first line */
+
+        __device__ void write(int step) const {
+            if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
+                if (wanted)
+                    to[step * 32] = keys[step * 32];
+                if constexpr (value_bytes > 0)
+                    values_to[step * 32] = values[step * 32];
+            }
+        }
+    };
+
+    /* to, values_to: where this lane's elements of the target's line 0 are. */
+    template <bool wanted> __device__ run_lines<wanted> lines_of(const digit_run &r, K *to, V *values_to) const {
+        const uint32_t lane = thread % 32;
+        const int from = int(r.begin - r.ahead + lane);
+        return {opaque_shared(sorted_keys + from),
+                sorted_values + from,
+                opaque_global(to + uint64_t(r.line) * line),
+                opaque_global(values_to + uint64_t(r.line) * line),
+                int(lane),
+                int(r.ahead),
+                int(r.end)};
+    }
+
+    /* Each run by one warp, every lane of which looks one run up. */
+    template <bool wanted> __device__ void write_runs(uint32_t turn) {
+        constexpr int runs = (radix + shape::rank_warps - 1) / shape::rank_warps; /* of a warp */
+        static_assert(runs <= 32 && shape::tile < 1 << 16 && shape::long_run + 2 * line < 1 << 10, "packed below");
+        const uint32_t lane = thread % 32;
+        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + lane);
+        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + lane);
+        digit_run own = {};
+        if (warp + lane * shape::rank_warps <= digit_mask)
+            own = run_of(warp + lane * shape::rank_warps, turn);
+        const uint32_t packed = own.begin << 16 | own.ahead << 10 | own.end;
+        const auto lines_of_lane = [&](int i) {
+            const uint32_t x = __shfl_sync(all_lanes, packed, i);
+            const digit_run r = {__shfl_sync(all_lanes, own.line, i), x >> 16, x >> 10 & 63, x & 1023};
+            return lines_of<wanted>(r, to, values_to);
+        };
+#pragma unroll 2
+        for (int i = 0; i < runs; i++) {
+            const run_lines<wanted> lines = lines_of_lane(i);
+#pragma unroll
+            for (int k = 0; k < shape::usual_stores; k++)
+                lines.write(k);
+        }
+        for (unsigned more = __ballot_sync(all_lanes, own.end > 32 * shape::usual_stores); more; more &= more - 1) {
+            const run_lines<wanted> lines = lines_of_lane(__ffs(int(more)) - 1);
+#pragma unroll 1
+            for (int k = shape::usual_stores; k * 32 < lines.end; k++)
+                lines.write(k);
+        }
+    }
+
+    /* Slot s goes to base[digit] + s. */
     template <bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
         K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
@@ -230,11 +332,24 @@ template <class Key, int value_bytes> class pass_tile {
         }
     }
 
-    __device__ void write(uint32_t count, const uint64_t *base) {
+    __device__ void write(uint32_t count, uint32_t turn) {
+        if constexpr (shape::by_runs) {
+            uint32_t longs = 0;
+#pragma unroll
+            for (int w = 0; w < radix / 32; w++)
+                longs |= shared.long_runs[turn][w];
+            if (!longs) {
+                if (value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE)
+                    write_runs<true>(turn);
+                else
+                    write_runs<false>(turn);
+                return;
+            }
+        }
         if (count == shape::tile)
-            write_slots<true>(count, base);
+            write_slots<true>(count, shared.base[turn]);
         else
-            write_slots<false>(count, base);
+            write_slots<false>(count, shared.base[turn]);
     }
 
   public:
@@ -253,10 +368,8 @@ template <class Key, int value_bytes> class pass_tile {
                     place_digits(tile, turn);
             }
             shared.both.first_meet(turn);
-            if (more)
-                load_first_values();
             if (written > 0)
-                write(written, shared.base[turn ^ 1]);
+                write(written, turn ^ 1);
             if (!more)
                 break;
             shared.written.meet(turn);

@@ -41,6 +41,10 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
     static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
+    static constexpr bool by_runs = value_bytes > 0 || key_size == 8; /* 4-byte keys alone gain nothing */
+    static constexpr int line = widest == 8 ? 16 : 32;                /* elements, 128 bytes where they have 4 or 8 */
+    static constexpr int usual_stores = (tile / radix * 3 / 2 + line + 30) / 32; /* of 32 elements, for a digit */
+    static constexpr uint32_t long_run = 4 * tile / radix; /* keys of a digit that are too many for a warp */
     static constexpr int counter_bytes = rank_warps * radix * 4;
     static constexpr int shared_bytes = counter_bytes + rows * row_bytes;
 };
@@ -67,12 +71,13 @@ template <class Shape> struct pass_shared {
     meeting<2, Shape::rank_threads> counted, written, sorted;
     meeting<3, radix> summed;
     sort_pass pass;
-    ticket first;              /* the CTA's */
-    uint32_t tile[2];          /* numbers of later tickets */
-    uint32_t sums[radix / 32]; /* keys of 32 digits in the tile */
-    uint32_t counts[2][radix]; /* keys of the digit in the tile */
-    uint32_t begins[2][radix]; /* where they begin in the sorted tile */
-    uint64_t base[2][radix];   /* where they go, less their place in the sorted tile */
+    ticket first;                      /* the CTA's */
+    uint32_t tile[2];                  /* numbers of later tickets */
+    uint32_t sums[radix / 32];         /* keys of 32 digits in the tile */
+    uint32_t long_runs[2][radix / 32]; /* digits that have them, a bit each */
+    uint32_t counts[2][radix];         /* keys of the digit in the tile */
+    uint32_t begins[2][radix];         /* where they begin in the sorted tile */
+    uint64_t base[2][radix];           /* where they go, less their place in the sorted tile */
 };
 
 template <class Shape> constexpr size_t pass_bytes = Shape::shared_bytes + sizeof(pass_shared<Shape>);
