@@ -117,10 +117,16 @@ template <class Key, int value_bytes> class pass_tile {
         for (int i = 0; i < rows; i++)
             key[i] = there(i) ? __ldcs(from + i * 32) : K(~order.flip);
         if constexpr (keeps_digits) {
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                digit.set(i, there(i) ? digit_of(key[i]) : digit_mask);
+            if (order.even.exists())
+                keep_digits([&](K key) { return order.even.template of<Key>(key); });
+            else
+                keep_digits([&](K key) { return plain_code<Key>(key, order); });
         }
+    }
+    template <class F> __device__ void keep_digits(F code) {
+#pragma unroll
+        for (int i = 0; i < rows; i++)
+            digit.set(i, there(i) ? uint32_t(code(key[i]) >> shift) & digit_mask : digit_mask);
     }
 
     __device__ void count_keys() {
