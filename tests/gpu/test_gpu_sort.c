@@ -88,6 +88,7 @@ enum local_shape {
     LOCAL_BUCKET,   /* some share two digits at the top */
     LOCAL_CROWDED,  /* few values of the two digits at the top */
     LOCAL_REPEATED, /* few values */
+    LOCAL_RARE,     /* few values, and some others that a sample does not see */
     LOCAL_TWO,      /* two values */
     LOCAL_DENSE,    /* most in a sixteenth of the range */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
@@ -102,6 +103,7 @@ static uint64_t local_bits(enum local_shape shape, uint64_t z, uint64_t y, uint6
     case LOCAL_BUCKET: return y % n < some ? (prefix & ~(~(uint64_t)0 >> 16)) | z >> 16 : z;
     case LOCAL_CROWDED: return y % 64 ? (z & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : z;
     case LOCAL_REPEATED: return gpu_mix(z % (some + 1));
+    case LOCAL_RARE: return y % n < some / 50 ? z : gpu_mix(z % 16);
     case LOCAL_TWO: return y % n < some ? prefix : ~prefix;
     case LOCAL_DENSE: return y % 16 ? (prefix & ~(~(uint64_t)0 >> 4)) | z >> 4 : z;
     case LOCAL_EDGES: {
@@ -211,15 +213,17 @@ static void labels(void **state) {
     (void)state;
     gpu_need();
     static const size_t emulated_n[] = {8999, 9000, 12000, 30001}, device_n[] = {8388607, 8388608, 12000000, 17000000};
-    const int rounds = GPU_EMULATED || !gpu_is_small ? 2 * LOCAL_EVEN : gpu_is_racecheck ? 1 : 2;
+    const int rounds = GPU_EMULATED ? 6 * LOCAL_EVEN : !gpu_is_small ? 4 * LOCAL_EVEN : gpu_is_racecheck ? 2 : 4;
     for (int round = 0; round < rounds; round++) {
         const uint64_t z = gpu_mix(++turn);
-        const sort_case order = whole(round % 2 ? SCAN_I32 : SCAN_U32, z >> 3);
-        const size_t n = GPU_EMULATED   ? emulated_n[(z >> 48) % 4]
+        const sort_case order = whole(z >> 40 & 1 ? SCAN_I32 : SCAN_U32, z >> 3);
+        const bool rare = round % 2; /* the plan is wrong, and the local stage finds out */
+        const size_t n = GPU_EMULATED   ? emulated_n[rare ? 3 : (z >> 48) % 4]
                          : gpu_is_small ? device_n[1]
                                         : device_n[(z >> 48) % 4];
-        check_local(&order, (enum local_shape)(round % LOCAL_EVEN), n, GPU_EMULATED ? 100 : 4000, false,
-                    1 + (int)((z >> 56) % 4), z);
+        check_local(&order, rare ? LOCAL_RARE : (enum local_shape)(round / 2 % LOCAL_EVEN), n,
+                    (GPU_EMULATED ? 100 : 4000) << (rare ? round / 4 % 3 : 0), false,
+                    rare ? 3 + round / 2 % 2 : 1 + (int)((z >> 56) % 4), z);
     }
 }
 

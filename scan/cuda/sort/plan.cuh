@@ -94,7 +94,7 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
         p.values_from = at.values;
         at.keys = at.values = to_out ? BUFFER_OUT : BUFFER_FIRST;
         if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass of all */
-            at.keys = i + 1 == count && !more ? BUFFER_NONE : i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
+            at.keys = i + 1 == count && !more ? BUFFER_NONE : at.keys == BUFFER_FIRST ? BUFFER_SECOND : BUFFER_FIRST;
         p.keys_to = at.keys;
         p.values_to = at.values;
     }
@@ -317,7 +317,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
 __device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {
     sort_plan *plan = job.plan;
     plan->passes_again = digits.count;
-    const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, to_out, true);
+    const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, to_out, false);
     plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
 }
 
@@ -380,9 +380,10 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     }
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, or if the
      * local stage moves nothing, else to the scratch; a copy follows if it cannot, or the local stage works in place.
+     * Not so in an argsort: its local stage moves no keys, and values that it moved in place would no longer be theirs.
      */
     const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    const bool to_out = !in_place && (passes % 2 != 0) == (!top || choice.values);
+    const bool to_out = !in_place && (passes % 2 != 0) == (!top || (choice.values && job.keys_out));
     const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
     const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
