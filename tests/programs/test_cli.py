@@ -371,13 +371,15 @@ def test_locale_does_not_matter(box, locale):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need more address space")
 @pytest.mark.parametrize("program", ARRAYS)
-@pytest.mark.parametrize("megabytes", [30, 60, 90, 120, 150])
+@pytest.mark.parametrize("megabytes", [8, 38, 68, 98, 128])
 def test_too_little_memory(box, program, megabytes):
+    room = (megabytes << 20) + (BIN / program).stat().st_size  # GPU code makes programs large
+
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
     box.write("in.txt", b"1234567\n" * 4_000_000)
     result = box.run(program, *JOB[program], "--threads", 2, "in.txt", "-o", "out", preexec_fn=limit)
     if result.code != 0:
         assert result.code == 3 and "memory" in result.err and result.err.count("\n") == 1
         assert box.names() == ["in.txt"]
-    assert megabytes > 30 or result.code == 3
+    assert megabytes > 8 or result.code == 3

@@ -65,7 +65,7 @@ template <class Select, class U> struct wave_compaction_layout {
     static constexpr int lists_at = ring_slots * slot_bytes;
     static constexpr int shared_bytes = lists_at + shape::tile / shape::units * int(sizeof(uint16_t));
     static_assert(shared_bytes + int(wave_static_bytes) <= 227 << 10, "what a CTA of sm_90 may have");
-    static_assert(tile * size % bulk_line == 0, "tiles begin equally far from a line");
+    static_assert(tile % bulk_line == 0, "tiles of values and of flags begin equally far from a line");
 };
 
 struct wave_compaction_slot : ring_slot {

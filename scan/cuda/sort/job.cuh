@@ -37,11 +37,11 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[most_rows][radix];
-    uint32_t falls; /* some key is less than the one before it: not sorted */
-    uint32_t rises; /* some key is greater than the one before it, or equal where that matters: not reversed */
-    uint32_t done;  /* CTAs of the survey that have finished */
-    uint32_t again; /* the first passes are not enough: a bucket or a run is too long, or there are none (packed) */
-    uint32_t odd;   /* some float shares its code with others */
+    uint32_t falls;      /* some key is less than the one before it: not sorted */
+    uint32_t rises;      /* some key is greater than the one before it, or equal where that matters: not reversed */
+    uint32_t done;       /* CTAs of the survey that have finished */
+    uint32_t again;      /* the first passes are not enough: a bucket or a run is too long, or there are none */
+    uint32_t odd;        /* some float shares its code with others */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */

@@ -35,7 +35,8 @@
  *
  * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
  * needs no mending where equal keys are the same key. Where a bin gets too many keys, the tile is sorted by the digits
- * in which its keys differ, least significant first, with stable ranks, all in shared memory.
+ * in which its keys differ, least significant first, with stable ranks, all in shared memory. One of labels, also where
+ * they lack the bits, is first taken again as keys.
  *
  * In place: source and target may be the same array. A CTA holds its keys in registers, and its values in shared
  * memory, before it writes any; it writes its own positions only, and of the others it looks at prefixes, which are the
@@ -357,7 +358,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
             *cut = own;
     }
 
-    /* The tile between two positions, but for buckets that others have. Answers whether no bin was crowded. */
+    /* The tile between two positions, but for buckets that others have. Answers whether it need not be taken again. */
     __device__ bool take(const local_cut &low, const local_cut &high) {
         uint64_t begin = low.begin, own = begin;
         if (low.large) {
@@ -435,10 +436,12 @@ __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __gr
     if (job.plan->local_shift == 0) {
         if (!job.again_follows)
             finish_sort(job, sort_count(job), job.plan->finish);
-    } else if (local_labels<Key, value_bytes> && job.local.labels) {
-        if constexpr (local_labels<Key, value_bytes>)
-            sort_tiles<Key, value_bytes, LOCAL_LABELS>(job, shared);
-    } else if (value_bytes > 0 || job.plan->ties) {
+        return;
+    }
+    if constexpr (local_labels<Key, value_bytes>)
+        if (job.local.labels)
+            return sort_tiles<Key, value_bytes, LOCAL_LABELS>(job, shared);
+    if (value_bytes > 0 || job.plan->ties) {
         sort_tiles<Key, value_bytes, LOCAL_KEYS>(job, shared);
     } else {
         sort_tiles<Key, value_bytes, LOCAL_CODES>(job, shared);

@@ -109,7 +109,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         __syncthreads();
     }
 
-    /* Answers whether no bin is crowded. Keys that are not there are like the first one, and add nothing. */
+    /* Answers whether no bin is crowded. Keys that are not there fall in some bin, and add nothing. */
     __device__ bool count(const local_deal &deal) {
         uint32_t most = by_values(
             [&](auto values, const even_code &even) { return count_by<decltype(values)::value>(deal, even); });

@@ -43,7 +43,7 @@ struct local_shared {
     even_code spread;         /* a finer one, of the tile */
     uint32_t least, greatest; /* codes of the tile */
     uint32_t varying;         /* bits in which they differ */
-    uint32_t crowded;         /* a bit a tile */
+    uint32_t crowded;         /* a bit a tile that is to be taken again */
     local_cut cut[local_cuts];
     uint32_t most;      /* the highest rank in a bin */
     uint32_t differ[2]; /* bits in which the tile's codes differ */

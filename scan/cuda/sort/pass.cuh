@@ -38,10 +38,11 @@
  * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
  * for 32 pairs of 4 bytes each, 11 of them to load and count, 45 to rank and place, 27 to write, 9 to look back.
  *
- * Stores. A warp writes all keys of a digit, in stores of 32 that begin with a line of 128 bytes of the target. Slot by
- * slot a store touches three lines, the rest of which other warps write at other times: 17 instructions instead of 27,
- * but pairs of 4 bytes took 7 % longer on an H200. It is for tiles where some digit has many keys, too many for a warp.
- * Values go from global memory to their places by cp.async: waiting in registers, a few rows ahead, they took 4 %
+ * Stores. Of pairs, and of 8-byte keys, a warp writes all keys of a digit, in stores of 32 that begin with a line of
+ * the target: 128 bytes of the wider of its arrays, if that begins with one. Slot by slot a store touches three lines,
+ * the rest of which other warps write at other times: 17 instructions instead of 27, but pairs of 4 bytes took 7 %
+ * longer on an H200. It is for keys of up to 4 bytes alone, and for tiles where some digit has too many keys for a
+ * warp. Values go from global memory to their places by cp.async: waiting in registers, a few rows ahead, they took 4 %
  * longer.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH
@@ -256,8 +257,8 @@ template <class Key, int value_bytes> class pass_tile {
         return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
     }
 
-    /* A run as a lane writes it: 32 elements a line, one of which is its own, so no line is written in two pieces but
-     * where the runs of two tiles meet. wanted: the keys are. */
+    /* A run as a lane writes it: stores of 32 elements, one of which is its own, the first of which begins where a line
+     * does. wanted: the keys are. */
     template <bool wanted> struct run_lines {
         const K *keys;
         const V *values;

@@ -41,8 +41,8 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
     static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
-    static constexpr bool by_runs = value_bytes > 0 || key_size == 8; /* 4-byte keys alone gain nothing */
-    static constexpr int line = widest == 8 ? 16 : 32;                /* elements, 128 bytes where they have 4 or 8 */
+    static constexpr bool by_runs = value_bytes > 0 || key_size == 8;            /* others gain nothing */
+    static constexpr int line = widest == 8 ? 16 : 32;                           /* 128 bytes of the wider elements */
     static constexpr int usual_stores = (tile / radix * 3 / 2 + line + 30) / 32; /* of 32 elements, for a digit */
     static constexpr uint32_t long_run = 4 * tile / radix; /* keys of a digit that are too many for a warp */
     static constexpr int counter_bytes = rank_warps * radix * 4;

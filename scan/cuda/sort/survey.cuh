@@ -10,15 +10,15 @@
  * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, and when
  * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
  *
- * Floats that are spread evenly between two limits crowd in few values of their codes' top digits. A sample tells, and
- * then digits of their values as integers are counted: the top one beside the codes' if it is enough for the local
- * stage, else the top two alone, and a second survey counts the codes' if the plan needs them after all.
+ * Floats alone that are spread evenly between two limits crowd in few values of their codes' top digits. A sample
+ * tells, and then digits of their values as integers are counted: the top one beside the codes' if it is enough for the
+ * local stage, else the top two alone, and a second survey counts the codes' if the plan needs them after all.
  *
  * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
  * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
  * in histogram_bytes.cuh: no two lanes meet (8-byte keys: rows of 16).
  *
- * Traffic: n keys read; sorted input also written, with its values.
+ * Traffic: n keys read, twice if a guess of even floats was wrong; sorted input also written, with its values.
  */
 #ifndef SCAN_CUDA_SORT_SURVEY_CUH
 #define SCAN_CUDA_SORT_SURVEY_CUH
@@ -44,7 +44,7 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int counters = digits * radix;
     static constexpr int counter_words = counters * columns * tables;
     static constexpr int words = digits >= 4 && counter_words < int(sample_slots) ? int(sample_slots) : counter_words;
-    static_assert(threads * sample_each >= int(sample_size) && threads / 32 >= most_digits, "the plan's threads");
+    static_assert(threads * sample_each >= int(sample_size), "the plan's threads");
 };
 
 /* ---- floats of even density -------------------------------------------------------------------------------------- */
@@ -94,7 +94,8 @@ template <class Key, int threads> __device__ even_code find_even(const sort_job 
     const bool near = value < first + range / 16 || value > last - range / 16;
     const double room = range * (__syncthreads_count(near) < threads / 16 ? 0.25 : 1.0 / 32);
     const even_code even = even_between(first - room, last + room, job.order.flip != 0);
-    if (!(range > 0 && fabs(even.scale) < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
+    const double scale = fabs(even.scale);                                         /* 0 where limits are infinite */
+    if (!(range > 0 && scale > 0 && scale < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
         return {};
     if (!job.again_follows)
         return even;
