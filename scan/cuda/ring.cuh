@@ -35,9 +35,9 @@ namespace scan_cuda {
 constexpr int ring_slots = 6;
 constexpr uint64_t no_tile = ~uint64_t(0);
 
-/* A bulk copy had better go to a place that is as far from a line of so many bytes as its source. 16 bytes off that, it asks L2
- * for a quarter more sectors, in three times as many requests: compaction of 2^27 u64, half of them kept, takes 433 us
- * on an H200 and not 385. */
+/* A bulk copy had better go to a place that is as far from a line of so many bytes as its source. 16 bytes off that, it
+ * asks L2 for a quarter more sectors, in three times as many requests: compaction of 2^27 u64, half of them kept, takes
+ * 433 us on an H200 and not 385. */
 constexpr int bulk_line = 128;
 constexpr int whole_lines(int bytes) { return (bytes + bulk_line - 1) / bulk_line * bulk_line; }
 
