@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,26 +74,42 @@ static void register_output(output *out) {
     die(EXIT_USAGE, "more than %d outputs", MAX_OUTPUTS);
 }
 
+/* Signals wait until those who remove the file know of it. Answers whether path names a file, or no more than a
+ * device. */
+static bool open_file(output *out, const char *path, bool force) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const bool is_file = output_file_open(&out->file, path, force);
+    if (is_file) {
+        out->direct = false;
+        out->fd = out->file.fd;
+        check_distinct(out);
+        register_output(out);
+        if (out->file.hidden_exists)
+            catch_signals();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return is_file;
+}
+
 output *output_open(const char *path, bool force, bool binary) {
     output *out = must_alloc(1, sizeof *out);
     *out = (output){.name = path, .fd = STDOUT_FILENO, .direct = true, .spool = -1};
+    out->buffer = must_alloc(BUFFER_BYTES, 1);
     if (!path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
         out->name = "stdout";
-    } else if (output_file_open(&out->file, path, force)) {
-        out->direct = false;
-        out->fd = out->file.fd;
-        if (out->file.hidden_exists)
-            catch_signals();
+    } else if (open_file(out, path, force)) {
+        return out;
     } else {
         out->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (out->fd < 0)
             die(EXIT_IO, "%s: cannot open for writing: %s", path, strerror(errno));
     }
-    if (binary && out->direct && isatty(out->fd))
+    if (binary && isatty(out->fd))
         die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
     check_distinct(out);
     register_output(out);
-    out->buffer = must_alloc(BUFFER_BYTES, 1);
     return out;
 }
 
