@@ -94,7 +94,9 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
         p.values_from = at.values;
         at.keys = at.values = to_out ? BUFFER_OUT : BUFFER_FIRST;
         if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass of all */
-            at.keys = i + 1 == count && !more ? BUFFER_NONE : at.keys == BUFFER_FIRST ? BUFFER_SECOND : BUFFER_FIRST;
+            at.keys = i + 1 == count && !more       ? BUFFER_NONE
+                      : p.keys_from == BUFFER_FIRST ? BUFFER_SECOND
+                                                    : BUFFER_FIRST;
         p.keys_to = at.keys;
         p.values_to = at.values;
     }
