@@ -66,6 +66,7 @@ static void check_distinct(const output *out) {
 }
 
 static void register_output(output *out) {
+    check_distinct(out);
     for (int i = 0; i < MAX_OUTPUTS; i++)
         if (!outputs[i]) {
             outputs[i] = out;
@@ -74,8 +75,7 @@ static void register_output(output *out) {
     die(EXIT_USAGE, "more than %d outputs", MAX_OUTPUTS);
 }
 
-/* Signals wait until those who remove the file know of it. Answers whether path names a file, or no more than a
- * device. */
+/* Signals wait until those who remove the file know of it. Answers whether it is a file, which a device is not. */
 static bool open_file(output *out, const char *path, bool force) {
     sigset_t all, before;
     sigfillset(&all);
@@ -84,7 +84,6 @@ static bool open_file(output *out, const char *path, bool force) {
     if (is_file) {
         out->direct = false;
         out->fd = out->file.fd;
-        check_distinct(out);
         register_output(out);
         if (out->file.hidden_exists)
             catch_signals();
@@ -108,7 +107,6 @@ output *output_open(const char *path, bool force, bool binary) {
     }
     if (binary && isatty(out->fd))
         die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
-    check_distinct(out);
     register_output(out);
     return out;
 }

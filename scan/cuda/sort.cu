@@ -79,7 +79,7 @@ struct sort_choice {
     int local_threads;
     uint32_t local_ctas; /* of an SM */
     size_t local_shared_bytes;
-    bool packed, ties, labels, again_follows;
+    bool packed, ties, again_follows;
     uint64_t n;
     uint32_t bits, digits, value_bytes;
     size_t plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
@@ -128,8 +128,6 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
 /* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const uint32_t threads = uint32_t(sort_common.local_threads);
-    c->local.labels = c->labels && c->n >= labels_least;
-    c->local.cost = c->value_bytes == 0 || c->local.labels ? 2 : 3;
     const int saving = int(c->digits) - int(c->local.cost),
               most = argsort ? min(saving, c->local.labels ? 2 : 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
@@ -155,7 +153,8 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.digits = uint32_t(pieces(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
     c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
-    c.labels = key_bytes == 4 && desc->value_bytes && c.bits == 32 && !is_float(desc->type);
+    c.local.labels = n >= labels_least && key_bytes == 4 && desc->value_bytes && c.bits == 32 && !is_float(desc->type);
+    c.local.cost = c.value_bytes == 0 || c.local.labels ? 2 : 3;
     if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
         c.path = PATH_SMALL;
         return c;

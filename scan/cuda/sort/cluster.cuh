@@ -94,10 +94,9 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
 
     __device__ static Code any_of_warp(Code x) {
         if constexpr (sizeof(Code) == 8)
-            return Code(__reduce_or_sync(all_lanes, uint32_t(x >> 32))) << 32 |
-                   __reduce_or_sync(all_lanes, uint32_t(x));
+            return Code(warp_or(uint32_t(x >> 32))) << 32 | warp_or(uint32_t(x));
         else
-            return __reduce_or_sync(all_lanes, x);
+            return warp_or(x);
     }
 
     /* The bits in which codes of the cluster differ. Waits until all its CTAs have started. */
