@@ -125,13 +125,14 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
     return true;
 }
 
-/* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one. */
+/* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one, or that
+ * are too few for all small CTAs. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const uint32_t threads = uint32_t(sort_common.local_threads);
     const int saving = int(c->digits) - int(c->local.cost),
               most = argsort ? min(saving, c->local.labels ? 2 : 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        for (uint32_t times = 1; times <= 4; times *= 2)
+        for (uint32_t times = top == 1 && radix <= 2 * state_of(ctx)->processors ? 2 : 1; times <= 4; times *= 2)
             if (fit_local(ctx, c, top, times * threads, 4 / times) ||
                 (times == 2 && fit_local(ctx, c, top, times * threads, 1)))
                 return;
