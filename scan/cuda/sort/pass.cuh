@@ -16,7 +16,7 @@
  *     count    of each digit, in counters of the warp's own                | counts of the tiles before tile t - 1,
  *     publish  the tile's counts; counters become places in the tile       | until they have those of all
  *     ---------------------------------------------------------------------+ both meet
- *     write    tile t - 1: digit by digit, or slot by slot                 |
+ *     write    tile t - 1, see pass_write.cuh                              |
  *     rank     row by row (rank.cuh): each key and its value go to their   | tile t
  *              place in shared memory, now neighbours mostly go to         |
  *              neighbours; the next ticket                                 |
@@ -37,45 +37,30 @@
  * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
  * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
  * for 32 pairs of 4 bytes each, 11 of them to load and count, 45 to rank and place, 27 to write, 9 to look back.
- *
- * Stores. Of pairs, and of 8-byte keys, a warp writes all keys of a digit, in stores of 32 that begin with a line of
- * the target: 128 bytes of the wider of its arrays, if that begins with one. Slot by slot a store touches three lines,
- * the rest of which other warps write at other times: 17 instructions instead of 27, but pairs of 4 bytes took 7 %
- * longer on an H200. It is for keys of up to 4 bytes alone, and for tiles where some digit has too many keys for a
- * warp. Values go from global memory to their places by cp.async: waiting in registers, a few rows ahead, they took 4 %
- * longer.
  */
 #ifndef SCAN_CUDA_SORT_PASS_CUH
 #define SCAN_CUDA_SORT_PASS_CUH
 
-#include <type_traits>
-
 #include "../kernel.cuh"
-#include "pass_tiles.cuh"
+#include "pass_write.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {
 
 /* By the warps that rank. */
-template <class Key, int value_bytes> class pass_tile {
+template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_bytes> {
     using K = key_bits<Key>;
-    using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
-    using shape = pass_shape<Key, value_bytes, roomy_here>;
-    static constexpr int rows = shape::rows;
-    static constexpr int together = 4; /* rows whose values are asked for together */
-    static constexpr int line = shape::line;
+    using writer = pass_writer<Key, value_bytes>;
+    using shape = typename writer::shape;
+    using V = typename writer::V;
+    using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
+        writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
+    static constexpr int together = 4;                            /* rows whose values are asked for together */
     static constexpr bool keeps_digits = sort_key<Key>::is_float; /* they cost more to find again */
 
-    const sort_job &job;
-    pass_shared<shape> &shared;
-    const int thread, warp;
-    const sort_order order;
-    const uint32_t digit_mask, epoch, tiles;
-    uint32_t shift;
+    const uint32_t epoch, tiles;
     uint32_t *const counters;     /* `radix` of each warp: keys of a digit, then where the next one goes */
     uint32_t *const own_counters; /* of this warp */
-    K *const sorted_keys;
-    V *const sorted_values;
 
     uint64_t first; /* elements before the tile */
     uint32_t count; /* elements in it */
@@ -85,19 +70,10 @@ template <class Key, int value_bytes> class pass_tile {
 
   public:
     __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, char *dynamic, uint32_t tiles)
-        : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), order(shared.pass.order),
-          digit_mask(shared.pass.digit_mask), epoch(shared.first.epoch), tiles(tiles), shift(shared.pass.shift),
-          counters(reinterpret_cast<uint32_t *>(dynamic)), own_counters(opaque_shared(counters + warp * radix)),
-          sorted_keys(reinterpret_cast<K *>(dynamic + shape::counter_bytes)),
-          sorted_values(reinterpret_cast<V *>(dynamic + shape::counter_bytes + shape::tile * sizeof(K))) {}
+        : writer(job, shared, dynamic), epoch(shared.first.epoch), tiles(tiles),
+          counters(reinterpret_cast<uint32_t *>(dynamic)), own_counters(opaque_shared(counters + warp * radix)) {}
 
   private:
-    __device__ uint32_t digit_of(K key) const { /* see table_place() */
-        if constexpr (sort_key<Key>::is_float)
-            return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask;
-        else
-            return uint32_t(key >> shift) & digit_mask;
-    }
     __device__ uint32_t row_digit(int i) const {
         if constexpr (keeps_digits)
             return digit.get(i);
@@ -184,8 +160,8 @@ template <class Key, int value_bytes> class pass_tile {
     /* numbers: values are the numbers of the elements, which come from nowhere. */
     enum values_kind : uint32_t { whole_tile, part_of_tile, numbers };
 
-    /* Values of `together` rows from i on, or of as many as there are, go to their places, and wait in no register on
-     * the way. from: where the one of this thread's first row is. */
+    /* Values of `together` rows from i on, or of as many as there are, go to their places by cp.async: waiting in
+     * registers, a few rows ahead, they took 4 % longer. from: where the one of this thread's first row is. */
     __device__ void place_values(int i, const uint32_t (&p)[together], const V *from, uint32_t kind) {
         if (kind == whole_tile) {
 #pragma unroll
@@ -243,122 +219,6 @@ template <class Key, int value_bytes> class pass_tile {
             *next = taken;
     }
 
-    /* The keys of one digit in a tile: they go to neighbours. */
-    struct digit_run {
-        uint32_t line;       /* of the target, where the run begins: 2^32 lines are more than there is memory */
-        uint32_t begin;      /* in the sorted tile */
-        uint32_t ahead, end; /* elements of the line before the run, and with the run */
-    };
-
-    __device__ digit_run run_of(uint32_t digit, uint32_t turn) const {
-        const uint32_t begin = shared.begins[turn][digit];
-        const uint64_t to = shared.base[turn][table_place<Key>(shared.pass, digit)] + begin;
-        const uint32_t ahead = uint32_t(to % line);
-        return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
-    }
-
-    /* A run as a lane writes it: stores of 32 elements, one of which is its own, the first of which begins where a line
-     * does. wanted: the keys are. */
-    template <bool wanted> struct run_lines {
-        const K *keys;
-        const V *values;
-        K *to;
-        V *values_to;
-        int lane, ahead, end; /* ahead, end: of the run, in elements from the beginning of its first line */
-
-        __device__ void write(int step) const {
-            if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
-                if (wanted)
-                    to[step * 32] = keys[step * 32];
-                if constexpr (value_bytes > 0)
-                    values_to[step * 32] = values[step * 32];
-            }
-        }
-    };
-
-    /* to, values_to: where this lane's elements of the target's line 0 are. */
-    template <bool wanted> __device__ run_lines<wanted> lines_of(const digit_run &r, K *to, V *values_to) const {
-        const uint32_t lane = thread % 32;
-        const int from = int(r.begin - r.ahead + lane);
-        return {opaque_shared(sorted_keys + from),
-                sorted_values + from,
-                opaque_global(to + uint64_t(r.line) * line),
-                opaque_global(values_to + uint64_t(r.line) * line),
-                int(lane),
-                int(r.ahead),
-                int(r.end)};
-    }
-
-    /* Each run by one warp, every lane of which looks one run up. */
-    template <bool wanted> __device__ void write_runs(uint32_t turn) {
-        constexpr int runs = (radix + shape::rank_warps - 1) / shape::rank_warps; /* of a warp */
-        static_assert(runs <= 32 && shape::tile < 1 << 16 && shape::long_run + 2 * line < 1 << 10, "packed below");
-        const uint32_t lane = thread % 32;
-        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + lane);
-        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + lane);
-        digit_run own = {};
-        if (warp + lane * shape::rank_warps <= digit_mask)
-            own = run_of(warp + lane * shape::rank_warps, turn);
-        const uint32_t packed = own.begin << 16 | own.ahead << 10 | own.end;
-        const auto lines_of_lane = [&](int i) {
-            const uint32_t x = __shfl_sync(all_lanes, packed, i);
-            const digit_run r = {__shfl_sync(all_lanes, own.line, i), x >> 16, x >> 10 & 63, x & 1023};
-            return lines_of<wanted>(r, to, values_to);
-        };
-#pragma unroll 2
-        for (int i = 0; i < runs; i++) {
-            const run_lines<wanted> lines = lines_of_lane(i);
-#pragma unroll
-            for (int k = 0; k < shape::usual_stores; k++)
-                lines.write(k);
-        }
-        for (unsigned more = __ballot_sync(all_lanes, own.end > 32 * shape::usual_stores); more; more &= more - 1) {
-            const run_lines<wanted> lines = lines_of_lane(__ffs(int(more)) - 1);
-#pragma unroll 1
-            for (int k = shape::usual_stores; k * 32 < lines.end; k++)
-                lines.write(k);
-        }
-    }
-
-    /* Slot s goes to base[digit] + s. */
-    template <bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
-        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
-        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
-        const bool wanted = value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE;
-#pragma unroll
-        for (int i = 0; i < rows; i++) {
-            const int s = i * shape::rank_threads;
-            if (whole || thread + s < int(count)) {
-                const K k = sorted_keys[thread + s];
-                const int64_t begin = int64_t(base[digit_of(k)]);
-                if (wanted)
-                    to[begin + s] = k;
-                if constexpr (value_bytes > 0)
-                    values_to[begin + s] = sorted_values[thread + s];
-            }
-        }
-    }
-
-    __device__ void write(uint32_t count, uint32_t turn) {
-        if constexpr (shape::by_runs) {
-            uint32_t longs = 0;
-#pragma unroll
-            for (int w = 0; w < radix / 32; w++)
-                longs |= shared.long_runs[turn][w];
-            if (!longs) {
-                if (value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE)
-                    write_runs<true>(turn);
-                else
-                    write_runs<false>(turn);
-                return;
-            }
-        }
-        if (count == shape::tile)
-            write_slots<true>(count, shared.base[turn]);
-        else
-            write_slots<false>(count, shared.base[turn]);
-    }
-
   public:
     /* All tiles of this CTA. portion_first: elements before the first tile, of n. */
     __device__ void run(uint64_t portion_first, uint64_t n) {
@@ -376,7 +236,7 @@ template <class Key, int value_bytes> class pass_tile {
             }
             shared.both.first_meet(turn);
             if (written > 0)
-                write(written, turn ^ 1);
+                writer::write(written, turn ^ 1);
             if (!more)
                 break;
             shared.written.meet(turn);

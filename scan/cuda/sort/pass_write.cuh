@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a pass writes a tile that lies in shared memory in order by its digit: the keys of a digit, a run, go to
+ * neighbours. Two ways:
+ *
+ *     digit by digit     a warp writes a whole run, in stores of 32 that begin with a line of the target: 128 bytes of
+ *                        the wider of its arrays, if that begins with one
+ *     slot by slot       a thread writes a slot, wherever its digit goes
+ *
+ * Slot by slot a store touches three lines, the rest of which other warps write at other times: 17 instructions instead
+ * of 27, but pairs of 4 bytes took 7 % longer on an H200. It is the way of keys of up to 4 bytes alone, and of tiles
+ * where some digit has too many keys for a warp.
+ */
+#ifndef SCAN_CUDA_SORT_PASS_WRITE_CUH
+#define SCAN_CUDA_SORT_PASS_WRITE_CUH
+
+#include <type_traits>
+
+#include "pass_tiles.cuh"
+
+namespace scan_cuda {
+
+template <class Key, int value_bytes> class pass_writer {
+  protected:
+    using K = key_bits<Key>;
+    using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
+    using shape = pass_shape<Key, value_bytes, roomy_here>;
+    static constexpr int rows = shape::rows;
+
+    const sort_job &job;
+    pass_shared<shape> &shared;
+    const int thread, warp;
+    const sort_order order;
+    const uint32_t digit_mask;
+    uint32_t shift;
+    K *const sorted_keys;
+    V *const sorted_values;
+
+    __device__ pass_writer(const sort_job &job, pass_shared<shape> &shared, char *dynamic)
+        : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), order(shared.pass.order),
+          digit_mask(shared.pass.digit_mask), shift(shared.pass.shift),
+          sorted_keys(reinterpret_cast<K *>(dynamic + shape::counter_bytes)),
+          sorted_values(reinterpret_cast<V *>(dynamic + shape::counter_bytes + shape::tile * sizeof(K))) {}
+
+    __device__ uint32_t digit_of(K key) const { /* see table_place() */
+        if constexpr (sort_key<Key>::is_float)
+            return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask;
+        else
+            return uint32_t(key >> shift) & digit_mask;
+    }
+
+  private:
+    static constexpr int line = shape::line;
+
+    /* The keys of one digit in a tile: they go to neighbours. */
+    struct digit_run {
+        uint32_t line;       /* of the target, where the run begins: 2^32 lines are more than there is memory */
+        uint32_t begin;      /* in the sorted tile */
+        uint32_t ahead, end; /* elements of the line before the run, and with the run */
+    };
+
+    __device__ digit_run run_of(uint32_t digit, uint32_t turn) const {
+        const uint32_t begin = shared.begins[turn][digit];
+        const uint64_t to = shared.base[turn][table_place<Key>(shared.pass, digit)] + begin;
+        const uint32_t ahead = uint32_t(to % line);
+        return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
+    }
+
+    /* A run as a lane writes it: stores of 32 elements, one of which is its own, the first of which begins where a line
+     * does. wanted: the keys are. */
+    template <bool wanted> struct run_lines {
+        const K *keys;
+        const V *values;
+        K *to;
+        V *values_to;
+        int lane, ahead, end; /* ahead, end: of the run, in elements from the beginning of its first line */
+
+        __device__ void write(int step) const {
+            if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
+                if (wanted)
+                    to[step * 32] = keys[step * 32];
+                if constexpr (value_bytes > 0)
+                    values_to[step * 32] = values[step * 32];
+            }
+        }
+    };
+
+    /* to, values_to: where this lane's elements of the target's line 0 are. */
+    template <bool wanted> __device__ run_lines<wanted> lines_of(const digit_run &r, K *to, V *values_to) const {
+        const uint32_t lane = thread % 32;
+        const int from = int(r.begin - r.ahead + lane);
+        return {opaque_shared(sorted_keys + from),
+                sorted_values + from,
+                opaque_global(to + uint64_t(r.line) * line),
+                opaque_global(values_to + uint64_t(r.line) * line),
+                int(lane),
+                int(r.ahead),
+                int(r.end)};
+    }
+
+    /* Each run by one warp, every lane of which looks one run up. */
+    template <bool wanted> __device__ void write_runs(uint32_t turn) {
+        constexpr int runs = (radix + shape::rank_warps - 1) / shape::rank_warps; /* of a warp */
+        static_assert(runs <= 32 && shape::tile < 1 << 16 && shape::long_run + 2 * line < 1 << 10, "packed below");
+        const uint32_t lane = thread % 32;
+        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + lane);
+        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + lane);
+        digit_run own = {};
+        if (warp + lane * shape::rank_warps <= digit_mask)
+            own = run_of(warp + lane * shape::rank_warps, turn);
+        const uint32_t packed = own.begin << 16 | own.ahead << 10 | own.end;
+        const auto lines_of_lane = [&](int i) {
+            const uint32_t x = __shfl_sync(all_lanes, packed, i);
+            const digit_run r = {__shfl_sync(all_lanes, own.line, i), x >> 16, x >> 10 & 63, x & 1023};
+            return lines_of<wanted>(r, to, values_to);
+        };
+#pragma unroll 2
+        for (int i = 0; i < runs; i++) {
+            const run_lines<wanted> lines = lines_of_lane(i);
+#pragma unroll
+            for (int k = 0; k < shape::usual_stores; k++)
+                lines.write(k);
+        }
+        for (unsigned more = __ballot_sync(all_lanes, own.end > 32 * shape::usual_stores); more; more &= more - 1) {
+            const run_lines<wanted> lines = lines_of_lane(__ffs(int(more)) - 1);
+#pragma unroll 1
+            for (int k = shape::usual_stores; k * 32 < lines.end; k++)
+                lines.write(k);
+        }
+    }
+
+    /* Slot s goes to base[digit] + s. */
+    template <bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
+        K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
+        V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
+        const bool wanted = value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE;
+#pragma unroll
+        for (int i = 0; i < rows; i++) {
+            const int s = i * shape::rank_threads;
+            if (whole || thread + s < int(count)) {
+                const K k = sorted_keys[thread + s];
+                const int64_t begin = int64_t(base[digit_of(k)]);
+                if (wanted)
+                    to[begin + s] = k;
+                if constexpr (value_bytes > 0)
+                    values_to[begin + s] = sorted_values[thread + s];
+            }
+        }
+    }
+
+  protected:
+    /* turn: that of the tile, of `count` elements. By the warps that rank. */
+    __device__ void write(uint32_t count, uint32_t turn) {
+        if constexpr (shape::by_runs) {
+            uint32_t longs = 0;
+#pragma unroll
+            for (int w = 0; w < radix / 32; w++)
+                longs |= shared.long_runs[turn][w];
+            if (!longs) {
+                if (value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE)
+                    write_runs<true>(turn);
+                else
+                    write_runs<false>(turn);
+                return;
+            }
+        }
+        if (count == shape::tile)
+            write_slots<true>(count, shared.base[turn]);
+        else
+            write_slots<false>(count, shared.base[turn]);
+    }
+};
+
+} /* namespace scan_cuda */
+
+#endif
