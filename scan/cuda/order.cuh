@@ -82,6 +82,9 @@ __device__ inline uint32_t warp_or(uint32_t x) {
     return x;
 #endif
 }
+__device__ inline uint64_t warp_or(uint64_t x) {
+    return uint64_t(warp_or(uint32_t(x >> 32))) << 32 | warp_or(uint32_t(x));
+}
 
 /* warp_total of N values at once, that of value i in the lanes i, i + N, ...: of two values a lane keeps one and gives
  * its neighbour the other, so that the first steps halve their number. */

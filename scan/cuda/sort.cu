@@ -125,8 +125,8 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
     return true;
 }
 
-/* Small CTAs, four to an SM, or larger ones for buckets of which a smaller one would hold little more than one, or that
- * are too few for all small CTAs. */
+/* Small CTAs, four to an SM; or larger ones, for buckets of which a smaller one would hold little more than one, or
+ * where two to an SM are enough for all buckets of one digit. */
 static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const uint32_t threads = uint32_t(sort_common.local_threads);
     const int saving = int(c->digits) - int(c->local.cost),
@@ -309,12 +309,14 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     return SCAN_OK;
 }
 
-static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool again) {
-    void *arguments[] = {&job, &again};
-    const bool wide = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
+static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
+    void *arguments[] = {&job, &second};
+    const bool many = c.n >= wide_survey_least, wide = many && counts_wide(ctx, c.kernels);
     const auto &survey = c.kernels->survey[wide];
-    return launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), wide ? 1 : 4), survey.threads,
-                        arguments, size_t(survey.shared_bytes));
+    /* CTAs of an SM: where keys are few, adding up what CTAs have counted is most of the work */
+    const uint64_t ctas = wide ? 1 : many ? 4 : 2;
+    return launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), ctas), survey.threads, arguments,
+                        size_t(survey.shared_bytes));
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {

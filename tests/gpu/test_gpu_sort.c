@@ -5,6 +5,8 @@
  * first and last, addresses, in place, counts on the device, sizes around every switch.
  */
 
+#include <math.h>
+
 #include "gpu_sort.h"
 
 /* Around: rows, where one launch ends, tiles of 14, 24 and 28 rows of 12 warps, of 32 rows of 16, and in the emulator
@@ -92,7 +94,7 @@ enum local_shape {
     LOCAL_TWO,      /* two values */
     LOCAL_DENSE,    /* most in a sixteenth of the range */
     LOCAL_EDGES,    /* often the first or the last of a bucket */
-    LOCAL_EVEN,     /* of floats: evenly between two limits, but for a few that may have one value, or any */
+    LOCAL_EVEN,     /* of floats: between two limits, but for a few that may have one value, or any */
     LOCAL_SHAPES
 };
 
@@ -124,10 +126,24 @@ static uint64_t local_float(uint64_t key, uint32_t width, bool odd, uint64_t y) 
     return key;
 }
 
+/* A share of 1 from an even one: a bell, two bells apart, exponential, many near the first limit, nearly all at it. */
+static double bent(double x, uint64_t y, uint32_t bend) {
+    const double bell = (x + (double)(y & 0xffff) * 0x1p-16 + (double)(y >> 16 & 0xffff) * 0x1p-16) / 3;
+    switch (bend) {
+    case 0: return bell;
+    case 1: return y >> 32 & 1 ? bell / 16 : (bell + 15) / 16;
+    case 2: return -log(1 - x * (1 - 0x1p-30)) / 21;
+    case 3: return x * x * x;
+    case 4: return pow(x, 40);
+    default: return x;
+    }
+}
+
 static uint64_t even_float(scan_type type, uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
     static const float limits[][2] = {{-1, 1}, {0, 1}, {1000, 1001}, {-3e38f, 3e38f}, {-1e-40f, 1e-40f}, {5, 300}};
     const float *limit = limits[prefix % 6];
-    const double share = (double)(z >> 11) * 0x1p-53, x = limit[0] * (1 - share) + limit[1] * share;
+    const double share = bent((double)(z >> 11) * 0x1p-53, y, prefix >> 16 & 7),
+                 x = limit[0] * (1 - share) + limit[1] * share;
     const float single = (float)x;
     uint32_t word;
     uint64_t bits;

@@ -92,13 +92,6 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
 
     __device__ uint32_t digit(int r, int shift) const { return uint32_t(code[r] >> shift) & (radix - 1); }
 
-    __device__ static Code any_of_warp(Code x) {
-        if constexpr (sizeof(Code) == 8)
-            return Code(warp_or(uint32_t(x >> 32))) << 32 | warp_or(uint32_t(x));
-        else
-            return warp_or(x);
-    }
-
     /* The bits in which codes of the cluster differ. Waits until all its CTAs have started. */
     __device__ Code differing() {
         for (uint32_t i = ctas * digit_pairs + uint32_t(thread); i < cluster_sort_most_ctas * digit_pairs;
@@ -111,8 +104,8 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
                 ones |= code[r];
                 zeros |= Code(~code[r]);
             }
-        ones = any_of_warp(ones);
-        zeros = any_of_warp(zeros);
+        ones = warp_or(ones);
+        zeros = warp_or(zeros);
         if (lane == 0) {
             shared.warp_ones[warp] = ones;
             shared.warp_zeros[warp] = zeros;
@@ -120,8 +113,8 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
         __syncthreads();
         cluster_wait();
         if (warp == 0) {
-            ones = any_of_warp(shared.warp_ones[lane]);
-            zeros = any_of_warp(shared.warp_zeros[lane]);
+            ones = warp_or(shared.warp_ones[lane]);
+            zeros = warp_or(shared.warp_zeros[lane]);
             if (uint32_t(lane) < ctas) {
                 cluster_store(&shared.ones[rank], unsigned(lane), ones);
                 cluster_store(&shared.zeros[rank], unsigned(lane), zeros);
@@ -130,8 +123,8 @@ template <class Code, int rows> class cluster_sort : cluster_rows<Code, rows> {
         }
         cluster_arrive();
         cluster_wait();
-        ones = any_of_warp(uint32_t(lane) < ctas ? shared.ones[lane] : Code(0));
-        zeros = any_of_warp(uint32_t(lane) < ctas ? shared.zeros[lane] : Code(0));
+        ones = warp_or(uint32_t(lane) < ctas ? shared.ones[lane] : Code(0));
+        zeros = warp_or(uint32_t(lane) < ctas ? shared.zeros[lane] : Code(0));
         return ones & zeros;
     }
 

@@ -50,7 +50,7 @@
  * for 2^28 keys on an H200, 1.8 ms by labels with values of 4 bytes. That is the work of a pass and more: what is
  * gained is the traffic of passes and their waiting for each other's counts, so the plan asks for two passes saved at
  * least, three with values but no labels. 64 registers: four CTAs of 256 threads share an SM, of at most 6,144 keys
- * each, and work while one waits at a barrier.
+ * each, or fewer and larger ones (sort.cu), and work while one waits at a barrier.
  */
 #ifndef SCAN_CUDA_SORT_LOCAL_CUH
 #define SCAN_CUDA_SORT_LOCAL_CUH
@@ -231,9 +231,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
                     origin[slot] = uint16_t(slot);
             }
         });
-#pragma unroll
-        for (int d = 1; d < 32; d *= 2)
-            differ |= __shfl_xor_sync(all_lanes, differ, d);
+        differ = warp_or(differ);
         if (lane == 0) {
             atomicOr(&shared.differ[0], uint32_t(differ));
             if (sizeof(K) == 8)

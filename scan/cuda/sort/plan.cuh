@@ -7,21 +7,18 @@
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
  *                            hold one value, if that saves two passes (three with values but no labels)
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
- *                            as integers (survey.cuh), if those make such buckets
+ *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  *
  * For one digit at the top the survey knows every bucket. For more it guesses: from the counts of the digits, which
- * show a value that many keys have, and from a sample, in which keys of large buckets meet, and keys equal to their
- * neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. A wrong guess costs time
- * only: the local stage finds a bucket that is too large, and all digits are sorted after all, from the keys that it
- * was given.
+ * show a value that many keys have, and from a sample (sample.cuh). A wrong guess costs time only: the local stage
+ * finds a bucket that is too large, and all digits are sorted after all, from the keys that it was given.
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
 
-#include "../order.cuh"
-#include "job.cuh"
+#include "even.cuh"
 
 namespace scan_cuda {
 
@@ -49,16 +46,9 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
         plan->before[row][lane * each + k] = next;
         next += count[k];
     }
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2)
-        most = max(most, __shfl_xor_sync(all_lanes, most, d));
+    most = warp_total<maximum<uint64_t>>(most);
     return {most, most == n, most > n / 8};
 }
-
-/* Digits of the even code that make buckets, the ones at its top, and where they begin. Their counts have the rows
- * after those of the codes' digits. */
-__device__ inline uint32_t even_digits(const sort_job &job) { return job.again_follows ? 2 : 1; }
-__device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
 /* The digits that vary, the lowest first. */
 struct varying_digits {
@@ -133,101 +123,13 @@ __device__ inline void plan_packed(const sort_job &job, const varying_digits &di
 
 /* ---- the top digits ---------------------------------------------------------------------------------------------- */
 
-constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread at most, of its CTA */
-constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
-constexpr uint64_t sample_least_keys = 4 * sample_size;
-
-/* Of a sample of keys. */
-struct sample_counts {
-    uint32_t pairs;   /* whose codes agree above `shift` */
-    uint32_t singles; /* keys in none of them */
-    uint32_t repeats; /* keys that are equal to the one before */
-};
-
-/* table: sample_slots words, each a tag from the hash of a prefix and how many keys have it. even: if it is one, the
- * code that is meant. By the CTA. */
-__device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
-                                             const even_code &even = {}) {
-    __shared__ sample_counts counts;
-    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
-        table[i] = 0;
-    if (threadIdx.x == 0)
-        counts = {};
-    __syncthreads();
-    const uint64_t stretch = n / sample_size;
-    uint64_t prefix[sample_each];
-    uint32_t repeats = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++) {
-        const uint32_t s = k * blockDim.x + threadIdx.x;
-        const uint64_t i = s * stretch + (s * 2654435761u * stretch >> 32);
-        if (s < sample_size) {
-            const uint64_t own = load_bits(job.keys_in, i, job.key_bytes),
-                           neighbour = load_bits(job.keys_in, i ? i - 1 : 1, job.key_bytes);
-            const uint64_t code = !even.exists()       ? code_of_bits(job, own)
-                                  : job.key_bytes == 4 ? even.of<float>(uint32_t(own))
-                                                       : even.of<double>(own);
-            prefix[k] = code >> shift;
-            repeats += own == neighbour;
-        }
-    }
-    uint32_t met = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < sample_each && k * blockDim.x + threadIdx.x < sample_size; k++) {
-        const uint32_t hash = uint32_t(prefix[k] * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
-        for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
-            const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
-            if (old == 0)
-                break;
-            if (old >> sample_count_bits == tag) {
-                met += atomicAdd(table + slot, 1u) & ((1u << sample_count_bits) - 1);
-                break;
-            }
-        }
-    }
-    __syncthreads();
-    uint32_t singles = 0;
-    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
-        singles += table[i] % (1u << sample_count_bits) == 1;
-    met = warp_total<add<uint32_t>>(met);
-    singles = warp_total<add<uint32_t>>(singles);
-    repeats = warp_total<add<uint32_t>>(repeats);
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&counts.pairs, met);
-        atomicAdd(&counts.singles, singles);
-        atomicAdd(&counts.repeats, repeats);
-    }
-    __syncthreads();
-    const sample_counts answer = counts;
-    __syncthreads();
-    return answer;
-}
-
-/* From a key, a bucket should hold less than three quarters of `reach` keys: whether pairs of the sample that share a
- * bucket are no more than that makes likely. */
-__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
-    const float likely = float(sample_size) * sample_size / 2 * (0.75f * float(reach) / float(n));
-    return pairs <= likely + 3 * sqrtf(likely) + 3;
-}
-
-/* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
- * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */
-__device__ inline float largest_bucket(float size, uint32_t repeats) {
-    const float ends = fmaxf(1 - float(repeats) / sample_size, 1.0f / sample_size);
-    return size + 6 * sqrtf(size * (2 / ends - 1));
-}
-
-/* Keys in a bucket for which a tile has room, and for some beside it. */
-__device__ inline uint32_t widest_bucket(const sort_job &job) {
-    const uint32_t capacity = job.local.stride + job.local.reach;
-    return capacity - capacity / 16;
-}
-
 struct top_choice {
     uint32_t digits; /* 0: none */
     uint32_t reach;  /* keys in a bucket, at most */
     bool values;     /* buckets are large, and may be of one value each */
 };
+
+constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
@@ -247,7 +149,14 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         if (top == 1)
             equal = count_sample(job, n, 0, table);
         const bool values = equal.singles == 0;
-        const float largest = largest_bucket(bucket, equal.repeats);
+        float largest = largest_bucket(bucket, equal.repeats);
+        if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
+            const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
+                           most = count_sample(job, n, shift, table).most;
+            const float above = float(n) / sample_size * float(most);
+            if (most >= bucket_sample_least)
+                largest = fmaxf(largest, largest_bucket(above * (float(spread[row].most) / float(n)), equal.repeats));
+        }
         if (!values && (top == 1 || largest > float(widest)))
             continue;
         const uint32_t pairs = count_sample(job, n, row * digit_bits, table).pairs;
@@ -255,13 +164,6 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
     }
     return {};
-}
-
-/* ---- floats of even density -------------------------------------------------------------------------------------- */
-
-/* Whether the digits of the codes have not been counted. */
-__device__ inline bool counts_even_only(const sort_job &job, const even_code &even) {
-    return even.exists() && job.again_follows;
 }
 
 /* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
@@ -324,7 +226,7 @@ __device__ inline void plan_all(const sort_job &job, const varying_digits &digit
 }
 
 /* By the last CTA of a second survey, of floats alone. */
-__device__ inline void plan_again(const sort_job &job, uint64_t n) {
+__device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
     __shared__ digit_spread spread[most_rows];
     varying_digits digits = find_digits(job, n, 0, spread);
     if (threadIdx.x > 0)
@@ -335,8 +237,8 @@ __device__ inline void plan_again(const sort_job &job, uint64_t n) {
              at == BUFFER_IN ? job.keys_in != job.keys_out && digits.count % 2 != 0 : at != BUFFER_OUT);
 }
 
-/* By the last CTA. memory: sample_slots words of shared memory, for keys of four bytes and more. */
-__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
+/* By the last CTA of the first survey. memory: sample_slots words of shared memory, for keys of four bytes and more. */
+__device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[most_rows];
     const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
@@ -399,18 +301,18 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
     }
 }
 
-__device__ inline void plan_or_again(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even,
-                                     bool again) {
-    if (again)
-        plan_again(job, n);
+__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even,
+                                 bool second) {
+    if (second)
+        make_second_plan(job, n);
     else
-        make_plan(job, n, memory, even);
+        make_first_plan(job, n, memory, even);
 }
 
 /* Called, not made part of the survey's kernel, where that has few registers: its loops would lose them. */
 __attribute__((noinline)) __device__ inline void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
-                                                           const even_code &even, bool again) {
-    plan_or_again(job, n, memory, even, again);
+                                                           const even_code &even, bool second) {
+    make_plan(job, n, memory, even, second);
 }
 
 } /* namespace scan_cuda */

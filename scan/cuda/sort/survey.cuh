@@ -10,9 +10,9 @@
  * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, and when
  * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
  *
- * Floats alone that are spread evenly between two limits crowd in few values of their codes' top digits. A sample
- * tells, and then digits of their values as integers are counted: the top one beside the codes' if it is enough for the
- * local stage, else the top two alone, and a second survey counts the codes' if the plan needs them after all.
+ * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
+ * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
+ * survey counts the codes' if the plan needs them after all.
  *
  * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
  * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
@@ -46,68 +46,6 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int words = digits >= 4 && counter_words < int(sample_slots) ? int(sample_slots) : counter_words;
     static_assert(threads * sample_each >= int(sample_size), "the plan's threads");
 };
-
-/* ---- floats of even density -------------------------------------------------------------------------------------- */
-
-template <class Key> __device__ double value_of(key_bits<Key> key) {
-    if constexpr (sizeof(Key) == 4)
-        return __uint_as_float(key);
-    else
-        return __longlong_as_double((long long)key);
-}
-
-__device__ inline even_code even_between(double first, double last, bool descending) {
-    const double scale = 0x1p32 / (last - first);
-    return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
-}
-
-/* An even code between the limits of a sample, with some room, more if there are few keys near them; none if by two
- * digits of it some buckets would be too large: a part of what lies between has too many keys, or they come in runs.
- * The same in every CTA, by all of its threads. */
-template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n) {
-    using K = key_bits<Key>;
-    using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;
-    constexpr uint32_t parts = 32;
-    __shared__ word lowest, highest;
-    __shared__ uint32_t count[parts];
-    if (job.value_bytes || !job.local.stride || n < sample_least_keys)
-        return {};
-    if (threadIdx.x == 0) {
-        lowest = ~word(0);
-        highest = 0;
-    }
-    if (threadIdx.x < parts)
-        count[threadIdx.x] = 0;
-    __syncthreads();
-    const uint64_t stretch = n / threads, i = threadIdx.x * stretch + (threadIdx.x * 2654435761u * stretch >> 32);
-    const K *keys = static_cast<const K *>(job.keys_in), key = keys[i], neighbour = keys[i ? i - 1 : 1];
-    const K low = ~warp_total<maximum<K>>(~exact_code<Key>(key, {})),
-            high = warp_total<maximum<K>>(exact_code<Key>(key, {}));
-    if (threadIdx.x % 32 == 0) {
-        atomicMin(&lowest, word(low));
-        atomicMax(&highest, word(high));
-    }
-    __syncthreads();
-    const double first = value_of<Key>(key_of_exact_code<Key>(K(lowest), {})),
-                 last = value_of<Key>(key_of_exact_code<Key>(K(highest), {})), range = last - first,
-                 value = value_of<Key>(key);
-    const bool near = value < first + range / 16 || value > last - range / 16;
-    const double room = range * (__syncthreads_count(near) < threads / 16 ? 0.25 : 1.0 / 32);
-    const even_code even = even_between(first - room, last + room, job.order.flip != 0);
-    const double scale = fabs(even.scale);                                         /* 0 where limits are infinite */
-    if (!(range > 0 && scale > 0 && scale < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
-        return {};
-    if (!job.again_follows)
-        return even;
-    const float size = float(n) / (radix * radix), widest = float(widest_bucket(job));
-    const int repeats = __syncthreads_count(key == neighbour);
-    atomicAdd(&count[even.of<Key>(key) >> 27], 1u);
-    __syncthreads();
-    const bool dense = float(count[threadIdx.x % parts] * parts) > fmaxf(widest / size, 2) * threads;
-    if (__syncthreads_or(dense) || largest_bucket(size, uint32_t(repeats) * (sample_size / threads)) > widest)
-        return {};
-    return even;
-}
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
 
@@ -242,14 +180,15 @@ template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     survey_kernel(const __grid_constant__ sort_job job, bool second) {
     using shape = survey_shape<Key, wide>;
-    const bool again = shape::tries_even && second;
+    if (!shape::tries_even)
+        second = false; /* for the compiler: integers have none */
     constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
     after_previous();
     uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
     sort_plan *plan = job.plan;
-    if (again && !(plan->again && plan->counts_missing))
+    if (second && !(plan->again && plan->counts_missing))
         return;
     for (int i = threadIdx.x; i < shape::counter_words; i += shape::threads)
         counts[i] = 0;
@@ -260,14 +199,14 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
     if constexpr (shape::tries_even)
-        if (!again && (!wide || job.again_follows))
+        if (!second && (!wide || job.again_follows))
             even = find_even<Key, shape::threads>(job, n);
     survey<Key, wide> s(
         job, n, counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;
     uint32_t asked = 0;
     uint64_t first = blockIdx.x * tile;
-    for (; first < n && !rose && !again; first += stride) {
+    for (; first < n && !rose && !second; first += stride) {
         s.template tile<true>(first, aligned, in_order && copies_keys);
         if (!in_order) {
             if (asked++ < survey_asks)
@@ -306,15 +245,15 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
-        last = atomicAdd(&plan->done, 1u) == (again ? 2 : 1) * gridDim.x - 1;
+        last = atomicAdd(&plan->done, 1u) == (second ? 2 : 1) * gridDim.x - 1;
     __syncthreads();
     if (!last)
         return;
     __threadfence();
     if constexpr (wide)
-        call_plan(job, n, counts, even, again);
+        call_plan(job, n, counts, even, second);
     else
-        plan_or_again(job, n, counts, even, again);
+        make_plan(job, n, counts, even, second);
 }
 
 } /* namespace scan_cuda */

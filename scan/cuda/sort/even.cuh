@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Floats alone that are spread evenly between two limits, as integers that are spread evenly too.
+ *
+ *     keys       0 ................. 0.25 ................. 0.5 ......................................... 1
+ *     codes      half of them have one value of the top digit, seven eighths two
+ *     even code  0 ................. 2^30 ................. 2^31 ........................................ 2^32
+ *
+ * So by a digit or two of the even code keys come in buckets of nearly one size, and by those of their own codes they
+ * do not. A sample tells the limits, and whether the density between them is even enough; the counts of the digits
+ * decide (plan.cuh).
+ */
+#ifndef SCAN_CUDA_SORT_EVEN_CUH
+#define SCAN_CUDA_SORT_EVEN_CUH
+
+#include <type_traits>
+
+#include "sample.cuh"
+
+namespace scan_cuda {
+
+/* Digits of the even code that make buckets, the ones at its top, and where they begin. Their counts have the rows
+ * after those of the codes' digits. */
+__device__ inline uint32_t even_digits(const sort_job &job) { return job.again_follows ? 2 : 1; }
+__device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
+
+/* Whether only digits of the even code are counted. */
+__device__ inline bool counts_even_only(const sort_job &job, const even_code &even) {
+    return even.exists() && job.again_follows;
+}
+
+template <class Key> __device__ double value_of(key_bits<Key> key) {
+    if constexpr (sizeof(Key) == 4)
+        return __uint_as_float(key);
+    else
+        return __longlong_as_double((long long)key);
+}
+
+__device__ inline even_code even_between(double first, double last, bool descending) {
+    const double scale = 0x1p32 / (last - first);
+    return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
+}
+
+/* Whether by two digits of the code some buckets would be too large: a part of it has too many keys, or they come in
+ * runs. repeats: keys of a sample of `threads` that are equal to the one before. By the CTA. */
+template <class Key, int threads>
+__device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats) {
+    constexpr uint32_t samples = 4096, parts = 32;
+    static_assert(samples % threads == 0 && sample_size % threads == 0 && threads >= parts, "the sample's threads");
+    __shared__ uint32_t count[parts];
+    if (threadIdx.x < parts)
+        count[threadIdx.x] = 0;
+    __syncthreads();
+    const key_bits<Key> *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+#pragma unroll
+    for (uint32_t k = 0; k < samples / threads; k++)
+        atomicAdd(&count[even.of<Key>(keys[sample_at(k * threads + threadIdx.x, n / samples)]) >> 27], 1u);
+    __syncthreads();
+    const float size = float(n) / (radix * radix), widest = float(widest_bucket(job)),
+                most = fmaxf(0.8f * widest / size, 1.45f) * (samples / parts); /* of even keys 136, varying by 12 */
+    return __syncthreads_or(float(count[threadIdx.x % parts]) > most) ||
+           largest_bucket(size, repeats * (sample_size / threads)) > widest;
+}
+
+/* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
+ * not even enough. The same in every CTA, by all of its threads. */
+template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n) {
+    using K = key_bits<Key>;
+    using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;
+    __shared__ word lowest, highest;
+    if (job.value_bytes || !job.local.stride || n < sample_least_keys)
+        return {};
+    if (threadIdx.x == 0) {
+        lowest = ~word(0);
+        highest = 0;
+    }
+    __syncthreads();
+    const uint64_t i = sample_at(threadIdx.x, n / threads);
+    const K *keys = static_cast<const K *>(job.keys_in), key = keys[i], neighbour = keys[i ? i - 1 : 1];
+    const K low = ~warp_total<maximum<K>>(~exact_code<Key>(key, {})),
+            high = warp_total<maximum<K>>(exact_code<Key>(key, {}));
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&lowest, word(low));
+        atomicMax(&highest, word(high));
+    }
+    __syncthreads();
+    const double first = value_of<Key>(key_of_exact_code<Key>(K(lowest), {})),
+                 last = value_of<Key>(key_of_exact_code<Key>(K(highest), {})), range = last - first,
+                 value = value_of<Key>(key);
+    const bool near = value < first + range / 16 || value > last - range / 16;
+    const double room = range * (__syncthreads_count(near) < threads / 16 ? 0.25 : 1.0 / 32);
+    const even_code even = even_between(first - room, last + room, job.order.flip != 0);
+    const double scale = fabs(even.scale);                                         /* 0 where limits are infinite */
+    if (!(range > 0 && scale > 0 && scale < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
+        return {};
+    if (job.again_follows &&
+        has_large_buckets<Key, threads>(job, n, even, uint32_t(__syncthreads_count(key == neighbour))))
+        return {};
+    return even;
+}
+
+} /* namespace scan_cuda */
+
+#endif
