@@ -83,7 +83,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         return bin_of<false>(stored, {});
     }
     /* f(std::true_type or std::false_type, spread()): by values, or not. */
-    template <class F> __device__ auto by_values(F f) const {
+    template <class F> __device__ auto choose_bins(F f) const {
         if constexpr (tries_values)
             if (values)
                 return f(std::true_type(), spread());
@@ -111,8 +111,8 @@ template <class Key, int value_bytes, local_form form> class local_bins {
 
     /* Answers whether no bin is crowded. Keys that are not there fall in some bin, and add nothing. */
     __device__ bool count(const local_deal &deal) {
-        uint32_t most = by_values(
-            [&](auto values, const even_code &even) { return count_by<decltype(values)::value>(deal, even); });
+        uint32_t most = choose_bins(
+            [&](auto by_values, const even_code &even) { return count_by<decltype(by_values)::value>(deal, even); });
         most = warp_max(most) >> 16;
         if (lane == 0)
             atomicMax(&shared.most, most);
@@ -191,7 +191,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     __device__ void scatter(const local_deal &deal) {
-        by_values([&](auto values, const even_code &even) { scatter_by<decltype(values)::value>(deal, even); });
+        choose_bins([&](auto by_values, const even_code &even) { scatter_by<decltype(by_values)::value>(deal, even); });
         if (!ties && thread < local_spare)
             sorted[members + thread] = K(~K(0));
         __syncthreads();
@@ -278,12 +278,12 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     /* Of small bins, first all that lie in a window, then those at the borders of two. Answers whether it could.
-     * free(): called as soon as nobody needs the counters. */
-    template <class F> __device__ bool mend(F free) {
+     * unneeded(): called as soon as nobody needs the counters. */
+    template <class F> __device__ bool mend(F unneeded) {
         const uint32_t rounds = mends() ? shared.most + 1 : 0;
         if constexpr (!ties)
             if (rounds <= local_reach_of_border + 1) {
-                free();
+                unneeded();
                 if (rounds == 0)
                     return true;
                 for (uint32_t w = thread * local_window; w < members; w += blockDim.x * local_window)
@@ -297,7 +297,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             }
         if (rounds > 0 && !insert())
             return false;
-        free();
+        unneeded();
         return true;
     }
 
