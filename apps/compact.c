@@ -42,7 +42,8 @@ static const char help[] =
     "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
     "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
     "      --csv, --tsv      the input is a table\n"
-    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "      --no-header       the table's first row is data\n"
+    "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" CLI_COMMON_HELP "\n"
     "Arrays are read in pieces, so memory does not grow with them; text and tables are held as a whole.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
@@ -61,7 +62,8 @@ enum {
     OPTION_DTYPE,
     OPTION_CSV,
     OPTION_TSV,
-    OPTION_NO_HEADER
+    OPTION_NO_HEADER,
+    OPTION_ALGORITHM
 };
 
 static const cli_option options[] = {
@@ -77,6 +79,7 @@ static const cli_option options[] = {
     {"csv", 0, false, OPTION_CSV},
     {"tsv", 0, false, OPTION_TSV},
     {"no-header", 0, false, OPTION_NO_HEADER},
+    {"algorithm", 0, true, OPTION_ALGORITHM},
     {NULL, 0, false, 0},
 };
 
@@ -84,6 +87,14 @@ static void select_by(compact_job *job, selector which) {
     if (job->selector != SELECT_NONE)
         die_usage("one selector at a time: --where, --unique, --nonzero, --finite or --mask");
     job->selector = which;
+}
+
+static scan_grid parse_algorithm(const cli *c) {
+    static const scan_grid grids[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE, SCAN_GRID_BLOCKED};
+    const char *names[sizeof grids / sizeof grids[0] + 1] = {NULL};
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+        names[i] = scan_grid_name(grids[i]);
+    return grids[cli_choice(c->option, c->value, names)];
 }
 
 static bool ends_in_npy(const char *path) {
@@ -128,6 +139,7 @@ int main(int argc, char **argv) {
         case OPTION_CSV: csv = true; break;
         case OPTION_TSV: tsv = true; break;
         case OPTION_NO_HEADER: job.header = false; break;
+        case OPTION_ALGORITHM: job.grid = parse_algorithm(&c); break;
         }
     const char *path = cli_operand(&c);
     if (job.selector == SELECT_NONE)

@@ -27,6 +27,12 @@ scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what) {
     return SCAN_OK;
 }
 
+scan_status scan_check_grid(scan_ctx *ctx, scan_grid grid, const char *what) {
+    if (!scan_grid_name(grid))
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: %d is not in the enum", what, (int)grid);
+    return SCAN_OK;
+}
+
 scan_status scan_check_array(scan_ctx *ctx, scan_array array) {
     if (array.count == 0)
         return SCAN_OK;

@@ -21,6 +21,9 @@ static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size
     SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_compact_desc"));
     if (desc->invert > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.invert: %u is neither 0 nor 1", desc->invert);
+    if (desc->reserved)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.reserved: not 0");
+    SCAN_TRY(scan_check_grid(ctx, desc->grid, "desc.grid"));
     if (n == 0 && !desc->terms && !desc->flags)
         desc->flags = no_flags; /* the array of no elements may be NULL */
     SCAN_TRY(scan_predicate_check(ctx, desc, reads_in));

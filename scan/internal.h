@@ -90,6 +90,7 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what);
 
 scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what);
+scan_status scan_check_grid(scan_ctx *ctx, scan_grid grid, const char *what);
 
 /* One array argument: `count` elements of `size` bytes each at `pointer`. */
 typedef struct scan_array {

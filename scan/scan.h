@@ -314,6 +314,9 @@ typedef struct scan_compact_desc {
     const uint8_t *flags;       /* n bytes, nonzero keeps */
     uint64_t index_base;        /* the index of in[0], for an array compacted in pieces */
     const uint64_t *n_device;
+    scan_grid grid; /* 0: AUTO. CUDA has LOOKBACK and, from sm_90 on, for flags and for terms that come to one range of
+                       one column, WAVE; the CPU has BLOCKED. Others: ALGORITHM */
+    uint32_t reserved; /* 0 */
 } scan_compact_desc;
 
 /* What to write; any field may be NULL, not all. Room for n elements is needed in each array. */
@@ -338,7 +341,7 @@ typedef struct scan_unique_desc {
     uint32_t struct_size;
     scan_type type;
     scan_type index_type; /* of indices and run_lengths; as in scan_compact_desc */
-    uint32_t reserved;    /* 0 */
+    scan_grid grid;       /* as in scan_compact_desc; WAVE for all types */
     uint64_t index_base;
     const uint64_t *n_device;
 } scan_unique_desc;

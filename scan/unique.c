@@ -7,8 +7,7 @@
 static scan_status take_desc(scan_ctx *ctx, const scan_unique_desc *given, size_t n, scan_unique_desc *desc) {
     SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_unique_desc"));
     SCAN_TRY(scan_check_type(ctx, desc->type, "desc.type"));
-    if (desc->reserved)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.reserved: not 0");
+    SCAN_TRY(scan_check_grid(ctx, desc->grid, "desc.grid"));
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
 }
 

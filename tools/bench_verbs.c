@@ -39,14 +39,14 @@ static scan_status call_prefix(job *j, const bench_algorithm *a) {
 }
 
 static scan_status call_compact(job *j, const bench_algorithm *a) {
-    (void)a;
     scan_term term = {.op = SCAN_TERM_LT, .constant = j->threshold};
     term.constant_type = SCAN_I64;
     if (j->type == SCAN_F32 || j->type == SCAN_F64)
         term.constant_type = SCAN_F64;
     else if (j->type == SCAN_U64)
         term.constant_type = SCAN_U64;
-    scan_compact_desc desc = {.struct_size = sizeof desc, .type = j->type, .index_type = SCAN_U32};
+    scan_compact_desc desc = {
+        .struct_size = sizeof desc, .type = j->type, .index_type = SCAN_U32, .grid = a->prefix.grid};
     scan_compact_out out = {.struct_size = sizeof out, .count = j->d_count};
     if (j->n > UINT32_MAX)
         desc.index_type = SCAN_TYPE_NONE;
@@ -64,8 +64,7 @@ static scan_status call_compact(job *j, const bench_algorithm *a) {
 }
 
 static scan_status call_unique(job *j, const bench_algorithm *a) {
-    (void)a;
-    scan_unique_desc desc = {.struct_size = sizeof desc, .type = j->type};
+    scan_unique_desc desc = {.struct_size = sizeof desc, .type = j->type, .grid = a->prefix.grid};
     scan_unique_out out = {.struct_size = sizeof out, .kept = j->d_out, .count = j->d_count};
     if (j->verb == BENCH_LENGTHS)
         out.run_lengths = j->d_values_out;
@@ -150,6 +149,11 @@ static void add_every(const job *j, contender *list, size_t *count) {
                 if ((b == SCAN_BLOCK_AUTO) == (g == SCAN_GRID_BLOCKED)) /* the CPU's has no blocks of threads */
                     add_ours(list, count, a, true);
             }
+    if (calls[j->verb] == call_compact || calls[j->verb] == call_unique)
+        for (int g = SCAN_GRID_AUTO + 1; scan_grid_name((scan_grid)g) != NULL; g++) {
+            a.prefix.grid = (scan_grid)g;
+            add_ours(list, count, a, true);
+        }
     if (j->verb == BENCH_SORT || j->verb == BENCH_PAIRS || j->verb == BENCH_ARGSORT)
         for (int m = SCAN_SORT_AUTO + 1; scan_sort_method_name((scan_sort_method)m) != NULL; m++) {
             a.sort = (scan_sort_method)m;

@@ -6,6 +6,7 @@
 # The values of an option, one a line; code 1 where a file or any text may follow.
 _scan_values() {
     case $1$2 in
+    scan-compact--algorithm) printf '%s\n' auto look-back wave blocked && return ;;
     scan-sort--algorithm) printf '%s\n' auto radix split quick && return ;;
     esac
     case $2 in
@@ -24,7 +25,7 @@ _scan_values() {
 _scan_options() {
     case $1 in
     scan-compact) printf '%s\n' --where --unique --nonzero --finite --mask --invert --rejected --indices --dtype --csv \
-        --tsv --no-header ;;
+        --tsv --no-header --algorithm ;;
     scan-equalize) printf '%s\n' --method --like --clip --tiles --color --mask --plot --quality --out-dir ;;
     scan-prefix) printf '%s\n' --op --exclusive --reverse --init --out-dtype --algorithm --key --dtype --csv \
         --tsv --no-header ;;

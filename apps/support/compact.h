@@ -25,6 +25,7 @@ typedef struct compact_job {
     const char *rejected; /* file, or NULL */
     bool invert;
     bool header; /* tables: the first row is one */
+    scan_grid grid;
 
     data_format format;
     output *kept_out;
@@ -42,6 +43,12 @@ void compact_table(const compact_job *job, input *in, session *s);
 
 /* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
 void compact_terms(const compact_job *job, expression *e);
+
+/* Chooses where a selection from so many bytes runs (0: not known), by them or by its algorithm. */
+void compact_choose(const compact_job *job, session *s, uint64_t bytes);
+
+/* The algorithm for a call. Where the host has to go on for a device, it takes its own. */
+scan_grid compact_grid(const compact_job *job, const session *s, bool on_host);
 
 typedef struct compact_mask {
     input in;

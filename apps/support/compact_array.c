@@ -46,7 +46,7 @@ static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert 
 
 /* ---- one piece through the library ------------------------------------------------------------------------------- */
 
-static scan_compact_desc describe(const work *w, const slot *x, const void *flags) {
+static scan_compact_desc describe(const work *w, const slot *x, const void *flags, bool on_host) {
     return (scan_compact_desc){.struct_size = sizeof(scan_compact_desc),
                                .type = w->r->type,
                                .index_type = w->index_type,
@@ -54,12 +54,13 @@ static scan_compact_desc describe(const work *w, const slot *x, const void *flag
                                .terms = flags ? NULL : w->e.terms,
                                .term_count = flags ? 0 : w->e.term_count,
                                .flags = flags,
-                               .index_base = x->base};
+                               .index_base = x->base,
+                               .grid = compact_grid(w->job, w->s, on_host)};
 }
 
 /* Kept elements, and what else the job wants, of the piece; by x->flags if `flags`, else by the terms. */
 static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x, bool flags) {
-    scan_compact_desc desc = describe(w, x, flags ? stream_at(lane, &x->flags) : NULL);
+    scan_compact_desc desc = describe(w, x, flags ? stream_at(lane, &x->flags) : NULL, lane->on_host);
     scan_compact_out out = {.struct_size = sizeof out,
                             .kept = stream_at(lane, &x->kept),
                             .rejected = stream_at(lane, &x->rejected),
@@ -68,16 +69,17 @@ static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x
     return scan_compact(lane->ctx, &desc, (char *)stream_at(lane, &x->in) + w->size, &out, x->n);
 }
 
-static scan_unique_desc describe_runs(const work *w, const slot *x) {
+static scan_unique_desc describe_runs(const work *w, const slot *x, bool on_host) {
     return (scan_unique_desc){.struct_size = sizeof(scan_unique_desc),
                               .type = w->r->type,
                               .index_type = w->index_type,
+                              .grid = compact_grid(w->job, w->s, on_host),
                               .index_base = x->base - x->carried};
 }
 
 /* Runs of the piece and, before it, the element carried over. */
 static scan_status unique_piece(const work *w, stream_lane *lane, const slot *x, bool want_kept, bool want_indices) {
-    scan_unique_desc desc = describe_runs(w, x);
+    scan_unique_desc desc = describe_runs(w, x, lane->on_host);
     scan_unique_out out = {.struct_size = sizeof out,
                            .kept = want_kept ? stream_at(lane, &x->kept) : NULL,
                            .indices = want_indices ? stream_at(lane, &x->indices) : NULL,
@@ -224,9 +226,9 @@ static void finish(void *arg, size_t piece) {
 static scan_status probe_workspace(work *w, session *s, size_t n) {
     size_t bytes = 0, more = 0;
     slot x = {.n = n};
-    scan_unique_desc runs = describe_runs(w, &x);
+    scan_unique_desc runs = describe_runs(w, &x, false);
     uint8_t any = 0;
-    scan_compact_desc desc = describe(w, &x, by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL);
+    scan_compact_desc desc = describe(w, &x, by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL, false);
     if (by_runs(w) && scan_unique_workspace(s->ctx, &runs, n + 1, &bytes) != SCAN_OK)
         return SCAN_OK;
     if ((!by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
@@ -260,7 +262,7 @@ static void prepare(work *w) {
     w->size = w->r->size;
     /* The type of the indices is written before the length of a pipe is known. */
     w->index_type = !job->indices_out || elements > UINT32_MAX ? SCAN_U64 : SCAN_U32;
-    session_choose(w->s, WORK_COMPACT, elements * w->size);
+    compact_choose(w->job, w->s, elements * w->size);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
     if (job->format == FORMAT_NPY) {

@@ -58,8 +58,8 @@ typedef struct source {
 } source;
 
 typedef struct selecting {
+    const compact_job *job;
     const source *from;
-    bool unique;
     selection *to;
     uint64_t count;
 } selecting;
@@ -78,8 +78,10 @@ static scan_status lend_columns(session *s, const source *from, scan_column *col
 static scan_status call(const selecting *a, session *s, const scan_column *columns, const uint8_t *flags, void *indices,
                         uint64_t *count) {
     const source *from = a->from;
-    if (a->unique) {
-        scan_unique_desc desc = {.struct_size = sizeof desc, .type = columns[0].type, .index_type = a->to->type};
+    scan_grid grid = compact_grid(a->job, s, s->on_host);
+    if (a->job->selector == SELECT_UNIQUE) {
+        scan_unique_desc desc = {
+            .struct_size = sizeof desc, .type = columns[0].type, .index_type = a->to->type, .grid = grid};
         scan_unique_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
         return scan_unique(s->ctx, &desc, columns[0].data, &out, from->n);
     }
@@ -90,7 +92,8 @@ static scan_status call(const selecting *a, session *s, const scan_column *colum
                               .term_count = flags ? 0 : from->e.term_count,
                               .columns = columns + 1,
                               .column_count = from->column_count,
-                              .flags = flags};
+                              .flags = flags,
+                              .grid = grid};
     scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
     return scan_compact(s->ctx, &desc, columns[0].data, &out, from->n);
 }
@@ -118,8 +121,8 @@ static uint64_t bytes_of(const source *from) {
     return bytes;
 }
 
-static void select_lines(session *s, const source *from, bool unique, selection *to) {
-    session_try(s, from->name, attempt, &(selecting){.from = from, .unique = unique, .to = to});
+static void select_lines(const compact_job *job, session *s, const source *from, selection *to) {
+    session_try(s, from->name, attempt, &(selecting){.job = job, .from = from, .to = to});
 }
 
 static void verify(const compact_job *job, const source *from, const selection *kept) {
@@ -162,10 +165,10 @@ static void write_indices(const compact_job *job, const selection *kept, unsigne
 static void finish(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
     unsigned threads = parallel_threads(job->common->threads);
     selection kept = new_selection(from->n), rest = {0};
-    session_choose(s, WORK_COMPACT, bytes_of(from));
+    compact_choose(job, s, bytes_of(from));
     session_ready(s);
     if (from->n)
-        select_lines(s, from, job->selector == SELECT_UNIQUE, &kept);
+        select_lines(job, s, from, &kept);
     if (job->invert || job->rejected_out)
         rest = others(&kept, from->n);
     if (job->invert) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact: selectors that need no more than one column, masks, heads of outputs.
+ * compact: selectors that need no more than one column, where they run, masks, heads of outputs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +29,17 @@ void compact_terms(const compact_job *job, expression *e) {
         e->terms[0] = (scan_term){.op = SCAN_TERM_ISFINITE};
     else if (!expression_parse(e, job->where, resolve, NULL))
         die_usage("--where '%s': %s", job->where, e->reason);
+}
+
+void compact_choose(const compact_job *job, session *s, uint64_t bytes) {
+    if (job->grid == SCAN_GRID_LOOKBACK || job->grid == SCAN_GRID_WAVE)
+        session_need_device(s, false);
+    else
+        session_choose(s, WORK_COMPACT, job->grid == SCAN_GRID_BLOCKED ? 0 : bytes);
+}
+
+scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
+    return on_host && s->fell_back ? SCAN_GRID_AUTO : job->grid;
 }
 
 void compact_mask_open(compact_mask *mask, const char *path) {

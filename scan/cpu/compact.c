@@ -82,6 +82,7 @@ scan_status scan_cpu_compact(scan_ctx *ctx, const scan_compact_desc *desc, const
                            .source = &source,
                            .in = in,
                            .n = scan_cpu_count(n, desc->n_device),
+                           .grid = desc->grid,
                            .size = scan_type_size(desc->type),
                            .index_type = desc->index_type,
                            .index_base = desc->index_base,

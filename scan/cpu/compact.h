@@ -74,7 +74,8 @@ struct scan_select_job {
     const void *source; /* the selector's own */
     const void *in;
     size_t n;
-    size_t size; /* of an element; 0: no values */
+    scan_grid grid; /* that is asked for */
+    size_t size;    /* of an element; 0: no values */
     scan_type index_type;
     uint64_t index_base;
     void *kept, *rejected, *indices, *run_lengths;

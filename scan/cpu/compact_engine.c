@@ -222,6 +222,9 @@ static void work(void *arg, unsigned index, unsigned threads) {
 
 scan_status scan_select_run(scan_ctx *ctx, scan_select_job *job) {
     size_t n = job->n;
+    if (job->grid != SCAN_GRID_AUTO && job->grid != SCAN_GRID_BLOCKED)
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: the CPU backend has auto and blocked, not %s",
+                         scan_grid_name(job->grid));
     if (n == 0) {
         if (job->count)
             *job->count = 0;

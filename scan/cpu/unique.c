@@ -28,6 +28,7 @@ scan_status scan_cpu_unique(scan_ctx *ctx, const scan_unique_desc *desc, const v
                            .source = &lane,
                            .in = in,
                            .n = scan_cpu_count(n, desc->n_device),
+                           .grid = desc->grid,
                            .size = scan_type_size(desc->type),
                            .index_type = desc->index_type,
                            .index_base = desc->index_base,

@@ -117,26 +117,26 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     case SELECT_RANGE: {
         job.in = data_of(desc, in, predicate.steps[0].column);
         range_source range = range_of(predicate.steps[0]);
-        return run_compaction(ctx, *s.kernels, job, &range);
+        return run_compaction(ctx, *s.kernels, desc->grid, job, &range);
     }
     case SELECT_FLAGS: {
         job.flags = desc->flags;
         flags_source flags = {predicate.steps[0].negate};
-        return run_compaction(ctx, *s.kernels, job, &flags);
+        return run_compaction(ctx, *s.kernels, desc->grid, job, &flags);
     }
     case SELECT_PROGRAM: break;
     }
     program_source program = program_of(desc, predicate, in);
-    return run_compaction(ctx, *s.kernels, job, &program);
+    return run_compaction(ctx, *s.kernels, desc->grid, job, &program);
 }
 
 /* The outputs are not known yet: enough for any. */
 size_t compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n) {
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);
-    size_t bytes = compaction_workspace(ctx, *choose(desc, predicate, false).kernels, n);
+    size_t bytes = compaction_workspace(ctx, *choose(desc, predicate, false).kernels, desc->grid, n);
     if (desc->type != SCAN_TYPE_NONE) {
-        size_t writing = compaction_workspace(ctx, *choose(desc, predicate, true).kernels, n);
+        size_t writing = compaction_workspace(ctx, *choose(desc, predicate, true).kernels, desc->grid, n);
         bytes = writing > bytes ? writing : bytes;
     }
     return bytes;

@@ -19,14 +19,18 @@ struct choice {
 
 static uint64_t tile_words(uint64_t tiles) { return (tiles + 1) / 2 * 2; /* words of groups lie in pairs */ }
 
-/* The wave where every SM gets tiles enough to look ahead. */
-static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, uint64_t n) {
-    const context_state *s = state_of(ctx);
+static bool has_wave(const scan_ctx *ctx, const compaction_kernels &kernels) {
+    return kernels.wave && runs_wave(state_of(ctx), kernels.wave_shared_bytes);
+}
+
+/* AUTO: the wave where every SM gets tiles enough to look ahead. */
+static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+    const uint64_t processors = uint64_t(state_of(ctx)->processors);
     choice c = {};
     c.tiles = pieces(n, uint64_t(kernels.look_back_tile));
-    c.single = c.tiles <= 1;
-    c.wave = !c.single && kernels.wave && runs_wave(s, kernels.wave_shared_bytes) &&
-             pieces(n, uint64_t(kernels.wave_tile)) > uint64_t(s->processors);
+    c.wave = grid != SCAN_GRID_LOOKBACK && has_wave(ctx, kernels) &&
+             (grid == SCAN_GRID_WAVE || (c.tiles > 1 && pieces(n, uint64_t(kernels.wave_tile)) > processors));
+    c.single = c.tiles <= 1 && !c.wave;
     if (c.wave)
         c.tiles = pieces(n, uint64_t(kernels.wave_tile));
     if (!c.single)
@@ -34,8 +38,8 @@ static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, uin
     return c;
 }
 
-size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, uint64_t n) {
-    return workspace_bytes(choose(ctx, kernels, n).state_bytes, 0);
+size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+    return workspace_bytes(choose(ctx, kernels, grid, n).state_bytes, 0);
 }
 
 static const compaction_kernels *const all_kernels[] = {range_kernels, flags_kernels, program_kernels, runs_kernels};
@@ -43,7 +47,7 @@ static const compaction_kernels *const all_kernels[] = {range_kernels, flags_ker
 scan_status compaction_open(scan_ctx *ctx) {
     for (const compaction_kernels *kernels : all_kernels)
         for (int i = 0; i < ELEMENT_SIZES; i++)
-            if (kernels[i].wave && runs_wave(state_of(ctx), kernels[i].wave_shared_bytes))
+            if (has_wave(ctx, kernels[i]))
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernels[i].wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                         int(kernels[i].wave_shared_bytes)));
     return SCAN_OK;
@@ -58,10 +62,22 @@ scan_status compaction_load(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
-scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, compaction_job &job, void *source) {
+static scan_status check_grid(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid) {
+    if (grid != SCAN_GRID_AUTO && grid != SCAN_GRID_LOOKBACK && grid != SCAN_GRID_WAVE)
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: on CUDA auto, look-back or wave, not %s",
+                         scan_grid_name(grid));
+    if (grid == SCAN_GRID_WAVE && !has_wave(ctx, kernels))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: wave is for %s; take look-back",
+                         kernels.wave ? "sm_90 and later" : "flags, runs, and tests of one range of one column");
+    return SCAN_OK;
+}
+
+scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
+                           void *source) {
     context_state *s = state_of(ctx);
     device_scope scope(s->device);
-    const choice c = choose(ctx, kernels, job.n);
+    SCAN_TRY(check_grid(ctx, kernels, grid));
+    const choice c = choose(ctx, kernels, grid, job.n);
     if (c.tiles > most_tiles)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: %llu elements are too many", (unsigned long long)job.n);
     job.single = c.single;

@@ -109,9 +109,10 @@ enum { ELEMENT_SIZES = 4 }; /* 1, 2, 4, 8 bytes */
 extern const compaction_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES],
     program_kernels[ELEMENT_SIZES], runs_kernels[ELEMENT_SIZES];
 
-/* Picks the grid, sets job.state and job.single, and launches. */
-scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, compaction_job &job, void *source);
-size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, uint64_t n);
+/* By the grid that is asked for, or one it picks: sets job.state and job.single, and launches. */
+scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
+                           void *source);
+size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n);
 
 } /* namespace scan_cuda */
 

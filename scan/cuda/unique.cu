@@ -23,11 +23,11 @@ scan_status unique(scan_ctx *ctx, const scan_unique_desc *desc, const void *in, 
     job.wide_indices = desc->index_type == SCAN_U64;
     job.in_place = in && out->kept == in;
     runs_source runs = {desc->type == SCAN_F32 || desc->type == SCAN_F64};
-    return run_compaction(ctx, kernels_of(desc), job, &runs);
+    return run_compaction(ctx, kernels_of(desc), desc->grid, job, &runs);
 }
 
 size_t unique_workspace(const scan_ctx *ctx, const scan_unique_desc *desc, size_t n) {
-    return compaction_workspace(ctx, kernels_of(desc), n);
+    return compaction_workspace(ctx, kernels_of(desc), desc->grid, n);
 }
 
 } /* namespace scan_cuda */

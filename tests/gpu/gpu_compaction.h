@@ -15,6 +15,12 @@ static inline size_t gpu_processors(void) {
     return (size_t)count;
 }
 
+static inline bool has_wave(void) {
+    int major = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    return major >= 9;
+}
+
 /* Elements a tile of the wave, by element size. */
 static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : 32768 / size; }
 

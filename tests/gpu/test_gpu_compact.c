@@ -26,6 +26,7 @@ typedef struct compact_case {
     uint64_t index_base;
     size_t offset;
     bool in_place;
+    uint64_t asks; /* 1: for look-back, 2: for the wave, where it serves; else for none */
 } compact_case;
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
@@ -49,12 +50,6 @@ static void make_room(size_t n) {
     free(host_flags);
     assert_non_null(host_flags = malloc(n));
     room = n;
-}
-
-static bool has_wave(void) {
-    int major = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    return major >= 9;
 }
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
@@ -171,6 +166,15 @@ static void same(const compact_case *c, const char *what, gpu_array *array, cons
                  wrong, n);
 }
 
+/* Flags, and one range that is neither empty nor everything. */
+static bool wave_serves(const compact_case *c) {
+    return has_wave() && (c->kind == FLAGS || (c->kind == ONE && c->share > 0 && c->share < 100));
+}
+
+static scan_grid grid_of(const compact_case *c) {
+    return c->asks == 1 ? SCAN_GRID_LOOKBACK : c->asks == 2 && wave_serves(c) ? SCAN_GRID_WAVE : SCAN_GRID_AUTO;
+}
+
 static unsigned grids_seen; /* wave, look-back, single */
 
 static void check(const compact_case *c) {
@@ -206,9 +210,14 @@ static void check(const compact_case *c) {
         d.type = SCAN_TYPE_NONE;
         in = NULL;
     }
+    d.grid = grid_of(c);
     size_t bytes;
     gpu_ok(scan_compact_workspace(gpu, &d, c->bound, &bytes));
     gpu_ok(scan_compact(gpu, &d, in, &out, c->bound));
+    if (d.grid == SCAN_GRID_WAVE)
+        assert_string_equal(scan_ctx_ran(gpu), "wave");
+    if (d.grid == SCAN_GRID_LOOKBACK)
+        assert_string_not_equal(scan_ctx_ran(gpu), "wave");
     grids_seen |= scan_ctx_ran(gpu)[0] == 'w' ? 1u : scan_ctx_ran(gpu)[0] == 'l' ? 2u : 4u;
     if (out.kept)
         same(c, "kept", c->in_place ? &d_in : &d_kept, want_kept, kept, size);
@@ -240,7 +249,8 @@ static compact_case draw(scan_type type, size_t n) {
                       .invert = r >> 24 & 1,
                       .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
                       .index_base = (r >> 26 & 3) * 1234567,
-                      .offset = r >> 28 & 1 ? r >> 48 & 127 : 0};
+                      .offset = r >> 28 & 1 ? r >> 48 & 127 : 0,
+                      .asks = r >> 39 & 3};
     if (r >> 36 & 1)
         c.bound = n + (r >> 40) % (n + 9);
     if ((r >> 37 & 3) == 0) {
@@ -321,12 +331,38 @@ static void index_types(void **state) {
     }
 }
 
+/* What no grid but look-back can do, and what none can. */
+static void refused_grids(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = 3000;
+    predicate p = {0};
+    make_room(n);
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        for (scan_grid grid = SCAN_GRID_AUTO; scan_grid_name(grid); grid++) {
+            compact_case c = {.type = SCAN_U32, .n = n, .bound = n, .kind = (predicate_kind)kind, .share = 50};
+            scan_compact_desc d = describe(&c, &p);
+            fill(&c, &p);
+            d.grid = grid;
+            d.flags = kind == FLAGS ? gpu_put(&d_flags, host_flags, n, 1, 0) : NULL;
+            if (d.column_count)
+                p.column.data = gpu_put(&d_other, host_other, n, scan_type_size(p.column.type), 0);
+            const char *in = gpu_put(&d_in, host_in, n, 4, 0);
+            const scan_compact_out out = {.struct_size = sizeof out, .kept = gpu_put(&d_kept, NULL, n, 4, 0)};
+            const bool serves = grid == SCAN_GRID_AUTO || grid == SCAN_GRID_LOOKBACK ||
+                                (grid == SCAN_GRID_WAVE && has_wave() && kind <= FLAGS);
+            assert_int_equal(scan_compact(gpu, &d, in, &out, n), serves ? SCAN_OK : SCAN_ERR_ALGORITHM);
+            if (!serves)
+                assert_non_null(strstr(scan_ctx_detail(gpu), "desc.grid: "));
+            gpu_ok(scan_ctx_sync(gpu));
+        }
+}
+
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, kinds),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, in_place),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, index_types),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),        GPU_TEST(GPU_MATRIX | GPU_SMALL, kinds),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, in_place),      GPU_TEST(GPU_MATRIX | GPU_SMALL, index_types),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, refused_grids),
     };
     return gpu_main("gpu_compact", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -17,6 +17,7 @@ typedef struct unique_case {
     uint64_t index_base;
     size_t offset;
     bool in_place;
+    uint64_t asks; /* 1: for look-back, 2: for the wave; else for none */
 } unique_case;
 
 static gpu_array d_in, d_count_in, d_kept, d_indices, d_lengths, d_count;
@@ -121,7 +122,12 @@ static void check(const unique_case *c) {
         out.count = gpu_put(&d_count, NULL, 1, 8, 0);
     if (c->bound != c->n)
         d.n_device = gpu_put(&d_count_in, &n, 1, 8, 0);
+    d.grid = c->asks == 1 ? SCAN_GRID_LOOKBACK : c->asks == 2 && has_wave() ? SCAN_GRID_WAVE : SCAN_GRID_AUTO;
     gpu_ok(scan_unique(gpu, &d, in, &out, c->bound));
+    if (d.grid == SCAN_GRID_WAVE)
+        assert_string_equal(scan_ctx_ran(gpu), "wave");
+    if (d.grid == SCAN_GRID_LOOKBACK)
+        assert_string_not_equal(scan_ctx_ran(gpu), "wave");
     if (out.kept)
         same(c, "kept", c->in_place ? &d_in : &d_kept, want_kept, runs, size);
     if (out.indices)
@@ -151,7 +157,8 @@ static unique_case draw(scan_type type, size_t n) {
                      .outputs = 1 + (unsigned)(r >> 16) % 15,
                      .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
                      .index_base = (r >> 26 & 3) * 1234567,
-                     .offset = r >> 28 & 1 ? r >> 48 & 127 : 0};
+                     .offset = r >> 28 & 1 ? r >> 48 & 127 : 0,
+                     .asks = r >> 39 & 3};
     if (r >> 36 & 1)
         c.bound = n + (r >> 40) % (n + 9);
     if ((r >> 37 & 3) == 0) {

@@ -3,11 +3,12 @@
 import json
 import math
 import operator
+import os
 
 import numpy as np
 import pytest
 
-from conftest import TYPES, numbers, same
+from conftest import NO_DEVICE, TYPES, numbers, same
 
 PIECE = 2 << 20  # bytes of the input that are looked at once
 
@@ -487,3 +488,19 @@ def test_nan_against_every_constant(box):
     box.save("in.npy", np.array([math.nan]))
     for op in COMPARE:
         assert len(box.good("compact", "--where", f"x {op} 0", "in.npy").array) == (op == "!=")
+
+
+# ---- algorithms -------------------------------------------------------------------------------------------------------
+
+
+def test_algorithm(box):
+    box.save("in.npy", np.arange(10))
+    expected = box.good("compact", "--where", "x > 3", "in.npy").out
+    for algorithm in ("auto", "blocked"):
+        assert box.good("compact", "--where", "x > 3", "--algorithm", algorithm, "in.npy").out == expected
+    for algorithm in ("wave", "look-back"):
+        for selector in (["--where", "x > 3"], ["--unique"]):
+            box.refused(2, "CPU backend", "compact", *selector, "--algorithm", algorithm, "in.npy", "-o", "out",
+                        env=dict(os.environ, **NO_DEVICE))
+    for algorithm in ("fast", "", "hierarchical", "wave/warp"):
+        box.refused(2, "--algorithm", "compact", "--unique", "--algorithm", algorithm, "in.npy", "-o", "out")

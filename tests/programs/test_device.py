@@ -124,6 +124,25 @@ def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
 
 
 @needs_device
+@pytest.mark.parametrize("grid", ["look-back", "wave"])
+@pytest.mark.parametrize("job", ["compact --where x>3 i64.npy -o {} --indices {}i.npy --rejected {}r.npy",
+                                 "compact --mask mask.npy big_f32.npy -o {}", "compact --unique --invert sorted.npy -o {}",
+                                 "compact --unique delays.txt -o {}", "compact --where temp<40 seattle-temps.csv -o {}"])
+def test_both_grids_compact(inputs, job, grid):
+    expected = on_cpu(inputs, job)
+    for device in ("cuda", "auto"):
+        result, files = run(inputs, f"{job} --algorithm {grid}", device, "cuda")
+        assert (result.code, result.err) == (0, "")
+        assert files == expected
+
+
+@needs_device
+def test_the_wave_is_for_one_range(inputs):
+    inputs.refused(2, "look-back", "compact", "u32.npy", "--device", "cuda", "--algorithm", "wave", "--where",
+                   "x > 3 && i < 9", "-o", "out.npy")
+
+
+@needs_device
 @pytest.mark.parametrize("method", ["auto", "radix", "split"])
 @pytest.mark.parametrize("job", ["sort flight_delays.npy -o {}", "sort -r u8.npy -o {}", "sort --argsort f32.npy -o {}",
                                  "sort -k a -k b:desc missing.csv -o {}"])
@@ -142,6 +161,8 @@ def test_methods_of_the_cpu_alone(inputs):
 @needs_device
 def test_grids_of_the_cpu_alone(inputs):
     inputs.refused(2, "blocked", "prefix", "u32.npy", "--device", "cuda", "--algorithm", "blocked", "-o", "out.npy")
+    inputs.refused(2, "blocked", "compact", "u32.npy", "--device", "cuda", "--algorithm", "blocked", "--nonzero", "-o",
+                   "out.npy")
 
 
 @needs_device

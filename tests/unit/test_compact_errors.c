@@ -161,6 +161,28 @@ static void test_overlaps(void **state) {
     scan_ctx_destroy(ctx);
 }
 
+static void test_grids(void **state) {
+    (void)state;
+    reset();
+    scan_ctx *ctx = context_with_threads(1);
+    scan_compact_desc desc = flags_desc();
+    scan_compact_out out = compact_out();
+    out.kept = a.kept;
+    for (int grid = 0; scan_grid_name((scan_grid)grid); grid++) {
+        const bool serves = grid == SCAN_GRID_AUTO || grid == SCAN_GRID_BLOCKED;
+        desc.grid = (scan_grid)grid;
+        expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), serves ? SCAN_OK : SCAN_ERR_ALGORITHM,
+               serves ? "" : scan_grid_name(desc.grid));
+        reset();
+    }
+    desc.grid = (scan_grid)-1;
+    expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "desc.grid: -1");
+    desc.grid = SCAN_GRID_AUTO;
+    desc.reserved = 1;
+    expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "desc.reserved");
+    scan_ctx_destroy(ctx);
+}
+
 static void test_unique(void **state) {
     (void)state;
     reset();
@@ -172,9 +194,14 @@ static void test_unique(void **state) {
     expect(ctx, scan_unique(ctx, &desc, NULL, &out, 0), SCAN_OK, "");
     out.kept = a.kept;
     expect(ctx, scan_unique(ctx, &desc, NULL, &out, N), SCAN_ERR_ARGUMENT, "in: is NULL");
-    desc.reserved = 1;
-    expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "reserved");
-    desc.reserved = 0;
+    desc.grid = (scan_grid)99;
+    expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "desc.grid: 99");
+    desc.grid = SCAN_GRID_LOOKBACK;
+    expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_ERR_ALGORITHM, "look-back");
+    desc.grid = SCAN_GRID_BLOCKED;
+    expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_OK, "");
+    reset();
+    desc.grid = SCAN_GRID_AUTO;
     desc.type = (scan_type)-1;
     expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_ERR_TYPE, "desc.type");
     desc.type = SCAN_U32;
@@ -238,8 +265,8 @@ static void test_workspace(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs), cmocka_unit_test(test_pointers),  cmocka_unit_test(test_overlaps),
-        cmocka_unit_test(test_unique),  cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_structs), cmocka_unit_test(test_pointers), cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_grids),   cmocka_unit_test(test_unique),   cmocka_unit_test(test_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
