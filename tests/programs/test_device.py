@@ -101,13 +101,19 @@ EQUALIZE = [
 JOBS = PREFIX + COMPACT + SORT + EQUALIZE
 
 
+def gives_the_same(inputs, job, options="", devices=("cuda",)):
+    """The bytes of the CPU, without these options, from each of the devices with them."""
+    expected = on_cpu(inputs, job)
+    for device in devices:
+        result, files = run(inputs, job + options, device, "cuda")
+        assert (result.code, result.err) == (0, "")
+        assert files == expected
+
+
 @needs_device
 @pytest.mark.parametrize("job", JOBS)
 def test_same_bytes(inputs, job):
-    expected = on_cpu(inputs, job)
-    result, files = run(inputs, job, "cuda", "cuda")
-    assert (result.code, result.err) == (0, "")
-    assert files == expected
+    gives_the_same(inputs, job)
 
 
 @needs_device
@@ -116,11 +122,7 @@ def test_same_bytes(inputs, job):
                                  "prefix -k b --exclusive missing.csv -o {}", "prefix delays.txt -o {}"])
 def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
     """auto takes the device for what it alone has."""
-    expected = on_cpu(inputs, job)
-    for device in ("cuda", "auto"):
-        result, files = run(inputs, f"{job} --algorithm {algorithm}", device, "cuda")
-        assert (result.code, result.err) == (0, "")
-        assert files == expected
+    gives_the_same(inputs, job, f" --algorithm {algorithm}", ("cuda", "auto"))
 
 
 @needs_device
@@ -129,11 +131,7 @@ def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
                                  "compact --mask mask.npy big_f32.npy -o {}", "compact --unique --invert sorted.npy -o {}",
                                  "compact --unique delays.txt -o {}", "compact --where temp<40 seattle-temps.csv -o {}"])
 def test_both_grids_compact(inputs, job, grid):
-    expected = on_cpu(inputs, job)
-    for device in ("cuda", "auto"):
-        result, files = run(inputs, f"{job} --algorithm {grid}", device, "cuda")
-        assert (result.code, result.err) == (0, "")
-        assert files == expected
+    gives_the_same(inputs, job, f" --algorithm {grid}", ("cuda", "auto"))
 
 
 @needs_device
@@ -147,10 +145,7 @@ def test_the_wave_is_for_one_range(inputs):
 @pytest.mark.parametrize("job", ["sort flight_delays.npy -o {}", "sort -r u8.npy -o {}", "sort --argsort f32.npy -o {}",
                                  "sort -k a -k b:desc missing.csv -o {}"])
 def test_every_method_sorts(inputs, job, method):
-    expected = on_cpu(inputs, job)
-    result, files = run(inputs, f"{job} --algorithm {method}", "cuda", "cuda")
-    assert (result.code, result.err) == (0, "")
-    assert files == expected
+    gives_the_same(inputs, job, f" --algorithm {method}")
 
 
 @needs_device

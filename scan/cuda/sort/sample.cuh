@@ -28,9 +28,9 @@ struct sample_counts {
     uint32_t repeats; /* keys that are equal to the one before */
 };
 
-/* By the codes above `shift`. table: sample_slots words, each a tag from the hash of a prefix and how many
- * keys have it. even: if it is one, the code that is meant. By the CTA. Not inlined: the survey of fewer keys would
- * take 105 to 119 registers instead of 64 to 80. */
+/* By the codes above `shift`. table: sample_slots words, each a tag from the hash of a prefix and how many keys have
+ * it. even: if it is one, the code that is meant. By the CTA. Not inlined: the survey of fewer keys would take 105 to
+ * 119 registers instead of 64 to 80. */
 __attribute__((noinline)) __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift,
                                                                        uint32_t *table, const even_code &even = {}) {
     __shared__ sample_counts counts;
