@@ -134,11 +134,30 @@ static void matrix(void **state) {
                 }
 }
 
-/* Where one launch ends and where 16-bit tables go to shared memory. */
+/* Grey images of 8 bits: both sides of what each CTA of one launch takes, and of what the largest cluster does. */
+static void one_launch_ends(void **state) {
+    (void)state;
+    gpu_need();
+    enum { CTA_PIXELS = 65536, MOST_CTAS = 16 };
+    size_t last = 0, first_other = 0;
+    for (size_t ctas = 1; ctas <= (gpu_is_small ? 2 : MOST_CTAS); ctas *= 2)
+        for (size_t n = ctas * CTA_PIXELS - 1; n <= ctas * CTA_PIXELS + 1; n++) {
+            const equalize_case c = draw(SCAN_U8, (scan_like)(n % 5), 1, n, n);
+            check(&c);
+            if (strcmp(scan_ctx_ran(gpu), "one launch") == 0)
+                last = n;
+            else if (first_other == 0)
+                first_other = n;
+        }
+    if (!gpu_is_small)
+        assert_true(last > 0 && last % CTA_PIXELS == 0 && first_other == last + 1);
+}
+
+/* Where 16-bit tables go to shared memory, and far from it. */
 static void image_sizes(void **state) {
     (void)state;
     gpu_need();
-    static const size_t sizes[] = {65535, 65536, 65537, 200000, 5000000, 20000003};
+    static const size_t sizes[] = {65537, 200000, 5000000, 20000003};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int t = 0; t < 2; t++)
             for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++) {
@@ -328,7 +347,7 @@ static void workspace(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* More than 2^32 pixels, one call each. */
+/* More than 2^32 pixels of 8 bits and 2^31 of 16, one call each; and as many samples in three channels. */
 static void large(void **state) {
     (void)state;
     gpu_need();
@@ -341,15 +360,26 @@ static void large(void **state) {
         equalize_case c = {.type = SCAN_U8, .like = (scan_like)like, .channels = 1, .n = n, .in_place = like % 2};
         check_image(&c, in);
     }
+    equalize_case c = {.type = SCAN_U16, .channels = 1, .n = n / 2};
+    check_image(&c, in);
+    c.type = SCAN_U8;
+    c.channels = 3;
+    c.n = n / 3;
+    check_image(&c, in);
     free(in);
 }
 
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),    GPU_TEST(GPU_MATRIX | GPU_SMALL, image_sizes),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, addresses), GPU_TEST(GPU_MATRIX | GPU_SMALL, real_images),
-        GPU_TEST(GPU_STRESS | GPU_SMALL, queued),    GPU_TEST(GPU_STRESS | GPU_SMALL, captured),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace), GPU_TEST(GPU_LARGE, large),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, one_launch_ends),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, image_sizes),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, addresses),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, real_images),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, queued),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, captured),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace),
+        GPU_TEST(GPU_LARGE, large),
     };
     return gpu_main("gpu_equalize", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -151,33 +151,33 @@ static void errors(void **state) {
     gpu_ok(scan_ctx_reserve(gpu, bytes));
 }
 
-/* More than 2^32 samples: a pattern again and again, and one value alone. */
+/* More than 2^31 and 2^32 samples: a pattern again and again, or one value alone. */
 static void large(void **state) {
     (void)state;
     gpu_need();
-    const size_t unit = 1 << 24, repeats = 260;
-    for (int constant = 0; constant < 2; constant++) {
-        uint8_t *pattern = malloc(unit);
-        gpu_fill(SCAN_U8, constant ? GPU_CONSTANT : GPU_RANDOM, pattern, unit, 7);
-        void *in;
-        gpu_ok(scan_malloc(gpu, unit * repeats, &in));
+    enum { UNIT = 1 << 24 };
+    static const size_t counts[] = {((size_t)1 << 31) + 1, ((size_t)1 << 32) - 1, (size_t)1 << 32,
+                                    ((size_t)1 << 32) + 1};
+    static uint64_t unit_bins[65536], rest_bins[65536], got[65536];
+    for (int round = 0; round < 4; round++) {
+        const scan_type type = round % 2 ? SCAN_U16 : SCAN_U8;
+        const size_t size = scan_type_size(type), repeats = counts[3] / UNIT + 1;
+        histogram_case c = {.type = type, .channels = 1, .n = UNIT};
+        char *pattern = malloc(UNIT * size);
+        void *in, *bins = gpu_put(&d_bins, NULL, bins_of(type), 8, 0);
+        gpu_fill(type, round < 2 ? GPU_CONSTANT : GPU_RANDOM, pattern, UNIT, 7);
+        oracle(&c, pattern, NULL, unit_bins);
+        gpu_ok(scan_malloc(gpu, repeats * UNIT * size, &in));
         for (size_t i = 0; i < repeats; i++)
-            gpu_ok(scan_upload(gpu, (char *)in + i * unit, pattern, unit));
-        static uint64_t expected[65536], got[65536];
-        static const scan_type types[] = {SCAN_U8, SCAN_U16};
-        for (int t = 0; t < 2; t++) {
-            const size_t size = scan_type_size(types[t]), n = unit * repeats / size;
-            histogram_case c = {.type = types[t], .channels = 1, .n = unit / size};
-            oracle(&c, pattern, NULL, expected);
-            for (size_t i = 0; i < bins_of(types[t]); i++)
-                expected[i] *= repeats;
-            /* one sample less, at the front, so that no address is aligned */
-            expected[types[t] == SCAN_U8 ? pattern[0] : ((const uint16_t *)(const void *)pattern)[0]]--;
-            scan_histogram_desc desc = {.struct_size = sizeof desc, .type = types[t]};
-            void *bins = gpu_put(&d_bins, NULL, bins_of(types[t]), 8, 0);
-            gpu_ok(scan_histogram(gpu, &desc, (char *)in + size, bins, n - 1));
+            gpu_ok(scan_upload(gpu, (char *)in + i * UNIT * size, pattern, UNIT * size));
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            c.n = counts[k] % UNIT;
+            oracle(&c, pattern, NULL, rest_bins);
+            scan_histogram_desc desc = {.struct_size = sizeof desc, .type = type};
+            gpu_ok(scan_histogram(gpu, &desc, in, bins, counts[k]));
             gpu_get(&d_bins, got);
-            assert_memory_equal(got, expected, bins_of(types[t]) * 8);
+            for (size_t bin = 0; bin < bins_of(type); bin++)
+                assert_int_equal(got[bin], counts[k] / UNIT * unit_bins[bin] + rest_bins[bin]);
         }
         scan_free(gpu, in);
         free(pattern);

@@ -4,27 +4,14 @@
  * the device, and the output is checked there: a scan is right exactly if its first element is and every next one is
  * the one before it and its element under the operator. Float sums are compared with the CPU backend, piece by piece.
  */
-#include <cuda_runtime_api.h>
-
+#include "large.cuh"
 #include "prefix_reference.h"
-#include "scan/cuda/kernel.cuh"
-
-#define cuda_ok(call) assert_int_equal(call, cudaSuccess)
-
-static cudaStream_t stream;
-static scan_ctx *ctx; /* on `stream` */
 
 /* ---- the input, and the check ------------------------------------------------------------------------------------ */
 
-static __host__ __device__ uint64_t element_bits(uint64_t i) {
-    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    return z ^ z >> 29;
-}
-
 /* Element i: any integer, odd where products must not die out; floats in [-1, 1). */
 template <class I> static __host__ __device__ I element(uint64_t i, bool odd) {
-    const uint64_t bits = element_bits(i);
+    const uint64_t bits = mixed_bits(i);
     if constexpr (I(0.5) != I(0))
         return I(double(int64_t(bits) >> 40) * 0x1p-23);
     else
@@ -36,15 +23,15 @@ template <class T> static __device__ T combine(int op, T a, T b) {
 }
 
 template <class I> static __global__ void fill_kernel(I *in, uint64_t n, bool odd) {
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x)
-        in[i] = element<I>(i, odd);
+    FOR_EACH_BELOW(i, n)
+    in[i] = element<I>(i, odd);
 }
 
 /* *wrong: the least position (from the scan's start) whose output is not what its neighbour demands. */
 template <class I, class T>
 static __global__ void check_kernel(const T *out, uint64_t n, int op, bool exclusive, bool reverse, T first,
                                     unsigned long long *wrong) {
-    for (uint64_t p = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; p < n; p += uint64_t(gridDim.x) * blockDim.x) {
+    FOR_EACH_BELOW(p, n) {
         const uint64_t i = reverse ? n - 1 - p : p, before = reverse ? i + 1 : i - 1;
         T want = p ? out[before] : first;
         if (!exclusive || p)
@@ -68,11 +55,6 @@ static const large_type u8 = ROW(U8, uint8_t, U8, uint8_t), u8_u64 = ROW(U8, uin
                         i16 = ROW(I16, int16_t, I16, int16_t), u32 = ROW(U32, uint32_t, U32, uint32_t),
                         f32 = ROW(F32, float, F32, float), u64 = ROW(U64, uint64_t, U64, uint64_t);
 #undef ROW
-
-static void launch(const void *kernel, void **arguments) {
-    const unsigned blocks = gpu_is_small ? 2 : 4096;
-    cuda_ok(cudaLaunchKernel(kernel, dim3(blocks), dim3(256), arguments, 0, stream));
-}
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
 
@@ -99,11 +81,6 @@ static void identity_of(const large_case *c, void *bits) {
     uint64_t x = prefix_integer_identity(&d);
     float lowest = -INFINITY;
     memcpy(bits, c->type->out_type == SCAN_F32 ? static_cast<void *>(&lowest) : &x, scan_type_size(d.out_type));
-}
-
-static void *allocate(size_t bytes) {
-    void *memory = NULL;
-    return scan_malloc(ctx, bytes, &memory) == SCAN_OK ? memory : NULL;
 }
 
 static void say_case(char *text, size_t bytes, const large_case *c, scan_algorithm a, uint64_t n) {
@@ -163,20 +140,6 @@ static bool check_large(const large_case *c, scan_algorithm algorithm, uint64_t 
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
-
-static void open_stream(void) {
-    scan_options options = {};
-    options.struct_size = sizeof options;
-    options.backend = SCAN_BACKEND_CUDA;
-    cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    options.stream = stream;
-    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
-}
-
-static void close_stream(void) {
-    scan_ctx_destroy(ctx);
-    cuda_ok(cudaStreamDestroy(stream));
-}
 
 static bool serves(scan_algorithm a) {
     scan_prefix_desc d = {};
@@ -325,5 +288,5 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_LARGE, elements_2_32_and_1),
         GPU_TEST(GPU_LARGE | GPU_SMALL, float_sums_beyond_2_32),
     };
-    return gpu_main("gpu_large", tests, sizeof tests / sizeof tests[0], argc, argv);
+    return gpu_main("gpu_prefix_large", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

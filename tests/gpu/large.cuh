@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For tests of arrays too large for the host: a context on a stream of its own, device memory that there may be too
+ * little of, and kernels on that stream that make inputs and check outputs.
+ */
+#ifndef TESTS_GPU_LARGE_CUH
+#define TESTS_GPU_LARGE_CUH
+
+#include <cuda_runtime_api.h>
+
+#include "gpu_support.h"
+#include "scan/cuda/kernel.cuh"
+
+#define cuda_ok(call) assert_int_equal(call, cudaSuccess)
+
+static cudaStream_t stream;
+static scan_ctx *ctx; /* on `stream` */
+
+static inline void open_stream(void) {
+    scan_options options = {};
+    options.struct_size = sizeof options;
+    options.backend = SCAN_BACKEND_CUDA;
+    cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    options.stream = stream;
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+}
+
+static inline void close_stream(void) {
+    scan_ctx_destroy(ctx);
+    cuda_ok(cudaStreamDestroy(stream));
+}
+
+/* NULL if the device has not so much. */
+static inline void *allocate(size_t bytes) {
+    void *memory = NULL;
+    return scan_malloc(ctx, bytes, &memory) == SCAN_OK ? memory : NULL;
+}
+
+static inline void launch(const void *kernel, void **arguments) {
+    const unsigned blocks = gpu_is_small ? 2 : 4096;
+    cuda_ok(cudaLaunchKernel(kernel, dim3(blocks), dim3(256), arguments, 0, stream));
+}
+
+/* The loop of such a kernel: each i < n once. */
+#define FOR_EACH_BELOW(i, n)                                                                                           \
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < (n); i += uint64_t(gridDim.x) * blockDim.x)
+
+static __host__ __device__ inline uint64_t mixed_bits(uint64_t i) {
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    return z ^ z >> 29;
+}
+
+#endif
