@@ -354,7 +354,8 @@ typedef struct scan_unique_out {
     uint64_t *count;   /* how many runs, context memory */
 } scan_unique_out;
 
-/* Like scan_compact, but keeps the first of each run of equal elements: -0 equals +0, NaN equals NaN. */
+/* Like scan_compact, but keeps the first of each run of equal elements: -0 equals +0, NaN equals NaN.
+ * kept == in is allowed with no other array output. */
 SCAN_API scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *desc, const void *in,
                                  const scan_unique_out *out, size_t n);
 SCAN_API scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_unique_desc *desc, size_t n, size_t *bytes);
