@@ -153,9 +153,9 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
                            most = count_sample(job, n, shift, table).most;
-            const float above = float(n) / sample_size * float(most);
+            const float size = float(most) / sample_size * float(spread[row].most);
             if (most >= bucket_sample_least)
-                largest = fmaxf(largest, largest_bucket(above * (float(spread[row].most) / float(n)), equal.repeats));
+                largest = fmaxf(largest, largest_bucket(size, equal.repeats));
         }
         if (!values && (top == 1 || largest > float(widest)))
             continue;
