@@ -320,7 +320,7 @@ static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job,
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, sizeof(sort_plan), state_of(ctx)->stream));
+    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, offsetof(sort_plan, sample), state_of(ctx)->stream));
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));

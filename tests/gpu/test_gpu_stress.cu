@@ -5,8 +5,8 @@
  */
 #include <pthread.h>
 
+#include "hold.cuh"
 #include "jobs.cuh"
-#include "scan/cuda/kernel.cuh"
 
 /* ---- at once ----------------------------------------------------------------------------------------------------- */
 
@@ -93,38 +93,15 @@ static void two_threads(void **state) {
 }
 
 #ifndef SCAN_EMULATED
-/* Holds a CTA's place for about so many nanoseconds. */
-static __global__ void hold_kernel(uint64_t nanoseconds) {
-    uint64_t start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    do
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    while (now - start < nanoseconds);
-}
-
 /* Most of the device is held by CTAs of another stream: grids start in part, and finish all the same. */
 static void beside_other_kernels(void **state) {
     (void)state;
     gpu_need();
-    cudaStream_t stream;
-    cudaDeviceProp properties;
-    cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cuda_ok(cudaGetDeviceProperties(&properties, 0));
-    const int shared = int(properties.sharedMemPerBlockOptin), processors = properties.multiProcessorCount;
-    const void *hold = scan_cuda::address(hold_kernel);
-    cuda_ok(cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     for (unsigned round = 0; round < (gpu_is_small ? 1 : 100); round++) {
-        /* one CTA an SM: all but some SMs, or more than there are, which come and go while the scans run */
-        int holders = round % 3 == 0   ? processors - 1 - int(below(8))
-                      : round % 3 == 1 ? processors / 2
-                                       : 3 * processors;
-        uint64_t nanoseconds = 200000 + below(1000000);
-        void *arguments[] = {&nanoseconds};
-        cuda_ok(cudaLaunchKernel(hold, dim3(unsigned(holders)), dim3(32), arguments, size_t(shared), stream));
+        holders held = hold_device(round, &seed);
         many_streams(4, "beside other kernels");
-        cuda_ok(cudaStreamSynchronize(stream));
+        let_go(&held);
     }
-    cuda_ok(cudaStreamDestroy(stream));
 }
 #endif
 

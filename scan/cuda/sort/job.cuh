@@ -17,6 +17,7 @@ constexpr int radix = 1 << digit_bits;
 constexpr int most_digits = 8;
 constexpr int most_rows = most_digits + 2; /* of counts: digits of codes, then those of the even code */
 constexpr uint32_t packed_passes = 4;      /* digits of a packed code, see pack.cuh */
+constexpr uint32_t sample_size = 2048;     /* keys, see sample.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -33,7 +34,7 @@ struct sort_pass {
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
-/* In the scratch part of the workspace. The host zeroes it before each sort. */
+/* In the scratch part of the workspace. The host zeroes what comes before `sample` before each sort. */
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[most_rows][radix];
@@ -42,6 +43,7 @@ struct sort_plan {
     uint32_t done;       /* CTAs of the survey that have finished */
     uint32_t again;      /* the first passes are not enough: a bucket or a run is too long, or there are none */
     uint32_t odd;        /* some float shares its code with others */
+    uint32_t repeats;    /* keys of the sample that are equal to the one before them in the input */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
@@ -54,7 +56,10 @@ struct sort_plan {
     sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
     uint64_t before[most_rows][radix];    /* keys whose digit is less */
     uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
+    uint64_t sample[2][sample_size];      /* codes, and even codes if there are such: by sample_codes */
 };
+
+enum sample_codes { SAMPLE_CODES, SAMPLE_EVEN_CODES };
 
 /* How the local stage is launched, see local.cuh. */
 struct sort_local {

@@ -132,6 +132,7 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
         for (int w = 0; w < shape::rank_warps; w++)
             own += counters[w * radix + entry];
         const uint32_t real = own - (d == digit_mask ? shape::tile - count : 0);
+        perturb();
         if (d <= digit_mask)
             publish(job.state.tiles + uint64_t(tile) * shape::state_stride + d, epoch,
                     real | (tile == 0 ? inclusive_count : 0));

@@ -108,6 +108,7 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
         at[k] = words + k * step;
     }
     for (bool more = true; more;) {
+        perturb();
         uint32_t count[digits][look_back_window];
         bool there[digits][look_back_window];
 #pragma unroll

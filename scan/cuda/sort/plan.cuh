@@ -144,22 +144,22 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         bucket *= float(spread[row].most) / float(n);
         if (top == 1 && bucket <= float(job.local.reach))
             return {1, uint32_t(spread[row].most), false};
-        if (!job.again_follows || n < sample_least_keys)
+        if (!takes_sample(job, n))
             break;
         if (top == 1)
-            equal = count_sample(job, n, 0, table);
+            equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
         const bool values = equal.singles == 0;
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
-                           most = count_sample(job, n, shift, table).most;
+                           most = count_sample(job.plan, SAMPLE_CODES, shift, table).most;
             const float size = float(most) / sample_size * float(spread[row].most);
             if (most >= bucket_sample_least)
                 largest = fmaxf(largest, largest_bucket(size, equal.repeats));
         }
         if (!values && (top == 1 || largest > float(widest)))
             continue;
-        const uint32_t pairs = count_sample(job, n, row * digit_bits, table).pairs;
+        const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
         if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, widest))
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
     }
@@ -167,8 +167,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 }
 
 /* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
-__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table,
-                                         const even_code &even) {
+__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
         return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false} : top_choice{};
@@ -176,7 +175,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    const sample_counts sample = count_sample(job, n, even_shift(digits), table, even);
+    const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest = largest_bucket(size, sample.repeats);
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
         return {};
@@ -186,13 +185,13 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
 __device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                   uint64_t n, uint32_t *table) {
-    if (!job.packed || digits.count <= packed_passes || n < sample_least_keys)
+    if (!job.packed || digits.count <= packed_passes || !takes_sample(job, n))
         return false;
     float run = float(n); /* if digits did not hang together */
     for (uint32_t top = 1; top <= packed_passes; top++)
         run *= float(spread[digits.row[digits.count - top]].most) / float(n);
-    return run <= 1 &&
-           few_pairs(count_sample(job, n, digits.row[digits.count - packed_passes] * digit_bits, table).pairs, n, 1);
+    const uint32_t shift = digits.row[digits.count - packed_passes] * digit_bits;
+    return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -249,7 +248,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     const bool tries_even =
         scattered && choice.digits == 0 && even.exists() && !odd && digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
-        choice = even_choice(job, spread, n, memory, even);
+        choice = even_choice(job, spread, n, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = scattered && short_runs(job, digits, spread, n, memory);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a sample of the keys tells of buckets, before any key has moved: keys of large buckets meet in it, and keys
- * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys.
+ * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. The survey
+ * takes it while it reads, the plan counts it.
  */
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH
@@ -11,13 +12,37 @@
 
 namespace scan_cuda {
 
-constexpr uint32_t sample_each = 8, sample_size = 256 * sample_each; /* of a thread at most, of its CTA */
+constexpr uint32_t sample_each = 8; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 
 /* Where the sample's key s is: somewhere in its stretch of the keys. */
 __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
     return s * stretch + (s * 2654435761u * stretch >> 32);
+}
+
+/* Whether the plan may look at a sample. */
+__device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
+    return (job.again_follows || job.packed) && n >= sample_least_keys;
+}
+
+/* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
+ * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. */
+template <class Key> __device__ void take_sample(const sort_job &job, uint64_t n, const even_code &even) {
+    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+    uint32_t repeats = 0;
+    for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < sample_size; s += gridDim.x * blockDim.x) {
+        const uint64_t i = sample_at(s, n / sample_size);
+        const auto key = keys[i], neighbour = keys[i ? i - 1 : 1];
+        job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
+        if constexpr (sort_key<Key>::is_float)
+            if (even.exists())
+                job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
+        repeats += key == neighbour;
+    }
+    repeats = warp_sum(repeats);
+    if (repeats && threadIdx.x % 32 == 0)
+        atomicAdd(&job.plan->repeats, repeats);
 }
 
 /* Of a sample of keys, by their codes above some shift. */
@@ -28,50 +53,46 @@ struct sample_counts {
     uint32_t repeats; /* keys that are equal to the one before */
 };
 
-/* By the codes above `shift`. table: sample_slots words, each a tag from the hash of a prefix and how many keys have
- * it. even: if it is one, the code that is meant. By the CTA. Not inlined: the survey of fewer keys would take 105 to
- * 119 registers instead of 64 to 80. */
-__attribute__((noinline)) __device__ inline sample_counts count_sample(const sort_job &job, uint64_t n, uint32_t shift,
-                                                                       uint32_t *table, const even_code &even = {}) {
+/* How many keys with this prefix came to the table before. table: sample_slots words, each a tag from the hash of a
+ * prefix and how many keys have it. */
+__device__ inline uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
+    const uint32_t hash = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
+    for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
+        const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
+        if (old == 0)
+            return 0;
+        if (old >> sample_count_bits == tag)
+            return atomicAdd(table + slot, 1u) & ((1u << sample_count_bits) - 1);
+    }
+}
+
+/* By the codes above `shift`. table: sample_slots words of shared memory. By the CTA. Short and not inlined: the time
+ * is that of fetching code that runs once a sort, and the survey of fewer keys would take more registers. */
+__attribute__((noinline)) __device__ inline sample_counts count_sample(const sort_plan *plan, sample_codes codes,
+                                                                       uint32_t shift, uint32_t *table) {
     __shared__ sample_counts counts;
+    uint64_t prefix[sample_each];
+#pragma unroll
+    for (uint32_t k = 0; k < sample_each; k++) { /* not from L1: other SMs wrote it */
+        const uint32_t s = k * blockDim.x + threadIdx.x;
+        prefix[k] = s < sample_size ? __ldcg(&plan->sample[codes][s]) >> shift : 0;
+    }
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
     if (threadIdx.x == 0)
-        counts = {};
+        counts = {0, 0, 0, __ldcg(&plan->repeats)};
     __syncthreads();
-    const uint64_t stretch = n / sample_size;
-    uint64_t prefix[sample_each];
-    uint32_t repeats = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++) {
-        const uint32_t s = k * blockDim.x + threadIdx.x;
-        const uint64_t i = sample_at(s, stretch);
-        if (s < sample_size) {
-            const uint64_t own = load_bits(job.keys_in, i, job.key_bytes),
-                           neighbour = load_bits(job.keys_in, i ? i - 1 : 1, job.key_bytes);
-            const uint64_t code = !even.exists()       ? code_of_bits(job, own)
-                                  : job.key_bytes == 4 ? even.of<float>(uint32_t(own))
-                                                       : even.of<double>(own);
-            prefix[k] = code >> shift;
-            repeats += own == neighbour;
-        }
-    }
     uint32_t met = 0;
+#pragma unroll 1
+    for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
+        met += meet_in_table(table, prefix[0]);
 #pragma unroll
-    for (uint32_t k = 0; k < sample_each && k * blockDim.x + threadIdx.x < sample_size; k++) {
-        const uint32_t hash = uint32_t(prefix[k] * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
-        for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
-            const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
-            if (old == 0)
-                break;
-            if (old >> sample_count_bits == tag) {
-                met += atomicAdd(table + slot, 1u) & ((1u << sample_count_bits) - 1);
-                break;
-            }
-        }
+        for (uint32_t k = 0; k + 1 < sample_each; k++)
+            prefix[k] = prefix[k + 1];
     }
     __syncthreads();
     uint32_t singles = 0, most = 0;
+#pragma unroll 4
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
         const uint32_t agree = table[i] % (1u << sample_count_bits);
         singles += agree == 1;
@@ -79,12 +100,10 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     }
     met = warp_sum(met);
     singles = warp_sum(singles);
-    repeats = warp_sum(repeats);
     most = warp_max(most);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts.pairs, met);
         atomicAdd(&counts.singles, singles);
-        atomicAdd(&counts.repeats, repeats);
         atomicMax(&counts.most, most);
     }
     __syncthreads();

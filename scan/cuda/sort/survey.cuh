@@ -201,6 +201,9 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if constexpr (shape::tries_even)
         if (!second && (!wide || job.again_follows))
             even = find_even<Key, shape::threads>(job, n);
+    if constexpr (sizeof(Key) >= 4)
+        if (!second && takes_sample(job, n))
+            take_sample<Key>(job, n, even);
     survey<Key, wide> s(
         job, n, counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The passes of the radix sort with few CTAs, many, late ones, and delays at random at every point where the order of
+ * events could matter: keys and values in the one stable order every time. And whole sorts on eight streams at once,
+ * beside kernels that hold the device.
+ */
+#include "delays.cuh"
+#include "hold.cuh"
+#include "scan/cuda/sort_instance.cuh"
+
+using namespace scan_cuda;
+
+static uint64_t seed = 31;
+static gpu_array d_state, d_plan, d_keys, d_keys_out, d_values, d_values_out;
+
+/* ---- one pass ---------------------------------------------------------------------------------------------------- */
+
+struct kind {
+    const char *name;
+    size_t key_bytes, value_bytes;
+    sort_pass_kernel pass;
+};
+
+static const kind kinds[] = {
+    {"u16", 2, 0, pass_of<uint16_t, 0>()},       {"u32", 4, 0, pass_of<uint32_t, 0>()},
+    {"u32 + u32", 4, 4, pass_of<uint32_t, 4>()}, {"u64", 8, 0, pass_of<uint64_t, 0>()},
+    {"u16 + u64", 2, 8, pass_of<uint16_t, 8>()},
+};
+
+struct pass_case {
+    const kind *of;
+    unsigned ctas;
+    size_t n;
+    uint32_t shift, digit_mask;
+    unsigned values; /* of the digit, so many */
+    bool numbers;    /* values are the numbers of the elements */
+};
+
+static uint64_t element(const char *array, size_t size, size_t i) {
+    uint64_t x = 0;
+    memcpy(&x, array + i * size, size);
+    return x;
+}
+
+static void put_element(char *array, size_t size, size_t i, uint64_t x) { memcpy(array + i * size, &x, size); }
+
+static uint32_t digit_at(const pass_case *c, const char *keys, size_t i) {
+    return uint32_t(element(keys, c->of->key_bytes, i) >> c->shift) & c->digit_mask;
+}
+
+struct pass_arrays {
+    char *keys, *values, *want_keys, *want_values;
+    sort_plan *plan;
+};
+
+/* The keys, the plan of one pass over them, and what it must give. */
+static pass_arrays make_arrays(const pass_case *c) {
+    const size_t n = c->n, size = c->of->key_bytes, value_size = c->of->value_bytes;
+    pass_arrays a = {};
+    char **const all[] = {&a.keys, &a.values, &a.want_keys, &a.want_values};
+    for (char **array : all)
+        *array = static_cast<char *>(malloc(n * 8 + 8));
+    a.plan = static_cast<sort_plan *>(calloc(1, sizeof *a.plan));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t r = gpu_random(&seed);
+        const uint64_t digit = gpu_mix((r >> 32) % c->values) & c->digit_mask;
+        put_element(a.keys, size, i, (r & ~(uint64_t(c->digit_mask) << c->shift)) | digit << c->shift);
+        if (value_size)
+            put_element(a.values, value_size, i, c->numbers ? i : gpu_mix(r));
+    }
+    uint64_t(&before)[radix] = a.plan->before[0];
+    for (size_t i = 0; i < n; i++)
+        if (digit_at(c, a.keys, i) + 1 < radix)
+            before[digit_at(c, a.keys, i) + 1]++;
+    for (uint32_t d = 1; d < radix; d++)
+        before[d] += before[d - 1];
+    uint64_t next[radix];
+    memcpy(next, before, sizeof next);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t to = next[digit_at(c, a.keys, i)]++;
+        put_element(a.want_keys, size, to, element(a.keys, size, i));
+        if (value_size)
+            put_element(a.want_values, value_size, to, element(a.values, value_size, i));
+    }
+    a.plan->passes = 1;
+    sort_pass &p = a.plan->pass[0];
+    p.keys_from = BUFFER_IN;
+    p.keys_to = p.values_to = BUFFER_OUT;
+    p.values_from = c->numbers ? BUFFER_NONE : BUFFER_IN;
+    p.order.mask = ~0ull;
+    p.shift = c->shift;
+    p.digit_mask = c->digit_mask;
+    return a;
+}
+
+static void release(pass_arrays *a) {
+    free(a->keys), free(a->values), free(a->want_keys), free(a->want_values), free(a->plan);
+}
+
+static void same(const pass_case *c, const char *what, gpu_array *array, const char *want, size_t size) {
+    char *got = static_cast<char *>(malloc(array->bytes + 1));
+    gpu_get(array, got);
+    const size_t wrong = gpu_first_difference(got, want, c->n, size);
+    if (wrong != c->n)
+        fail_msg("%s, %u CTAs, n %zu, bits from %u, mask %u, %u digits: %s: element %zu", c->of->name, c->ctas, c->n,
+                 c->shift, c->digit_mask, c->values, what, wrong);
+    free(got);
+}
+
+static const sort_pass_cut &cut_here(const kind &k) {
+    static int capability = 0;
+    if (capability == 0) {
+        cudaDeviceProp properties;
+        cuda_ok(cudaGetDeviceProperties(&properties, 0));
+        capability = properties.major * 10 + properties.minor;
+    }
+    return k.pass.cut[is_roomy(capability)];
+}
+
+/* Several times on one state. */
+static void check(const pass_case *c, unsigned repeats) {
+    const kind &k = *c->of;
+    const sort_pass_cut &cut = cut_here(k);
+    const uint64_t portion_keys = c->n < cut.portion ? c->n : cut.portion;
+    const size_t words = 8 + (portion_keys + cut.tile - 1) / cut.tile * cut.state_bytes / 8;
+    pass_arrays a = make_arrays(c);
+    char *zero = static_cast<char *>(calloc(words, 8));
+    uint64_t *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words, 8, 0));
+    free(zero);
+    for (unsigned repeat = 0; repeat < repeats; repeat++) {
+        sort_job job = {};
+        job.keys_in = gpu_put(&d_keys, a.keys, c->n, k.key_bytes, repeat);
+        job.keys_out = gpu_put(&d_keys_out, NULL, c->n, k.key_bytes, repeat * 3);
+        if (k.value_bytes) {
+            job.values_in = gpu_put(&d_values, a.values, c->n, k.value_bytes, repeat * 5);
+            job.values_out = gpu_put(&d_values_out, NULL, c->n, k.value_bytes, repeat * 2);
+        }
+        job.n = c->n;
+        job.key_bytes = uint32_t(k.key_bytes);
+        job.value_bytes = uint32_t(k.value_bytes);
+        job.plan = static_cast<sort_plan *>(gpu_put(&d_plan, a.plan, 1, sizeof *a.plan, 0));
+        job.state = {state, state + 1, state + 8, nullptr, words - 8};
+        for (uint32_t portion = 0; portion * cut.portion < c->n; portion++) {
+            uint32_t which = 0;
+            void *arguments[] = {&job, &which, &portion};
+            direct_launch(k.pass.kernel, c->ctas, k.pass.threads, arguments, size_t(cut.shared_bytes));
+        }
+        same(c, "key", &d_keys_out, a.want_keys, k.key_bytes);
+        if (k.value_bytes)
+            same(c, "value", &d_values_out, a.want_values, k.value_bytes);
+    }
+    release(&a);
+}
+
+/* Rounds of every kind and number of CTAs; delays, data and digits are drawn anew each time. */
+static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
+    static const unsigned ctas[] = {1, 7, 97, 264}, values[] = {1, 2, 17, 256};
+    for (const kind &k : kinds)
+        cuda_ok(
+            cudaFuncSetAttribute(k.pass.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, cut_here(k).shared_bytes));
+    for (unsigned round = 0; round < rounds; round++)
+        for (const kind &k : kinds)
+            for (unsigned count : ctas) {
+                const uint64_t r = gpu_random(&seed);
+                if (gpu_is_small && (count > 97 || (r >> 50) % 2))
+                    continue;
+                const size_t most = gpu_is_small ? 60000 : 2000000;
+                pass_case c = {&k, count, 1 + size_t(r >> 8) % most, 0, 0, values[r & 3], (r & 4) && k.value_bytes};
+                c.digit_mask = (r >> 4 & 3) ? 255 : 31;
+                c.shift = uint32_t(8 * k.key_bytes - (c.digit_mask == 255 ? 8 : 5)) * (r >> 6 & 1);
+                set_delays(mode, unsigned(r >> 20), unsigned(r >> 32) % count);
+                check(&c, repeats);
+            }
+    set_delays(NO_DELAYS, 0, 0);
+}
+
+static void grids(void **state) {
+    (void)state;
+    gpu_need();
+    with_delays(NO_DELAYS, gpu_is_small ? 1 : 10, 2);
+}
+
+static void delays_at_random(void **state) {
+    (void)state;
+    gpu_need();
+    with_delays(RANDOM_DELAYS, gpu_is_small ? 1 : 10, 2);
+}
+
+static void one_cta_late(void **state) {
+    (void)state;
+    gpu_need();
+    with_delays(ONE_CTA_LATE, gpu_is_small ? 1 : 10, 2);
+}
+
+/* ---- whole sorts, at once ---------------------------------------------------------------------------------------- */
+
+struct stream_sort {
+    scan_ctx *ctx;
+    scan_sort_desc desc;
+    size_t n;
+    char *keys, *want, *want_indices;
+    gpu_array in, out, indices;
+};
+
+static stream_sort make_sort(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type);
+    stream_sort s = {};
+    s.ctx = gpu_context();
+    assert_non_null(s.ctx);
+    s.desc.struct_size = sizeof s.desc;
+    s.desc.type = type;
+    s.desc.descending = uint32_t(gpu_random(&seed) & 1);
+    s.desc.index_type = SCAN_U32;
+    s.n = n;
+    s.keys = static_cast<char *>(malloc(n * size));
+    s.want = static_cast<char *>(malloc(n * size));
+    s.want_indices = static_cast<char *>(malloc(n * 4));
+    gpu_fill(type, gpu_random(&seed) % 3 ? GPU_RANDOM : GPU_SPARSE, s.keys, n, seed);
+    cpu_ok(scan_sort(cpu, &s.desc, s.keys, s.want, NULL, NULL, n));
+    cpu_ok(scan_argsort(cpu, &s.desc, s.keys, s.want_indices, n));
+    gpu_put(&s.in, s.keys, n, size, 0);
+    gpu_put(&s.out, NULL, n, size, 1);
+    gpu_put(&s.indices, NULL, n, 4, 1);
+    gpu_ok(scan_ctx_sync(gpu));
+    return s;
+}
+
+static void check_sort(stream_sort *s, const char *what) {
+    char *got = static_cast<char *>(malloc(s->n * 8));
+    gpu_array *const arrays[] = {&s->out, &s->indices};
+    const char *const want[] = {s->want, s->want_indices};
+    for (int i = 0; i < 2; i++) {
+        const size_t size = i ? 4 : scan_type_size(s->desc.type);
+        gpu_get(arrays[i], got);
+        const size_t wrong = gpu_first_difference(got, want[i], s->n, size);
+        if (wrong != s->n)
+            fail_msg("%s: %s of %s, n %zu: element %zu", what, i ? "argsort" : "sort", scan_type_name(s->desc.type),
+                     s->n, wrong);
+    }
+    free(got);
+}
+
+static void release_sort(stream_sort *s) {
+    scan_ctx_destroy(s->ctx);
+    gpu_release(&s->in);
+    gpu_release(&s->out);
+    gpu_release(&s->indices);
+    free(s->keys), free(s->want), free(s->want_indices);
+}
+
+/* Eight contexts, their calls queued in turn, and only then waited for. */
+static void many_streams(unsigned calls, const char *what) {
+    enum { STREAMS = 8 };
+    static const scan_type types[STREAMS] = {SCAN_U32, SCAN_U64, SCAN_F32, SCAN_I8,
+                                             SCAN_U16, SCAN_F64, SCAN_I32, SCAN_I64};
+    stream_sort sorts[STREAMS];
+    for (unsigned i = 0; i < STREAMS; i++)
+        sorts[i] = make_sort(types[i], gpu_is_small ? 500 + gpu_random(&seed) % 9000
+                                                    : 1 + gpu_random(&seed) % (size_t(1) << (14 + i)));
+    for (unsigned call = 0; call < calls; call++)
+        for (stream_sort &s : sorts) {
+            assert_int_equal(scan_sort(s.ctx, &s.desc, s.in.at, s.out.at, NULL, NULL, s.n), SCAN_OK);
+            assert_int_equal(scan_argsort(s.ctx, &s.desc, s.in.at, s.indices.at, s.n), SCAN_OK);
+        }
+    for (stream_sort &s : sorts)
+        assert_int_equal(scan_ctx_sync(s.ctx), SCAN_OK);
+    for (stream_sort &s : sorts) {
+        check_sort(&s, what);
+        release_sort(&s);
+    }
+}
+
+static void eight_streams(void **state) {
+    (void)state;
+    gpu_need();
+    for (unsigned round = 0; round < (gpu_is_small ? 1 : 10); round++)
+        many_streams(gpu_is_small ? 1 : 25, "eight streams");
+}
+
+#ifndef SCAN_EMULATED
+static void beside_other_kernels(void **state) {
+    (void)state;
+    gpu_need();
+    for (unsigned round = 0; round < (gpu_is_small ? 1 : 30); round++) {
+        holders held = hold_device(round, &seed);
+        many_streams(2, "beside other kernels");
+        let_go(&held);
+    }
+}
+#endif
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, grids),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, delays_at_random),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, one_cta_late),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, eight_streams),
+#ifndef SCAN_EMULATED
+        GPU_TEST(GPU_STRESS | GPU_SMALL, beside_other_kernels),
+#endif
+    };
+    return gpu_main("gpu_sort_order", tests, COUNT(tests), argc, argv);
+}
