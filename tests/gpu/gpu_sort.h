@@ -204,9 +204,10 @@ typedef struct captured_sort {
     scan_type type;
     size_t n, workspace_bytes;
     void *in, *out, *indices, *count;
+    void *numbers, *pairs_out, *moved; /* values 0, 1, 2, ...; where pairs go */
 } captured_sort;
 
-/* A sort of up to n keys, and an argsort of the same, by a context that has its workspace. */
+/* A sort of up to n keys, one with values, and an argsort of the same, by a context that has its workspace. */
 static inline captured_sort capture_sort(scan_type type, scan_sort_method method, size_t n) {
     captured_sort c = {.type = type, .n = n};
     assert_int_equal(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking), cudaSuccess);
@@ -217,16 +218,26 @@ static inline captured_sort capture_sort(scan_type type, scan_sort_method method
     gpu_ok(scan_malloc(gpu, n * scan_type_size(type), &c.out));
     gpu_ok(scan_malloc(gpu, n * 4, &c.indices));
     gpu_ok(scan_malloc(gpu, 8, &c.count));
+    gpu_ok(scan_malloc(gpu, n * 4, &c.numbers));
+    gpu_ok(scan_malloc(gpu, n * scan_type_size(type), &c.pairs_out));
+    gpu_ok(scan_malloc(gpu, n * 4, &c.moved));
+    for (size_t i = 0; i < n; i++)
+        ((uint32_t *)(void *)values)[i] = (uint32_t)i;
+    gpu_ok(scan_upload(gpu, c.numbers, values, n * 4));
     gpu_ok(scan_ctx_sync(gpu));
-    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .method = method, .n_device = c.count};
-    size_t more;
-    gpu_ok(scan_sort_workspace(c.ctx, &d, n, &c.workspace_bytes));
-    gpu_ok(scan_argsort_workspace(c.ctx, &d, n, &more));
-    c.workspace_bytes = more > c.workspace_bytes ? more : c.workspace_bytes;
+    scan_sort_desc d = {.struct_size = sizeof d, .type = type, .method = method, .n_device = c.count}, pairs = d;
+    pairs.value_bytes = 4;
+    size_t bytes[3];
+    gpu_ok(scan_sort_workspace(c.ctx, &d, n, &bytes[0]));
+    gpu_ok(scan_sort_workspace(c.ctx, &pairs, n, &bytes[1]));
+    gpu_ok(scan_argsort_workspace(c.ctx, &d, n, &bytes[2]));
+    for (int i = 0; i < 3; i++)
+        c.workspace_bytes = bytes[i] > c.workspace_bytes ? bytes[i] : c.workspace_bytes;
     gpu_ok(scan_ctx_reserve(c.ctx, c.workspace_bytes));
     gpu_ok(scan_ctx_sync(c.ctx));
     assert_int_equal(cudaStreamBeginCapture(c.stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     gpu_ok(scan_sort(c.ctx, &d, c.in, c.out, NULL, NULL, n));
+    gpu_ok(scan_sort(c.ctx, &pairs, c.in, c.pairs_out, c.numbers, c.moved, n));
     gpu_ok(scan_argsort(c.ctx, &d, c.in, c.indices, n));
     assert_int_equal(cudaStreamEndCapture(c.stream, &c.graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&c.replay, c.graph, 0), cudaSuccess);
@@ -241,13 +252,17 @@ static inline void replay_sort(const captured_sort *c, uint64_t used, int times,
     gpu_ok(scan_ctx_sync(c->ctx));
     for (int i = 0; i < times; i++)
         assert_int_equal(cudaGraphLaunch(c->replay, c->stream), cudaSuccess);
-    gpu_ok(scan_download(c->ctx, got, c->out, used * size));
-    gpu_ok(scan_download(c->ctx, values, c->indices, used * 4));
-    gpu_ok(scan_ctx_sync(c->ctx));
-    for (size_t i = 0; i < used; i++) {
-        const uint32_t from = (uint32_t)permutation[i];
-        if (memcmp(got + i * size, keys + from * size, size) != 0 || memcmp(values + i * 4, &from, 4) != 0)
-            fail_msg("%s, data %d: wrong at %zu of %zu", scan_type_name(c->type), data, i, (size_t)used);
+    void *const sorted[] = {c->out, c->pairs_out}, *const indices[] = {c->indices, c->moved};
+    for (int k = 0; k < 2; k++) {
+        gpu_ok(scan_download(c->ctx, got, sorted[k], used * size));
+        gpu_ok(scan_download(c->ctx, values, indices[k], used * 4));
+        gpu_ok(scan_ctx_sync(c->ctx));
+        for (size_t i = 0; i < used; i++) {
+            const uint32_t from = (uint32_t)permutation[i];
+            if (memcmp(got + i * size, keys + from * size, size) != 0 || memcmp(values + i * 4, &from, 4) != 0)
+                fail_msg("%s%s, data %d: wrong at %zu of %zu", scan_type_name(c->type), k ? ", pairs" : "", data, i,
+                         (size_t)used);
+        }
     }
 }
 
@@ -258,6 +273,9 @@ static inline void release_sort(captured_sort *c) {
     scan_free(gpu, c->out);
     scan_free(gpu, c->indices);
     scan_free(gpu, c->count);
+    scan_free(gpu, c->numbers);
+    scan_free(gpu, c->pairs_out);
+    scan_free(gpu, c->moved);
     scan_ctx_destroy(c->ctx);
     assert_int_equal(cudaStreamDestroy(c->stream), cudaSuccess);
 }
