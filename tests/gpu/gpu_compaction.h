@@ -21,14 +21,18 @@ static inline bool has_wave(void) {
     return major >= 9;
 }
 
-/* Elements a tile of the wave, by element size. */
-static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : 32768 / size; }
+/* Elements a tile, by element size: of look-back, of the wave, of the wave with flags. */
+static inline size_t look_back_tile(size_t size) { return size == 1 ? 8192 : 16384 / size; }
+static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : size == 2 ? 14336 : 32768 / size; }
+static inline size_t flags_wave_tile(size_t size) {
+    return size == 1 ? 14336 : size == 2 ? 8192 : size == 4 ? 6144 : 3584;
+}
 
 enum { MOST_COMPACTION_SIZES = GPU_MOST_SIZES + 24 };
 
 /* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
 static inline size_t compaction_sizes(scan_type type, size_t *sizes) {
-    const size_t size = scan_type_size(type), look_back = size == 1 ? 8192 : 16384 / size;
+    const size_t size = scan_type_size(type), look_back = look_back_tile(size);
     const size_t wave = wave_tile(size), turn = gpu_processors() * wave;
     const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
     size_t count = gpu_sizes(size, sizes);

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "../unit/compact_oracle.h"
-#include "gpu_support.h"
+#include "gpu_compaction.h"
 
 #define cuda_ok(call) assert_int_equal(call, cudaSuccess)
 
@@ -44,15 +44,15 @@ static size_t select_on_host(scan_type type, bool unique, double share, const ch
     return count;
 }
 
-static void select_in_place(scan_ctx *ctx, scan_type type, bool unique, double share, char *d_array, uint64_t *d_count,
-                            size_t n) {
+static void select_in_place(scan_ctx *ctx, scan_grid grid, scan_type type, bool unique, double share, char *d_array,
+                            uint64_t *d_count, size_t n) {
     if (unique) {
-        scan_unique_desc d = {.struct_size = sizeof d, .type = type};
+        scan_unique_desc d = {.struct_size = sizeof d, .type = type, .grid = grid};
         scan_unique_out out = {.struct_size = sizeof out, .kept = d_array, .count = d_count};
         gpu_status(ctx, scan_unique(ctx, &d, d_array, &out, n), __FILE__, __LINE__);
     } else {
         scan_term term = {.op = SCAN_TERM_LT, .constant_type = SCAN_F64, .constant.f = quantile(type, share)};
-        scan_compact_desc d = {.struct_size = sizeof d, .type = type, .terms = &term, .term_count = 1};
+        scan_compact_desc d = {.struct_size = sizeof d, .type = type, .terms = &term, .term_count = 1, .grid = grid};
         scan_compact_out out = {.struct_size = sizeof out, .kept = d_array, .count = d_count};
         gpu_status(ctx, scan_compact(ctx, &d, d_array, &out, n), __FILE__, __LINE__);
     }
@@ -99,13 +99,15 @@ static void stop_load(load *l) {
     scan_free(gpu, l->count);
 }
 
+/* Rounds 16 to 31 are long: more tiles than the device holds at a time. */
 static void in_place_under_load(void **state) {
     (void)state;
     gpu_need();
     static const scan_type types[] = {SCAN_U32, SCAN_U8, SCAN_F64, SCAN_I16};
-    static const double shares[] = {99.99, 50, 2};
-    const size_t most = gpu_is_small ? 40000 : 3 << 20, room = most * 8 + 64;
-    const unsigned repeats = gpu_is_small ? 1 : 12;
+    static const double shares[] = {99.6, 50, 2}; /* of bytes too neither all nor none */
+    const scan_grid grids[] = {has_wave() ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK, SCAN_GRID_LOOKBACK, SCAN_GRID_AUTO};
+    const size_t usual = gpu_is_small ? 40000 : 3 << 20, most = gpu_is_small ? usual : 24 << 20, room = most + 64;
+    unsigned ran_wave[2] = {0}, ran_look_back[2] = {0}; /* rounds, usual and long */
     load l = start_load();
     cudaStream_t stream;
     cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -115,8 +117,11 @@ static void in_place_under_load(void **state) {
     uint64_t *d_count = device_memory(8), count;
     for (unsigned round = 0; round < (gpu_is_small ? 6u : 48u); round++) {
         const scan_type type = types[round % 4];
-        const bool unique = round / 4 % 2;
-        const size_t size = scan_type_size(type), n = most / size - round * 77, offset = round % 3 * size;
+        const scan_grid grid = grids[round / 3 % 3];
+        const bool unique = round / 4 % 2, is_long = round / 16 == 1;
+        const unsigned repeats = gpu_is_small ? 1 : is_long ? 4 : 12;
+        const size_t size = scan_type_size(type), offset = round % 3 * size;
+        const size_t n = (is_long ? most : usual) / size - round * 77;
         random_elements(type, host, n, &seed);
         for (size_t i = 1; unique && i < n; i++) /* runs of a hundred or of two */
             if (random_u64(&seed) % (round % 8 ? 100 : 2))
@@ -127,7 +132,7 @@ static void in_place_under_load(void **state) {
         for (unsigned k = 0; k < repeats; k++) {
             add_load(&l, 1 + k % 3);
             cuda_ok(cudaMemcpyAsync(d_array + offset, d_master, n * size, cudaMemcpyDeviceToDevice, stream));
-            select_in_place(ctx, type, unique, shares[round % 3], d_array + offset, d_count, n);
+            select_in_place(ctx, grid, type, unique, shares[round % 3], d_array + offset, d_count, n);
             gpu_ok(scan_download(ctx, got, d_array + offset, kept * size));
             gpu_ok(scan_download(ctx, &count, d_count, 8));
             gpu_ok(scan_ctx_sync(ctx));
@@ -137,6 +142,12 @@ static void in_place_under_load(void **state) {
                 fail_msg("%s %s, n %zu, round %u, repeat %u, %s: element %zu of %zu", unique ? "unique" : "compact",
                          scan_type_name(type), n, round, k, scan_ctx_ran(ctx), wrong, kept);
         }
+        ran_wave[is_long] += strcmp(scan_ctx_ran(ctx), "wave") == 0;
+        ran_look_back[is_long] += strcmp(scan_ctx_ran(ctx), "look-back") == 0;
+    }
+    for (unsigned is_long = 0; is_long < (gpu_is_small ? 1 : 2); is_long++) {
+        assert_int_equal(ran_wave[is_long] > 0, has_wave());
+        assert_true(ran_look_back[is_long] > 0);
     }
     stop_load(&l);
     scan_ctx_destroy(ctx);
@@ -215,10 +226,13 @@ static void chain_in_a_graph(void **state) {
 
 /* ---- beyond 2^32 ------------------------------------------------------------------------------------------------- */
 
-enum { VALUES = 251, CHUNK = 1 << 24 };
+enum { VALUES = 251 };
 
 /* Elements checked at a time: whole periods. */
-static size_t chunk_of(uint64_t n, uint64_t period) { return ((n < CHUNK ? n : CHUNK) / period + 1) * period; }
+static size_t chunk_of(uint64_t n, uint64_t period) {
+    const uint64_t most = gpu_is_small ? 1 << 15 : 1 << 24;
+    return ((n < most ? n : most) / period + 1) * period;
+}
 
 static void *allocate(size_t bytes) {
     void *memory = NULL;
@@ -234,15 +248,18 @@ static void put_value(size_t size, void *array, size_t i, uint64_t value) {
         ((uint64_t *)array)[i] = value;
 }
 
-/* Element i is (i / run) % VALUES. */
+/* Element i is (i / run) % VALUES. The first chunk is uploaded, the device repeats it. */
 static void upload_large(char *to, size_t size, uint64_t n, uint64_t run) {
     const size_t chunk = chunk_of(n, run * VALUES);
     char *part = malloc(chunk * size);
     for (size_t i = 0; i < chunk; i++)
         put_value(size, part, i, i / run % VALUES);
-    for (uint64_t at = 0; at < n; at += chunk)
-        gpu_ok(scan_upload(gpu, to + at * size, part, (n - at < chunk ? n - at : chunk) * size));
+    gpu_ok(scan_upload(gpu, to, part, (n < chunk ? n : chunk) * size));
     gpu_ok(scan_ctx_sync(gpu));
+    for (uint64_t at = chunk; at < n; at += chunk)
+        cuda_ok(cudaMemcpyAsync(to + at * size, to, (n - at < chunk ? n - at : chunk) * size, cudaMemcpyDeviceToDevice,
+                                NULL));
+    cuda_ok(cudaDeviceSynchronize());
     free(part);
 }
 
@@ -250,7 +267,9 @@ static void upload_large(char *to, size_t size, uint64_t n, uint64_t run) {
 static void expect_large(const char *what, const char *array, size_t size, uint64_t n, uint64_t first, uint64_t period,
                          uint64_t step) {
     const size_t chunk = chunk_of(n, period ? period : 1);
-    char *got = malloc(chunk * size), *want = malloc(chunk * size);
+    char *want = malloc(chunk * size);
+    void *got;
+    gpu_ok(scan_malloc_host(gpu, chunk * size, &got));
     for (uint64_t at = 0; at < n; at += chunk) {
         const size_t m = n - at < chunk ? n - at : chunk;
         if (at == 0 || !period)
@@ -263,7 +282,8 @@ static void expect_large(const char *what, const char *array, size_t size, uint6
             fail_msg("%s, %zu bytes: element %llu of %llu", what, size, (unsigned long long)(at + wrong),
                      (unsigned long long)n);
     }
-    free(got), free(want);
+    scan_free_host(gpu, got);
+    free(want);
 }
 
 static uint64_t count_at(const uint64_t *d_count) {
@@ -273,35 +293,44 @@ static uint64_t count_at(const uint64_t *d_count) {
     return count;
 }
 
-/* Keeps the values below 100, of every 251; then the same in place. */
-static void large_partition(scan_type type, uint64_t n) {
-    enum { KEPT = 100 };
+/* Keeps the values below `below`, of every 251; then the same in place. Bytes have indices too, of which the last is
+ * looked at. */
+static void large_partition(scan_grid grid, scan_type type, uint64_t n, uint64_t below) {
     const size_t size = scan_type_size(type);
-    const uint64_t kept = n / VALUES * KEPT + (n % VALUES < KEPT ? n % VALUES : KEPT);
+    const uint64_t kept = n / VALUES * below + (n % VALUES < below ? n % VALUES : below);
     char *in = allocate(n * size), *d_kept = allocate(n * size), *d_rest = allocate(n * size);
-    uint64_t *d_count = allocate(8);
-    if (in && d_kept && d_rest && d_count) {
+    uint64_t *d_count = allocate(8), *d_indices = size == 1 ? allocate(n * 8) : NULL;
+    if (in && d_kept && d_rest && d_count && (d_indices || size > 1)) {
         upload_large(in, size, n, 1);
-        scan_term term = {.op = SCAN_TERM_LT, .constant_type = SCAN_U64, .constant.u = KEPT};
-        scan_compact_desc d = {.struct_size = sizeof d, .type = type, .terms = &term, .term_count = 1};
-        scan_compact_out out = {.struct_size = sizeof out, .kept = d_kept, .rejected = d_rest, .count = d_count};
+        scan_term term = {.op = SCAN_TERM_LT, .constant_type = SCAN_U64, .constant.u = below};
+        scan_compact_desc d = {.struct_size = sizeof d,
+                               .type = type,
+                               .index_type = SCAN_U64,
+                               .terms = &term,
+                               .term_count = 1,
+                               .grid = grid};
+        scan_compact_out out = {
+            .struct_size = sizeof out, .kept = d_kept, .rejected = d_rest, .indices = d_indices, .count = d_count};
         gpu_ok(scan_compact(gpu, &d, in, &out, n));
         assert_int_equal(count_at(d_count), kept);
-        expect_large("kept", d_kept, size, kept, 0, KEPT, 1);
-        expect_large("rejected", d_rest, size, n - kept, KEPT, VALUES - KEPT, 1);
+        expect_large("kept", d_kept, size, kept, 0, below, 1);
+        expect_large("rejected", d_rest, size, n - kept, below, VALUES - below, 1);
+        if (d_indices)
+            assert_int_equal(count_at(d_indices + kept - 1), (kept - 1) / below * VALUES + (kept - 1) % below);
         out.kept = in;
-        out.rejected = NULL;
+        out.rejected = out.indices = NULL;
         gpu_ok(scan_compact(gpu, &d, in, &out, n));
         assert_int_equal(count_at(d_count), kept);
-        expect_large("kept in place", in, size, kept, 0, KEPT, 1);
+        expect_large("kept in place", in, size, kept, 0, below, 1);
     } else {
         printf("skipped: %llu elements of %s: no memory\n", (unsigned long long)n, scan_type_name(type));
     }
     scan_free(gpu, in), scan_free(gpu, d_kept), scan_free(gpu, d_rest), scan_free(gpu, d_count);
+    scan_free(gpu, d_indices);
 }
 
 /* Flags that are 0 once in 251. */
-static void large_flags(uint64_t n) {
+static void large_flags(scan_grid grid, uint64_t n) {
     const uint64_t zeros = (n + VALUES - 1) / VALUES;
     uint16_t *in = allocate(n * 2), *d_rest = allocate(n * 2);
     uint64_t *d_indices = allocate(n * 8), *d_count = allocate(8);
@@ -310,8 +339,12 @@ static void large_flags(uint64_t n) {
         upload_large((char *)flags, 1, n, 1);
         if (gpu_is_small) /* what the values are does not matter, but a checker sees that they are read */
             upload_large((char *)in, 1, 2 * n, 1);
-        scan_compact_desc d = {
-            .struct_size = sizeof d, .type = SCAN_U16, .index_type = SCAN_U64, .flags = flags, .invert = 1};
+        scan_compact_desc d = {.struct_size = sizeof d,
+                               .type = SCAN_U16,
+                               .index_type = SCAN_U64,
+                               .flags = flags,
+                               .invert = 1,
+                               .grid = grid};
         scan_compact_out out = {.struct_size = sizeof out, .rejected = d_rest, .indices = d_indices, .count = d_count};
         gpu_ok(scan_compact(gpu, &d, in, &out, n));
         assert_int_equal(count_at(d_count), zeros);
@@ -323,15 +356,14 @@ static void large_flags(uint64_t n) {
     scan_free(gpu, flags);
 }
 
-/* Runs of 7. */
-static void large_unique(uint64_t n) {
-    enum { RUN = 7 };
-    const uint64_t runs = (n + RUN - 1) / RUN;
-    char *in = allocate(n), *d_kept = allocate(n), *d_indices = allocate(n * 8), *d_lengths = allocate(n * 8);
-    uint64_t *d_count = allocate(8);
+/* Runs of `run`. Where that is 1, the starts and lengths of the last ones only are looked at. */
+static void large_unique(scan_grid grid, uint64_t n, uint64_t run) {
+    const uint64_t runs = (n + run - 1) / run, first = run == 1 && runs > 1 << 16 ? runs - (1 << 16) : 0;
+    char *in = allocate(n), *d_kept = allocate(n);
+    uint64_t *d_indices = allocate(n * 8), *d_lengths = allocate(n * 8), *d_count = allocate(8);
     if (in && d_kept && d_indices && d_lengths && d_count) {
-        upload_large(in, 1, n, RUN);
-        scan_unique_desc d = {.struct_size = sizeof d, .type = SCAN_U8, .index_type = SCAN_U64};
+        upload_large(in, 1, n, run);
+        scan_unique_desc d = {.struct_size = sizeof d, .type = SCAN_U8, .index_type = SCAN_U64, .grid = grid};
         scan_unique_out out = {.struct_size = sizeof out,
                                .kept = d_kept,
                                .indices = d_indices,
@@ -340,9 +372,9 @@ static void large_unique(uint64_t n) {
         gpu_ok(scan_unique(gpu, &d, in, &out, n));
         assert_int_equal(count_at(d_count), runs);
         expect_large("unique", d_kept, 1, runs, 0, VALUES, 1);
-        expect_large("starts of runs", d_indices, 8, runs, 0, 0, RUN);
-        expect_large("lengths of runs", d_lengths, 8, runs - 1, RUN, 1, 0);
-        assert_int_equal(count_at((uint64_t *)d_lengths + runs - 1), n - (runs - 1) * RUN);
+        expect_large("starts of runs", (char *)(d_indices + first), 8, runs - first, first * run, 0, run);
+        expect_large("lengths of runs", (char *)(d_lengths + first), 8, runs - 1 - first, run, 1, 0);
+        assert_int_equal(count_at(d_lengths + runs - 1), n - (runs - 1) * run);
     } else {
         printf("skipped: unique of %llu elements: no memory\n", (unsigned long long)n);
     }
@@ -350,16 +382,46 @@ static void large_unique(uint64_t n) {
     scan_free(gpu, d_count);
 }
 
+/* The wave takes every size, look-back those past an edge by one; where there is no wave, look-back takes them all.
+ * Bytes are cheap; words, and runs, whose lengths take long to check, have fewer sizes. */
 static void large(void **state) {
     (void)state;
     gpu_need();
-    const uint64_t edge = gpu_is_small ? 1u << 17 : 1ull << 32, sizes[] = {edge / 2 + 1, edge - 1, edge, edge + 1};
-    for (size_t i = 0; i < 4; i++) {
-        large_partition(SCAN_U8, sizes[i]);
-        large_partition(SCAN_U32, sizes[i]);
-        large_flags(sizes[i]);
-        large_unique(sizes[i]);
+    const uint64_t edge = gpu_is_small ? 1u << 17 : 1ull << 32;
+    const uint64_t sizes[] = {edge / 2 - 1, edge / 2, edge / 2 + 1, edge - 1, edge, edge + 1};
+    const scan_grid grids[] = {has_wave() ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK, SCAN_GRID_LOOKBACK};
+    for (unsigned g = 0; g < (has_wave() ? 2 : 1); g++)
+        for (size_t i = 0; i < 6; i++) {
+            const bool is_past = i == 2 || i == 5;
+            if (g == 0 || is_past) {
+                large_partition(grids[g], SCAN_U8, sizes[i], 100);
+                large_flags(grids[g], sizes[i]);
+            }
+            if (is_past || (g == 0 && i == 4))
+                large_partition(grids[g], SCAN_U32, sizes[i], 100);
+            if (is_past || (g == 0 && i > 2))
+                large_unique(grids[g], sizes[i], 7);
+        }
+}
+
+/* Positions in the outputs past 2^32 too: almost all is kept, almost all is rejected, each element is a run. */
+static void large_outputs(void **state) {
+    (void)state;
+    gpu_need();
+    const uint64_t edge = gpu_is_small ? 1u << 17 : 1ull << 32, n = edge + edge / 64;
+    const scan_grid grids[] = {SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE};
+    for (unsigned g = 0; g < (has_wave() ? 2 : 1); g++) {
+        large_partition(grids[g], SCAN_U8, n, VALUES - 1);
+        large_partition(grids[g], SCAN_U8, n, 1);
+        large_unique(grids[g], n, 1);
     }
+}
+
+/* 103 GB of arrays. */
+static void large_words(void **state) {
+    (void)state;
+    gpu_need();
+    large_partition(SCAN_GRID_AUTO, SCAN_U64, (gpu_is_small ? 1ull << 17 : 1ull << 32) + 1, 100);
 }
 
 /* Nothing is read here, so that elements may be more than memory has. */
@@ -382,6 +444,8 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_STRESS | GPU_SMALL, in_place_under_load),
         GPU_TEST(GPU_STRESS | GPU_SMALL, chain_in_a_graph),
         GPU_TEST(GPU_LARGE | GPU_SMALL, large),
+        GPU_TEST(GPU_LARGE | GPU_SMALL, large_outputs),
+        GPU_TEST(GPU_LARGE | GPU_SMALL, large_words),
         GPU_TEST(GPU_LARGE | GPU_SMALL, large_indices),
     };
     return gpu_main("gpu_compact_stress", tests, sizeof tests / sizeof tests[0], argc, argv);
