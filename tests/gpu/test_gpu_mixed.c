@@ -2,7 +2,6 @@
  *
  * All verbs in turn on one context, one workspace and one stream, against the CPU backend: the words that single-pass
  * kernels leave in the workspace, tagged with their launch, must never be taken for another verb's, type's or size's.
- * What the backend does not serve is left out and said.
  */
 #include "gpu_support.h"
 
@@ -35,17 +34,35 @@ static void one_prefix(scan_type type, size_t n) {
     compare(&d_out, "prefix", type, n, n * size);
 }
 
+/* By flags, by one range, or by a program over a column of flags and the index. */
 static void one_compact(scan_type type, size_t n) {
+    static const scan_grid grids[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK};
     const size_t size = scan_type_size(type);
     uint64_t count = 0, device_count;
     gpu_fill(SCAN_U8, below(2) ? GPU_FEW : GPU_SPARSE, host_more, n, n);
-    scan_compact_desc d = {.struct_size = sizeof d, .type = type, .flags = (const uint8_t *)host_more};
+    scan_term terms[] = {{.op = SCAN_TERM_GT, .constant_type = SCAN_F64, .constant.f = 0.25},
+                         {.op = SCAN_TERM_EQ, .column = 1, .constant_type = SCAN_U64},
+                         {.op = SCAN_TERM_AND},
+                         {.op = SCAN_TERM_LT, .column = SCAN_COLUMN_INDEX, .constant_type = SCAN_U64},
+                         {.op = SCAN_TERM_OR}};
+    terms[3].constant.u = below(n + 1);
+    scan_column column = {.type = SCAN_U8, .data = host_more};
+    scan_compact_desc d = {.struct_size = sizeof d, .type = type};
+    const size_t by = below(3);
+    if (by == 0)
+        d.flags = (const uint8_t *)host_more;
+    else
+        d.terms = terms, d.term_count = by == 1 ? 1 : 5;
+    if (by == 2)
+        d.columns = &column, d.column_count = 1;
     scan_compact_out out = {.struct_size = sizeof out, .kept = want, .count = &count};
     cpu_ok(scan_compact(cpu, &d, host_in, &out, n));
-    void *from = gpu_put(&d_in, host_in, n, size, below(9));
+    void *from = gpu_put(&d_in, host_in, n, size, below(9)), *more = gpu_put(&d_more, host_more, n, 1, below(9));
     out.kept = gpu_put(&d_out, NULL, n, size, below(9));
     out.count = (uint64_t *)gpu_put(&d_count, NULL, 1, 8, 0);
-    d.flags = (const uint8_t *)gpu_put(&d_more, host_more, n, 1, below(9));
+    d.flags = by == 0 ? (const uint8_t *)more : NULL;
+    column.data = more;
+    d.grid = grids[below(2)];
     gpu_ok(scan_compact(gpu, &d, from, &out, n));
     gpu_get(&d_count, &device_count);
     assert_int_equal(device_count, count);
@@ -103,10 +120,24 @@ static void one_equalize(scan_type type, size_t n) {
     compare(&d_out, "equalize", type, n, n * size);
 }
 
+/* An image of as many pixels as fill whole rows. */
+static void one_clahe(scan_type type, size_t n) {
+    const size_t size = scan_type_size(type), width = n ? 1 + below(n < 500 ? n : 500) : 0;
+    const size_t height = n ? n / width : 0, pixels = width * height;
+    const size_t tiles = type == SCAN_U8 ? 8 : gpu_is_small ? 1 : 4; /* of 16 bits they need 640 KiB each */
+    scan_equalize_desc d = {.struct_size = sizeof d, .type = type, .clip = (double)below(9) - 1};
+    d.tiles_x = 1 + (uint32_t)below(tiles);
+    d.tiles_y = 1 + (uint32_t)below(tiles);
+    cpu_ok(scan_clahe(cpu, &d, host_in, want, width, height));
+    void *from = gpu_put(&d_in, host_in, pixels, size, below(9)), *to = gpu_put(&d_out, NULL, pixels, size, below(9));
+    gpu_ok(scan_clahe(gpu, &d, from, to, width, height));
+    compare(&d_out, "clahe", type, pixels, pixels * size);
+}
+
 static void rounds(unsigned count) {
     for (unsigned round = 0; round < count; round++) {
-        const int verb = (int)below(8);
-        const bool samples = verb >= 6; /* histogram, equalize */
+        const int verb = (int)below(9);
+        const bool samples = verb >= 6; /* histogram, equalize, clahe */
         const scan_type type = samples ? (below(2) ? SCAN_U8 : SCAN_U16) : (scan_type)(1 + below(SCAN_TYPE_COUNT));
         const size_t n = below(2) ? below(most) : below(most / 20 + 1);
         gpu_fill(type, (gpu_shape)below(GPU_SHAPE_COUNT), host_in, n, round);
@@ -117,6 +148,7 @@ static void rounds(unsigned count) {
         case 5: one_argsort(type, n); break;
         case 6: one_histogram(type, n); break;
         case 7: one_equalize(type, n); break;
+        case 8: one_clahe(type, n); break;
         default: one_prefix(type, n);
         }
     }
