@@ -142,7 +142,6 @@ static scan_status upload(void *arg, stream_lane *lane, size_t piece) {
 static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
     const work *w = arg;
     const slot *x = slot_of(arg, piece);
-    lane->bytes += x->n * w->size;
     if (runs_by_flags(w))
         return unique_by_flags(w, lane, x);
     if (by_runs(w))
@@ -204,6 +203,15 @@ static void verify_piece(const work *w, const slot *s, const unsigned char *kept
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
+/* How many are kept is known here, not where they are computed. */
+static void report_computed(const work *w, size_t n, uint64_t count) {
+    const compact_job *job = w->job;
+    uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
+    uint64_t given = job->rejected_out ? n * w->size : count * w->size;
+    given += job->indices_out ? count * scan_type_size(w->index_type) : 0;
+    report_moved(PHASE_COMPUTE, taken + given);
+}
+
 static void finish(void *arg, size_t piece) {
     work *w = arg;
     const compact_job *job = w->job;
@@ -218,6 +226,7 @@ static void finish(void *arg, size_t piece) {
         output_write(job->rejected_out, x->rejected.host, (x->n - count) * w->size);
     if (job->indices_out)
         output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
+    report_computed(w, x->n, count);
     w->kept_total += count;
     report_progress(x->taken, w->r->in->size_hint);
 }

@@ -123,6 +123,7 @@ static uint64_t bytes_of(const source *from) {
 
 static void select_lines(const compact_job *job, session *s, const source *from, selection *to) {
     session_try(s, from->name, attempt, &(selecting){.job = job, .from = from, .to = to});
+    report_moved(PHASE_COMPUTE, bytes_of(from) + to->count * scan_type_size(to->type));
 }
 
 static void verify(const compact_job *job, const source *from, const selection *kept) {

@@ -72,13 +72,15 @@ static scan_status make_room(const equalize_job *job) {
 }
 
 /* All images have one mask. */
-static scan_status lend_mask(const equalize_job *job) {
+static scan_status lend_mask(equalize_job *job) {
     equalize_lane *lane = job->lane;
     const image *mask = job->options->mask;
     if (!mask || lane->mask)
         return SCAN_OK;
-    SESSION_TRY(scan_malloc(lane->ctx, image_pixels(&mask->header), &lane->mask));
-    return scan_upload(lane->ctx, lane->mask, mask->pixels, image_pixels(&mask->header));
+    size_t bytes = image_pixels(&mask->header);
+    SESSION_TRY(scan_malloc(lane->ctx, bytes, &lane->mask));
+    job->moved[PHASE_UPLOAD] += bytes;
+    return scan_upload(lane->ctx, lane->mask, mask->pixels, bytes);
 }
 
 /* The same through device memory. The image that was read stays as it is. */
@@ -97,7 +99,8 @@ static scan_status call_on_device(equalize_job *job) {
     enter(job, PHASE_DOWNLOAD);
     SESSION_TRY(scan_download(lane->ctx, job->out.pixels, lane->pixels, bytes));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
-    job->moved[PHASE_UPLOAD] = job->moved[PHASE_DOWNLOAD] = bytes;
+    job->moved[PHASE_UPLOAD] += bytes;
+    job->moved[PHASE_DOWNLOAD] += bytes;
     enter(job, PHASE_COMPUTE);
     return SCAN_OK;
 }
@@ -145,7 +148,7 @@ static bool equalize(equalize_job *job) {
         if (status == SCAN_OK)
             status = call_on_host(job);
     }
-    job->moved[PHASE_COMPUTE] = 2 * image_bytes(h);
+    job->moved[PHASE_COMPUTE] = 2 * image_bytes(h) + (mask ? image_pixels(h) : 0);
     if (status == SCAN_OK)
         return true;
     const char *detail = scan_ctx_detail(lane->ctx);

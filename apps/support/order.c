@@ -271,6 +271,7 @@ size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method m
                        const char *subject) {
     key_sorting a = {.key = key, .n = n, .unique = unique, .method = method};
     session_try(s, subject, sort_keys, &a);
+    report_moved(PHASE_COMPUTE, (n + a.kept) * scan_type_size(key->type));
     if (s->on_host) {
         free(a.result); /* a device was about to fill it */
     } else {
@@ -331,6 +332,9 @@ void order_sort(order *o, session *s, const char *subject, unsigned threads) {
     o->type = o->n >> 32 ? SCAN_U64 : SCAN_U32;
     o->index = must_alloc(o->n, scan_type_size(o->type));
     session_try(s, subject, sort_attempt, &(sorting){o, threads});
+    report_moved(PHASE_COMPUTE, o->n * scan_type_size(o->type));
+    for (size_t k = 0; k < o->key_count; k++)
+        report_moved(PHASE_COMPUTE, o->n * scan_type_size(o->keys[k].type));
 }
 
 typedef struct keeping {
@@ -366,6 +370,7 @@ void order_unique(order *o, session *s, const char *subject, unsigned threads) {
     keeping a = {.o = o, .starts = starts};
     find_all_runs(o, starts, threads);
     session_try(s, subject, keep_attempt, &a);
+    report_moved(PHASE_COMPUTE, o->n + (o->n + a.count) * scan_type_size(o->type));
     o->n = (size_t)a.count;
     free(starts);
     report_enter(before);

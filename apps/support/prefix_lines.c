@@ -47,6 +47,7 @@ void *prefix_whole(const prefix_job *job, session *s, const char *name, const sc
     void *result = must_alloc(n, scan_type_size(desc->out_type));
     prefix_choose(job, s, desc, n);
     session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
+    report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
     if (job->common->verify) {
         prefix_check check;
         report_phase before = report_enter(PHASE_VERIFY);

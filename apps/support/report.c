@@ -244,11 +244,11 @@ static void write_json(uint64_t total_ns, uint64_t written) {
     snprintf(line, sizeof line, "\"total\": %.9f},\n  \"phase_gb_per_s\": {", seconds(total_ns));
     json_raw(line);
     for (int phase = PHASE_READ; phase < PHASE_VERIFY; phase++) {
-        snprintf(line, sizeof line, "%s\"%s\": %.3f", phase > PHASE_READ ? ", " : "", phase_names[phase],
+        snprintf(line, sizeof line, "%s\"%s\": %.6f", phase > PHASE_READ ? ", " : "", phase_names[phase],
                  phase_rate(phase, written));
         json_raw(line);
     }
-    snprintf(line, sizeof line, "},\n  \"phases_overlap\": %s,\n  \"gb_per_s\": %.3f\n}\n",
+    snprintf(line, sizeof line, "},\n  \"phases_overlap\": %s,\n  \"gb_per_s\": %.6f\n}\n",
              report.overlap ? "true" : "false", gb_per_s(total_ns, written));
     json_raw(line);
 }

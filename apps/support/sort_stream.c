@@ -157,8 +157,8 @@ static scan_status sort_attempt(void *arg, session *s) {
 }
 
 void sort_stream_sort(sort_stream *w) {
-    report_moved(PHASE_COMPUTE, w->n * w->reader->size);
     session_try(w->s, w->reader->in->name, sort_attempt, w);
+    report_moved(PHASE_COMPUTE, w->n * w->reader->size + w->kept * result_size(w));
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

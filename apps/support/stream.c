@@ -145,6 +145,7 @@ static void compute_on_host(session *s, const stream_job *job, size_t piece) {
     scan_status status = call ? call(job->arg, &lane, piece) : SCAN_OK;
     if (status != SCAN_OK)
         session_fall_back(s, job->subject, status, scan_ctx_detail(s->ctx));
+    report_moved(PHASE_COMPUTE, lane.bytes);
     report_enter(before);
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -305,6 +306,40 @@ def test_stats(box, program):
     for word in ("input", "in.npy", "output", "out.npy", "type", "i64", "elements", "1000", "device", "cpu", "threads",
                  "read", "compute", "write", "total", " s", "GB/s"):
         assert word in result.err
+    for phase in ("read", "compute", "write"):
+        assert re.search(rf"^{phase} .* GB/s$", result.err, re.M), phase
+
+
+@pytest.mark.parametrize("job", [
+    "prefix a.npy", "prefix --reverse a.npy", "prefix --verify a.npy", "prefix a.txt", "prefix -k a a.csv",
+    "compact --nonzero a.npy", "compact --unique --invert a.npy", "compact --mask mask.npy a.npy --rejected r.npy",
+    "compact --unique a.txt", "compact --where a>2 a.csv", "sort a.npy", "sort -u a.npy --verify", "sort --argsort a.npy",
+    "sort --argsort -u a.npy", "sort a.txt", "sort -u -k b -k a:desc a.csv"])
+def test_rates_of_all_phases(box, job):
+    values = np.arange(20_000, dtype="i4") % 1000
+    box.save("a.npy", values)
+    box.save("mask.npy", values > 500)
+    box.write("a.txt", "".join(f"{v}\n" for v in values))
+    box.write("a.csv", "a,b\n" + "".join(f"{v},{v % 7}\n" for v in values))
+    report = json.loads(box.good(*job.split(), "--device", "cpu", "-o", "out", "--json", "-").out)
+    for phase in ("read", "compute", "write"):
+        assert report["phase_gb_per_s"][phase] > 0, phase
+
+
+@pytest.mark.parametrize("job, computed", [
+    ("prefix a.npy", 1000 * (4 + 8)), ("prefix --op max a.npy", 1000 * (4 + 4)), ("prefix a.txt", 1000 * (8 + 8)),
+    ("compact --where x>=900 a.npy", 1000 * 4 + 100 * 4), ("compact --unique --invert a.npy --rejected r", 2 * 1000 * 4),
+    ("compact --mask mask.npy a.npy --indices i.npy", 1000 * (4 + 1) + 100 * (4 + 4)), ("sort a.npy", 2 * 1000 * 4),
+    ("sort --argsort a.npy", 1000 * (4 + 4)), ("sort -k a a.csv", 1000 * (8 + 4))])
+def test_bytes_computed(box, job, computed):
+    """What is taken and what is given, once each."""
+    box.save("a.npy", np.arange(1000, dtype="i4"))
+    box.save("mask.npy", np.arange(1000) >= 900)
+    box.write("a.txt", "".join(f"{v}\n" for v in range(1000)))
+    box.write("a.csv", "a\n" + "".join(f"{v}\n" for v in range(1000)))
+    report = json.loads(box.good(*job.split(), "--device", "cpu", "-o", "out", "--json", "-").out)
+    seconds, rate = report["seconds"]["compute"], report["phase_gb_per_s"]["compute"]
+    assert abs(rate * seconds * 1e9 - computed) <= 1 + seconds * 1e3
 
 
 @pytest.mark.parametrize("program", ARRAYS)

@@ -275,6 +275,7 @@ def test_stats_and_json(tmp_path):
     assert report["bytes_read"] == MOON.stat().st_size
     assert report["bytes_written"] >= (tmp_path / "o.png").stat().st_size
     assert report["seconds"]["total"] > 0
+    assert min(report["phase_gb_per_s"][phase] for phase in ("read", "compute", "write")) > 0
     done = equalize(MOON, "-o", tmp_path / "p.png", "--json", "-")
     assert json.loads(done.stdout)["height"] == 512
 
