@@ -117,8 +117,12 @@ void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
 
+/* A block that the other grids do not take leaves auto one of the two that take every block. */
 bool prefix_is_whole(const prefix_job *job) {
-    return job->algorithm.grid == SCAN_GRID_HOST_SUMS || job->algorithm.grid == SCAN_GRID_HIERARCHICAL;
+    scan_algorithm a = job->algorithm;
+    bool teaching_block = a.block == SCAN_BLOCK_KOGGE_STONE || a.block == SCAN_BLOCK_BRENT_KUNG;
+    return a.grid == SCAN_GRID_HOST_SUMS || a.grid == SCAN_GRID_HIERARCHICAL ||
+           (a.grid == SCAN_GRID_AUTO && teaching_block);
 }
 
 /* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
@@ -128,6 +132,9 @@ static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
 
 void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements) {
     scan_algorithm a = job->algorithm;
+    if (job->common->verify && has_own_order(job, desc))
+        die_usage(
+            "--verify: by this --algorithm float sums and products have an order of their own, which it cannot check");
     if ((a.grid != SCAN_GRID_AUTO && a.grid != SCAN_GRID_BLOCKED) || a.block != SCAN_BLOCK_AUTO)
         session_need_device(s, has_own_order(job, desc));
     else
