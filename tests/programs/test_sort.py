@@ -7,6 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from conftest import NO_DEVICE
 from sort_program import SORT, bad, good, run
 
 TYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"]
@@ -196,6 +197,66 @@ def test_nan_error_names_the_line():
     assert bad("--nan", "error", stdin=b"1\n2\nNaN\r\n") == 'stdin: line 3: "NaN" is refused by --nan error'
 
 
+# ---- methods ---------------------------------------------------------------------------------------------------------
+
+QUICK = "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX-512"
+SPLIT = "method split exists on CUDA only"
+
+
+def ran(tmp_path, *args, stdin):
+    """The array, by what it was sorted, and the device."""
+    paths = ["-f", "-o", tmp_path / "out", "--json", tmp_path / "report.json"]
+    good("--device", "cpu", *args, *paths, stdin=stdin)
+    report = json.loads((tmp_path / "report.json").read_text())
+    return load((tmp_path / "out").read_bytes()), report["ran"].split()[0], report["device"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
+def test_radix(kind, descending, tmp_path):
+    array = sample(kind, 70_000, 10, "few")
+    order = stable(array, descending)
+    args = ["--algorithm", "radix"] + ["-r"] * descending
+    sorted_, method, _ = ran(tmp_path, *args, stdin=npy(array))
+    same(sorted_, array[order])
+    indices, argsort, _ = ran(tmp_path, "--argsort", *args, stdin=npy(array))
+    same(indices, order.astype("u4"))
+    assert (method, argsort) == ("radix", "radix")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
+def test_quick(kind, descending, tmp_path):
+    """Where it cannot serve it is refused, nothing else takes its place."""
+    array = sample(kind, 70_000, 11)
+    args = ["--algorithm", "quick", "--verify"] + ["-r"] * descending
+    _, _, device = ran(tmp_path, stdin=npy(array))
+    if array.itemsize >= 4 and device.endswith("avx512"):
+        sorted_, method, _ = ran(tmp_path, *args, stdin=npy(array))
+        same(sorted_, array[stable(array, descending)])
+        assert method == "quick"
+    else:
+        assert bad("--device", "cpu", *args, stdin=npy(array)) == "stdin: " + QUICK
+
+
+@pytest.mark.parametrize("args, text", [(["--argsort"], "2\n1\n"), ([], "2\n+1\n"), (["--csv"], "a\n2\n1\n")])
+def test_quick_has_no_values(args, text):
+    assert bad("--device", "cpu", "--algorithm", "quick", *args, stdin=text.encode()) == "stdin: " + QUICK
+
+
+@pytest.mark.parametrize("level", ["portable", "avx2"])
+def test_quick_needs_avx512(level):
+    code, out, err = run("--device", "cpu", "--algorithm", "quick", stdin=b"2\n1\n", env={"SCAN_SIMD": level})
+    assert (code, out, err) == (2, b"", f"sort: stdin: {QUICK}\n")
+
+
+@pytest.mark.parametrize("args, text", [([], "2\n1\n"), (["--argsort"], "2\n1\n"), (["--csv"], "a\n2\n1\n"), (["-u"], "2\n2\n")])
+def test_split_needs_a_device(args, text):
+    assert bad("--device", "cpu", "--algorithm", "split", *args, stdin=text.encode()) == "stdin: " + SPLIT
+    code, out, err = run("--algorithm", "split", *args, stdin=text.encode(), env=NO_DEVICE)
+    assert (code, out, err) == (2, b"", f"sort: stdin: {SPLIT}\n")
+
+
 # ---- command line ----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("args, message", [
@@ -203,7 +264,7 @@ def test_nan_error_names_the_line():
     (["--nan", "middle"], "--nan"), (["--check", "--argsort"], "--check and --argsort"), (["-c", "-o", "x"], "-o"),
     (["--unknown"], "--unknown"), (["-z"], "-z"), (["a", "b"], "b"), (["--key"], "--key"), (["--csv", "--tsv"], "--csv and --tsv"),
     (["--csv", "--dtype", "u8"], "--dtype"), (["--device", "gpu"], "--device"), (["--threads", "x"], "--threads"),
-    (["--argsort=1"], "--argsort"),
+    (["--argsort=1"], "--argsort"), (["--algorithm", "bubble"], "--algorithm"),
 ])
 def test_usage(args, message):
     assert message in bad(*args, stdin=b"1\n")
