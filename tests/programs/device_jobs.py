@@ -18,9 +18,7 @@ needs_emulator = pytest.mark.skipif(not DEVICE.emulated, reason="failures of a d
 
 def make_inputs(folder):
     """The data sets, and arrays of every type, some of several pieces."""
-    for path in DATA.iterdir():
-        if path.is_file():
-            shutil.copy(path, folder)
+    shutil.copytree(DATA, folder, dirs_exist_ok=True)
     rng = np.random.default_rng(7)
     delays = np.load(DATA / "flight_delays.npy")
     np.save(folder / "sorted.npy", np.sort(delays))
@@ -34,6 +32,7 @@ def make_inputs(folder):
     big[rng.integers(0, big.size, 50)] = -0.0
     np.save(folder / "big_f32.npy", big)
     np.save(folder / "mask.npy", rng.random(big.size) < 0.3)
+    np.save(folder / "late.npy", delays > 0)
     np.save(folder / "big_f64.npy", rng.normal(size=scale * 100_001).round(2))
     np.save(folder / "big_endian.npy", rng.integers(-1000, 1000, scale * 75_000).astype(">i4"))
     (folder / "big_u8.raw").write_bytes(rng.integers(0, 3, scale * 700_000, dtype="u1").tobytes())

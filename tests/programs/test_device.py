@@ -2,6 +2,7 @@
 """The programs on a CUDA device, or in the emulator: the bytes of the CPU for every format and data set, in one piece and
 in many. Skipped where no device answers."""
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from device_jobs import needs_device, on_cpu, run
 # {} is the output; an input is a file of data/ or one that device_jobs.py makes.
 PREFIX = [
     "prefix flight_delays.npy -o {}",
+    "prefix jacksboro_dem.npy -o {} --verify",
     "prefix --op max --reverse jacksboro_dem.npy -o {}",
     "prefix --op min --exclusive --init -5 jacksboro_dem.npy -o {}",
     "prefix -k temp seattle-temps.csv -o {}",
@@ -32,11 +34,16 @@ PREFIX = [
      for op in ("add", "max")]
 
 ALGORITHMS = ["wave", "look-back", "hierarchical/kogge-stone", "hierarchical/brent-kung", "hierarchical/warp",
-              "host-sums/kogge-stone", "host-sums/warp", "look-back/warp", "wave/warp"]
+              "host-sums/kogge-stone", "host-sums/brent-kung", "host-sums/warp", "look-back/warp", "wave/warp",
+              "auto/brent-kung"]
 
 COMPACT = [
     "compact --where x>60||x<-30 flight_delays.npy -o {} --indices {}i.npy --rejected {}r.npy",
     "compact --where x>=500&&i<100000 --invert jacksboro_dem.npy -o {} --verify",
+    "compact --unique jacksboro_dem.npy -o {} --indices {}i.npy",
+    "compact --unique flight_delays.npy -o {} --rejected {}r.npy",
+    "compact --nonzero flight_delays.npy -o {} --indices {}i.npy --verify",
+    "compact --mask late.npy flight_delays.npy -o {} --rejected {}r.npy --verify",
     "compact --unique sorted.npy -o {} --indices {}i.npy --verify",
     "compact --unique --invert sorted.npy -o {} --rejected {}r.npy --verify",
     "compact --mask mask.npy big_f32.npy -o {} --rejected {}r.npy --indices {}i.npy",
@@ -57,6 +64,8 @@ COMPACT = [
 SORT = [
     "sort flight_delays.npy -o {}",
     "sort -r jacksboro_dem.npy -o {} --verify",
+    "sort -u jacksboro_dem.npy -o {}",
+    "sort --argsort jacksboro_dem.npy -o {} --verify",
     "sort -u flight_delays.npy -o {}",
     "sort -u flight_delays.npy -o {} --verify",
     "sort --argsort flight_delays.npy -o {}",
@@ -76,14 +85,18 @@ SORT = [
     "sort -k magnitude:desc earthquakes.csv -o {}",
     "sort -k magnitude:desc -k depth_km -k latitude:desc earthquakes.csv -o {} --verify",
     "sort -u -k magnitude earthquakes.csv -o {} --verify",
+    "sort -k temp seattle-temps.csv -o {} --verify",
     "sort --argsort -k temp seattle-temps.csv -o {}",
     "sort -k a -k b:nan=first missing.csv -o {}",
 ] + [f"sort {t}.npy -o {{}}" for t in ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64")]
 
-EQUALIZE = [
+IMAGES = ["moon.png", "cell.png", "retina.jpg", "hubble_deep_field.jpg", "jacksboro_dem.pgm", "expected/moon.png",
+          "expected/color.ppm"]
+FORMULAS = ["--like opencv", "--like pillow", "--like imagemagick", "--like vips", "--like skimage", "--method clahe"]
+
+EQUALIZE = [f"equalize {formula} {image} -o {{}}.png" for image in IMAGES for formula in FORMULAS] + [
     "equalize moon.png -o {}.png --plot {}.svg",
     "equalize --like pillow cell.png -o {}.png --verify",
-    "equalize --like vips retina.jpg -o {}.png",
     "equalize --like imagemagick hubble_deep_field.jpg -o {}.ppm",
     "equalize --like skimage moon.png -o {}.pgm",
     "equalize hubble_deep_field.jpg -o {}.png --verify",
@@ -93,7 +106,6 @@ EQUALIZE = [
     "equalize --method clahe moon.png -o {}.png --verify",
     "equalize --method clahe --tiles 7x3 --clip 5 cell.png -o {}.png",
     "equalize --method clahe --clip 0 jacksboro_dem.pgm -o {}.pgm --verify",
-    "equalize --method clahe hubble_deep_field.jpg -o {}.png",
     "equalize moon.png cell.png retina.jpg --out-dir {}/",
     "equalize --method clahe cell.png jacksboro_dem.pgm moon.png hubble_deep_field.jpg --out-dir {}/ --verify",
 ]
@@ -123,6 +135,17 @@ def test_same_bytes(inputs, job):
 def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
     """auto takes the device for what it alone has."""
     gives_the_same(inputs, job, f" --algorithm {algorithm}", ("cuda", "auto"))
+
+
+@needs_device
+@pytest.mark.parametrize("algorithm", ["hierarchical", "host-sums/warp", "auto/kogge-stone"])
+def test_verify_does_not_know_another_order(inputs, algorithm):
+    """Of floats, that is; integers and --op max have one result."""
+    for name in ("big_f32.npy", "floats.txt"):
+        inputs.refused(2, "order of their own", "prefix", name, "--device", "cuda", "--algorithm", algorithm, "--verify", "-o",
+                       "out")
+        gives_the_same(inputs, f"prefix {name} --op max -o {{}} --verify", f" --algorithm {algorithm}")
+    gives_the_same(inputs, "prefix u8.npy -o {} --verify", f" --algorithm {algorithm}")
 
 
 @needs_device
@@ -172,18 +195,31 @@ def test_pipes(inputs, command):
 
 
 @needs_device
-@pytest.mark.parametrize("job", ["prefix big_f32.npy -o {}", "compact --finite big_f32.npy -o {}", "sort big_f32.npy -o {}",
-                                 "sort -k a missing.csv -o {}", "equalize moon.png -o {}.png",
-                                 "equalize moon.png cell.png --out-dir {}/"])
+@pytest.mark.parametrize("job", [
+    "prefix big_f32.npy -o {}", "prefix delays.txt -o {}", "prefix -k b missing.csv -o {}",
+    "prefix --algorithm hierarchical u32.npy -o {}", "compact --finite big_f32.npy -o {}", "compact --unique delays.txt -o {}",
+    "compact --unique --invert sorted.npy -o {}", "compact --where a>9 missing.csv -o {}", "sort big_f32.npy -o {}",
+    "sort -u big_f32.npy -o {} --verify", "sort --argsort -u flight_delays.npy -o {}", "sort delays.txt -o {}",
+    "sort -u -k a -k b missing.csv -o {}", "equalize moon.png -o {}.png", "equalize --mask moon.png moon.png -o {}.png",
+    "equalize moon.png cell.png --out-dir {}/"])
 def test_report(inputs, job):
     result, _ = run(inputs, f"{job} --json report.json --stats -f", "cuda", "cuda")
     assert result.code == 0
     report = json.loads(inputs.read("report.json"))
     assert report["device"] != "cpu" and report["ran"] and report["threads"] == 0
-    for phase in ("upload", "compute", "download"):
-        assert report["seconds"][phase] > 0 and phase in result.err
-    assert report["phase_gb_per_s"]["upload"] > 0 and report["phase_gb_per_s"]["download"] > 0
+    for phase in ("read", "upload", "compute", "download", "write"):
+        assert report["seconds"][phase] > 0 and report["phase_gb_per_s"][phase] > 0, phase
+        assert re.search(rf"^{phase} .* GB/s$", result.err, re.M), phase
     assert report["seconds"]["total"] > 0 and "device_failed" not in report
+
+
+@needs_device
+def test_report_of_a_pipe(inputs):
+    """A sort takes it whole."""
+    inputs.good("sort", "--dtype", "f32", "--device", "cuda", "-f", "-o", "piped.raw", "--json", "piped.json",
+                input=np.load(inputs.path / "big_f32.npy").tobytes())
+    rates = json.loads(inputs.read("piped.json"))["phase_gb_per_s"]
+    assert all(rates[phase] > 0 for phase in ("read", "upload", "compute", "download", "write"))
 
 
 @needs_device
