@@ -3,9 +3,17 @@
 #
 # Completion of scan-compact, scan-equalize, scan-prefix and scan-sort for bash. Installed once under each name.
 
-# The values of an option, one a line; code 1 where a file or any text may follow.
+# The values of an option for this word, one a line; code 1 where a file or any text may follow.
 _scan_values() {
     case $1$2 in
+    scan-prefix--algorithm)
+        case $3 in
+        host-sums/* | hierarchical/*) printf '%s\n' "${3%%/*}"/{kogge-stone,brent-kung,warp} ;;
+        look-back/* | wave/*) printf '%s\n' "${3%%/*}/warp" ;;
+        *) printf '%s\n' auto host-sums hierarchical look-back wave blocked ;;
+        esac
+        return
+        ;;
     scan-compact--algorithm) printf '%s\n' auto look-back wave blocked && return ;;
     scan-sort--algorithm) printf '%s\n' auto radix split quick && return ;;
     esac
@@ -39,7 +47,7 @@ _scan_complete() {
     local program=${1##*/} word=${COMP_WORDS[COMP_CWORD]} before='' values
     ((COMP_CWORD > 0)) && before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
-    if values=$(_scan_values "$program" "$before"); then
+    if values=$(_scan_values "$program" "$before" "$word"); then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
     elif [[ $before == --out-dir ]]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
