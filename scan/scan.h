@@ -314,8 +314,9 @@ typedef struct scan_compact_desc {
     const uint8_t *flags;       /* n bytes, nonzero keeps */
     uint64_t index_base;        /* the index of in[0], for an array compacted in pieces */
     const uint64_t *n_device;
-    scan_grid grid; /* 0: AUTO. CUDA has LOOKBACK and, from sm_90 on, for flags and for terms that come to one range of
-                       one column, WAVE; the CPU has BLOCKED. Others: ALGORITHM */
+    scan_grid grid;    /* 0: AUTO. CUDA has LOOKBACK and, from sm_90 on, WAVE: for flags, and for terms that come to one
+                          range, or all but one, of in or, where neither kept nor rejected is written, of any one column
+                          (not the index). The CPU has BLOCKED. Others: ALGORITHM */
     uint32_t reserved; /* 0 */
 } scan_compact_desc;
 

@@ -68,7 +68,9 @@ static scan_status check_grid(scan_ctx *ctx, const compaction_kernels &kernels, 
                          scan_grid_name(grid));
     if (grid == SCAN_GRID_WAVE && !has_wave(ctx, kernels))
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: wave is for %s; take look-back",
-                         kernels.wave ? "sm_90 and later" : "flags, runs, and tests of one range of one column");
+                         kernels.wave ? "sm_90 and later"
+                                      : "flags, runs, and one range, or all but one, of in or, where no "
+                                        "elements are written, of any one column");
     return SCAN_OK;
 }
 

@@ -159,8 +159,11 @@ def test_both_grids_compact(inputs, job, grid):
 
 @needs_device
 def test_the_wave_is_for_one_range(inputs):
-    inputs.refused(2, "look-back", "compact", "u32.npy", "--device", "cuda", "--algorithm", "wave", "--where",
-                   "x > 3 && i < 9", "-o", "out.npy")
+    wave = ["--device", "cuda", "--algorithm", "wave", "--where"]
+    for where in ("x > 3 && i < 9", "i < 9", "(x > 3 && x < 5) || (x > 7 && x < 9)"):
+        inputs.refused(2, "take look-back", "compact", "u32.npy", *wave, where, "-o", "out.npy")
+    inputs.refused(2, "take look-back", "compact", "earthquakes.csv", *wave, "magnitude > 5 && depth_km < 9", "-o", "out.csv")
+    gives_the_same(inputs, "compact --where x<3||x>5 u8.npy -o {}", " --algorithm wave")
 
 
 @needs_device
