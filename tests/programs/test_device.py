@@ -141,7 +141,7 @@ def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
 @pytest.mark.parametrize("algorithm", ["hierarchical", "host-sums/warp", "auto/kogge-stone"])
 def test_verify_does_not_know_another_order(inputs, algorithm):
     """Of floats, that is; integers and --op max have one result."""
-    for name in ("big_f32.npy", "floats.txt"):
+    for name in ("f32.npy", "floats.txt"):
         inputs.refused(2, "order of their own", "prefix", name, "--device", "cuda", "--algorithm", algorithm, "--verify", "-o",
                        "out")
         gives_the_same(inputs, f"prefix {name} --op max -o {{}} --verify", f" --algorithm {algorithm}")
@@ -202,7 +202,7 @@ def test_pipes(inputs, command):
     "prefix big_f32.npy -o {}", "prefix delays.txt -o {}", "prefix -k b missing.csv -o {}",
     "prefix --algorithm hierarchical u32.npy -o {}", "compact --finite big_f32.npy -o {}", "compact --unique delays.txt -o {}",
     "compact --unique --invert sorted.npy -o {}", "compact --where a>9 missing.csv -o {}", "sort big_f32.npy -o {}",
-    "sort -u big_f32.npy -o {} --verify", "sort --argsort -u flight_delays.npy -o {}", "sort delays.txt -o {}",
+    "sort -u f32.npy -o {} --verify", "sort --argsort -u f32.npy -o {}", "sort delays.txt -o {}",
     "sort -u -k a -k b missing.csv -o {}", "equalize moon.png -o {}.png", "equalize --mask moon.png moon.png -o {}.png",
     "equalize moon.png cell.png --out-dir {}/"])
 def test_report(inputs, job):
@@ -220,7 +220,7 @@ def test_report(inputs, job):
 def test_report_of_a_pipe(inputs):
     """A sort takes it whole."""
     inputs.good("sort", "--dtype", "f32", "--device", "cuda", "-f", "-o", "piped.raw", "--json", "piped.json",
-                input=np.load(inputs.path / "big_f32.npy").tobytes())
+                input=np.load(inputs.path / "f32.npy").tobytes())
     rates = json.loads(inputs.read("piped.json"))["phase_gb_per_s"]
     assert all(rates[phase] > 0 for phase in ("read", "upload", "compute", "download", "write"))
 
