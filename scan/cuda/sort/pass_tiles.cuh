@@ -108,7 +108,6 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
         at[k] = words + k * step;
     }
     for (bool more = true; more;) {
-        perturb();
         uint32_t count[digits][look_back_window];
         bool there[digits][look_back_window];
 #pragma unroll
@@ -151,6 +150,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
+        perturb();
 #pragma unroll
         for (uint32_t at = looker; at < radix; at += together * step) {
             uint32_t sum[together];
