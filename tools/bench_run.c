@@ -145,8 +145,10 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
             ours = r->ns; /* the first is the one it chooses itself */
         if (r->is_copy)
             copy = r->bytes / r->ns;
-        if (peer <= 0 && strncmp(r->name, "CUB ", 4) == 0)
-            peer = r->ns, peer_alone = r->call_ns;
+        if (strncmp(r->name, "CUB ", 4) == 0) { /* the fastest */
+            peer = peer > 0 && peer < r->ns ? peer : r->ns;
+            peer_alone = peer_alone > 0 && peer_alone < r->call_ns ? peer_alone : r->call_ns;
+        }
     }
     for (size_t k = 0; k < rows; k++) {
         result *r = &results[k];
