@@ -8,6 +8,7 @@
 
 #define SCAN_PERTURB
 #include "direct.cuh"
+#include "spin.cuh"
 
 enum { NO_DELAYS, RANDOM_DELAYS, ONE_CTA_LATE };
 
@@ -22,11 +23,7 @@ static __device__ void pause_ns(unsigned nanoseconds) {
     for (unsigned i = 0; i <= nanoseconds / 1000; i++)
         __nanosleep(1); /* lets others run */
 #else
-    uint64_t start, now; /* not __nanosleep(): ptxas 13.0 finds no registers for it in a pass of the sort */
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    do
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    while (now - start < nanoseconds);
+    spin_ns(nanoseconds);
 #endif
 }
 

@@ -44,4 +44,11 @@ static inline size_t compaction_sizes(scan_type type, size_t *sizes) {
     return count;
 }
 
+static inline void put_index(scan_type type, void *array, size_t i, uint64_t index) {
+    if (type == SCAN_U32)
+        ((uint32_t *)array)[i] = (uint32_t)index;
+    else
+        ((uint64_t *)array)[i] = index;
+}
+
 #endif

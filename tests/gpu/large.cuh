@@ -41,6 +41,28 @@ static inline void launch(const void *kernel, void **arguments) {
     cuda_ok(cudaLaunchKernel(kernel, dim3(blocks), dim3(256), arguments, 0, stream));
 }
 
+/* Red bytes behind an array that has room for GPU_ZONE more, and whether they are red still; the latter waits. */
+static inline void put_zone(char *end) {
+    char red[GPU_ZONE];
+    memset(red, GPU_ZONE_BYTE, sizeof red);
+    assert_int_equal(scan_upload(ctx, end, red, sizeof red), SCAN_OK);
+}
+
+static inline bool zone_is_red(const char *end) {
+    char red[GPU_ZONE], zone[GPU_ZONE];
+    memset(red, GPU_ZONE_BYTE, sizeof red);
+    assert_int_equal(scan_download(ctx, zone, end, sizeof zone), SCAN_OK);
+    assert_int_equal(scan_ctx_sync(ctx), SCAN_OK);
+    return memcmp(zone, red, sizeof zone) == 0;
+}
+
+/* A test by this name that calls the program's check_size(size). */
+#define SIZE_TEST(name, size)                                                                                          \
+    static void name(void **state) {                                                                                   \
+        (void)state;                                                                                                   \
+        check_size(size);                                                                                              \
+    }
+
 /* The loop of such a kernel: each i < n once. */
 #define FOR_EACH_BELOW(i, n)                                                                                           \
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < (n); i += uint64_t(gridDim.x) * blockDim.x)

@@ -276,21 +276,21 @@ static void lay_out(const compact_case *c, const scan_compact_desc *d) {
 
 /* ---- what is expected -------------------------------------------------------------------------------------------- */
 
-static void put_index(scan_type type, void *array, size_t i, uint64_t index) {
-    if (type == SCAN_U32)
-        ((uint32_t *)array)[i] = (uint32_t)index;
-    else
-        ((uint64_t *)array)[i] = index;
+/* The CPU backend's outputs, and how many it keeps. */
+static size_t of_the_cpu(const compact_case *c, const scan_compact_desc *d, scan_type index_type,
+                         scan_compact_out out) {
+    uint64_t count;
+    scan_compact_desc on_cpu = *d;
+    on_cpu.index_type = index_type;
+    out.struct_size = sizeof out;
+    out.count = &count;
+    cpu_ok(scan_compact(cpu, &on_cpu, host_in, &out, c->n));
+    return count;
 }
 
 /* The CPU backend's answer to a program is that of the plain loop. */
 static void agree(const compact_case *c, const scan_compact_desc *d, scan_type index_type, size_t kept) {
-    uint64_t count;
-    scan_compact_desc on_cpu = *d;
-    on_cpu.index_type = index_type;
-    scan_compact_out out = {.struct_size = sizeof out, .indices = got, .count = &count};
-    cpu_ok(scan_compact(cpu, &on_cpu, host_in, &out, c->n));
-    assert_int_equal(count, kept);
+    assert_int_equal(of_the_cpu(c, d, index_type, (scan_compact_out){.indices = got}), kept);
     const size_t wrong = gpu_first_difference(got, want_indices, kept, scan_type_size(index_type));
     if (wrong != kept)
         fail_msg("%u terms over %u columns, %zu elements: the CPU's index %zu of %zu", d->term_count, c->columns, c->n,
@@ -300,18 +300,9 @@ static void agree(const compact_case *c, const scan_compact_desc *d, scan_type i
 /* Answers how many are kept. */
 static size_t expect(const compact_case *c, const scan_compact_desc *d, scan_type index_type) {
     const size_t size = scan_type_size(c->type);
-    if (c->n > MOST_OUTSIDE) {
-        uint64_t count;
-        scan_compact_desc on_cpu = *d;
-        on_cpu.index_type = index_type;
-        scan_compact_out out = {.struct_size = sizeof out,
-                                .kept = want_kept,
-                                .rejected = want_rejected,
-                                .indices = want_indices,
-                                .count = &count};
-        cpu_ok(scan_compact(cpu, &on_cpu, host_in, &out, c->n));
-        return count;
-    }
+    if (c->n > MOST_OUTSIDE)
+        return of_the_cpu(c, d, index_type,
+                          (scan_compact_out){.kept = want_kept, .rejected = want_rejected, .indices = want_indices});
     size_t kept = 0, rejected = 0;
     for (size_t i = 0; i < c->n; i++)
         if (is_selected(d, host_in, i)) {

@@ -98,9 +98,9 @@ static void beside_other_kernels(void **state) {
     (void)state;
     gpu_need();
     for (unsigned round = 0; round < (gpu_is_small ? 1 : 100); round++) {
-        holders held = hold_device(round, &seed);
+        const cudaStream_t held = hold_device(round, &seed);
         many_streams(4, "beside other kernels");
-        let_go(&held);
+        let_go(held);
     }
 }
 #endif

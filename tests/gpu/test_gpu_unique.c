@@ -62,13 +62,6 @@ static bool is_equal(scan_type type, size_t i, size_t k) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-static void put_index(scan_type type, void *array, size_t i, uint64_t index) {
-    if (type == SCAN_U32)
-        ((uint32_t *)array)[i] = (uint32_t)index;
-    else
-        ((uint64_t *)array)[i] = index;
-}
-
 /* Answers how many runs there are. */
 static size_t expect(const unique_case *c, scan_type index_type) {
     const size_t size = scan_type_size(c->type);
