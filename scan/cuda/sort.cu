@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "cuda.h"
+#include "histogram.cuh"
 #include "sort/job.cuh"
 #include "sort_cluster.h"
 #include "sort_kernels.h"
@@ -45,12 +46,15 @@ static sort_order order_of(const scan_sort_desc *desc) {
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
  * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
- * the survey's large tables pay for being cleared and summed, and from labels_least on a tile of labels is large. */
+ * the survey's large tables pay for being cleared and summed, from labels_least on a tile of labels is large, and
+ * from narrow_least on counts of narrow keys pay for being cleared. Fewer 2-byte keys than fill_words_least are sorted
+ * sooner than 65,536 counts are made and read. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000, labels_least = 9000;
+constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000, labels_least = 9000,
+                   narrow_least = 9000, fill_words_least = 9000;
 #else
 constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23,
-                   labels_least = 1u << 23;
+                   labels_least = 1u << 23, narrow_least = 1u << 24, fill_words_least = 1u << 21;
 #endif
 constexpr uint32_t local_least_stride = 256;
 /* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
@@ -82,11 +86,14 @@ struct sort_choice {
     bool packed, ties, again_follows;
     uint64_t n;
     uint32_t bits, digits, value_bytes;
-    size_t plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
-    size_t sections_bytes;                                      /* split: ones before a section */
+    uint32_t narrow_codes;
+    size_t counts_bytes, plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
+    size_t sections_bytes;                                                    /* split: ones before a section */
     size_t state_bytes;
 
-    size_t scratch_bytes() const { return plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes; }
+    size_t scratch_bytes() const {
+        return counts_bytes + plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes;
+    }
 };
 
 /* How many of n uniform 4-byte keys a tile may have if labels are to fit: 2^p keys have places of p bits and lie within
@@ -138,10 +145,14 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
                 return;
 }
 
-static void choose_radix(sort_choice *c) {
+static void choose_radix(sort_choice *c, bool argsort) {
     const uint64_t tiles = pieces(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
     c->plan_bytes = rounded(sizeof(sort_plan));
+    if (c->n >= narrow_least && c->kernels->narrow_count && !c->ties && !argsort) {
+        c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_share))));
+        c->counts_bytes = rounded(fill_counts_bytes(c->narrow_codes));
+    }
     c->state_bytes = 64 + tiles * c->cut.state_bytes;
 }
 
@@ -164,10 +175,10 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         c.path = PATH_CLUSTER;
         return c;
     }
-    if (desc->method != SCAN_SORT_SPLIT && key_bytes <= 2 && !argsort && !desc->value_bytes &&
-        c.bits == 8 * key_bytes) {
+    const bool fills = key_bytes == 1 || (key_bytes == 2 && n >= fill_words_least);
+    if (desc->method != SCAN_SORT_SPLIT && fills && !argsort && !desc->value_bytes && c.bits == 8 * key_bytes) {
         c.path = PATH_FILL;
-        c.plan_bytes = rounded((sort_common.fill[key_bytes - 1].codes + 1) * sizeof(unsigned long long));
+        c.plan_bytes = rounded(fill_counts_bytes(sort_common.fill[key_bytes - 1].codes));
         return c;
     }
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
@@ -183,7 +194,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     if (argsort && c.digits > (c.packed ? 1 : 2))
         c.second_bytes = c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
-        choose_radix(&c);
+        choose_radix(&c, argsort);
         if (!c.packed)
             choose_local(ctx, &c, argsort);
         return c;
@@ -213,9 +224,6 @@ static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
 }
 
 scan_status sort_open(scan_ctx *ctx) {
-    const auto &fill = sort_common.fill[1];
-    SCAN_CUDA_TRY(
-        ctx, cudaFuncSetAttribute(fill.count, cudaFuncAttributeMaxDynamicSharedMemorySize, fill.count_shared_bytes));
     for (const sort_kernels *k : kernels_of_type) {
         if (!k)
             continue;
@@ -241,14 +249,15 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->survey[1].kernel));
         SCAN_TRY(load_kernel(ctx, k->pack));
         SCAN_TRY(load_kernel(ctx, k->runs));
+        SCAN_TRY(load_kernel(ctx, k->narrow_count));
+        SCAN_TRY(load_kernel(ctx, k->narrow_fill));
         for (const sort_pass_kernel &pass : k->pass)
             SCAN_TRY(load_kernel(ctx, pass.kernel));
         for (const sort_local_kernel &local : k->local)
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish,        k.fill[0].count, k.fill[0].fill,
-                                   k.fill[1].count, k.fill[1].fill,  k.fill_offsets};
+    const void *const kernels[] = {k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -267,13 +276,21 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     const auto &fill = sort_common.fill[job.key_bytes - 1];
     uint32_t codes = fill.codes;
     void *counts = job.plan;
-    void *arguments[] = {&job, &counts}, *offset_arguments[] = {&counts, &codes};
-    const uint64_t tiles = pieces(c.n, fill.tile);
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(counts, 0, codes * sizeof(unsigned long long), state_of(ctx)->stream));
-    SCAN_TRY(launch(ctx, fill.count, persistent(ctx, tiles, 3) * fill.slices, sort_common.fill_threads, arguments,
-                    size_t(fill.count_shared_bytes)));
-    SCAN_TRY(launch(ctx, sort_common.fill_offsets, 1, sort_common.fill_offset_threads, offset_arguments, 0));
-    return launch(ctx, fill.fill, persistent(ctx, tiles, 4), sort_common.fill_threads, arguments, 0);
+    void *total_arguments[] = {&counts, &codes}, *arguments[] = {&job, &counts};
+    count_job count = {};
+    count.in = job.keys_in;
+    count.n = job.n;
+    count.n_device = job.n_device;
+    count.bins = static_cast<uint64_t *>(counts);
+    count.view = VIEW_CHANNEL;
+    count.planes = 1;
+    SCAN_TRY(count_image(ctx, job.key_bytes == 1 ? SCAN_U8 : SCAN_U16, 1, count));
+    const uint64_t warps = sort_common.fill_threads / 32, rows = pieces(c.n * job.key_bytes, sizeof(uint4) * 32);
+    if (codes > fill_group)
+        SCAN_TRY(launch_after(ctx, sort_common.fill_totals, pieces(fill_groups(codes), warps), sort_common.fill_threads,
+                              total_arguments, 0));
+    return launch_after(ctx, fill.kernel, persistent(ctx, pieces(rows, warps), 4), sort_common.fill_threads, arguments,
+                        0);
 }
 
 static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t which) {
@@ -319,11 +336,21 @@ static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job,
                         size_t(survey.shared_bytes));
 }
 
+static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+    void *arguments[] = {&job};
+    const uint64_t ctas = uint64_t(state_of(ctx)->processors) * 4;
+    SCAN_TRY(launch_after(ctx, c.kernels->narrow_count, ctas, sort_common.narrow_threads, arguments, 0));
+    return launch_after(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
+}
+
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.plan, 0, offsetof(sort_plan, sample), state_of(ctx)->stream));
+    char *zeroes = reinterpret_cast<char *>(job.plan) - c.counts_bytes;
+    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(zeroes, 0, c.counts_bytes + offsetof(sort_plan, sample), state_of(ctx)->stream));
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
+    if (c.narrow_codes)
+        SCAN_TRY(run_narrow(ctx, c, job));
     if (c.local_kernel)
         SCAN_TRY(launch_after(ctx, c.local_kernel->kernel, persistent(ctx, pieces(c.n, c.local.stride), c.local_ctas),
                               c.local_threads, arguments, c.local_shared_bytes));
@@ -356,8 +383,11 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.local = c.local;
     job.again_follows = c.again_follows;
     job.packed = c.packed;
-    job.plan = reinterpret_cast<sort_plan *>(scratch);
-    char *first = scratch + c.plan_bytes, *second = first + c.first_bytes, *values = second + c.second_bytes;
+    job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
+    job.narrow_codes = c.narrow_codes;
+    job.plan = reinterpret_cast<sort_plan *>(scratch + c.counts_bytes);
+    char *first = scratch + c.counts_bytes + c.plan_bytes, *second = first + c.first_bytes,
+         *values = second + c.second_bytes;
     job.keys_first = first;
     job.keys_second = second;
     job.values_first = values;

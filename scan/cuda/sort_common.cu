@@ -5,6 +5,7 @@
 #include "sort/fill.cuh"
 #include "sort/finish.cuh"
 #include "sort/local.cuh"
+#include "sort/narrow.cuh"
 #include "sort/pack.cuh"
 #include "sort_kernels.h"
 
@@ -15,15 +16,17 @@ static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __g
     finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
 }
 
+static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
+    after_previous();
+    add_totals(counts, codes);
+}
+
 #define FILL(K)                                                                                                        \
-    {                                                                                                                  \
-        address(fill_count_kernel<K>), address(fill_kernel<K>), int(fill_slice<K> * sizeof(uint32_t)), fill_codes<K>,  \
-            fill_slices<K>, fill_tile<K>                                                                               \
-    }
+    { address(fill_kernel<K>), fill_codes<K> }
 
 const sort_common_kernels sort_common = {
-    address(finish_kernel),       finish_threads, pack_threads,        local_threads, {FILL(uint8_t), FILL(uint16_t)},
-    address(fill_offsets_kernel), fill_threads,   fill_offset_threads,
+    address(finish_kernel),      finish_threads, pack_threads,   local_threads, {FILL(uint8_t), FILL(uint16_t)},
+    address(fill_totals_kernel), fill_threads,   narrow_threads,
 };
 
 } /* namespace scan_cuda */

@@ -6,6 +6,7 @@
 #define SCAN_CUDA_SORT_INSTANCE_CUH
 
 #include "sort/local.cuh"
+#include "sort/narrow.cuh"
 #include "sort/pack.cuh"
 #include "sort/pass.cuh"
 #include "sort/survey.cuh"
@@ -43,6 +44,10 @@ template <class Key> sort_kernels sort_kernels_of() {
         k.local[0] = local_of<Key, 0>();
         k.local[1] = local_of<Key, 4>();
         k.local[2] = local_of<Key, 8>();
+    }
+    if constexpr (sizeof(Key) >= 4 && !sort_key<Key>::is_float) {
+        k.narrow_count = address(narrow_count_kernel<Key>);
+        k.narrow_fill = address(narrow_fill_kernel<Key>);
     }
     if constexpr (sizeof(Key) == 8) {
         k.pack = address(pack_kernel<Key>);

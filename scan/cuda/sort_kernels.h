@@ -7,6 +7,7 @@
 #ifndef SCAN_CUDA_SORT_KERNELS_H
 #define SCAN_CUDA_SORT_KERNELS_H
 
+#include <cstddef>
 #include <cstdint>
 
 namespace scan_cuda {
@@ -43,10 +44,11 @@ struct sort_kernels {
         const void *kernel;
         int threads, shared_bytes;
         uint64_t tile;
-    } survey[2];                /* the second is for many keys */
-    sort_pass_kernel pass[3];   /* by value bytes / 4 */
-    sort_local_kernel local[3]; /* likewise; keys of 4 and 8 bytes only */
-    const void *pack, *runs;    /* 8-byte keys only */
+    } survey[2];                            /* the second is for many keys */
+    sort_pass_kernel pass[3];               /* by value bytes / 4 */
+    sort_local_kernel local[3];             /* likewise; keys of 4 and 8 bytes only */
+    const void *pack, *runs;                /* 8-byte keys only */
+    const void *narrow_count, *narrow_fill; /* integers of 4 and 8 bytes only */
 };
 
 /* X(name, key): the kinds of key */
@@ -65,13 +67,11 @@ struct sort_common_kernels {
     int pack_threads, local_threads;
 
     struct {
-        const void *count, *fill;
-        int count_shared_bytes;
-        uint32_t codes, slices;
-        uint64_t tile;
+        const void *kernel;
+        uint32_t codes;
     } fill[2]; /* keys of 1 and 2 bytes */
-    const void *fill_offsets;
-    int fill_threads, fill_offset_threads;
+    const void *fill_totals;
+    int fill_threads, narrow_threads;
 };
 extern const sort_common_kernels sort_common;
 

@@ -25,13 +25,31 @@ template <> struct word_of<4> { using type = uint32_t; };
 template <> struct word_of<8> { using type = uint2; };
 template <> struct word_of<16> { using type = uint4; };
 
-/* A vector from memory aligned to its size, by one instruction: read as a struct it would be one an element, for the
- * compiler does not take the alignment of an address from its type. */
+/* A vector from memory aligned to its size, or there, by one instruction: as a struct it would be one an element, for
+ * the compiler does not take the alignment of an address from its type. */
 template <class V> __device__ V load_vector(const void *at) {
     const auto word = *static_cast<const typename word_of<sizeof(V)>::type *>(at);
     V v;
     memcpy(&v, &word, sizeof v);
     return v;
+}
+
+/* 16 bytes. By words and an instruction by name: else the compiler stores 2-byte elements two by two. */
+template <class T> __device__ void store_vector(void *at, const vector<T, vector_elements<T>> &v) {
+    uint32_t words[4];
+    if constexpr (sizeof(T) < 4) {
+        constexpr int each = 4 / int(sizeof(T));
+#pragma unroll
+        for (int w = 0; w < 4; w++) {
+            words[w] = 0;
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                words[w] |= uint32_t(v.v[w * each + k]) << k * 8 * int(sizeof(T));
+        }
+    } else {
+        memcpy(words, &v, sizeof words);
+    }
+    __stcg(static_cast<uint4 *>(at), make_uint4(words[0], words[1], words[2], words[3]));
 }
 
 template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands {

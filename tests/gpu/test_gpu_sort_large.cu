@@ -13,12 +13,15 @@ enum key_kind : int {
     KEYS_RANDOM, /* any bits: NaN and -0 among floats */
     KEYS_FEW,    /* five values */
     KEYS_RISING, /* slowly: many are equal */
+    KEYS_NARROW, /* 20 bits vary */
 };
-static const char *const kind_names[] = {"random", "few", "rising"};
+static const char *const kind_names[] = {"random", "few", "rising", "narrow"};
 
 static __device__ uint64_t bits_at(uint64_t i, key_kind kind, uint64_t n) {
     if (kind == KEYS_RISING)
         return uint64_t(double(i) / double(n) * 0x7fp56); /* of its upper bits */
+    if (kind == KEYS_NARROW)
+        return mixed_bits(i) >> 44 << 40;
     return mixed_bits(kind == KEYS_FEW ? mixed_bits(i) % 5 : i);
 }
 
@@ -151,8 +154,10 @@ struct large_sort {
 static const large_sort cases[] = {
     {SCAN_U32, SORT_KEYS, 0, KEYS_RANDOM, false, false, SCAN_SORT_AUTO},
     {SCAN_U32, SORT_KEYS, 0, KEYS_RISING, true, false, SCAN_SORT_AUTO},
+    {SCAN_U32, SORT_KEYS, 0, KEYS_NARROW, true, false, SCAN_SORT_AUTO},
     {SCAN_F32, SORT_KEYS, 0, KEYS_RANDOM, true, true, SCAN_SORT_AUTO},
     {SCAN_U64, SORT_KEYS, 0, KEYS_RANDOM, true, true, SCAN_SORT_AUTO},
+    {SCAN_U64, SORT_KEYS, 0, KEYS_NARROW, false, true, SCAN_SORT_AUTO},
     {SCAN_F64, SORT_KEYS, 0, KEYS_FEW, false, true, SCAN_SORT_AUTO},
     {SCAN_U8, SORT_KEYS, 0, KEYS_RANDOM, false, false, SCAN_SORT_AUTO},
     {SCAN_U16, SORT_KEYS, 0, KEYS_RANDOM, true, true, SCAN_SORT_AUTO},

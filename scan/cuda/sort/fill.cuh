@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys of one or two bytes, alone and compared by all their bits: equal keys are the same key, so none needs to move.
+ * Counting sort, of keys alone: equal keys are the same key, so none needs to move.
  *
  *     keys ──> how many there are of each ──> scan: where each begins ──> that many written out
  *
- * Counters of two-byte keys do not fit a CTA's shared memory: a CTA counts the keys of one slice of the codes, and as
- * many CTAs as there are slices read the same keys, at the same time as a rule, so that all but one find them in L2.
- * To write, a CTA finds the keys at both ends of its tile by a 32-way search of the scanned counts, and its threads
- * search between those.
+ * Here for keys of one or two bytes, compared by all their bits, which the histogram counts; narrow.cuh has larger
+ * ones.
+ *
+ * The scan has two levels. There are totals of groups of 256 codes. To write, a CTA scans the totals of all groups, in
+ * shared memory, and a warp scans the counts of the group that it is in.
  *
  * Traffic: n reads, n writes. In place is safe: all is read before anything is written.
  */
@@ -20,99 +21,52 @@
 
 namespace scan_cuda {
 
-constexpr int fill_threads = 512, fill_offset_threads = 1024;
-constexpr int fill_shared_bytes = 64 << 10; /* all that sm_75 has */
-constexpr uint32_t fill_offset_rows = 8;    /* of a warp's codes, loaded together */
+constexpr int fill_threads = 512;
+constexpr uint32_t fill_rows = 64; /* of a warp's keys, written one after the other */
 
-template <class K> constexpr uint32_t fill_codes = 1u << 8 * sizeof(K);
-template <class K> constexpr uint32_t fill_slice = 8 * sizeof(K) == 8 ? 256 : fill_shared_bytes / 4; /* codes */
-template <class K> constexpr uint32_t fill_slices = fill_codes<K> / fill_slice<K>;
 template <class K> constexpr int fill_vector = 16 / int(sizeof(K));
-template <class K> constexpr int fill_tile = fill_threads *fill_vector<K>;
+template <class K> constexpr uint32_t fill_codes = 1u << 8 * sizeof(K);
 
-/* counts: one a code, zero before. CTAs come in groups of fill_slices. */
-template <class K>
-__global__ void __launch_bounds__(fill_threads)
-    fill_count_kernel(const __grid_constant__ sort_job job, unsigned long long *counts) {
-    uint32_t *own = dynamic_shared<uint32_t>();
-    const uint32_t first_code = blockIdx.x % fill_slices<K> * fill_slice<K>;
-    for (uint32_t i = threadIdx.x; i < fill_slice<K>; i += fill_threads)
-        own[i] = 0;
-    __syncthreads();
-    const uint64_t n = sort_count(job), group = blockIdx.x / fill_slices<K>, groups = gridDim.x / fill_slices<K>;
-    const K *keys = static_cast<const K *>(job.keys_in);
-    const bool aligned = uintptr_t(keys) % 16 == 0;
-    for (uint64_t i = (group * fill_threads + threadIdx.x) * fill_vector<K>; i < n; i += groups * fill_tile<K>) {
-        vector<K, fill_vector<K>> k;
-        const bool whole = i + fill_vector<K> <= n;
-        if (aligned && whole)
-            k = *reinterpret_cast<const vector<K, fill_vector<K>> *>(keys + i);
-        else
-#pragma unroll
-            for (int e = 0; e < fill_vector<K>; e++)
-                k.v[e] = i + e < n ? keys[i + e] : K(0);
-#pragma unroll
-        for (int e = 0; e < fill_vector<K>; e++) {
-            const uint32_t code = uint32_t(K(k.v[e] ^ K(job.order.flip))) - first_code;
-            if (code < fill_slice<K> && (whole || i + e < n))
-                atomicAdd(own + code, 1u);
-        }
-    }
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < fill_slice<K>; i += fill_threads)
-        if (own[i])
-            atomicAdd(counts + first_code + i, (unsigned long long)own[i]);
-}
-
-/* One CTA: counts become the places where the keys of each code begin, and the place past them all. A warp takes a run
- * of codes. */
-static __global__ void __launch_bounds__(fill_offset_threads)
-    fill_offsets_kernel(unsigned long long *counts, uint32_t codes) {
-    __shared__ uint64_t totals[fill_offset_threads / 32];
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, run = codes / (fill_offset_threads / 32);
-    unsigned long long *own = counts + warp * run;
+/* By a CTA: begins[i] becomes the sum of the totals before i, i up to `groups`. Total i is totals[i ^ flip]. */
+__device__ inline void scan_totals(const unsigned long long *totals, uint32_t groups, uint32_t flip, uint64_t *begins) {
+    __shared__ uint64_t sums[fill_threads / 32];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, each = (groups + fill_threads - 1) / fill_threads,
+                   first = min(groups, threadIdx.x * each), end = min(groups, first + each);
     uint64_t sum = 0;
-#pragma unroll 8
-    for (uint32_t i = lane; i < run; i += 32)
-        sum += own[i];
-    sum = warp_total<add<uint64_t>>(sum);
-    if (lane == 0)
-        totals[warp] = sum;
+    for (uint32_t i = first; i < end; i++)
+        sum += totals[i ^ flip];
+    const uint64_t fold = warp_inclusive<add<uint64_t>>(sum, int(lane));
+    if (lane == 31)
+        sums[warp] = fold;
     __syncthreads();
-    uint64_t before = 0;
+    uint64_t before = fold - sum;
     for (uint32_t w = 0; w < warp; w++)
-        before += totals[w];
-    for (uint32_t row = 0; row < run; row += fill_offset_rows * 32) { /* of codes of one byte, less than a row */
-        uint64_t count[fill_offset_rows];
-#pragma unroll
-        for (uint32_t k = 0; k < fill_offset_rows; k++)
-            count[k] = row + k * 32 + lane < run ? own[row + k * 32 + lane] : 0;
-#pragma unroll
-        for (uint32_t k = 0; k < fill_offset_rows; k++) {
-            const uint64_t fold = warp_inclusive<add<uint64_t>>(count[k], int(lane));
-            if (row + k * 32 + lane < run)
-                own[row + k * 32 + lane] = before + fold - count[k];
-            before += __shfl_sync(all_lanes, fold, 31);
-        }
+        before += sums[w];
+    for (uint32_t i = first; i < end; i++) {
+        begins[i] = before;
+        before += totals[i ^ flip];
     }
-    if (threadIdx.x == fill_offset_threads - 1)
-        counts[codes] = before;
+    if (threadIdx.x == fill_threads - 1)
+        begins[groups] = before;
+    __syncthreads();
 }
 
-/* By a warp: the code of element i, which exists, is the last that begins at or before it. */
-__device__ inline uint32_t code_at(const unsigned long long *begins, uint32_t codes, uint64_t i, uint32_t lane) {
+/* The last of `count` places that is not past `i`: of those that begin at one place all but one are empty. By a warp.
+ */
+template <class T> __device__ uint32_t last_begun(const T *begins, uint32_t count, uint64_t i, uint32_t lane) {
     uint32_t low = 0;
-    for (uint32_t left = codes; left > 1;) {
-        const uint32_t step = left > 32 ? left / 32 : 1;
-        const bool before = lane * step < left && begins[low + lane * step] <= i;
-        low += (__popc(__ballot_sync(all_lanes, before)) - 1) * step;
-        left = step;
+    for (uint32_t left = count; left > 1;) {
+        const uint32_t step = left > 32 ? (left + 31) / 32 : 1;
+        const bool begun = lane * step < left && begins[low + lane * step] <= i;
+        const uint32_t at = (__popc(__ballot_sync(all_lanes, begun)) - 1) * step;
+        low += at;
+        left = min(step, left - at);
     }
     return low;
 }
 
-/* The same by one thread, among codes [low, high]. */
-__device__ inline uint32_t code_between(const unsigned long long *begins, uint32_t low, uint32_t high, uint64_t i) {
+/* The same by one thread, among [low, high]. */
+template <class T> __device__ uint32_t last_begun_between(const T *begins, uint32_t low, uint32_t high, uint64_t i) {
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
         if (begins[middle] <= i)
@@ -123,47 +77,156 @@ __device__ inline uint32_t code_between(const unsigned long long *begins, uint32
     return low;
 }
 
-template <class K>
-__global__ void __launch_bounds__(fill_threads)
-    fill_kernel(const __grid_constant__ sort_job job, const unsigned long long *begins) {
-    __shared__ uint32_t ends[2];
-    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * fill_tile<K>;
-    K *keys = static_cast<K *>(job.keys_out);
-    const bool aligned = uintptr_t(keys) % 16 == 0;
-    for (uint64_t first = uint64_t(blockIdx.x) * fill_tile<K>; first < n; first += stride) {
-        const uint64_t last = min(n, first + fill_tile<K>) - 1;
-        const uint32_t warp = threadIdx.x / 32;
-        if (warp < 2) {
-            const uint32_t code = code_at(begins, fill_codes<K>, warp ? last : first, threadIdx.x % 32);
-            if (threadIdx.x % 32 == 0)
-                ends[warp] = code;
-        }
-        __syncthreads();
-        const uint32_t high = ends[1];
-        const uint64_t at = first + uint64_t(threadIdx.x) * fill_vector<K>;
-        if (at <= last) {
-            uint32_t code = code_between(begins, ends[0], high, at);
-            uint64_t next = begins[code + 1];
-            const bool whole = at + fill_vector<K> <= n;
-            vector<K, fill_vector<K>> k;
+/* Writes keys by what was counted: `code << shift ^ rest`. Positions are a stretch's own, short enough for 16 bits. */
+template <class K> class fill_warp {
+    static constexpr int E = fill_vector<K>;
+
+    K *const keys;
+    const uint64_t n;
+    const uint32_t shift, flip, lane;
+    const K rest;
+    const bool aligned;
+    uint16_t *const begins; /* of the codes of a group, and the end of the last one */
+    uint64_t first;         /* the stretch */
+    uint32_t size;
+
+    __device__ uint16_t place(uint64_t i) const { return uint16_t(i <= first ? 0 : min(i - first, uint64_t(size))); }
+
+    /* Where the group's codes begin, from how many keys there are of each of `codes`. Code i's count is at i ^ flip. */
+    __device__ void scan_codes(const unsigned long long *counts, uint32_t codes, uint64_t begin) {
+        constexpr int each = fill_group / 32;
+        uint64_t count[each];
 #pragma unroll
-            for (int e = 0; e < fill_vector<K>; e++) {
-                if (at + e >= next && at + e <= last) {
-                    code = code_between(begins, code + 1, high, at + e);
-                    next = begins[code + 1];
-                }
-                k.v[e] = K(code ^ uint32_t(job.order.flip));
+        for (int k = 0; k < each; k++)
+            count[k] = k * 32 + lane < codes ? counts[(k * 32 + lane) ^ (flip % fill_group)] : 0;
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < each; k++) {
+            const uint64_t fold = warp_inclusive<add<uint64_t>>(count[k], int(lane));
+            begins[k * 32 + lane] = place(begin + fold - count[k]);
+            begin += __shfl_sync(all_lanes, fold, 31);
+        }
+        if (lane == 0)
+            begins[fill_group] = place(begin);
+        __syncwarp();
+    }
+
+    /* The codes of a row's keys, of which those up to `last` are asked for. code: of its first key; becomes that of
+     * the last one. Where codes have many keys, few of them begin in one row. */
+    __device__ void find_codes(uint32_t own, uint32_t last, uint32_t &code, uint32_t (&codes)[E]) const {
+        const uint32_t next = begins[min(code + 1 + lane, fill_group)],
+                       begun = __popc(__ballot_sync(all_lanes, next <= last));
+        if (begun < 32) {
+#pragma unroll
+            for (int e = 0; e < E; e++)
+                codes[e] = code;
+            for (uint32_t k = 0; k < begun; k++) {
+                const uint32_t begin = __shfl_sync(all_lanes, next, int(k));
+#pragma unroll
+                for (int e = 0; e < E; e++)
+                    codes[e] += own + e >= begin;
             }
-            if (aligned && whole)
-                *reinterpret_cast<vector<K, fill_vector<K>> *>(keys + at) = k;
+            code += begun;
+        } else {
+            const uint32_t high = last_begun(begins, fill_group, last, lane);
+            uint32_t low = code;
+#pragma unroll
+            for (int e = 0; e < E; e++)
+                codes[e] = low = last_begun_between(begins, low, high, own + e);
+            code = high;
+        }
+    }
+
+    /* The stretch's keys [begin, end), of codes from `group` on. */
+    __device__ void write(uint32_t begin, uint32_t end, uint32_t group) const {
+        constexpr uint32_t row = 32 * E;
+        uint32_t code = last_begun(begins, fill_group, begin, lane);
+        for (uint32_t at = begin / row * row; at < end; at += row) {
+            const uint32_t own = at + lane * E;
+            uint32_t codes[E];
+            find_codes(own, min(end, at + row) - 1, code, codes);
+            vector<K, E> v;
+#pragma unroll
+            for (int e = 0; e < E; e++)
+                v.v[e] = K(K(K(group + codes[e]) << shift) ^ rest);
+            if (aligned && own >= begin && own + E <= end)
+                store_vector<K>(keys + first + own, v);
             else
 #pragma unroll
-                for (int e = 0; e < fill_vector<K>; e++)
-                    if (at + e < n)
-                        keys[at + e] = k.v[e];
+                for (int e = 0; e < E; e++)
+                    if (own + e >= begin && own + e < end)
+                        keys[first + own + e] = v.v[e];
         }
+    }
+
+  public:
+    __device__ fill_warp(K *keys, uint64_t n, uint32_t shift, K rest, uint32_t flip, uint16_t *begins)
+        : keys(keys), n(n), shift(shift), flip(flip), lane(threadIdx.x % 32), rest(rest),
+          aligned(uintptr_t(keys) % 16 == 0), begins(begins), first(0), size(0) {}
+
+    /* group_begins: of all groups, and the end of the last one. */
+    __device__ void take(uint64_t stretch, uint32_t stretch_size, const unsigned long long *counts, uint32_t codes,
+                         const uint64_t *group_begins) {
+        first = stretch;
+        size = uint32_t(min(n - first, uint64_t(stretch_size)));
+        for (uint32_t at = 0; at < size;) {
+            const uint32_t group = last_begun(group_begins, fill_groups(codes), first + at, lane),
+                           end = place(group_begins[group + 1]);
+            scan_codes(counts + (group ^ flip / fill_group) * fill_group, codes - group * fill_group,
+                       group_begins[group]);
+            write(at, end, group * fill_group);
+            at = end;
+        }
+    }
+};
+
+/* By a grid: all keys, of `codes` codes. counts: code i's at i ^ flip, and then the totals of groups, if there are
+ * several. */
+template <class K, uint32_t most_codes>
+__device__ void fill_keys(K *keys, uint64_t n, const unsigned long long *counts, uint32_t codes, uint32_t flip,
+                          uint32_t shift, K rest) {
+    constexpr uint32_t row = 32 * fill_vector<K>, warps_of_cta = fill_threads / 32;
+    static_assert(fill_rows * row <= UINT16_MAX, "positions in a stretch have 16 bits");
+    __shared__ uint64_t group_begins[fill_groups(most_codes) + 1];
+    __shared__ uint16_t begins[warps_of_cta][fill_group + 1];
+    if constexpr (fill_groups(most_codes) > 1) {
+        scan_totals(counts + codes, fill_groups(codes), flip / fill_group, group_begins);
+    } else {
+        if (threadIdx.x < 2)
+            group_begins[threadIdx.x] = threadIdx.x * n;
         __syncthreads();
     }
+    const uint64_t warps = uint64_t(gridDim.x) * warps_of_cta, warp = blockIdx.x * warps_of_cta + threadIdx.x / 32;
+    const uint32_t stretch = uint32_t(min((n + warps * row - 1) / (warps * row), uint64_t(fill_rows))) * row;
+    fill_warp<K> filler(keys, n, shift, rest, flip, begins[threadIdx.x / 32]);
+    for (uint64_t first = warp * stretch; first < n; first += warps * stretch)
+        filler.take(first, stretch, counts, codes, group_begins);
+}
+
+/* ---- keys of one and two bytes ----------------------------------------------------------------------------------- */
+
+/* By a warp for each group of codes. */
+__device__ inline void add_totals(unsigned long long *counts, uint32_t codes) {
+    const uint32_t group = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (group >= fill_groups(codes))
+        return;
+    uint64_t sum = 0;
+#pragma unroll
+    for (uint32_t i = threadIdx.x % 32; i < fill_group; i += 32)
+        sum += counts[group * fill_group + i];
+    sum = warp_total<add<uint64_t>>(sum);
+    if (threadIdx.x % 32 == 0)
+        counts[codes + group] = sum;
+}
+
+/* counts: by bits of keys, and the groups' totals. */
+template <class K>
+__global__ void __launch_bounds__(fill_threads)
+    fill_kernel(const __grid_constant__ sort_job job, const unsigned long long *counts) {
+    after_previous();
+    const uint32_t flip = K(job.order.flip);
+    fill_keys<K, fill_codes<K>>(static_cast<K *>(job.keys_out), sort_count(job), counts, fill_codes<K>, flip, 0,
+                                K(flip));
 }
 
 } /* namespace scan_cuda */

@@ -32,6 +32,34 @@ struct sort_pass {
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
 };
 
+/* ---- keys that are counted, see fill.cuh ------------------------------------------------------------------------- */
+
+constexpr uint32_t fill_group = 256; /* codes */
+
+/* Of each code and then of each group there is a count. */
+__host__ __device__ constexpr uint32_t fill_groups(uint32_t codes) { return (codes + fill_group - 1) / fill_group; }
+__host__ __device__ constexpr size_t fill_counts_bytes(uint32_t codes) {
+    return (codes + fill_groups(codes)) * sizeof(unsigned long long);
+}
+
+/* Keys that vary in few bits, see narrow.cuh: so many that a CTA counts all codes, or those of a bucket; so many keys
+ * for each code, at least. */
+#ifdef SCAN_EMULATED
+constexpr uint32_t narrow_counted_bits = 9, narrow_share = 1;
+#else
+constexpr uint32_t narrow_counted_bits = 12, narrow_share = 64;
+#endif
+constexpr uint32_t narrow_most_bits = narrow_counted_bits + digit_bits;
+
+/* Keys are code << shift ^ rest. */
+struct sort_narrow {
+    uint32_t codes; /* a power of two; 0: keys are not counted */
+    uint32_t shift; /* of the lowest digit that varies */
+    uint64_t rest;  /* a key with the code 0 */
+};
+
+/* ---- the plan ---------------------------------------------------------------------------------------------------- */
+
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
 /* In the scratch part of the workspace. The host zeroes what comes before `sample` before each sort. */
@@ -48,6 +76,7 @@ struct sort_plan {
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
     sort_finish finish, finish_again; /* after the passes */
+    sort_narrow narrow;               /* after them, instead of a local stage */
     uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
     uint32_t local_stride, local_reach;   /* of the local stage, see sort_local */
     even_code even;                       /* by which the keys are in order then, instead of codes */
@@ -88,8 +117,10 @@ struct sort_job {
     void *keys_out;        /* NULL: argsort */
     const void *values_in; /* NULL: argsort */
     void *values_out;
-    void *keys_first, *keys_second; /* scratch: n keys, or packed codes, each; the second for argsort only */
-    void *values_first;             /* scratch: n values */
+    void *keys_first, *keys_second;    /* scratch: n keys, or packed codes, each; the second for argsort only */
+    void *values_first;                /* scratch: n values */
+    unsigned long long *narrow_counts; /* scratch: of fill.cuh, the host zeroes them before each sort */
+    uint32_t narrow_codes;             /* at most; 0: narrow keys are not counted */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
     sort_order order;

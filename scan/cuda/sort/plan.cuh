@@ -3,6 +3,7 @@
  * The plan, made by the last CTA of the survey from what all of them counted.
  *
  *     sorted, reversed       no passes
+ *     few bits vary          keys alone: a pass at most, then they are counted (narrow.cuh)
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
  *                            hold one value, if that saves two passes (three with values but no labels)
@@ -25,8 +26,9 @@ namespace scan_cuda {
 /* crowded: one value has more than an eighth of the keys. A pass in any order adds to one counter for each, where lanes
  * take turns: then the ballots of a stable pass are quicker. */
 struct digit_spread {
-    uint64_t most; /* keys of one value */
-    bool constant, crowded;
+    uint64_t most;    /* keys of one value */
+    uint32_t varying; /* bits in which values differ */
+    bool crowded;
 };
 
 /* A warp a digit: counts become the number of keys with smaller digits. */
@@ -34,11 +36,15 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
     constexpr int each = radix / 32;
     uint64_t count[each], sum = 0;
     uint64_t most = 0;
+    uint32_t set = 0, clear = 0;
 #pragma unroll
     for (int k = 0; k < each; k++) {
-        count[k] = __ldcg(&plan->counts[row][lane * each + k]); /* not from L1: other SMs added to it */
+        const uint32_t value = lane * each + k;
+        count[k] = __ldcg(&plan->counts[row][value]); /* not from L1: other SMs added to it */
         sum += count[k];
         most = max(most, count[k]);
+        set |= count[k] ? value : 0;
+        clear |= count[k] ? ~value : 0;
     }
     uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
 #pragma unroll
@@ -47,7 +53,7 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
         next += count[k];
     }
     most = warp_total<maximum<uint64_t>>(most);
-    return {most, most == n, most > n / 8};
+    return {most, warp_or(set) & warp_or(clear), most > n / 8};
 }
 
 /* The digits that vary, the lowest first. */
@@ -119,6 +125,35 @@ __device__ inline void plan_packed(const sort_job &job, const varying_digits &di
     plan->local_keys = BUFFER_FIRST;
     plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass, runs ? BUFFER_FIRST : BUFFER_NONE);
     plan_rounds(job, digits, 0, plan->passes_again, plan->pass + most_digits, BUFFER_NONE);
+}
+
+/* ---- few bits that vary ------------------------------------------------------------------------------------------ */
+
+/* Whether there are so few codes, and so many keys of each, that keys are counted. */
+__device__ inline sort_narrow narrow_keys(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                          uint64_t n) {
+    if (!job.narrow_codes || !digits.count)
+        return {};
+    const uint32_t low = digits.row[0], top = digits.row[digits.count - 1],
+                   bits = (top - low) * digit_bits + 32 - uint32_t(__clz(int(spread[top].varying)));
+    if (bits > narrow_most_bits || 1u << bits > job.narrow_codes || uint64_t(narrow_share) << bits > n)
+        return {};
+    if (bits > narrow_counted_bits && !spread[low + 1].varying)
+        return {};
+    const uint64_t key = load_bits(job.keys_in, 0, job.key_bytes), mask = (uint64_t(1) << bits) - 1,
+                   shift = low * digit_bits;
+    return {1u << bits, uint32_t(shift), (key & ~(mask << shift)) | (job.order.flip & mask << shift)};
+}
+
+/* One pass, if there are too many codes for a CTA to count all. */
+__device__ inline void plan_narrow(const sort_job &job, const varying_digits &digits, const sort_narrow &narrow) {
+    sort_plan *plan = job.plan;
+    plan->narrow = narrow;
+    plan->passes = narrow.codes > 1u << narrow_counted_bits;
+    varying_digits second = digits;
+    second.row[0] = digits.row[0] + 1;
+    second.ties = false;
+    plan_passes(job, second, 0, plan->passes, plan->pass, {BUFFER_IN, BUFFER_NONE}, false, true);
 }
 
 /* ---- the top digits ---------------------------------------------------------------------------------------------- */
@@ -210,7 +245,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     digits.even = {};
     for (int row = 0; row < rows; row++) {
         digits.crowded |= uint32_t(spread[row].crowded) << row;
-        if (!spread[row].constant)
+        if (spread[row].varying)
             digits.row[digits.count++] = uint32_t(row);
     }
     return digits;
@@ -244,6 +279,12 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     const bool odd = __ldcg(&plan->odd) != 0;
     varying_digits digits = find_digits(job, n, even.exists() ? int(even_digits(job)) : 0, spread);
     const bool scattered = !sorted && !reversed, only_even = counts_even_only(job, even);
+    const sort_narrow narrow = scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
+    if (narrow.codes) {
+        if (threadIdx.x == 0)
+            plan_narrow(job, digits, narrow);
+        return;
+    }
     top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, memory) : top_choice{};
     const bool tries_even =
         scattered && choice.digits == 0 && even.exists() && !odd && digits.count >= even_digits(job) + job.local.cost;

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys alone that vary in few bits, which the device counts (narrow.cuh), against keys counted here: how many bits and
+ * where, both directions, in place, counts on the device, codes that many keys have and codes that none has, both
+ * sides of every limit.
+ */
+
+#include "gpu_sort.h"
+
+/* narrow_counted_bits, and so on up to where keys are too few for their codes (narrow_share, narrow_least). */
+enum {
+    COUNTED_BITS = GPU_EMULATED ? 9 : 12,
+    MOST_BITS = COUNTED_BITS + 8,
+    SHARE = GPU_EMULATED ? 1 : 64,
+    LEAST = GPU_EMULATED ? 9000 : 1 << 24
+};
+
+enum shape {
+    EVEN,
+    SKEWED,   /* half of the keys in the lower half of the bits, and so on */
+    ENDS,     /* the first code and the last, and one between for a few keys */
+    FEW,      /* of 64 codes */
+    ROUND,    /* the lowest byte is 0 */
+    GAP,      /* the second byte is 0 */
+    STRANGER, /* one key differs from the others in another bit */
+    SHAPES
+};
+
+typedef struct narrow_keys {
+    sort_call call;
+    uint32_t bits, shift;
+    enum shape shape;
+} narrow_keys;
+
+static uint64_t code_of(const narrow_keys *k, uint64_t z, uint64_t seed) {
+    const uint64_t last = ((uint64_t)1 << k->bits) - 1;
+    switch (k->shape) {
+    case SKEWED: return (z & last) >> (z >> 40) % k->bits;
+    case ENDS: return z >> 40 & 0xff ? z & 1 ? last : 0 : last / 3;
+    case FEW: return gpu_mix(seed + z % 64) & last;
+    case ROUND: return z & last & ~(uint64_t)0xff;
+    case GAP: return z & last & ~(uint64_t)0xff00;
+    default: return z & last;
+    }
+}
+
+/* Fills `keys`, and `want` with the same in order. */
+static void count_keys(const narrow_keys *k, uint64_t seed) {
+    const sort_case *order = &k->call.order;
+    const uint32_t width = type_bits(order->type);
+    const uint64_t all = ~(uint64_t)0 >> (64 - width), codes = (uint64_t)1 << k->bits,
+                   flip =
+                       (order->descending ? all : 0) ^ (type_is_signed(order->type) ? (uint64_t)1 << (width - 1) : 0),
+                   rest = gpu_mix(seed) & all & ~((codes - 1) << k->shift), first = gpu_mix(seed + 1) % k->call.n;
+    const bool stranger = k->shape == STRANGER;
+    size_t *count = calloc(codes, sizeof *count), at = 0;
+    assert_non_null(count);
+    uint64_t random = seed, strange = rest ^ (uint64_t)1 << (k->shift ? k->shift - 1 : k->shift + k->bits);
+    for (size_t i = 0; i < k->call.n; i++) {
+        if (stranger && i == first) {
+            set_key_bits(keys, i, order->type, strange ^ flip);
+            continue;
+        }
+        const uint64_t code = code_of(k, gpu_random(&random), seed);
+        count[code]++;
+        set_key_bits(keys, i, order->type, (code << k->shift | rest) ^ flip);
+    }
+    bool placed = !stranger;
+    for (uint64_t code = 0; code < codes; code++) {
+        const uint64_t key = code << k->shift | rest;
+        for (size_t copies = 0; copies < count[code]; copies++) {
+            if (!placed && strange < key) {
+                set_key_bits(want, at++, order->type, strange ^ flip);
+                placed = true;
+            }
+            set_key_bits(want, at++, order->type, key ^ flip);
+        }
+    }
+    if (!placed)
+        set_key_bits(want, at++, order->type, strange ^ flip);
+    free(count);
+    assert_int_equal(at, k->call.n);
+}
+
+static void check_narrow(const narrow_keys *k, uint64_t seed) {
+    const sort_call *c = &k->call;
+    const size_t size = scan_type_size(c->order.type);
+    make_room(c->bound);
+    count_keys(k, seed);
+    memset(keys + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+    memset(want + c->n * size, GPU_ZONE_BYTE, (c->bound - c->n) * size);
+    const scan_sort_desc d = desc_of(c);
+    const void *in = c->keys_in_place ? NULL : gpu_put(&d_keys_in, keys, c->bound, size, c->offset[0]);
+    void *out = gpu_put(&d_keys_out, c->keys_in_place ? keys : NULL, c->bound, size, c->offset[1]);
+    gpu_ok(scan_sort(gpu, &d, in ? in : out, out, NULL, NULL, c->bound));
+    compare(c, &d_keys_out, "key", size);
+    if (in)
+        gpu_unchanged(&d_keys_in, keys);
+}
+
+static narrow_keys narrow_of(uint64_t z, uint32_t bits, size_t n) {
+    static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64};
+    const scan_type type = types[z % 4];
+    const uint32_t width = type_bits(type);
+    narrow_keys k = {.bits = bits, .shape = (enum shape)((z >> 8) % SHAPES)};
+    k.shift = z & 16 ? 0 : (uint32_t)(z >> 16 & 15) * (z & 32 ? 8 : 1);
+    if (k.shift + bits >= width)
+        k.shift = width - 1 - bits;
+    k.call = (sort_call){.order = {type, z & 64, false, 0, width},
+                         .method = SCAN_SORT_RADIX, /* few keys are a cluster's otherwise */
+                         .n = n,
+                         .bound = n + (z & 0x80 ? 0 : z >> 20 & 7),
+                         .keys_in_place = z >> 24 & 1,
+                         .data = (int)k.shape};
+    for (int i = 0; i < 2; i++)
+        k.call.offset[i] = z >> 25 & 1 ? 0 : z >> (26 + 2 * i) & (OFFSETS - 1);
+    return k;
+}
+
+/* n on both sides of what the bits ask for. */
+static void few_bits(void **state) {
+    (void)state;
+    gpu_need();
+    const bool fewer = gpu_is_small && !GPU_EMULATED;
+    const uint32_t step = gpu_is_racecheck ? 12 : fewer ? 4 : 1, most = fewer ? 16 : MOST_BITS + 1;
+    uint64_t shape = 0;
+    for (uint32_t bits = step; bits <= most; bits += step) {
+        const size_t least = (size_t)SHARE << bits > LEAST ? (size_t)SHARE << bits : LEAST;
+        for (int round = 0; round < (gpu_is_small ? 2 : 3); round++) {
+            const uint64_t z = (gpu_mix(++turn) & ~(uint64_t)0xff00) | shape++ % SHAPES << 8;
+            const size_t n = bits > MOST_BITS ? least / 2 : least + (z >> 60 & 1 ? z >> 40 & 0xff : 0) - (z >> 59 & 1);
+            const narrow_keys k = narrow_of(z, bits, n);
+            check_narrow(&k, z);
+        }
+    }
+}
+
+/* The count on the device is less than the call's n, and too few for the codes. */
+static void fewer_than_said(void **state) {
+    (void)state;
+    gpu_need();
+    for (int round = 0; round < (gpu_is_racecheck ? 1 : 8); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const uint32_t bits = COUNTED_BITS + (uint32_t)(z % 3);
+        const size_t codes = (size_t)1 << bits, bound = SHARE * codes > LEAST ? SHARE * codes : LEAST;
+        narrow_keys k = narrow_of(z, bits, round ? SHARE * codes - (size_t)round : 1 + codes / 2);
+        k.call.bound = bound + (round & 1);
+        if (k.call.n < bound)
+            check_narrow(&k, z);
+    }
+}
+
+/* Other sorts before and after on the same workspace: no count is left over. */
+static void in_turn(void **state) {
+    (void)state;
+    gpu_need();
+    for (int round = 0; round < (gpu_is_racecheck ? 2 : 6); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        if (round % 2) {
+            const sort_case order = whole(SCAN_U32, z);
+            check_array(&order, SCAN_SORT_RADIX, gpu_is_small ? 20000 : 300000, 0, 1);
+        } else {
+            const narrow_keys k = narrow_of(z, COUNTED_BITS + 1, (size_t)LEAST + 70001);
+            check_narrow(&k, z);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    setenv("SCAN_EMULATED_CLUSTER", "2", 0);
+    const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, few_bits),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, fewer_than_said),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, in_turn),
+    };
+    int result = gpu_main("gpu_sort_narrow", tests, sizeof tests / sizeof tests[0], argc, argv);
+    drop_room();
+    return result;
+}
