@@ -150,7 +150,7 @@ static void choose_radix(sort_choice *c, bool argsort) {
     c->path = PATH_RADIX;
     c->plan_bytes = rounded(sizeof(sort_plan));
     if (c->n >= narrow_least && c->kernels->narrow_count && !c->ties && !argsort) {
-        c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_share))));
+        c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_copies))));
         c->counts_bytes = rounded(fill_counts_bytes(c->narrow_codes));
     }
     c->state_bytes = 64 + tiles * c->cut.state_bytes;
@@ -285,12 +285,12 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     count.view = VIEW_CHANNEL;
     count.planes = 1;
     SCAN_TRY(count_image(ctx, job.key_bytes == 1 ? SCAN_U8 : SCAN_U16, 1, count));
-    const uint64_t warps = sort_common.fill_threads / 32, rows = pieces(c.n * job.key_bytes, sizeof(uint4) * 32);
+    const uint64_t cta_warps = sort_common.fill_threads / 32, rows = pieces(c.n * job.key_bytes, 32 * sizeof(uint4));
     if (codes > fill_group)
-        SCAN_TRY(launch_after(ctx, sort_common.fill_totals, pieces(fill_groups(codes), warps), sort_common.fill_threads,
-                              total_arguments, 0));
-    return launch_after(ctx, fill.kernel, persistent(ctx, pieces(rows, warps), 4), sort_common.fill_threads, arguments,
-                        0);
+        SCAN_TRY(launch_after(ctx, sort_common.fill_totals, pieces(fill_groups(codes), cta_warps),
+                              sort_common.fill_threads, total_arguments, 0));
+    return launch_after(ctx, fill.kernel, persistent(ctx, pieces(rows, cta_warps), 4), sort_common.fill_threads,
+                        arguments, 0);
 }
 
 static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t which) {
@@ -344,8 +344,8 @@ static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job)
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    char *zeroes = reinterpret_cast<char *>(job.plan) - c.counts_bytes;
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(zeroes, 0, c.counts_bytes + offsetof(sort_plan, sample), state_of(ctx)->stream));
+    const size_t zero_bytes = c.counts_bytes + offsetof(sort_plan, sample); /* counts, and the plan behind them */
+    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.narrow_counts, 0, zero_bytes, state_of(ctx)->stream));
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));

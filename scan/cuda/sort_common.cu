@@ -2,6 +2,7 @@
  *
  * The radix sort's kernels that know keys by their size only.
  */
+#include "kernel.cuh"
 #include "sort/fill.cuh"
 #include "sort/finish.cuh"
 #include "sort/local.cuh"

@@ -25,8 +25,8 @@ template <> struct word_of<4> { using type = uint32_t; };
 template <> struct word_of<8> { using type = uint2; };
 template <> struct word_of<16> { using type = uint4; };
 
-/* A vector from memory aligned to its size, or there, by one instruction: as a struct it would be one an element, for
- * the compiler does not take the alignment of an address from its type. */
+/* A vector from memory aligned to its size, by one instruction: read as a struct it would be one an element, for the
+ * compiler does not take the alignment of an address from its type. */
 template <class V> __device__ V load_vector(const void *at) {
     const auto word = *static_cast<const typename word_of<sizeof(V)>::type *>(at);
     V v;
@@ -34,7 +34,8 @@ template <class V> __device__ V load_vector(const void *at) {
     return v;
 }
 
-/* 16 bytes. By words and an instruction by name: else the compiler stores 2-byte elements two by two. */
+/* 16 bytes the other way, of unsigned elements. Made words first, and the instruction named: the compiler stores 2-byte
+ * elements two by two. */
 template <class T> __device__ void store_vector(void *at, const vector<T, vector_elements<T>> &v) {
     uint32_t words[4];
     if constexpr (sizeof(T) < 4) {

@@ -328,11 +328,15 @@ static void repeats(void **state) {
 static void graphs(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = gpu_is_small ? 17000 : 2000000; /* argsorts of 8-byte keys by codes of 4 */
+    const size_t n = gpu_is_small ? 17000 : 2100000; /* argsorts of 8-byte keys by codes of 4, 2-byte keys counted */
     const struct {
         scan_type type;
         scan_sort_method method;
-    } cases[] = {{SCAN_U64, choice(4)}, {SCAN_F32, choice(4)}, {SCAN_U16, choice(4)}, {SCAN_I8, SCAN_SORT_SPLIT}};
+    } cases[] = {{SCAN_U64, choice(4)},
+                 {SCAN_F32, choice(4)},
+                 {SCAN_U16, choice(4)},
+                 {SCAN_I8, SCAN_SORT_SPLIT},
+                 {SCAN_U8, choice(4)}};
     for (size_t t = 0; t < sizeof cases / sizeof cases[0]; t++) {
         const scan_type type = cases[t].type;
         captured_sort c = capture_sort(type, cases[t].method, n);

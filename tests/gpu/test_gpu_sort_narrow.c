@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys alone that vary in few bits, which the device counts (narrow.cuh), against keys counted here: how many bits and
- * where, both directions, in place, counts on the device, codes that many keys have and codes that none has, both
- * sides of every limit.
+ * Keys alone that the device counts. Those that vary in few bits (narrow.cuh) against keys counted here: how many bits
+ * and where, both directions, in place, counts on the device, codes that many keys have and codes that none has, both
+ * sides of every limit. And those of one and two bytes (fill.cuh).
  */
 
 #include "gpu_sort.h"
 
-/* narrow_counted_bits, and so on up to where keys are too few for their codes (narrow_share, narrow_least). */
+/* narrow_counted_bits, and so on up to where keys are too few for their codes (narrow_copies, narrow_least);
+ * fill_words_least. */
 enum {
     COUNTED_BITS = GPU_EMULATED ? 9 : 12,
     MOST_BITS = COUNTED_BITS + 8,
-    SHARE = GPU_EMULATED ? 1 : 64,
-    LEAST = GPU_EMULATED ? 9000 : 1 << 24
+    COPIES = GPU_EMULATED ? 1 : 64,
+    LEAST = GPU_EMULATED ? 9000 : 1 << 24,
+    FILL_LEAST = GPU_EMULATED ? 9000 : 1 << 21
 };
 
 enum shape {
@@ -122,10 +124,10 @@ static void few_bits(void **state) {
     (void)state;
     gpu_need();
     const bool fewer = gpu_is_small && !GPU_EMULATED;
-    const uint32_t step = gpu_is_racecheck ? 12 : fewer ? 4 : 1, most = fewer ? 16 : MOST_BITS + 1;
+    const uint32_t step = gpu_is_racecheck ? 9 : fewer ? 6 : 1, most = fewer ? 18 : MOST_BITS + 1;
     uint64_t shape = 0;
     for (uint32_t bits = step; bits <= most; bits += step) {
-        const size_t least = (size_t)SHARE << bits > LEAST ? (size_t)SHARE << bits : LEAST;
+        const size_t least = (size_t)COPIES << bits > LEAST ? (size_t)COPIES << bits : LEAST;
         for (int round = 0; round < (gpu_is_small ? 2 : 3); round++) {
             const uint64_t z = (gpu_mix(++turn) & ~(uint64_t)0xff00) | shape++ % SHAPES << 8;
             const size_t n = bits > MOST_BITS ? least / 2 : least + (z >> 60 & 1 ? z >> 40 & 0xff : 0) - (z >> 59 & 1);
@@ -142,8 +144,8 @@ static void fewer_than_said(void **state) {
     for (int round = 0; round < (gpu_is_racecheck ? 1 : 8); round++) {
         const uint64_t z = gpu_mix(++turn);
         const uint32_t bits = COUNTED_BITS + (uint32_t)(z % 3);
-        const size_t codes = (size_t)1 << bits, bound = SHARE * codes > LEAST ? SHARE * codes : LEAST;
-        narrow_keys k = narrow_of(z, bits, round ? SHARE * codes - (size_t)round : 1 + codes / 2);
+        const size_t codes = (size_t)1 << bits, bound = COPIES * codes > LEAST ? COPIES * codes : LEAST;
+        narrow_keys k = narrow_of(z, bits, round ? COPIES * codes - (size_t)round : 1 + codes / 2);
         k.call.bound = bound + (round & 1);
         if (k.call.n < bound)
             check_narrow(&k, z);
@@ -166,12 +168,53 @@ static void in_turn(void **state) {
     }
 }
 
+/* Captured once, replayed on keys that are counted and on others. */
+static void captured(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = (size_t)LEAST + 5000;
+    captured_sort c = capture_sort(SCAN_U32, SCAN_SORT_RADIX, n);
+    for (int round = 0; round < (gpu_is_racecheck ? 1 : 4); round++) {
+        const sort_case order = {SCAN_U32, false, false, 0, 32};
+        narrow_keys k = narrow_of(gpu_mix(++turn), COUNTED_BITS + 1, n - (size_t)round * 2000);
+        if (round % 2) {
+            fill(keys, k.call.n, SCAN_U32, data_uniform, ++turn);
+        } else {
+            k.call.order = order;
+            k.shift = 0;
+            count_keys(&k, ++turn);
+        }
+        expect(k.call.n, &order);
+        replay_sort(&c, k.call.n, 2, round);
+    }
+    release_sort(&c);
+}
+
+/* Both sides of where 2-byte keys are many enough. */
+static void bytes_and_words(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U8, SCAN_I8};
+    for (int round = 0; round < (gpu_is_racecheck ? 1 : 24); round++) {
+        const uint64_t z = gpu_mix(++turn);
+        const sort_case order = whole(types[round % 4], z);
+        const size_t n = (size_t)(FILL_LEAST + (round / 4 + 1) % 3 - 1);
+        make_room(n + 8);
+        fill(keys, n, order.type, distributions[round < 12 ? 0 : (z >> 8) % DISTRIBUTIONS], ++turn);
+        expect(n, &order);
+        sort_call c = {.order = order, .method = SCAN_SORT_RADIX, .n = n, .bound = n + (z >> 16 & 3)};
+        c.keys_in_place = z & 2;
+        c.offset[0] = z >> 20 & (OFFSETS - 1), c.offset[1] = z >> 24 & (OFFSETS - 1);
+        run_sort(&c);
+    }
+}
+
 int main(int argc, char **argv) {
     setenv("SCAN_EMULATED_CLUSTER", "2", 0);
     const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, few_bits),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, fewer_than_said),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, in_turn),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, few_bits),        GPU_TEST(GPU_MATRIX | GPU_SMALL, fewer_than_said),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, in_turn),         GPU_TEST(GPU_MATRIX | GPU_SMALL, captured),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, bytes_and_words),
     };
     int result = gpu_main("gpu_sort_narrow", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

@@ -15,7 +15,6 @@
 #ifndef SCAN_CUDA_SORT_FILL_CUH
 #define SCAN_CUDA_SORT_FILL_CUH
 
-#include "../kernel.cuh"
 #include "../order.cuh"
 #include "job.cuh"
 
@@ -24,7 +23,6 @@ namespace scan_cuda {
 constexpr int fill_threads = 512;
 constexpr uint32_t fill_rows = 64; /* of a warp's keys, written one after the other */
 
-template <class K> constexpr int fill_vector = 16 / int(sizeof(K));
 template <class K> constexpr uint32_t fill_codes = 1u << 8 * sizeof(K);
 
 /* By a CTA: begins[i] becomes the sum of the totals before i, i up to `groups`. Total i is totals[i ^ flip]. */
@@ -79,7 +77,7 @@ template <class T> __device__ uint32_t last_begun_between(const T *begins, uint3
 
 /* Writes keys by what was counted: `code << shift ^ rest`. Positions are a stretch's own, short enough for 16 bits. */
 template <class K> class fill_warp {
-    static constexpr int E = fill_vector<K>;
+    static constexpr int E = vector_elements<K>;
 
     K *const keys;
     const uint64_t n;
@@ -180,12 +178,12 @@ template <class K> class fill_warp {
     }
 };
 
-/* By a grid: all keys, of `codes` codes. counts: code i's at i ^ flip, and then the totals of groups, if there are
- * several. */
+/* By a grid: all keys, of `codes` codes. counts: code i's at i ^ flip, and then the totals of groups, if
+ * `most_codes` make several. */
 template <class K, uint32_t most_codes>
 __device__ void fill_keys(K *keys, uint64_t n, const unsigned long long *counts, uint32_t codes, uint32_t flip,
                           uint32_t shift, K rest) {
-    constexpr uint32_t row = 32 * fill_vector<K>, warps_of_cta = fill_threads / 32;
+    constexpr uint32_t row = 32 * vector_elements<K>, warps_of_cta = fill_threads / 32;
     static_assert(fill_rows * row <= UINT16_MAX, "positions in a stretch have 16 bits");
     __shared__ uint64_t group_begins[fill_groups(most_codes) + 1];
     __shared__ uint16_t begins[warps_of_cta][fill_group + 1];

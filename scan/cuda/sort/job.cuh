@@ -43,11 +43,11 @@ __host__ __device__ constexpr size_t fill_counts_bytes(uint32_t codes) {
 }
 
 /* Keys that vary in few bits, see narrow.cuh: so many that a CTA counts all codes, or those of a bucket; so many keys
- * for each code, at least. */
+ * of each code, at least, on average. */
 #ifdef SCAN_EMULATED
-constexpr uint32_t narrow_counted_bits = 9, narrow_share = 1;
+constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 #else
-constexpr uint32_t narrow_counted_bits = 12, narrow_share = 64;
+constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;
 #endif
 constexpr uint32_t narrow_most_bits = narrow_counted_bits + digit_bits;
 
@@ -119,7 +119,7 @@ struct sort_job {
     void *values_out;
     void *keys_first, *keys_second;    /* scratch: n keys, or packed codes, each; the second for argsort only */
     void *values_first;                /* scratch: n values */
-    unsigned long long *narrow_counts; /* scratch: of fill.cuh, the host zeroes them before each sort */
+    unsigned long long *narrow_counts; /* scratch: as fill.cuh has them; the host zeroes them before each sort */
     uint32_t narrow_codes;             /* at most; 0: narrow keys are not counted */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */

@@ -10,11 +10,12 @@
  * the second digit after the pass, and wherever that changes it adds its counts to those of all keys. With the second
  * digit of three, and not another one, counts that lie together are added to places that lie together.
  *
- *     code        top digit | second digit | lowest digit       at its shift in the key, beside bits that all keys
- * share counter     top digit |                lowest digit       of a bucket
+ *     code       top digit | second digit | lowest digit     at its shift in the key
+ *     counter    top digit |                lowest digit     of a bucket
  *
  * Traffic: a read to count and a write; before them the pass, a read and a write. The counts, 8 bytes a code, are at
- * most an eighth of a byte a key, and stay in L2. In place is safe: all is read before anything is written.
+ * most an eighth of a byte a key, and stay in L2. In place is safe: all is read before anything is written. Of the
+ * 1.9 ms for 2^28 4-byte keys of 20 bits on an H200 the survey takes 0.27, the pass 0.95, counting 0.34, writing 0.31.
  */
 #ifndef SCAN_CUDA_SORT_NARROW_CUH
 #define SCAN_CUDA_SORT_NARROW_CUH
@@ -32,14 +33,14 @@ struct key_range {
 
 /* The share of this CTA, from a vector's begin. */
 template <class K> __device__ key_range own_keys(uint64_t n) {
-    constexpr uint64_t E = fill_vector<K>;
+    constexpr uint64_t E = vector_elements<K>;
     const uint64_t vectors = (n + E - 1) / E, each = (vectors + gridDim.x - 1) / gridDim.x * E;
     return {min(n, blockIdx.x * each), min(n, (blockIdx.x + 1) * each)};
 }
 
 /* All keys of a range to f, by the CTA. n: keys that exist. */
 template <class K, class F> __device__ void each_key(const K *keys, uint64_t n, key_range range, F f) {
-    constexpr int E = fill_vector<K>;
+    constexpr int E = vector_elements<K>;
     constexpr uint64_t step = narrow_threads * E;
     const bool aligned = uintptr_t(keys) % 16 == 0;
     for (uint64_t first = range.begin / E * E; first < range.end; first += narrow_vectors * step) {

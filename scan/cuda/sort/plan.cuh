@@ -3,7 +3,7 @@
  * The plan, made by the last CTA of the survey from what all of them counted.
  *
  *     sorted, reversed       no passes
- *     few bits vary          keys alone: a pass at most, then they are counted (narrow.cuh)
+ *     few bits vary          integers alone: a pass at most, then they are counted (narrow.cuh)
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
  *                            hold one value, if that saves two passes (three with values but no labels)
@@ -11,58 +11,13 @@
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
- *
- * For one digit at the top the survey knows every bucket. For more it guesses: from the counts of the digits, which
- * show a value that many keys have, and from a sample (sample.cuh). A wrong guess costs time only: the local stage
- * finds a bucket that is too large, and all digits are sorted after all, from the keys that it was given.
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
 
-#include "even.cuh"
+#include "top_digits.cuh"
 
 namespace scan_cuda {
-
-/* crowded: one value has more than an eighth of the keys. A pass in any order adds to one counter for each, where lanes
- * take turns: then the ballots of a stable pass are quicker. */
-struct digit_spread {
-    uint64_t most;    /* keys of one value */
-    uint32_t varying; /* bits in which values differ */
-    bool crowded;
-};
-
-/* A warp a digit: counts become the number of keys with smaller digits. */
-__device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, int lane) {
-    constexpr int each = radix / 32;
-    uint64_t count[each], sum = 0;
-    uint64_t most = 0;
-    uint32_t set = 0, clear = 0;
-#pragma unroll
-    for (int k = 0; k < each; k++) {
-        const uint32_t value = lane * each + k;
-        count[k] = __ldcg(&plan->counts[row][value]); /* not from L1: other SMs added to it */
-        sum += count[k];
-        most = max(most, count[k]);
-        set |= count[k] ? value : 0;
-        clear |= count[k] ? ~value : 0;
-    }
-    uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
-#pragma unroll
-    for (int k = 0; k < each; k++) {
-        plan->before[row][lane * each + k] = next;
-        next += count[k];
-    }
-    most = warp_total<maximum<uint64_t>>(most);
-    return {most, warp_or(set) & warp_or(clear), most > n / 8};
-}
-
-/* The digits that vary, the lowest first. */
-struct varying_digits {
-    uint32_t row[most_digits], count;
-    uint32_t crowded; /* a bit a row */
-    bool ties;        /* sort_plan.ties */
-    even_code even;   /* of which they are, or of codes */
-};
 
 /* Where elements are. */
 struct sort_place {
@@ -136,9 +91,9 @@ __device__ inline sort_narrow narrow_keys(const sort_job &job, const varying_dig
         return {};
     const uint32_t low = digits.row[0], top = digits.row[digits.count - 1],
                    bits = (top - low) * digit_bits + 32 - uint32_t(__clz(int(spread[top].varying)));
-    if (bits > narrow_most_bits || 1u << bits > job.narrow_codes || uint64_t(narrow_share) << bits > n)
+    if (bits > narrow_most_bits || 1u << bits > job.narrow_codes || uint64_t(narrow_copies) << bits > n)
         return {};
-    if (bits > narrow_counted_bits && !spread[low + 1].varying)
+    if (bits > narrow_counted_bits && spread[low + 1].constant)
         return {};
     const uint64_t key = load_bits(job.keys_in, 0, job.key_bytes), mask = (uint64_t(1) << bits) - 1,
                    shift = low * digit_bits;
@@ -156,100 +111,7 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
     plan_passes(job, second, 0, plan->passes, plan->pass, {BUFFER_IN, BUFFER_NONE}, false, true);
 }
 
-/* ---- the top digits ---------------------------------------------------------------------------------------------- */
-
-struct top_choice {
-    uint32_t digits; /* 0: none */
-    uint32_t reach;  /* keys in a bucket, at most */
-    bool values;     /* buckets are large, and may be of one value each */
-};
-
-constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
-
-/* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
- * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
- * count. By the CTA. */
-__device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                        uint64_t n, uint32_t *table) {
-    const uint32_t widest = widest_bucket(job);
-    float bucket = float(n); /* the largest, if digits did not hang together */
-    sample_counts equal = {};
-    for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count; top++) {
-        const uint32_t row = digits.row[digits.count - top];
-        bucket *= float(spread[row].most) / float(n);
-        if (top == 1 && bucket <= float(job.local.reach))
-            return {1, uint32_t(spread[row].most), false};
-        if (!takes_sample(job, n))
-            break;
-        if (top == 1)
-            equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
-        const bool values = equal.singles == 0;
-        float largest = largest_bucket(bucket, equal.repeats);
-        if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
-            const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
-                           most = count_sample(job.plan, SAMPLE_CODES, shift, table).most;
-            const float size = float(most) / sample_size * float(spread[row].most);
-            if (most >= bucket_sample_least)
-                largest = fmaxf(largest, largest_bucket(size, equal.repeats));
-        }
-        if (!values && (top == 1 || largest > float(widest)))
-            continue;
-        const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
-        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, widest))
-            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
-    }
-    return {};
-}
-
-/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
-__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table) {
-    const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
-    if (digits == 1)
-        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false} : top_choice{};
-    const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
-    if (before[1] > widest || n - before[radix - 1] > widest)
-        return {};
-    const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
-    const float largest = largest_bucket(size, sample.repeats);
-    if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
-        return {};
-    return {digits, max(job.local.reach, uint32_t(largest)), false};
-}
-
-/* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
-__device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                  uint64_t n, uint32_t *table) {
-    if (!job.packed || digits.count <= packed_passes || !takes_sample(job, n))
-        return false;
-    float run = float(n); /* if digits did not hang together */
-    for (uint32_t top = 1; top <= packed_passes; top++)
-        run *= float(spread[digits.row[digits.count - top]].most) / float(n);
-    const uint32_t shift = digits.row[digits.count - packed_passes] * digit_bits;
-    return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1);
-}
-
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
-
-/* From the counts of rows, some of the even code. By the CTA. */
-__device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {
-    const int rows = int((job.bits + digit_bits - 1) / digit_bits);
-    for (int row = warp_of_cta(); row < rows + even_rows; row += int(blockDim.x) / 32) {
-        const digit_spread s = scan_digit(job.plan, row, n, threadIdx.x % 32);
-        if (threadIdx.x % 32 == 0)
-            spread[row] = s;
-    }
-    __syncthreads();
-    varying_digits digits;
-    digits.count = digits.crowded = 0;
-    digits.even = {};
-    for (int row = 0; row < rows; row++) {
-        digits.crowded |= uint32_t(spread[row].crowded) << row;
-        if (spread[row].varying)
-            digits.row[digits.count++] = uint32_t(row);
-    }
-    return digits;
-}
 
 /* All digits that vary, if the top ones are not enough. */
 __device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How many digits at the top are enough for the local stage, and for a packed argsort.
+ *
+ * For one digit the survey knows every bucket. For more this guesses: from the counts of the digits, which show a value
+ * that many keys have, and from a sample (sample.cuh). A wrong guess costs time only: the local stage finds a bucket
+ * that is too large, and all digits are sorted after all, from the keys that it was given.
+ */
+#ifndef SCAN_CUDA_SORT_TOP_DIGITS_CUH
+#define SCAN_CUDA_SORT_TOP_DIGITS_CUH
+
+#include "digits.cuh"
+#include "even.cuh"
+
+namespace scan_cuda {
+
+struct top_choice {
+    uint32_t digits; /* 0: none */
+    uint32_t reach;  /* keys in a bucket, at most */
+    bool values;     /* buckets are large, and may be of one value each */
+};
+
+constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
+
+/* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
+ * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
+ * count. By the CTA. */
+__device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                        uint64_t n, uint32_t *table) {
+    const uint32_t widest = widest_bucket(job);
+    float bucket = float(n); /* the largest, if digits did not hang together */
+    sample_counts equal = {};
+    for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count; top++) {
+        const uint32_t row = digits.row[digits.count - top];
+        bucket *= float(spread[row].most) / float(n);
+        if (top == 1 && bucket <= float(job.local.reach))
+            return {1, uint32_t(spread[row].most), false};
+        if (!takes_sample(job, n))
+            break;
+        if (top == 1)
+            equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
+        const bool values = equal.singles == 0;
+        float largest = largest_bucket(bucket, equal.repeats);
+        if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
+            const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
+                           most = count_sample(job.plan, SAMPLE_CODES, shift, table).most;
+            const float size = float(most) / sample_size * float(spread[row].most);
+            if (most >= bucket_sample_least)
+                largest = fmaxf(largest, largest_bucket(size, equal.repeats));
+        }
+        if (!values && (top == 1 || largest > float(widest)))
+            continue;
+        const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
+        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, widest))
+            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
+    }
+    return {};
+}
+
+/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
+__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table) {
+    const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
+    if (digits == 1)
+        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false} : top_choice{};
+    const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
+    if (before[1] > widest || n - before[radix - 1] > widest)
+        return {};
+    const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
+    const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
+    const float largest = largest_bucket(size, sample.repeats);
+    if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
+        return {};
+    return {digits, max(job.local.reach, uint32_t(largest)), false};
+}
+
+/* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
+__device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                  uint64_t n, uint32_t *table) {
+    if (!job.packed || digits.count <= packed_passes || !takes_sample(job, n))
+        return false;
+    float run = float(n); /* if digits did not hang together */
+    for (uint32_t top = 1; top <= packed_passes; top++)
+        run *= float(spread[digits.row[digits.count - top]].most) / float(n);
+    const uint32_t shift = digits.row[digits.count - packed_passes] * digit_bits;
+    return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1);
+}
+
+} /* namespace scan_cuda */
+
+#endif
