@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the survey plans for keys of every kind: which way they go, not only that they end in order. A plan that takes
+ * a longer way than it has to is right and slow, and no comparison of results finds it.
+ */
+#include "direct.cuh"
+#include "scan/cuda/sort_instance.cuh"
+
+using namespace scan_cuda;
+
+/* So many that codes of one bit more than a CTA counts are few enough. */
+constexpr size_t n = GPU_EMULATED ? 60000 : narrow_copies << (narrow_counted_bits + 1);
+
+static gpu_array d_keys, d_keys_out, d_plan;
+static uint64_t seed = 47;
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+enum key_kind {
+    KEYS_UNIFORM,
+    KEYS_RISING,
+    KEYS_FALLING,
+    KEYS_FEW,     /* of 16 values */
+    KEYS_NARROW,  /* some bits from the second byte on vary */
+    KEYS_EVEN,    /* floats in [0, 1) */
+    KEYS_EVEN_ODD /* and -0 among them */
+};
+
+static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t i) {
+    const uint32_t width = uint32_t(8 * scan_type_size(type));
+    const uint64_t z = gpu_random(&seed), all = ~0ull >> (64 - width);
+    switch (kind) {
+    case KEYS_RISING: return i;
+    case KEYS_FALLING: return n - i;
+    case KEYS_FEW: return gpu_mix(z % 16) & all;
+    case KEYS_NARROW: {
+        const uint64_t varying = ((1ull << bits) - 1) << 8;
+        return (z & varying) | (0x77ull << (width - 8) & ~varying);
+    }
+    case KEYS_EVEN:
+    case KEYS_EVEN_ODD: {
+        if (kind == KEYS_EVEN_ODD && i % 1000 == 77)
+            return 1ull << (width - 1);
+        const double share = double(z >> 11) * 0x1p-53;
+        const float single = float(share) < 1 ? float(share) : 0;
+        uint32_t word;
+        uint64_t words;
+        memcpy(&word, &single, sizeof word);
+        memcpy(&words, &share, sizeof words);
+        return type == SCAN_F32 ? word : words;
+    }
+    default: return z & all;
+    }
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+struct plan_case {
+    const char *name;
+    scan_type type;
+    key_kind kind;
+    uint32_t bits;      /* narrow keys: so many vary */
+    bool one_digit;     /* makes buckets for the local stage; else two do */
+    uint32_t passes;    /* wanted */
+    uint32_t shift;     /* of the local stage */
+    uint32_t codes;     /* that are counted */
+    bool even, again;   /* by even codes; all digits after all */
+    sort_finish finish; /* without passes */
+};
+
+constexpr uint32_t counted = 1u << narrow_counted_bits;
+
+static const plan_case cases[] = {
+    {"one digit", SCAN_U32, KEYS_UNIFORM, 0, true, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"two digits", SCAN_U32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"one digit of eight", SCAN_U64, KEYS_UNIFORM, 0, true, 1, 56, 0, false, false, FINISH_NOTHING},
+    {"two digits of eight", SCAN_U64, KEYS_UNIFORM, 0, false, 2, 48, 0, false, false, FINISH_NOTHING},
+    {"sorted", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_NOTHING},
+    {"reversed", SCAN_U64, KEYS_FALLING, 0, false, 0, 0, 0, false, false, FINISH_REVERSE},
+    {"few values", SCAN_U32, KEYS_FEW, 0, false, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"few bits", SCAN_U32, KEYS_NARROW, narrow_counted_bits, false, 0, 0, counted, false, false, FINISH_NOTHING},
+    {"few bits of eight bytes", SCAN_U64, KEYS_NARROW, 5, false, 0, 0, 32, false, false, FINISH_NOTHING},
+    {"a bit more", SCAN_U32, KEYS_NARROW, narrow_counted_bits + 1, false, 1, 0, 2 * counted, false, false,
+     FINISH_NOTHING},
+    {"too many bits", SCAN_U32, KEYS_NARROW, narrow_most_bits + 1, false, 3, 0, 0, false, false, FINISH_NOTHING},
+    {"even floats, one digit", SCAN_F32, KEYS_EVEN, 0, true, 1, 24, 0, true, false, FINISH_NOTHING},
+    {"even floats, two digits", SCAN_F32, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
+    {"even doubles", SCAN_F64, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
+    {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
+    {"floats of any bits", SCAN_F32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
+};
+
+static const sort_kernels *kernels_of(scan_type type) {
+    static const sort_kernels u32 = sort_kernels_of<uint32_t>(), u64 = sort_kernels_of<uint64_t>(),
+                              f32 = sort_kernels_of<float>(), f64 = sort_kernels_of<double>();
+    return type == SCAN_U32 ? &u32 : type == SCAN_U64 ? &u64 : type == SCAN_F32 ? &f32 : &f64;
+}
+
+/* What choose() of sort.cu says of such a job, with buckets that one digit of n keys makes or does not. */
+static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan *plan) {
+    const uint32_t size = uint32_t(scan_type_size(c->type));
+    const bool is_float = c->type == SCAN_F32 || c->type == SCAN_F64;
+    sort_job job = {};
+    job.keys_in = in;
+    job.keys_out = out;
+    job.n = n;
+    job.bits = 8 * size;
+    job.order.mask = job.order.nan = ~0ull >> (64 - job.bits);
+    job.key_bytes = size;
+    job.is_float = job.ties = is_float;
+    job.local = {2000, c->one_digit ? uint32_t(n / 128) : 150, 2, false};
+    job.again_follows = !c->one_digit;
+    job.narrow_codes = is_float ? 0 : 1u << narrow_most_bits;
+    job.plan = plan;
+    return job;
+}
+
+static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
+    return p->passes == c->passes && p->local_shift == c->shift && p->narrow.codes == c->codes &&
+           p->even.exists() == c->even && (p->again != 0) == c->again && p->finish == c->finish;
+}
+
+static void check_plan(const plan_case *c, bool wide) {
+    const sort_kernels *k = kernels_of(c->type);
+    const size_t size = scan_type_size(c->type);
+    char *keys = static_cast<char *>(malloc(n * size));
+    sort_plan *plan = static_cast<sort_plan *>(calloc(1, sizeof *plan));
+    assert_true(keys && plan);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bits = bits_of_key(c->type, c->kind, c->bits, i);
+        memcpy(keys + i * size, &bits, size);
+    }
+    sort_job job = job_of(c, gpu_put(&d_keys, keys, n, size, 0), gpu_put(&d_keys_out, NULL, n, size, 0),
+                          static_cast<sort_plan *>(gpu_put(&d_plan, plan, 1, sizeof *plan, 0)));
+    bool second = false;
+    void *arguments[] = {&job, &second};
+    const auto &survey = k->survey[wide];
+    cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
+    direct_launch(survey.kernel, 4, survey.threads, arguments, size_t(survey.shared_bytes));
+    gpu_get(&d_plan, plan);
+    if (!is_as_wanted(c, plan))
+        fail_msg("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d", c->name,
+                 wide ? ", wide survey" : "", plan->passes, plan->local_shift, plan->narrow.codes,
+                 plan->even.exists() ? ", even" : "", plan->again ? ", again" : "", int(plan->finish));
+    free(keys);
+    free(plan);
+}
+
+static void every_way(void **state) {
+    (void)state;
+    gpu_need();
+    int shared_bytes;
+    cuda_ok(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    for (const plan_case &c : cases)
+        for (bool wide : {false, true})
+            if (kernels_of(c.type)->survey[wide].shared_bytes + 4096 <= shared_bytes &&
+                !(wide && c.even && c.one_digit)) /* it counts no digit of the even code beside the codes' */
+                check_plan(&c, wide);
+}
+
+int main(int argc, char **argv) {
+    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way)};
+    return gpu_main("gpu_sort_plan", tests, sizeof tests / sizeof tests[0], argc, argv);
+}
