@@ -117,7 +117,7 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
 
 static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
     return p->passes == c->passes && p->local_shift == c->shift && p->narrow.codes == c->codes &&
-           p->even.exists() == c->even && (p->again != 0) == c->again && p->finish == c->finish;
+           (p->even.scale != 0) == c->even && (p->again != 0) == c->again && p->finish == c->finish;
 }
 
 static void check_plan(const plan_case *c, bool wide) {
@@ -141,7 +141,7 @@ static void check_plan(const plan_case *c, bool wide) {
     if (!is_as_wanted(c, plan))
         fail_msg("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d", c->name,
                  wide ? ", wide survey" : "", plan->passes, plan->local_shift, plan->narrow.codes,
-                 plan->even.exists() ? ", even" : "", plan->again ? ", again" : "", int(plan->finish));
+                 plan->even.scale != 0 ? ", even" : "", plan->again ? ", again" : "", int(plan->finish));
     free(keys);
     free(plan);
 }
