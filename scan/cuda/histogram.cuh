@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting, as histogram, equalize and the sort of 1- and 2-byte keys ask for it.
+ * Counting, as histogram and equalize ask for it.
  */
 #ifndef SCAN_CUDA_HISTOGRAM_CUH
 #define SCAN_CUDA_HISTOGRAM_CUH

@@ -7,7 +7,6 @@
 #include <cstdio>
 
 #include "cuda.h"
-#include "histogram.cuh"
 #include "sort/job.cuh"
 #include "sort_cluster.h"
 #include "sort_kernels.h"
@@ -145,15 +144,19 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
                 return;
 }
 
-static void choose_radix(sort_choice *c, bool argsort) {
+static void choose_radix(sort_choice *c) {
     const uint64_t tiles = pieces(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
     c->plan_bytes = rounded(sizeof(sort_plan));
-    if (c->n >= narrow_least && c->kernels->narrow_count && !c->ties && !argsort) {
-        c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_copies))));
-        c->counts_bytes = rounded(fill_counts_bytes(c->narrow_codes));
-    }
     c->state_bytes = 64 + tiles * c->cut.state_bytes;
+}
+
+/* Whether keys are counted if few bits vary, and then up to how many codes. */
+static void choose_narrow(sort_choice *c) {
+    if (c->n < narrow_least || !c->kernels->narrow_count || c->ties)
+        return;
+    c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_copies))));
+    c->counts_bytes = rounded(fill_counts_bytes(c->narrow_codes));
 }
 
 static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
@@ -194,7 +197,9 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     if (argsort && c.digits > (c.packed ? 1 : 2))
         c.second_bytes = c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
-        choose_radix(&c, argsort);
+        choose_radix(&c);
+        if (!argsort)
+            choose_narrow(&c);
         if (!c.packed)
             choose_local(ctx, &c, argsort);
         return c;
@@ -277,14 +282,11 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     uint32_t codes = fill.codes;
     void *counts = job.plan;
     void *total_arguments[] = {&counts, &codes}, *arguments[] = {&job, &counts};
-    count_job count = {};
-    count.in = job.keys_in;
-    count.n = job.n;
+    scan_histogram_desc count = {};
+    count.type = job.key_bytes == 1 ? SCAN_U8 : SCAN_U16;
+    count.channels = 1;
     count.n_device = job.n_device;
-    count.bins = static_cast<uint64_t *>(counts);
-    count.view = VIEW_CHANNEL;
-    count.planes = 1;
-    SCAN_TRY(count_image(ctx, job.key_bytes == 1 ? SCAN_U8 : SCAN_U16, 1, count));
+    SCAN_TRY(histogram(ctx, &count, job.keys_in, static_cast<uint64_t *>(counts), job.n));
     const uint64_t cta_warps = sort_common.fill_threads / 32, rows = pieces(c.n * job.key_bytes, 32 * sizeof(uint4));
     if (codes > fill_group)
         SCAN_TRY(launch_after(ctx, sort_common.fill_totals, pieces(fill_groups(codes), cta_warps),
@@ -338,7 +340,7 @@ static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job,
 
 static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     void *arguments[] = {&job};
-    const uint64_t ctas = uint64_t(state_of(ctx)->processors) * 4;
+    const uint64_t ctas = persistent(ctx, c.n, 4);
     SCAN_TRY(launch_after(ctx, c.kernels->narrow_count, ctas, sort_common.narrow_threads, arguments, 0));
     return launch_after(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
 }

@@ -22,12 +22,15 @@ static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsign
     add_totals(counts, codes);
 }
 
-#define FILL(K)                                                                                                        \
-    { address(fill_kernel<K>), fill_codes<K> }
-
 const sort_common_kernels sort_common = {
-    address(finish_kernel),      finish_threads, pack_threads,   local_threads, {FILL(uint8_t), FILL(uint16_t)},
-    address(fill_totals_kernel), fill_threads,   narrow_threads,
+    address(finish_kernel),
+    finish_threads,
+    pack_threads,
+    local_threads,
+    {{address(fill_kernel<uint8_t>), fill_codes<uint8_t>}, {address(fill_kernel<uint16_t>), fill_codes<uint16_t>}},
+    address(fill_totals_kernel),
+    fill_threads,
+    narrow_threads,
 };
 
 } /* namespace scan_cuda */

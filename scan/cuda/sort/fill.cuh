@@ -49,8 +49,7 @@ __device__ inline void scan_totals(const unsigned long long *totals, uint32_t gr
     __syncthreads();
 }
 
-/* The last of `count` places that is not past `i`: of those that begin at one place all but one are empty. By a warp.
- */
+/* By a warp: the last of `count` places that is not past `i`. Of those that begin at one all but the last are empty. */
 template <class T> __device__ uint32_t last_begun(const T *begins, uint32_t count, uint64_t i, uint32_t lane) {
     uint32_t low = 0;
     for (uint32_t left = count; left > 1;) {

@@ -173,6 +173,11 @@ __device__ inline uint64_t code_of_bits(const sort_job &job, uint64_t bits) {
     return sort_code<double>(bits, job.order);
 }
 
+/* How many bits x has from its highest 1 down. */
+template <class K> __device__ uint32_t bits_of(K x) {
+    return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
+}
+
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 __device__ inline const void *keys_source(const sort_job &job, sort_buffer b) {

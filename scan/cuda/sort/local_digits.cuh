@@ -106,10 +106,6 @@ template <int rows, class F> __device__ void each_whole_batch(const local_deal &
     });
 }
 
-template <class K> __device__ uint32_t bits_of(K x) {
-    return sizeof(K) == 8 ? 64 - uint32_t(__clzll((long long)(x))) : 32 - uint32_t(__clz(int(x)));
-}
-
 /* A tile in shared memory, by the digits in which its codes differ, least significant first. counters: `radix` a warp.
  * Whole rows are sorted: what lies past the last key, rubbish, has the last digit, and so comes last. */
 template <class Key, int value_bytes, bool ties> class local_digits {

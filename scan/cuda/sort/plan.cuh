@@ -90,7 +90,7 @@ __device__ inline sort_narrow narrow_keys(const sort_job &job, const varying_dig
     if (!job.narrow_codes || !digits.count)
         return {};
     const uint32_t low = digits.row[0], top = digits.row[digits.count - 1],
-                   bits = (top - low) * digit_bits + 32 - uint32_t(__clz(int(spread[top].varying)));
+                   bits = (top - low) * digit_bits + bits_of(spread[top].varying);
     if (bits > narrow_most_bits || 1u << bits > job.narrow_codes || uint64_t(narrow_copies) << bits > n)
         return {};
     if (bits > narrow_counted_bits && spread[low + 1].constant)
