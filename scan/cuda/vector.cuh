@@ -34,6 +34,18 @@ template <class V> __device__ V load_vector(const void *at) {
     return v;
 }
 
+/* 16 bytes of an array, as a vector if it is aligned. `left` of its elements exist; what is beyond them is 0. */
+template <class T> __device__ vector<T, vector_elements<T>> load_elements(const T *from, uint64_t left, bool aligned) {
+    constexpr int E = vector_elements<T>;
+    if (aligned && left >= E)
+        return load_vector<vector<T, E>>(from);
+    vector<T, E> v;
+#pragma unroll
+    for (int e = 0; e < E; e++)
+        v.v[e] = uint64_t(e) < left ? from[e] : T(0);
+    return v;
+}
+
 /* 16 bytes the other way, of unsigned elements. Made words first, and the instruction named: the compiler stores 2-byte
  * elements two by two. */
 template <class T> __device__ void store_vector(void *at, const vector<T, vector_elements<T>> &v) {

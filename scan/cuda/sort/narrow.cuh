@@ -49,12 +49,7 @@ template <class K, class F> __device__ void each_key(const K *keys, uint64_t n, 
 #pragma unroll
         for (int k = 0; k < narrow_vectors; k++) {
             const uint64_t i = at + k * step;
-            if (aligned && i + E <= n)
-                v[k] = load_vector<vector<K, E>>(keys + i);
-            else
-#pragma unroll
-                for (int e = 0; e < E; e++)
-                    v[k].v[e] = i + e < n ? keys[i + e] : K(0);
+            v[k] = load_elements(keys + i, i < n ? n - i : 0, aligned);
         }
 #pragma unroll
         for (int k = 0; k < narrow_vectors; k++) {
@@ -142,8 +137,8 @@ __global__ void __launch_bounds__(narrow_threads) narrow_count_kernel(const __gr
         uint32_t digit = 0;
         if (plan->passes) {
             digit = share.second_digit(left.begin);
-            if (digit < radix - 1)
-                stop = min(stop, before[digit + 1]);
+            if (digit < radix - 1) /* past the key, unless the caller's keys change under the sort */
+                stop = min(stop, max(before[digit + 1], left.begin + 1));
         }
         __syncthreads();
         share.count({left.begin, stop});

@@ -31,8 +31,7 @@ namespace scan_cuda {
 constexpr int survey_vectors = 4;   /* of 16 bytes, a thread and tile */
 constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
-template <class Key> constexpr int survey_vector = 16 / int(sizeof(key_bits<Key>));
-template <class Key> constexpr int survey_tile = survey_vectors *survey_vector<Key>; /* of a thread */
+template <class Key> constexpr int survey_tile = survey_vectors *vector_elements<key_bits<Key>>; /* of a thread */
 
 /* How a CTA counts. wide: a row of columns for each counter; else two tables, of half the warps each. */
 template <class Key, bool wide> struct survey_shape {
@@ -60,7 +59,7 @@ template <class V> __device__ void copy_values(const sort_job &job, uint64_t beg
 template <class Key, bool wide> class survey {
     using K = key_bits<Key>;
     using shape = survey_shape<Key, wide>;
-    static constexpr int digits = sizeof(K), E = survey_vector<Key>;
+    static constexpr int digits = sizeof(K), E = vector_elements<K>;
 
     const sort_job &job;
     const uint64_t n;
@@ -74,14 +73,7 @@ template <class Key, bool wide> class survey {
 
     /* E keys from element i on, of which those before `end` exist. */
     template <bool whole> __device__ vector<K, E> load(uint64_t i, uint64_t end, bool aligned) const {
-        const K *from = static_cast<const K *>(job.keys_in) + i;
-        if (whole && aligned)
-            return *reinterpret_cast<const vector<K, E> *>(from);
-        vector<K, E> keys;
-#pragma unroll
-        for (int e = 0; e < E; e++)
-            keys.v[e] = whole || i + e < end ? from[e] : K(0);
-        return keys;
+        return load_elements(static_cast<const K *>(job.keys_in) + i, whole ? E : i < end ? end - i : 0, aligned);
     }
 
     template <bool whole>
