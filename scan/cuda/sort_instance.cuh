@@ -14,6 +14,12 @@
 
 namespace scan_cuda {
 
+template <class Key, bool wide> sort_survey_kernel survey_of() {
+    using shape = survey_shape<Key, wide>;
+    return {address(survey_kernel<Key, wide>), shape::threads, shape::words * 4,
+            uint64_t(shape::threads) * survey_tile<Key>};
+}
+
 template <class Shape> sort_pass_cut cut_of() {
     return {Shape::shared_bytes, Shape::tile, portion_tiles<Shape> * Shape::tile,
             Shape::state_stride * sizeof(uint64_t)};
@@ -31,12 +37,8 @@ template <class Key, int value_bytes> sort_local_kernel local_of() {
 
 template <class Key> sort_kernels sort_kernels_of() {
     sort_kernels k = {};
-    using narrow = survey_shape<Key, false>;
-    using wide = survey_shape<Key, true>;
-    k.survey[0] = {address(survey_kernel<Key, false>), narrow::threads, narrow::words * 4,
-                   uint64_t(narrow::threads) * survey_tile<Key>};
-    k.survey[1] = {address(survey_kernel<Key, true>), wide::threads, wide::words * 4,
-                   uint64_t(wide::threads) * survey_tile<Key>};
+    k.survey[0] = survey_of<Key, false>();
+    k.survey[1] = survey_of<Key, true>();
     k.pass[0] = pass_of<Key, 0>();
     k.pass[1] = pass_of<Key, 4>();
     k.pass[2] = pass_of<Key, 8>();

@@ -22,6 +22,12 @@ constexpr bool is_roomy(int capability) {
 #endif
 }
 
+struct sort_survey_kernel {
+    const void *kernel;
+    int threads, shared_bytes;
+    uint64_t tile; /* elements of a CTA, at a time */
+};
+
 struct sort_pass_cut {
     int shared_bytes;
     uint64_t tile, portion; /* elements */
@@ -40,11 +46,7 @@ struct sort_local_kernel {
 };
 
 struct sort_kernels {
-    struct {
-        const void *kernel;
-        int threads, shared_bytes;
-        uint64_t tile;
-    } survey[2];                            /* the second is for many keys */
+    sort_survey_kernel survey[2];           /* the second is for many keys */
     sort_pass_kernel pass[3];               /* by value bytes / 4 */
     sort_local_kernel local[3];             /* likewise; keys of 4 and 8 bytes only */
     const void *pack, *runs;                /* 8-byte keys only */

@@ -90,10 +90,13 @@ static const plan_case cases[] = {
     {"floats of any bits", SCAN_F32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
 };
 
-static const sort_kernels *kernels_of(scan_type type) {
-    static const sort_kernels u32 = sort_kernels_of<uint32_t>(), u64 = sort_kernels_of<uint64_t>(),
-                              f32 = sort_kernels_of<float>(), f64 = sort_kernels_of<double>();
-    return type == SCAN_U32 ? &u32 : type == SCAN_U64 ? &u64 : type == SCAN_F32 ? &f32 : &f64;
+template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
+    switch (type) {
+    case SCAN_U32: return survey_of<uint32_t, wide>();
+    case SCAN_U64: return survey_of<uint64_t, wide>();
+    case SCAN_F32: return survey_of<float, wide>();
+    default: return survey_of<double, wide>();
+    }
 }
 
 /* What choose() of sort.cu says of such a job, with buckets that one digit of n keys makes or does not. */
@@ -120,8 +123,7 @@ static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
            (p->even.scale != 0) == c->even && (p->again != 0) == c->again && p->finish == c->finish;
 }
 
-static void check_plan(const plan_case *c, bool wide) {
-    const sort_kernels *k = kernels_of(c->type);
+static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how) {
     const size_t size = scan_type_size(c->type);
     char *keys = static_cast<char *>(malloc(n * size));
     sort_plan *plan = static_cast<sort_plan *>(calloc(1, sizeof *plan));
@@ -134,14 +136,13 @@ static void check_plan(const plan_case *c, bool wide) {
                           static_cast<sort_plan *>(gpu_put(&d_plan, plan, 1, sizeof *plan, 0)));
     bool second = false;
     void *arguments[] = {&job, &second};
-    const auto &survey = k->survey[wide];
     cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
     direct_launch(survey.kernel, 4, survey.threads, arguments, size_t(survey.shared_bytes));
     gpu_get(&d_plan, plan);
     if (!is_as_wanted(c, plan))
-        fail_msg("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d", c->name,
-                 wide ? ", wide survey" : "", plan->passes, plan->local_shift, plan->narrow.codes,
-                 plan->even.scale != 0 ? ", even" : "", plan->again ? ", again" : "", int(plan->finish));
+        fail_msg("%s%s: %u passes, local stage at bit %u, %u codes counted%s%s, finish %d", c->name, how, plan->passes,
+                 plan->local_shift, plan->narrow.codes, plan->even.scale != 0 ? ", even" : "",
+                 plan->again ? ", again" : "", int(plan->finish));
     free(keys);
     free(plan);
 }
@@ -151,11 +152,13 @@ static void every_way(void **state) {
     gpu_need();
     int shared_bytes;
     cuda_ok(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    for (const plan_case &c : cases)
-        for (bool wide : {false, true})
-            if (kernels_of(c.type)->survey[wide].shared_bytes + 4096 <= shared_bytes &&
-                !(wide && c.even && c.one_digit)) /* it counts no digit of the even code beside the codes' */
-                check_plan(&c, wide);
+    for (const plan_case &c : cases) {
+        const sort_survey_kernel few = survey_of_type<false>(c.type), many = survey_of_type<true>(c.type);
+        check_plan(&c, few, "");
+        if (many.shared_bytes + 4096 <= shared_bytes &&
+            !(c.even && c.one_digit)) /* it counts no digit of the even code beside the codes' */
+            check_plan(&c, many, ", wide survey");
+    }
 }
 
 int main(int argc, char **argv) {
