@@ -11,7 +11,7 @@
 
 #include "emulator.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef EMULATED_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define EMULATED_HIDE(memory, bytes) __asan_poison_memory_region(memory, bytes)
@@ -45,7 +45,6 @@ struct copy {
     size_t bytes;
     uint64_t *barrier;
     fiber *owner;
-    unsigned group;
     const char *what;
 };
 

@@ -315,31 +315,21 @@ template <class T> T __shfl_xor_sync(unsigned mask, T x, int lanes, int width = 
     return emulated_shuffle(mask, "__shfl_xor_sync()", x, width, [=](int lane) { return lane ^ lanes; });
 }
 
-/* The lanes for whose values f holds. */
-template <class T, class F> unsigned emulated_lanes(unsigned mask, const char *what, T x, F f) {
+/* The lanes that bring what is wanted, or those that bring another value. */
+template <class T> unsigned emulated_lanes_with(unsigned mask, const char *what, T x, T wanted, bool other = false) {
     return emulator::gather(mask, what, x, [=](const emulator::meeting &m) {
-        unsigned lanes = 0;
-        for (int i = 0; i < 32; i++)
-            if (m.arrived >> i & 1 && f(emulator::brought<T>(m, i)))
-                lanes |= 1u << i;
-        return lanes;
+        const unsigned lanes = emulator::lanes_with(m, emulator::lane_value_of(wanted));
+        return other ? m.arrived & ~lanes : lanes;
     });
 }
-inline unsigned __ballot_sync(unsigned mask, int x) {
-    return emulated_lanes(mask, "__ballot_sync()", x, [](int y) { return y != 0; });
-}
-inline int __any_sync(unsigned mask, int x) {
-    return emulated_lanes(mask, "__any_sync()", x, [](int y) { return y != 0; }) != 0;
-}
-inline int __all_sync(unsigned mask, int x) {
-    return emulated_lanes(mask, "__all_sync()", x, [](int y) { return y == 0; }) == 0;
-}
+inline unsigned __ballot_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__ballot_sync()", x, 0, true); }
+inline int __any_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__any_sync()", x, 0, true) != 0; }
+inline int __all_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__all_sync()", x, 0) == 0; }
 template <class T> unsigned __match_any_sync(unsigned mask, T x) {
-    return emulated_lanes(mask, "__match_any_sync()", x, [=](T y) { return !memcmp(&x, &y, sizeof x); });
+    return emulated_lanes_with(mask, "__match_any_sync()", x, x);
 }
 template <class T> unsigned __match_all_sync(unsigned mask, T x, int *all) {
-    unsigned same = emulated_lanes(mask, "__match_all_sync()", x, [=](T y) { return !memcmp(&x, &y, sizeof x); });
-    *all = same == mask;
+    *all = emulated_lanes_with(mask, "__match_all_sync()", x, x) == mask;
     return *all ? mask : 0;
 }
 

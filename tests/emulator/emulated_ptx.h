@@ -54,10 +54,7 @@ template <class T> void copy_to_shared(T *to_shared, const T *from_global) {
     emulated_aligned(from_global, "copy_to_shared()");
     emulator::copy_later(to_shared, from_global, sizeof(T), nullptr, "copy_to_shared()");
 }
-inline void copies_arrive() {
-    emulator::copy_commit();
-    emulator::copy_wait(0);
-}
+inline void copies_arrive() { emulator::copies_wait(); }
 
 inline unsigned lanes_with_byte(uint32_t x) { return __match_any_sync(all_lanes, x & 255); }
 

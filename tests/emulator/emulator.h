@@ -68,11 +68,16 @@ int environment(const char *name, int otherwise);
 struct cta;
 struct warp;
 
+/* What a lane brings, 0 beyond its size. */
+struct lane_value {
+    uint64_t words[2];
+};
+
 struct meeting {
     const char *what;
     unsigned mask, arrived, departed;
     bool complete;
-    alignas(16) unsigned char values[32][16];
+    lane_value values[32];
 };
 
 struct late_store {
@@ -95,7 +100,7 @@ struct fiber {
     const char *what;      /* the same in words */
     uint32_t parity;       /* of the mbarrier */
     unsigned cluster_generation;
-    unsigned copy_groups; /* committed so far */
+    unsigned copies; /* under way that no mbarrier is told of */
     std::vector<late_store> stores;
 };
 
@@ -121,15 +126,23 @@ void poll(const char *what);
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-meeting &meet(unsigned mask, const char *what, const void *value, size_t size);
+meeting &meet(unsigned mask, const char *what, lane_value value);
 void depart(meeting &);
+/* Those that came and brought this. */
+unsigned lanes_with(const meeting &, lane_value value);
+
+template <class T> lane_value lane_value_of(T x) {
+    static_assert(sizeof(T) <= sizeof(lane_value));
+    lane_value v = {};
+    memcpy(&v, &x, sizeof x);
+    return v;
+}
 
 /* What lane `from` brought; rubbish if it did not come. */
 template <class T> T brought(const meeting &m, int from) {
-    static_assert(sizeof(T) <= 16);
     T x;
     if (m.arrived >> from & 1)
-        memcpy(&x, m.values[from], sizeof x);
+        memcpy(&x, &m.values[from], sizeof x);
     else
         memset(&x, 0xa5, sizeof x);
     return x;
@@ -137,7 +150,7 @@ template <class T> T brought(const meeting &m, int from) {
 
 /* Meets, and answers use(meeting). */
 template <class T, class Use> auto gather(unsigned mask, const char *what, T value, Use use) {
-    meeting &m = meet(mask, what, &value, sizeof value);
+    meeting &m = meet(mask, what, lane_value_of(value));
     auto answer = use(m);
     depart(m);
     return answer;
@@ -160,11 +173,10 @@ bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 bool has_mbarriers(); /* those that can be waited for, from compute capability 9.0 */
 
-/* barrier: told when the copy is done; else it belongs to the thread's group that copy_commit() closes next. */
+/* barrier: told when the copy is done. */
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
-void copy_commit();
-/* Until at most `left` of the thread's groups are under way. */
-void copy_wait(unsigned left);
+/* Until those of the thread that tell no barrier are done. */
+void copies_wait();
 
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */
 

@@ -101,12 +101,12 @@ static bool hidden(const copy &y) {
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what) {
     if (bytes == 0)
         die("%s of no bytes", what);
-    copy y = {
-        static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, current->copy_groups, what};
+    copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what};
     memset(to, rubbish, bytes);
     if (hidden(y))
         EMULATED_HIDE(y.to, bytes);
     current->in_cta->copies.push_back(y);
+    current->copies += !barrier;
     maybe_switch();
 }
 
@@ -120,20 +120,13 @@ void finish_one_copy(cta &c) {
     memcpy(y.to, y.from, y.bytes);
     if (y.barrier)
         mbarrier_update(y.barrier, 0, -int64_t(y.bytes), y.what);
+    else
+        y.owner->copies--;
 }
 
-void copy_commit() { current->copy_groups++; }
-
-void copy_wait(unsigned left) {
-    fiber *f = current;
-    for (;;) {
-        bool pending = false;
-        for (const copy &y : f->in_cta->copies)
-            pending |= !y.barrier && y.owner == f && y.group + left < f->copy_groups;
-        if (!pending)
-            return;
-        poll("copy_wait()");
-    }
+void copies_wait() {
+    while (current->copies)
+        poll("copies_wait()");
 }
 
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */

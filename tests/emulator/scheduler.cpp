@@ -7,6 +7,7 @@
  * drives one warp as far as it gets while others have not begun; or by a random priority of its warp, which leaves some
  * warps behind.
  */
+#include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdarg>
 #include <cstdio>
@@ -18,7 +19,7 @@
 
 #include "cta.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EMULATED_ASAN
 static constexpr size_t stack_bytes = 256 << 10;
 #else
 static constexpr size_t stack_bytes = 64 << 10;
@@ -53,7 +54,7 @@ uint32_t draw() { return draw(*current->in_cta); }
 /* The running fiber has just been switched to. */
 static void arrived(transfer_t from) {
     static_cast<fiber *>(from.data)->context = from.fctx;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EMULATED_ASAN
     __sanitizer_finish_switch_fiber(current->asan_stack, nullptr, nullptr);
 #endif
 }
@@ -63,7 +64,7 @@ static void switch_to(fiber *to) {
     if (to == from)
         return;
     current = to;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EMULATED_ASAN
     __sanitizer_start_switch_fiber(&from->asan_stack, to->stack, to->stack_bytes);
 #endif
     arrived(boost::context::detail::jump_fcontext(to->context, from));
@@ -159,11 +160,14 @@ static void wake(cta &c, fiber *f) {
     c.ready.push_back(f);
 }
 
-void wake(cta &c, const void *object) {
-    for (int i = 0; i < c.threads; i++)
+/* Threads [first, end) that wait for the object. */
+static void wake(cta &c, const void *object, int first, int end) {
+    for (int i = first; i < end; i++)
         if (c.fibers[size_t(i)]->state == fiber::waiting && c.fibers[size_t(i)]->waits_for == object)
             wake(c, c.fibers[size_t(i)]);
 }
+
+void wake(cta &c, const void *object) { wake(c, object, 0, c.threads); }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
@@ -171,10 +175,11 @@ static void complete_if_all_there(cta &c, warp &w, meeting &m) {
     if (m.complete || ((m.arrived | ~w.live) & m.mask) != m.mask)
         return;
     m.complete = true;
-    wake(c, &m);
+    const int first = int(&w - c.warps) * 32;
+    wake(c, &m, first, std::min(first + 32, c.threads));
 }
 
-meeting &meet(unsigned mask, const char *what, const void *value, size_t size) {
+meeting &meet(unsigned mask, const char *what, lane_value value) {
     fiber *f = current;
     warp &w = *f->in_warp;
     const unsigned bit = 1u << f->lane;
@@ -196,7 +201,7 @@ meeting &meet(unsigned mask, const char *what, const void *value, size_t size) {
     meeting &m = w.meetings[place];
     if (m.what != what && strcmp(m.what, what))
         die("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
-    memcpy(m.values[f->lane], value, size);
+    m.values[f->lane] = value;
     m.arrived |= bit;
     complete_if_all_there(*f->in_cta, w, m);
     if (!m.complete)
@@ -211,6 +216,13 @@ void depart(meeting &m) {
     m.departed |= 1u << current->lane;
     if (m.departed == m.arrived)
         w.used &= ~(1u << (&m - w.meetings));
+}
+
+unsigned lanes_with(const meeting &m, lane_value value) {
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < 32; i++)
+        lanes |= unsigned(!memcmp(&m.values[i], &value, sizeof value)) << i;
+    return lanes & m.arrived;
 }
 
 /* ---- CTA barriers ------------------------------------------------------------------------------------------------ */
@@ -285,7 +297,9 @@ static fiber *new_fiber(cta &c, int index) {
     f->in_warp = &c.warps[index / 32];
     f->stack = memory + page;
     f->stack_bytes = stack_bytes;
-    f->context = boost::context::detail::make_fcontext(f->stack + stack_bytes, stack_bytes, fiber_main);
+    /* from other lines of a page for each, or all would meet in the same few sets of a cache */
+    const size_t used_bytes = stack_bytes - size_t(index) % 64 * 64;
+    f->context = boost::context::detail::make_fcontext(f->stack + used_bytes, used_bytes, fiber_main);
     return f;
 }
 
@@ -311,7 +325,7 @@ void run_cta(cta &c) {
         f->thread = {t % size.x, t / size.x % size.y, t / size.x / size.y};
         f->state = fiber::ready;
         f->waits_for = f->what = nullptr;
-        f->copy_groups = 0;
+        f->copies = 0;
         c.ready.push_back(f);
     }
     current = &c.main;
@@ -351,7 +365,7 @@ void describe(const cta &c) {
 static void describe_launch(const launch &l) {
     char name[1024];
     snprintf(name, sizeof name, "at %p", l.kernel);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EMULATED_ASAN
     __sanitizer_symbolize_pc(const_cast<void *>(l.kernel), "%f at %s:%l", name, sizeof name);
 #endif
     fprintf(stderr, "  kernel %s, grid %u x %u x %u, block %u x %u x %u, seed %llu\n", name, l.grid.x, l.grid.y,
@@ -377,7 +391,7 @@ void die(const char *format, ...) {
         describe_launch(*current->in_cta->work);
         describe(*current->in_cta);
     }
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EMULATED_ASAN
     __sanitizer_print_stack_trace();
 #endif
     abort();
