@@ -34,17 +34,36 @@ static inline bool type_is_signed(scan_type type) {
 
 static inline uint32_t type_bits(scan_type type) { return (uint32_t)(8 * scan_type_size(type)); }
 
-/* The bits of element i. */
-static inline uint64_t key_bits(const void *keys, size_t i, scan_type type) {
-    uint64_t bits = 0;
-    size_t size = scan_type_size(type);
-    memcpy(&bits, (const char *)keys + i * size, size); /* little endian */
+/* Element i of so many bytes, and back. By sizes and alignments that the compiler knows: a sanitizer makes a call of
+ * any other memcpy. */
+static inline uint64_t load_element(const void *array, size_t i, size_t size) {
+    const void *at = (const char *)array + i * size;
+    uint64_t bits = 0; /* little endian */
+    switch (size) {
+    case 1: memcpy(&bits, at, 1); break;
+    case 2: memcpy(&bits, __builtin_assume_aligned(at, 2), 2); break;
+    case 4: memcpy(&bits, __builtin_assume_aligned(at, 4), 4); break;
+    default: memcpy(&bits, __builtin_assume_aligned(at, 8), 8);
+    }
     return bits;
 }
 
+static inline void store_element(void *array, size_t i, size_t size, uint64_t bits) {
+    void *at = (char *)array + i * size;
+    switch (size) {
+    case 1: memcpy(at, &bits, 1); break;
+    case 2: memcpy(__builtin_assume_aligned(at, 2), &bits, 2); break;
+    case 4: memcpy(__builtin_assume_aligned(at, 4), &bits, 4); break;
+    default: memcpy(__builtin_assume_aligned(at, 8), &bits, 8);
+    }
+}
+
+static inline uint64_t key_bits(const void *keys, size_t i, scan_type type) {
+    return load_element(keys, i, scan_type_size(type));
+}
+
 static inline void set_key_bits(void *keys, size_t i, scan_type type, uint64_t bits) {
-    size_t size = scan_type_size(type);
-    memcpy((char *)keys + i * size, &bits, size);
+    store_element(keys, i, scan_type_size(type), bits);
 }
 
 static inline double float_of_bits(uint64_t bits, scan_type type) {
