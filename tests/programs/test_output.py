@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Outputs are complete or absent."""
+import contextlib
 import os
 import resource
 import shutil
@@ -319,14 +320,26 @@ def test_a_leftover_of_a_killed_run_is_removed(job):
     assert job.names() == ["in.npy", "new.npy", "out.npy"]
 
 
+def files_open(process):
+    """What a process has open, by name."""
+    names = []
+    for entry in os.scandir(f"/proc/{process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(entry.path))
+    return names
+
+
 def slow(job, *arguments):
-    """A run that waits for the end of its input, which the caller holds."""
+    """A run that has its output open and waits for the end of its input, which the caller holds."""
     read, write = os.pipe()
     process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
                                cwd=job.path)
     os.close(read)
     os.write(write, bytes(1000))
-    time.sleep(0.05)
+    deadline = time.monotonic() + 10
+    while not any(name.startswith(f"{job.path}/") for name in files_open(process)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
     return process, write
 
 
