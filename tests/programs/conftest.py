@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the programs share: the fixture `box`, an empty folder in which programs run."""
+import contextlib
 import io
 import os
 import pathlib
 import re
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +105,29 @@ class Box:
 @pytest.fixture
 def box(tmp_path):
     return Box(tmp_path)
+
+
+def files_open(process):
+    """What a process has open, by name."""
+    names = []
+    for entry in os.scandir(f"/proc/{process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(entry.path))
+    return names
+
+
+def slow(box, *arguments, env=None):
+    """A run of prefix that has its output open and waits for the end of its input, which the caller holds."""
+    read, write = os.pipe()
+    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
+                               cwd=box.path, env=env)
+    os.close(read)
+    os.write(write, bytes(1000))
+    deadline = time.monotonic() + 10
+    while not any(name.startswith(f"{box.path}/") for name in files_open(process)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return process, write
 
 
 def numbers(name, n, seed=0):

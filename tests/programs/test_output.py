@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Outputs are complete or absent."""
-import contextlib
 import os
 import resource
 import shutil
@@ -13,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, same
+from conftest import BIN, same, slow
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)
@@ -318,29 +317,6 @@ def test_a_leftover_of_a_killed_run_is_removed(job):
     job.write(".new.npy.scan-tmp", "half a result")
     good(job, "-o", "new.npy")
     assert job.names() == ["in.npy", "new.npy", "out.npy"]
-
-
-def files_open(process):
-    """What a process has open, by name."""
-    names = []
-    for entry in os.scandir(f"/proc/{process.pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            names.append(os.readlink(entry.path))
-    return names
-
-
-def slow(job, *arguments):
-    """A run that has its output open and waits for the end of its input, which the caller holds."""
-    read, write = os.pipe()
-    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
-                               cwd=job.path)
-    os.close(read)
-    os.write(write, bytes(1000))
-    deadline = time.monotonic() + 10
-    while not any(name.startswith(f"{job.path}/") for name in files_open(process)):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    return process, write
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL])

@@ -4,11 +4,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
-from conftest import BIN, SANITIZED, same
+from conftest import SANITIZED, same, slow
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
 
 # What a file system without unnamed files answers, by a library that is loaded before the C library.
@@ -77,14 +76,7 @@ def test_named_file_is_there_and_goes_with_an_error(job, no_tmpfile):
 
 
 def slow_named(job, environment, *arguments):
-    read, write = os.pipe()
-    process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
-                               cwd=job.path, env=environment)
-    os.close(read)
-    os.write(write, bytes(1000))
-    deadline = time.monotonic() + 10
-    while ".out.scan-tmp" not in job.names() and time.monotonic() < deadline:
-        time.sleep(0.005)
+    process, write = slow(job, *arguments, env=environment)
     assert ".out.scan-tmp" in job.names()
     return process, write
 
