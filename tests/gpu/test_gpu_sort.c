@@ -212,7 +212,7 @@ static void top_digits(void **state) {
     static const size_t small_sizes[] = {4097, 8193, 9000, 9001, 28000, 30000, 30001, 55000},
                         large_sizes[] = {10000,   70001,   300000,  1000003, 1835008, 1835009,
                                          3000000, 4700001, 5000000, 8388607, 8388608, 9000000};
-    const int rounds = gpu_is_racecheck ? 30 : gpu_is_small ? 120 : 800;
+    const int rounds = gpu_is_racecheck ? 30 : gpu_is_small ? 200 : 800;
     for (int round = 0; round < rounds; round++) {
         const uint64_t z = gpu_mix(++turn);
         sort_case order = whole(types[round % 6], z >> 3);
