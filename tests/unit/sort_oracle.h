@@ -34,30 +34,7 @@ static inline bool type_is_signed(scan_type type) {
 
 static inline uint32_t type_bits(scan_type type) { return (uint32_t)(8 * scan_type_size(type)); }
 
-/* Element i of so many bytes, and back. By sizes and alignments that the compiler knows: a sanitizer makes a call of
- * any other memcpy. */
-static inline uint64_t load_element(const void *array, size_t i, size_t size) {
-    const void *at = (const char *)array + i * size;
-    uint64_t bits = 0; /* little endian */
-    switch (size) {
-    case 1: memcpy(&bits, at, 1); break;
-    case 2: memcpy(&bits, __builtin_assume_aligned(at, 2), 2); break;
-    case 4: memcpy(&bits, __builtin_assume_aligned(at, 4), 4); break;
-    default: memcpy(&bits, __builtin_assume_aligned(at, 8), 8);
-    }
-    return bits;
-}
-
-static inline void store_element(void *array, size_t i, size_t size, uint64_t bits) {
-    void *at = (char *)array + i * size;
-    switch (size) {
-    case 1: memcpy(at, &bits, 1); break;
-    case 2: memcpy(__builtin_assume_aligned(at, 2), &bits, 2); break;
-    case 4: memcpy(__builtin_assume_aligned(at, 4), &bits, 4); break;
-    default: memcpy(__builtin_assume_aligned(at, 8), &bits, 8);
-    }
-}
-
+/* The bits of element i. */
 static inline uint64_t key_bits(const void *keys, size_t i, scan_type type) {
     return load_element(keys, i, scan_type_size(type));
 }

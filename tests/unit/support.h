@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the unit tests share: cmocka, random numbers, arrays between guard pages, contexts.
+ * What the unit tests share: cmocka, random numbers, arrays between guard pages, elements of any size, contexts.
  */
 #ifndef TESTS_UNIT_SUPPORT_H
 #define TESTS_UNIT_SUPPORT_H
@@ -55,6 +55,30 @@ static inline void *guarded_place(guarded g, size_t n, size_t size, uint64_t *ra
 static inline void guarded_destroy(guarded g) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     munmap(g.memory - page, g.bytes + 2 * page);
+}
+
+/* Element i of so many bytes, and back. By sizes and alignments that the compiler knows: a sanitizer makes a call of
+ * any other memcpy. */
+static inline uint64_t load_element(const void *array, size_t i, size_t size) {
+    const void *at = (const char *)array + i * size;
+    uint64_t bits = 0; /* little endian */
+    switch (size) {
+    case 1: memcpy(&bits, at, 1); break;
+    case 2: memcpy(&bits, __builtin_assume_aligned(at, 2), 2); break;
+    case 4: memcpy(&bits, __builtin_assume_aligned(at, 4), 4); break;
+    default: memcpy(&bits, __builtin_assume_aligned(at, 8), 8);
+    }
+    return bits;
+}
+
+static inline void store_element(void *array, size_t i, size_t size, uint64_t bits) {
+    void *at = (char *)array + i * size;
+    switch (size) {
+    case 1: memcpy(at, &bits, 1); break;
+    case 2: memcpy(__builtin_assume_aligned(at, 2), &bits, 2); break;
+    case 4: memcpy(__builtin_assume_aligned(at, 4), &bits, 4); break;
+    default: memcpy(__builtin_assume_aligned(at, 8), &bits, 8);
+    }
 }
 
 /* A CPU context with `threads` threads, 0: all. */

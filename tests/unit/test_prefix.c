@@ -24,15 +24,10 @@ static wide wrap(scan_type type, wide x) {
 }
 
 static wide get_integer(scan_type type, const void *at) {
-    uint64_t bits = 0;
-    memcpy(&bits, at, scan_type_size(type));
-    return wrap(type, (wide)bits);
+    return wrap(type, (wide)load_element(at, 0, scan_type_size(type)));
 }
 
-static void put_integer(scan_type type, void *at, wide x) {
-    uint64_t bits = (uint64_t)x;
-    memcpy(at, &bits, scan_type_size(type));
-}
+static void put_integer(scan_type type, void *at, wide x) { store_element(at, 0, scan_type_size(type), (uint64_t)x); }
 
 static wide lowest(scan_type type) { return is_signed(type) ? -((wide)1 << (scan_type_size(type) * 8 - 1)) : 0; }
 
