@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "predicate.h"
+#include "shared/predicate.h"
 
 enum { NAME_BYTES = 32 };
 

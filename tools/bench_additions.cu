@@ -9,7 +9,7 @@
 #include "scan/cuda/block/brent_kung.cuh"
 #include "scan/cuda/block/kogge_stone.cuh"
 #include "scan/cuda/block/warp.cuh"
-#include "scan/cuda/kernel.cuh"
+#include "scan/cuda/device/kernel.cuh"
 
 namespace bench_cuda {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "cuda.h"
-#include "sort_kernels.h"
+#include "sort/kernels.h"
 
 namespace scan_cuda {
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan/cuda/kernel.cuh for the emulator: a kernel's address comes with how to call it.
+ * scan/cuda/device/kernel.cuh for the emulator: a kernel's address comes with how to call it.
  */
 #ifndef TESTS_EMULATOR_EMULATED_KERNEL_H
 #define TESTS_EMULATOR_EMULATED_KERNEL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan/cuda/ptx.cuh for the emulator: the same functions, checked where the hardware would fail or go wrong silently.
+ * scan/cuda/device/ptx.cuh for the emulator: the same functions, checked where the hardware would fail or go wrong
+ * silently.
  */
 #ifndef TESTS_EMULATOR_EMULATED_PTX_H
 #define TESTS_EMULATOR_EMULATED_PTX_H

@@ -16,8 +16,8 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "scan/cuda/kernel.cuh"
-#include "scan/cuda/ptx.cuh"
+#include "scan/cuda/device/kernel.cuh"
+#include "scan/cuda/device/ptx.cuh"
 
 using scan_cuda::address;
 using scan_cuda::dynamic_shared;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "apps/support/compact.h"
+#include "apps/compact/compact.h"
 #include "fuzz.h"
 
 const char *const fuzz_seeds[] = {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "apps/support/cli.h"
-#include "apps/support/pnm.h"
+#include "apps/equalize/pnm.h"
 #include "fuzz.h"
 
 const char *const fuzz_seeds[] = {

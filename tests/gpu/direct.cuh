@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "gpu_support.h"
-#include "scan/cuda/prefix_instance.cuh"
+#include "scan/cuda/prefix/instance.cuh"
 
 #define cuda_ok(call) direct_cuda(call, #call, __FILE__, __LINE__)
 

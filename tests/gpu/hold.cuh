@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "gpu_support.h"
-#include "scan/cuda/kernel.cuh"
+#include "scan/cuda/device/kernel.cuh"
 #include "spin.cuh"
 
 #ifndef SCAN_EMULATED

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "scan/cuda/kernel.cuh"
+#include "scan/cuda/device/kernel.cuh"
 
 namespace listings {
 

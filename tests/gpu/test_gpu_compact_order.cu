@@ -5,7 +5,7 @@
  * been read shows: the same results every time.
  */
 #include "delays.cuh"
-#include "scan/cuda/compaction/instance.cuh"
+#include "scan/cuda/select/instance.cuh"
 
 using namespace scan_cuda;
 

@@ -7,8 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "scan/cuda/kernel.cuh"
-#include "scan/cuda/ptx.cuh"
+#include "scan/cuda/device/kernel.cuh"
+#include "scan/cuda/device/ptx.cuh"
 
 using scan_cuda::all_lanes;
 

@@ -7,7 +7,7 @@
 
 #include "gpu_sort.h"
 
-/* As in scan/cuda/sort_cluster.cu and sort/cluster_rows.cuh. From SMALL_IN_PLACE to LEAST keys it is counting, unless
+/* As in scan/cuda/sort/cluster.cu and sort/cluster_rows.cuh. From SMALL_IN_PLACE to LEAST keys it is counting, unless
  * in place. */
 enum { SMALL_IN_PLACE = 2048, LEAST = 8192, MOST = 1 << 16, MOST_WIDE = 1 << 14, MOST_CHUNK = 8192 };
 

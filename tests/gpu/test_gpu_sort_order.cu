@@ -6,7 +6,7 @@
  */
 #include "delays.cuh"
 #include "hold.cuh"
-#include "scan/cuda/sort_instance.cuh"
+#include "scan/cuda/sort/instance.cuh"
 
 using namespace scan_cuda;
 

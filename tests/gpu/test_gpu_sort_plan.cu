@@ -4,7 +4,7 @@
  * a longer way than it has to is right and slow, and no comparison of results finds it.
  */
 #include "direct.cuh"
-#include "scan/cuda/sort_instance.cuh"
+#include "scan/cuda/sort/instance.cuh"
 
 using namespace scan_cuda;
 

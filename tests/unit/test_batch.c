@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "apps/support/batch.h"
+#include "apps/equalize/batch.h"
 #include "support.h"
 
 typedef struct record {

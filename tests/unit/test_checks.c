@@ -6,8 +6,8 @@
 
 #include "support.h"
 
-#include "apps/support/compact.h"
-#include "apps/support/prefix.h"
+#include "apps/compact/compact.h"
+#include "apps/prefix/prefix.h"
 
 enum { N = 70000 }; /* f64: more than a group of 32 tiles */
 

@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "apps/support/cli.h"
-#include "apps/support/decode.h"
-#include "apps/support/encode.h"
-#include "apps/support/image_turn.h"
-#include "apps/support/pnm.h"
-#include "apps/support/probe.h"
+#include "apps/equalize/decode.h"
+#include "apps/equalize/encode.h"
+#include "apps/equalize/image_turn.h"
+#include "apps/equalize/pnm.h"
+#include "apps/equalize/probe.h"
 #include "support.h"
 
 static image_header header_of(uint32_t width, uint32_t height, uint32_t channels, uint32_t depth) {

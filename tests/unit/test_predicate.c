@@ -6,7 +6,7 @@
 #include <float.h>
 
 #include "compact_oracle.h"
-#include "scan/predicate.h"
+#include "scan/shared/predicate.h"
 
 enum { MOST_ELEMENTS = 4096, MOST_CONSTANTS = 1024 };
 

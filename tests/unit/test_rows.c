@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apps/support/order.h"
+#include "apps/sort/row_order.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
 #include "apps/support/rows.h"

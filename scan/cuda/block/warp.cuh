@@ -22,7 +22,7 @@
 #ifndef SCAN_CUDA_BLOCK_WARP_CUH
 #define SCAN_CUDA_BLOCK_WARP_CUH
 
-#include "../order.cuh"
+#include "../device/order.cuh"
 
 namespace scan_cuda {
 

@@ -25,8 +25,8 @@
 #ifndef SCAN_CUDA_GRID_CLUSTER_CUH
 #define SCAN_CUDA_GRID_CLUSTER_CUH
 
-#include "../held.cuh"
-#include "../kernels.h"
+#include "../prefix/held.cuh"
+#include "../prefix/kernels.h"
 
 namespace scan_cuda {
 

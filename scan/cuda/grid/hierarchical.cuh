@@ -27,8 +27,8 @@
 #ifndef SCAN_CUDA_GRID_HIERARCHICAL_CUH
 #define SCAN_CUDA_GRID_HIERARCHICAL_CUH
 
-#include "../job.cuh"
-#include "../kernel.cuh"
+#include "../prefix/job.cuh"
+#include "../device/kernel.cuh"
 
 namespace scan_cuda {
 

@@ -25,8 +25,8 @@
 #ifndef SCAN_CUDA_GRID_LOOK_BACK_CUH
 #define SCAN_CUDA_GRID_LOOK_BACK_CUH
 
-#include "../groups.cuh"
-#include "../held.cuh"
+#include "../prefix/groups.cuh"
+#include "../prefix/held.cuh"
 
 namespace scan_cuda {
 

@@ -41,10 +41,10 @@
 #ifndef SCAN_CUDA_GRID_WAVE_CUH
 #define SCAN_CUDA_GRID_WAVE_CUH
 
-#include "../groups.cuh"
-#include "../kernel.cuh"
-#include "../ring.cuh"
-#include "../tile.cuh"
+#include "../prefix/groups.cuh"
+#include "../device/kernel.cuh"
+#include "../device/ring.cuh"
+#include "../device/tile.cuh"
 
 namespace scan_cuda {
 

@@ -41,8 +41,8 @@
 #ifndef SCAN_CUDA_SORT_CLUSTER_CUH
 #define SCAN_CUDA_SORT_CLUSTER_CUH
 
-#include "../kernel.cuh"
-#include "../order.cuh"
+#include "../device/kernel.cuh"
+#include "../device/order.cuh"
 #include "cluster_rows.cuh"
 #include "rank.cuh"
 

@@ -10,7 +10,7 @@
 #ifndef SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
 #define SCAN_CUDA_SORT_CLUSTER_ROWS_CUH
 
-#include "../ptx.cuh"
+#include "../device/ptx.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

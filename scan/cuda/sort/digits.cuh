@@ -5,7 +5,7 @@
 #ifndef SCAN_CUDA_SORT_DIGITS_CUH
 #define SCAN_CUDA_SORT_DIGITS_CUH
 
-#include "../order.cuh"
+#include "../device/order.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

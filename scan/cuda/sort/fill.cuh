@@ -15,7 +15,7 @@
 #ifndef SCAN_CUDA_SORT_FILL_CUH
 #define SCAN_CUDA_SORT_FILL_CUH
 
-#include "../order.cuh"
+#include "../device/order.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

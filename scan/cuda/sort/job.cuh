@@ -7,8 +7,8 @@
 #ifndef SCAN_CUDA_SORT_JOB_CUH
 #define SCAN_CUDA_SORT_JOB_CUH
 
-#include "../job.cuh"
-#include "order.cuh"
+#include "../prefix/job.cuh"
+#include "key_bits.cuh"
 
 namespace scan_cuda {
 

@@ -57,7 +57,7 @@
 
 #include <type_traits>
 
-#include "../vector.cuh"
+#include "../device/vector.cuh"
 #include "finish.cuh"
 #include "local_bins.cuh"
 

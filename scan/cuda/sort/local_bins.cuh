@@ -13,7 +13,7 @@
 
 #include <type_traits>
 
-#include "../vector.cuh"
+#include "../device/vector.cuh"
 #include "local_digits.cuh"
 
 namespace scan_cuda {

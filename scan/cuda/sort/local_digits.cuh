@@ -7,7 +7,7 @@
 #ifndef SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
 #define SCAN_CUDA_SORT_LOCAL_DIGITS_CUH
 
-#include "../kernel.cuh"
+#include "../device/kernel.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {

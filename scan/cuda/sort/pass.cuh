@@ -41,7 +41,7 @@
 #ifndef SCAN_CUDA_SORT_PASS_CUH
 #define SCAN_CUDA_SORT_PASS_CUH
 
-#include "../kernel.cuh"
+#include "../device/kernel.cuh"
 #include "pass_write.cuh"
 #include "rank.cuh"
 

@@ -13,8 +13,8 @@
 #ifndef SCAN_CUDA_SORT_PASS_TILES_CUH
 #define SCAN_CUDA_SORT_PASS_TILES_CUH
 
-#include "../sort_kernels.h"
-#include "../tickets.cuh"
+#include "kernels.h"
+#include "../device/tickets.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

@@ -13,7 +13,7 @@
 #ifndef SCAN_CUDA_SORT_RANK_CUH
 #define SCAN_CUDA_SORT_RANK_CUH
 
-#include "../ptx.cuh"
+#include "../device/ptx.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

@@ -7,7 +7,7 @@
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH
 
-#include "../order.cuh"
+#include "../device/order.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

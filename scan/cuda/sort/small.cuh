@@ -22,8 +22,8 @@
 #ifndef SCAN_CUDA_SORT_SMALL_CUH
 #define SCAN_CUDA_SORT_SMALL_CUH
 
-#include "../kernel.cuh"
-#include "../order.cuh"
+#include "../device/kernel.cuh"
+#include "../device/order.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {

@@ -23,7 +23,7 @@
 #ifndef SCAN_CUDA_SORT_SURVEY_CUH
 #define SCAN_CUDA_SORT_SURVEY_CUH
 
-#include "../order.cuh"
+#include "../device/order.cuh"
 #include "plan.cuh"
 
 namespace scan_cuda {

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compact on .npy and raw arrays, in pieces: memory stays the same however long the array is. --unique carries the last
+ * element of a piece over as the first of the next, where it begins a run that is not counted again.
+ */
+#include <string.h>
+
+#include "compact.h"
+#include "apps/support/report.h"
+#include "apps/support/stream.h"
+
+typedef struct slot {
+    stream_buffer in; /* one element carried over, then the piece */
+    stream_buffer kept, rejected, indices, flags, count;
+    size_t n;
+    bool carried;   /* in begins with an element */
+    uint64_t base;  /* index of the piece's first element */
+    uint64_t taken; /* bytes of the input so far */
+} slot;
+
+typedef struct work {
+    const compact_job *job;
+    session *s;
+    array_reader *r;
+    expression e;
+    compact_mask mask;
+    size_t size;          /* bytes of an element */
+    size_t piece;         /* elements of a full piece */
+    scan_type index_type; /* of the indices output */
+    slot slots[STREAM_SLOTS];
+    size_t slot_count;
+    uint64_t have;         /* elements read */
+    bool ended;            /* all of them */
+    unsigned char last[8]; /* the last one */
+    uint64_t kept_total;
+} work;
+
+static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
+
+static unsigned char *piece_host(const work *w, const slot *x) { return (unsigned char *)x->in.host + w->size; }
+
+static bool by_runs(const work *w) { return w->job->selector == SELECT_UNIQUE; }
+
+/* The others of a run are what `unique` cannot give: its run beginnings become flags. */
+static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert || w->job->rejected_out); }
+
+/* ---- one piece through the library ------------------------------------------------------------------------------- */
+
+static scan_compact_desc describe(const work *w, const slot *x, const void *flags, bool on_host) {
+    return (scan_compact_desc){.struct_size = sizeof(scan_compact_desc),
+                               .type = w->r->type,
+                               .index_type = w->index_type,
+                               .invert = w->job->invert,
+                               .terms = flags ? NULL : w->e.terms,
+                               .term_count = flags ? 0 : w->e.term_count,
+                               .flags = flags,
+                               .index_base = x->base,
+                               .grid = compact_grid(w->job, w->s, on_host)};
+}
+
+/* Kept elements, and what else the job wants, of the piece; by x->flags if `flags`, else by the terms. */
+static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x, bool flags) {
+    scan_compact_desc desc = describe(w, x, flags ? stream_at(lane, &x->flags) : NULL, lane->on_host);
+    scan_compact_out out = {.struct_size = sizeof out,
+                            .kept = stream_at(lane, &x->kept),
+                            .rejected = stream_at(lane, &x->rejected),
+                            .indices = w->job->indices_out ? stream_at(lane, &x->indices) : NULL,
+                            .count = stream_at(lane, &x->count)};
+    return scan_compact(lane->ctx, &desc, (char *)stream_at(lane, &x->in) + w->size, &out, x->n);
+}
+
+static scan_unique_desc describe_runs(const work *w, const slot *x, bool on_host) {
+    return (scan_unique_desc){.struct_size = sizeof(scan_unique_desc),
+                              .type = w->r->type,
+                              .index_type = w->index_type,
+                              .grid = compact_grid(w->job, w->s, on_host),
+                              .index_base = x->base - x->carried};
+}
+
+/* Runs of the piece and, before it, the element carried over. */
+static scan_status unique_piece(const work *w, stream_lane *lane, const slot *x, bool want_kept, bool want_indices) {
+    scan_unique_desc desc = describe_runs(w, x, lane->on_host);
+    scan_unique_out out = {.struct_size = sizeof out,
+                           .kept = want_kept ? stream_at(lane, &x->kept) : NULL,
+                           .indices = want_indices ? stream_at(lane, &x->indices) : NULL,
+                           .count = stream_at(lane, &x->count)};
+    const char *first = (const char *)stream_at(lane, &x->in) + (x->carried ? 0 : w->size);
+    return scan_unique(lane->ctx, &desc, first, &out, x->n + x->carried);
+}
+
+static uint64_t count_of(const slot *x) { return *(const uint64_t *)x->count.host; }
+
+static uint64_t index_at(const work *w, const slot *x, size_t i) {
+    return w->index_type == SCAN_U32 ? ((const uint32_t *)x->indices.host)[i] : ((const uint64_t *)x->indices.host)[i];
+}
+
+static scan_status unique_by_flags(const work *w, stream_lane *lane, const slot *x) {
+    SESSION_TRY(unique_piece(w, lane, x, false, true));
+    SESSION_TRY(stream_down(lane, &x->count, sizeof(uint64_t)));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
+    uint64_t runs = count_of(x);
+    SESSION_TRY(stream_down(lane, &x->indices, runs * scan_type_size(w->index_type)));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
+    memset(x->flags.host, 0, x->n);
+    for (size_t i = x->carried; i < runs; i++)
+        ((uint8_t *)x->flags.host)[index_at(w, x, i) - x->base] = 1;
+    SESSION_TRY(stream_up(lane, &x->flags, x->n));
+    return compact_piece(w, lane, x, true);
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static bool read_piece(void *arg, size_t piece) {
+    work *w = arg;
+    slot *x = slot_of(w, piece);
+    if (w->ended)
+        return false;
+    memcpy(x->in.host, w->last, w->size);
+    x->n = array_read(w->r, piece_host(w, x), w->piece);
+    x->base = w->have;
+    x->carried = by_runs(w) && piece;
+    x->taken = w->r->in->taken;
+    if (w->index_type == SCAN_U32 && x->base + x->n > UINT32_MAX)
+        die(EXIT_USAGE, "%s: has 2^32 elements or more; --indices needs it as a file to know that from the start",
+            w->r->in->name);
+    if (w->job->selector == SELECT_MASK)
+        compact_mask_read(&w->mask, x->flags.host, x->n);
+    memcpy(w->last, (char *)x->in.host + x->n * w->size, w->size);
+    w->have += x->n;
+    w->ended = x->n < w->piece;
+    return x->n > 0;
+}
+
+static scan_status upload(void *arg, stream_lane *lane, size_t piece) {
+    const work *w = arg;
+    const slot *x = slot_of(arg, piece);
+    if (w->job->selector == SELECT_MASK)
+        SESSION_TRY(stream_up(lane, &x->flags, x->n));
+    return stream_up(lane, &x->in, (x->n + 1) * w->size);
+}
+
+static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
+    const work *w = arg;
+    const slot *x = slot_of(arg, piece);
+    if (runs_by_flags(w))
+        return unique_by_flags(w, lane, x);
+    if (by_runs(w))
+        return unique_piece(w, lane, x, true, w->job->indices_out);
+    return compact_piece(w, lane, x, w->job->selector == SELECT_MASK);
+}
+
+/* Elements of `kept` and `indices` that belong to the piece before: its last run goes on. */
+static size_t skipped(const work *w, const slot *x) { return by_runs(w) && !runs_by_flags(w) && x->carried; }
+
+static scan_status download(void *arg, stream_lane *lane, size_t piece) {
+    const work *w = arg;
+    const slot *x = slot_of(arg, piece);
+    SESSION_TRY(stream_down(lane, &x->count, sizeof(uint64_t)));
+    SESSION_TRY(scan_ctx_sync(lane->ctx));
+    uint64_t count = count_of(x);
+    SESSION_TRY(stream_down(lane, &x->kept, count * w->size));
+    if (w->job->rejected_out)
+        SESSION_TRY(stream_down(lane, &x->rejected, (x->n - count) * w->size));
+    return w->job->indices_out ? stream_down(lane, &x->indices, count * scan_type_size(w->index_type)) : SCAN_OK;
+}
+
+/* ---- --verify ---------------------------------------------------------------------------------------------------- */
+
+static bool expected(const work *w, const slot *s, size_t i) {
+    const unsigned char *x = piece_host(w, s) + i * w->size;
+    bool keep;
+    if (w->job->selector == SELECT_MASK)
+        keep = ((const uint8_t *)s->flags.host)[i] != 0;
+    else if (by_runs(w))
+        keep = (i == 0 && !s->carried) || !compact_check_equal(w->r->type, x - w->size, x);
+    else
+        keep = compact_check_terms(&w->e, &(scan_column){.type = w->r->type, .data = piece_host(w, s)}, i, s->base + i);
+    return keep != w->job->invert;
+}
+
+static void verify_piece(const work *w, const slot *s, const unsigned char *kept, size_t first_index, uint64_t count) {
+    report_phase before = report_enter(PHASE_VERIFY);
+    size_t j = 0, rest = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const unsigned char *x = piece_host(w, s) + i * w->size;
+        unsigned long long at = s->base + i;
+        if (!expected(w, s, i)) {
+            if (w->job->rejected_out && memcmp((char *)s->rejected.host + rest * w->size, x, w->size) != 0)
+                compact_check_failed(w->r->in->name, "element %llu should be rejected", at);
+            rest++;
+            continue;
+        }
+        if (j >= count || memcmp(kept + j * w->size, x, w->size) != 0)
+            compact_check_failed(w->r->in->name, "element %llu should be kept", at);
+        if (w->job->indices_out && index_at(w, s, first_index + j) != at)
+            compact_check_failed(w->r->in->name, "the index of element %llu is wrong", at);
+        j++;
+    }
+    if (j != count)
+        compact_check_failed(w->r->in->name, "%llu elements are kept, not %zu", (unsigned long long)count, j);
+    report_enter(before);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+/* How many are kept is known here, not where they are computed. */
+static void report_computed(const work *w, size_t n, uint64_t count) {
+    const compact_job *job = w->job;
+    uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
+    uint64_t given = job->rejected_out ? n * w->size : count * w->size;
+    given += job->indices_out ? count * scan_type_size(w->index_type) : 0;
+    report_moved(PHASE_COMPUTE, taken + given);
+}
+
+static void finish(void *arg, size_t piece) {
+    work *w = arg;
+    const compact_job *job = w->job;
+    const slot *x = slot_of(w, piece);
+    size_t index_size = scan_type_size(w->index_type), skip = skipped(w, x);
+    uint64_t count = count_of(x) - skip;
+    const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
+    if (job->common->verify)
+        verify_piece(w, x, kept, skip, count);
+    output_write(job->kept_out, kept, count * w->size);
+    if (job->rejected_out)
+        output_write(job->rejected_out, x->rejected.host, (x->n - count) * w->size);
+    if (job->indices_out)
+        output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
+    report_computed(w, x->n, count);
+    w->kept_total += count;
+    report_progress(x->taken, w->r->in->size_hint);
+}
+
+/* Is there room for the library's workspace for a piece? What cannot be asked for, the call refuses. */
+static scan_status probe_workspace(work *w, session *s, size_t n) {
+    size_t bytes = 0, more = 0;
+    slot x = {.n = n};
+    scan_unique_desc runs = describe_runs(w, &x, false);
+    uint8_t any = 0;
+    scan_compact_desc desc = describe(w, &x, by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL, false);
+    if (by_runs(w) && scan_unique_workspace(s->ctx, &runs, n + 1, &bytes) != SCAN_OK)
+        return SCAN_OK;
+    if ((!by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
+        return SCAN_OK;
+    return session_probe(s, bytes > more ? bytes : more);
+}
+
+static scan_status make_slots(void *arg, session *s, size_t n) {
+    work *w = arg;
+    const compact_job *job = w->job;
+    size_t bytes = (n + 1) * w->size;
+    w->slot_count = stream_slots(s);
+    for (size_t i = 0; i < w->slot_count; i++) {
+        slot *x = &w->slots[i];
+        SESSION_TRY(stream_buffer_new(s, &x->in, bytes));
+        SESSION_TRY(stream_buffer_new(s, &x->kept, bytes));
+        SESSION_TRY(stream_buffer_new(s, &x->count, sizeof(uint64_t)));
+        if (job->rejected_out)
+            SESSION_TRY(stream_buffer_new(s, &x->rejected, bytes));
+        if (job->indices_out || runs_by_flags(w))
+            SESSION_TRY(stream_buffer_new(s, &x->indices, (n + 1) * scan_type_size(w->index_type)));
+        if (job->selector == SELECT_MASK || runs_by_flags(w))
+            SESSION_TRY(stream_buffer_new(s, &x->flags, n));
+    }
+    return s->on_host ? SCAN_OK : probe_workspace(w, s, n);
+}
+
+static void prepare(work *w) {
+    const compact_job *job = w->job;
+    uint64_t elements = w->r->counted ? w->r->header.count : 0;
+    w->size = w->r->size;
+    /* The type of the indices is written before the length of a pipe is known. */
+    w->index_type = !job->indices_out || elements > UINT32_MAX ? SCAN_U64 : SCAN_U32;
+    compact_choose(w->job, w->s, elements * w->size);
+    session_ready(w->s);
+    w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
+    if (job->format == FORMAT_NPY) {
+        output_reserve_head(job->kept_out, NPY_VECTOR_HEADER_BYTES);
+        if (job->rejected_out)
+            output_reserve_head(job->rejected_out, NPY_VECTOR_HEADER_BYTES);
+    }
+    if (job->indices_out && job->indices_npy)
+        output_reserve_head(job->indices_out, NPY_VECTOR_HEADER_BYTES);
+}
+
+static void write_heads(const work *w) {
+    const compact_job *job = w->job;
+    if (job->format == FORMAT_NPY) {
+        compact_write_head(job->kept_out, w->r->type, w->kept_total);
+        if (job->rejected_out)
+            compact_write_head(job->rejected_out, w->r->type, w->have - w->kept_total);
+    }
+    if (job->indices_out && job->indices_npy)
+        compact_write_head(job->indices_out, w->index_type, w->kept_total);
+}
+
+void compact_array(const compact_job *job, array_reader *r, session *s) {
+    work w = {.job = job, .s = s, .r = r};
+    if (job->selector == SELECT_MASK)
+        compact_mask_open(&w.mask, job->mask);
+    else if (!by_runs(&w))
+        compact_terms(job, &w.e);
+    prepare(&w);
+    stream_run(s, &(stream_job){.subject = r->in->name,
+                                .slots = w.slot_count,
+                                .read = read_piece,
+                                .upload = upload,
+                                .compute = compute,
+                                .download = download,
+                                .finish = finish,
+                                .arg = &w});
+    if (job->selector == SELECT_MASK)
+        compact_mask_end(&w.mask, w.have);
+    write_heads(&w);
+    report_text("type", scan_type_name(r->type));
+    report_number("elements", w.have);
+    report_number("kept", w.kept_total);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the program `compact` share: the job as the command line gives it, and the check of its result.
+ */
+#ifndef APPS_COMPACT_COMPACT_H
+#define APPS_COMPACT_COMPACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apps/support/array.h"
+#include "apps/support/cli.h"
+#include "expression.h"
+#include "apps/support/session.h"
+
+typedef enum selector { SELECT_NONE, SELECT_WHERE, SELECT_UNIQUE, SELECT_NONZERO, SELECT_FINITE, SELECT_MASK } selector;
+
+typedef struct compact_job {
+    const cli_common *common;
+    selector selector;
+    const char *where;    /* SELECT_WHERE: the expression */
+    const char *mask;     /* SELECT_MASK: the file */
+    const char *indices;  /* file, or NULL */
+    const char *rejected; /* file, or NULL */
+    bool invert;
+    bool header; /* tables: the first row is one */
+    scan_grid grid;
+
+    data_format format;
+    output *kept_out;
+    output *indices_out;  /* or NULL */
+    output *rejected_out; /* or NULL */
+    bool indices_npy;     /* else in the format of the input */
+} compact_job;
+
+/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
+void compact_array(const compact_job *job, array_reader *reader, session *s);
+void compact_text(const compact_job *job, input *in, session *s);
+void compact_table(const compact_job *job, input *in, session *s);
+
+/* ---- shared by them: select.c ---------------------------------------------------------------------------- */
+
+/* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
+void compact_terms(const compact_job *job, expression *e);
+
+/* Chooses where a selection from so many bytes runs (0: not known), by them or by its algorithm. */
+void compact_choose(const compact_job *job, session *s, uint64_t bytes);
+
+/* The algorithm for a call. Where the host has to go on for a device, it takes its own. */
+scan_grid compact_grid(const compact_job *job, const session *s, bool on_host);
+
+typedef struct compact_mask {
+    input in;
+    array_reader reader;
+} compact_mask;
+
+/* --mask: an .npy array of bool or u8, read along with the input. */
+void compact_mask_open(compact_mask *mask, const char *path);
+
+/* The next n flags; exit 2 if the mask has fewer. */
+void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
+
+/* Exit 2 if the mask has more than the n elements of the input. */
+void compact_mask_end(compact_mask *mask, uint64_t n);
+
+/* The header of a one-dimensional .npy output, into the place that output_reserve_head kept for it. */
+void compact_write_head(output *out, scan_type type, uint64_t count);
+
+/* ---- --verify: check.c ----------------------------------------------------------------------------------- */
+
+/* Element `row` of the columns, evaluated one term after another in long double: slow, and shares nothing with the
+ * library. Column 0 is columns[0]. */
+bool compact_check_terms(const expression *e, const scan_column *columns, size_t row, uint64_t index);
+
+/* Equal in the sense of --unique. */
+bool compact_check_equal(scan_type type, const void *a, const void *b);
+
+/* Exit 1: "FILE: verification failed: ...". */
+__attribute__((noreturn, format(printf, 2, 3))) void compact_check_failed(const char *name, const char *format, ...);
+
+#endif

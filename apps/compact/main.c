@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compact: keeps the elements, lines or rows that a test selects, in order.
+ */
+#include <string.h>
+
+#include "compact.h"
+#include "apps/support/report.h"
+
+static const char help[] =
+    "Examples:\n"
+    "  @ --where 'x >= 4.5 && x < 6' in.npy -o out.npy    elements in a range\n"
+    "  @ --where 'magnitude >= 6 && depth_km < 70' quakes.csv\n"
+    "  @ --unique sorted.txt                              first of each run of equal lines\n"
+    "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
+    "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
+    "  producer | @ --nonzero --dtype f32 > out.raw\n"
+    "\n"
+    "Usage: @ SELECTOR [OPTION]... [FILE]\n"
+    "Keeps what the selector chooses, in its order, and writes it in the input's format. FILE is .npy (known by its\n"
+    "first bytes), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows\n"
+    "are kept byte for byte. No FILE or -: stdin. Keeping nothing is no error.\n"
+    "\n"
+    "Selectors, exactly one; tables take --where:\n"
+    "      --where EXPR      elements for which EXPR is true\n"
+    "      --unique          the first of each run of equal elements (-0 equals 0, NaN equals NaN)\n"
+    "      --nonzero         elements that are not 0 (NaN is not 0)\n"
+    "      --finite          elements that are neither NaN nor infinite\n"
+    "      --mask FILE       where FILE, an .npy array of bool or u8 as long as the input, is not 0\n"
+    "\n"
+    "EXPR joins comparisons (< <= > >= == !=) of a column with a number, isnan(COL) and isfinite(COL) by &&, || and "
+    "!,\n"
+    "with parentheses. Columns: x is the element, i its index from 0; in tables the names of the header, in\n"
+    "`backticks` where they are not plain words (`3` is the third column where none is called 3), and i, the row's\n"
+    "index, where no column is called so. Comparisons are exact. NaN compares false except with !=; an empty field of\n"
+    "a table compares false, isnan is true for it.\n"
+    "\n"
+    "Options:\n"
+    "      --invert          keep the others\n"
+    "      --rejected FILE   write the others to FILE, in the same format\n"
+    "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
+    "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
+    "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
+    "      --csv, --tsv      the input is a table\n"
+    "      --no-header       the table's first row is data\n"
+    "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" CLI_COMMON_HELP "\n"
+    "Arrays are read in pieces, so memory does not grow with them; text and tables are held as a whole.\n"
+    "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
+
+static const char short_help[] = "Usage: @ --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
+                                 "Keeps what a test selects: elements, lines, rows. Try '@ --help'.\n";
+
+enum {
+    OPTION_WHERE = 1,
+    OPTION_UNIQUE,
+    OPTION_NONZERO,
+    OPTION_FINITE,
+    OPTION_MASK,
+    OPTION_INVERT,
+    OPTION_REJECTED,
+    OPTION_INDICES,
+    OPTION_DTYPE,
+    OPTION_CSV,
+    OPTION_TSV,
+    OPTION_NO_HEADER,
+    OPTION_ALGORITHM
+};
+
+static const cli_option options[] = {
+    {"where", 0, true, OPTION_WHERE},
+    {"unique", 0, false, OPTION_UNIQUE},
+    {"nonzero", 0, false, OPTION_NONZERO},
+    {"finite", 0, false, OPTION_FINITE},
+    {"mask", 0, true, OPTION_MASK},
+    {"invert", 0, false, OPTION_INVERT},
+    {"rejected", 0, true, OPTION_REJECTED},
+    {"indices", 0, true, OPTION_INDICES},
+    {"dtype", 0, true, OPTION_DTYPE},
+    {"csv", 0, false, OPTION_CSV},
+    {"tsv", 0, false, OPTION_TSV},
+    {"no-header", 0, false, OPTION_NO_HEADER},
+    {"algorithm", 0, true, OPTION_ALGORITHM},
+    {NULL, 0, false, 0},
+};
+
+static void select_by(compact_job *job, selector which) {
+    if (job->selector != SELECT_NONE)
+        die_usage("one selector at a time: --where, --unique, --nonzero, --finite or --mask");
+    job->selector = which;
+}
+
+static scan_grid parse_algorithm(const cli *c) {
+    static const scan_grid grids[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE, SCAN_GRID_BLOCKED};
+    const char *names[sizeof grids / sizeof grids[0] + 1] = {NULL};
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+        names[i] = scan_grid_name(grids[i]);
+    return grids[cli_choice(c->option, c->value, names)];
+}
+
+static bool ends_in_npy(const char *path) {
+    size_t n = strlen(path);
+    return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
+}
+
+static void open_outputs(compact_job *job) {
+    bool binary = job->format == FORMAT_NPY || job->format == FORMAT_RAW, force = job->common->force;
+    job->kept_out = output_open(job->common->output, force, binary);
+    if (job->rejected)
+        job->rejected_out = output_open(job->rejected, force, binary);
+    if (job->indices) {
+        job->indices_npy = job->format == FORMAT_NPY || ends_in_npy(job->indices);
+        job->indices_out = output_open(job->indices, force, job->indices_npy || binary);
+    }
+}
+
+int main(int argc, char **argv) {
+    cli c = {.help = help, .short_help = short_help, .options = options};
+    compact_job job = {.header = true};
+    scan_type dtype = SCAN_TYPE_NONE;
+    bool csv = false, tsv = false;
+    cli_start(&c, argc, argv);
+    for (int key; (key = cli_next(&c)) != 0;)
+        switch (key) {
+        case OPTION_WHERE:
+            select_by(&job, SELECT_WHERE);
+            job.where = c.value;
+            break;
+        case OPTION_UNIQUE: select_by(&job, SELECT_UNIQUE); break;
+        case OPTION_NONZERO: select_by(&job, SELECT_NONZERO); break;
+        case OPTION_FINITE: select_by(&job, SELECT_FINITE); break;
+        case OPTION_MASK:
+            select_by(&job, SELECT_MASK);
+            job.mask = cli_file(&c);
+            break;
+        case OPTION_INVERT: job.invert = true; break;
+        case OPTION_REJECTED: job.rejected = cli_file(&c); break;
+        case OPTION_INDICES: job.indices = cli_file(&c); break;
+        case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
+        case OPTION_CSV: csv = true; break;
+        case OPTION_TSV: tsv = true; break;
+        case OPTION_NO_HEADER: job.header = false; break;
+        case OPTION_ALGORITHM: job.grid = parse_algorithm(&c); break;
+        }
+    const char *path = cli_operand(&c);
+    if (job.selector == SELECT_NONE)
+        die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
+    if (job.mask && strcmp(job.mask, "-") == 0 && !path)
+        die_usage("input and mask cannot both be stdin");
+    job.common = &c.common;
+    report_start(&c.common);
+
+    input in;
+    session s;
+    array_reader reader;
+    input_open(&in, path);
+    job.format = data_format_of(&in, dtype, csv, tsv);
+    bool table = job.format == FORMAT_CSV || job.format == FORMAT_TSV;
+    if (table && job.selector != SELECT_WHERE)
+        die_usage("tables are filtered by --where");
+    if (!table && !job.header)
+        die_usage("--no-header is for tables");
+    if (job.format == FORMAT_NPY || job.format == FORMAT_RAW)
+        array_open(&reader, &in, job.format, dtype);
+    open_outputs(&job);
+    output_refuse_input(in.fd, in.name);
+    session_open(&s, &c.common);
+    report_text("input", in.name);
+    report_text("output", output_name(job.kept_out));
+    if (table)
+        compact_table(&job, &in, &s);
+    else if (job.format == FORMAT_TEXT)
+        compact_text(&job, &in, &s);
+    else
+        compact_array(&job, &reader, &s);
+    session_report(&s);
+    if (c.common.verify)
+        report_flag("verified", true);
+    input_close(&in);
+    session_close(&s);
+    report_finish();
+    return EXIT_DONE;
+}

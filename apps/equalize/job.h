@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `equalize` does with one image, from file to file in memory. Prints nothing and ends nothing, so that any thread
+ * can work on an image of its own.
+ */
+#ifndef APPS_EQUALIZE_JOB_H
+#define APPS_EQUALIZE_JOB_H
+
+#include "image.h"
+#include "apps/support/report.h"
+#include "scan/scan.h"
+
+typedef struct equalize_options {
+    bool clahe;
+    scan_like like;
+    scan_color color;
+    double clip; /* as in scan_equalize_desc */
+    uint32_t tiles_x;
+    uint32_t tiles_y;
+    unsigned quality;
+    bool verify;
+    bool keep_input;   /* for the plot */
+    const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
+} equalize_options;
+
+/* What a worker computes with, image after image. */
+typedef struct equalize_lane {
+    scan_ctx *ctx;
+    bool on_host;      /* context memory is host memory */
+    bool must;         /* a device that fails is an error; else the CPU goes on */
+    unsigned threads;  /* of that CPU's context */
+    char failure[256]; /* why it goes on, or "" */
+    /* private: device memory kept from image to image, the context that failed */
+    void *pixels, *mask;
+    size_t pixel_bytes;
+    scan_ctx *failed;
+} equalize_lane;
+
+/* Gives back what a lane holds; its first context is the caller's. */
+void equalize_lane_close(equalize_lane *lane);
+
+typedef struct equalize_job {
+    const equalize_options *options;
+    equalize_lane *lane;
+    const char *in_name;
+    const char *out_name; /* NULL: stdout, in the input's format */
+
+    /* results; equalize_job_free frees them */
+    image_error error;
+    image in; /* with keep_input or verify */
+    image out;
+    image_file file;
+    size_t file_bytes; /* read */
+    char ran[64];
+    uint64_t phase_ns[PHASE_COUNT]; /* on its own clock: any thread may do it */
+    uint64_t moved[PHASE_COUNT];    /* bytes */
+    report_phase phase;
+    uint64_t since_ns;
+} equalize_job;
+
+bool equalize_job_run(equalize_job *job);
+void equalize_job_free(equalize_job *job);
+
+/* Adds the job's times to the report. In the main thread. */
+void equalize_job_report(const equalize_job *job);
+
+/* Whether the colors of such an image are equalized one by one. */
+bool equalize_by_channels(const equalize_options *options, uint32_t channels);
+
+/* The image as a mask of 0 and 1, in place. */
+bool equalize_make_mask(const char *name, image *mask, image_error *error);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The PNM reader and writer.
+ *
+ * Every byte is read through next(), which knows the end; sizes are multiplied with overflow checks and compared with
+ * what is there before a pixel is touched. Reading is in place and needs no memory: a sample is never wider than its
+ * text, so the writing position stays at or behind the reading position. Plain: an 8- or 16-bit sample is at most two
+ * bytes and has at least a digit and a separator; the last needs none, but the header before it gave more than one
+ * byte.
+ */
+#include "pnm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/support/cli.h"
+
+typedef struct reader {
+    const char *name;
+    const uint8_t *data;
+    size_t bytes;
+    size_t at;
+    image_error *error;
+} reader;
+
+static int next(reader *r) { return r->at < r->bytes ? r->data[r->at++] : -1; }
+
+static bool is_blank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+static bool is_digit(int c) { return c >= '0' && c <= '9'; }
+
+/* The next character of a header, where a comment counts as the end of its line. */
+static int next_of_text(reader *r) {
+    int c = next(r);
+    if (c == '#')
+        while (c != '\n' && c != '\r' && c != -1)
+            c = next(r);
+    return c;
+}
+
+/* A number in [low, high] after blanks and comments, and the blank (or end) that closes it. */
+static bool read_number(reader *r, const char *what, uint32_t low, uint32_t high, uint32_t *value) {
+    int c = next_of_text(r);
+    while (is_blank(c))
+        c = next_of_text(r);
+    size_t start = r->at;
+    if (c == -1)
+        return image_fail(r->error, EXIT_USAGE, "%s: truncated: the file ends before its %s", r->name, what);
+    if (!is_digit(c))
+        return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: not a number where the %s should be", r->name, start - 1,
+                          what);
+    uint64_t n = 0;
+    for (; is_digit(c); c = next_of_text(r))
+        n = n > high ? n : n * 10 + (uint64_t)(c - '0');
+    if (c != -1 && !is_blank(c))
+        return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: the %s is followed by neither blank nor end", r->name,
+                          r->at - 1, what);
+    if (n < low || n > high)
+        return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: the %s is not from %u to %u", r->name, start - 1, what,
+                          low, high);
+    *value = (uint32_t)n;
+    return true;
+}
+
+static bool above_maxval(const reader *r, size_t sample, uint32_t value, uint32_t maxval) {
+    return image_fail(r->error, EXIT_USAGE, "%s: sample %zu is %u, above the maxval %u", r->name, sample, value,
+                      maxval);
+}
+
+static uint32_t scaled(uint32_t value, uint32_t full, uint32_t maxval) {
+    return maxval == full ? value : (value * full + maxval / 2) / maxval;
+}
+
+static bool read_plain(reader *r, uint8_t *to, size_t samples, uint32_t full, uint32_t maxval) {
+    uint16_t *wide = (uint16_t *)(void *)to;
+    for (size_t i = 0; i < samples; i++) {
+        uint32_t value;
+        if (!read_number(r, "next sample", 0, UINT32_MAX, &value))
+            return false;
+        if (value > maxval)
+            return above_maxval(r, i, value, maxval);
+        value = scaled(value, full, maxval);
+        if (full == 255)
+            to[i] = (uint8_t)value;
+        else
+            wide[i] = (uint16_t)value;
+    }
+    uint8_t c;
+    for (; r->at < r->bytes; r->at++)
+        if (!is_blank(c = r->data[r->at]))
+            return image_fail(r->error, EXIT_USAGE, "%s: byte %zu: 0x%02x after the last sample", r->name, r->at, c);
+    return true;
+}
+
+static bool read_narrow(reader *r, uint8_t *to, size_t samples, uint32_t maxval) {
+    for (size_t i = 0; i < samples; i++) {
+        if (to[i] > maxval)
+            return above_maxval(r, i, to[i], maxval);
+        to[i] = (uint8_t)scaled(to[i], 255, maxval);
+    }
+    return true;
+}
+
+static bool read_wide(reader *r, uint16_t *to, const uint8_t *from, size_t samples, uint32_t maxval) {
+    for (size_t i = 0; i < samples; i++) {
+        uint32_t value = (uint32_t)from[2 * i] << 8 | from[2 * i + 1];
+        if (value > maxval)
+            return above_maxval(r, i, value, maxval);
+        to[i] = (uint16_t)scaled(value, 65535, maxval);
+    }
+    return true;
+}
+
+bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
+              image_error *error) {
+    reader r = {.name = name, .data = file, .bytes = bytes, .at = 2, .error = error};
+    if (bytes < 3 || file[0] != 'P' || (!is_blank(file[2]) && file[2] != '#') || file[1] < '2' || file[1] > '6' ||
+        file[1] == '4')
+        return image_fail(error, EXIT_USAGE, "%s: not a PGM or PPM", name);
+    bool color = file[1] == '3' || file[1] == '6', plain = file[1] <= '3';
+    uint32_t width, height, maxval;
+    if (!read_number(&r, "width", 1, INT32_MAX, &width) || !read_number(&r, "height", 1, INT32_MAX, &height) ||
+        !read_number(&r, "maxval", 1, 65535, &maxval))
+        return false;
+    *header = (image_header){.format = color ? IMAGE_PPM : IMAGE_PGM,
+                             .width = width,
+                             .height = height,
+                             .channels = color ? 3 : 1,
+                             .depth = maxval > 255 ? 16 : 8};
+    size_t samples, needed;
+    if (__builtin_mul_overflow((size_t)width * height, header->channels, &samples) ||
+        __builtin_mul_overflow(samples, plain ? 2 : header->depth / 8, &needed))
+        return image_fail(error, EXIT_USAGE, "%s: %u x %u pixels are too many", name, width, height);
+    size_t left = bytes - r.at;
+    if (plain && needed - 1 > left)
+        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes cannot hold %u x %u samples", name, left, width,
+                          height);
+    if (!plain && left < needed)
+        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes of pixels, %u x %u need %zu", name, left, width,
+                          height, needed);
+    if (!plain && left > needed)
+        return image_fail(error, EXIT_USAGE, "%s: %zu bytes after the last pixel (one image a file)", name,
+                          left - needed);
+    *pixels = file;
+    if (plain)
+        return read_plain(&r, file, samples, header->depth == 16 ? 65535 : 255, maxval);
+    if (header->depth == 16)
+        return read_wide(&r, (uint16_t *)(void *)file, file + r.at, samples, maxval);
+    *pixels = file + r.at;
+    return maxval == 255 || read_narrow(&r, *pixels, samples, maxval);
+}
+
+bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {
+    char head[64];
+    size_t samples = image_pixels(header) * header->channels;
+    bool wide = header->depth == 16;
+    int head_bytes = snprintf(head, sizeof head, "P%c\n%u %u\n%u\n", header->channels == 3 ? '6' : '5', header->width,
+                              header->height, wide ? 65535u : 255u);
+    if (!image_file_reserve(file, (size_t)head_bytes + image_bytes(header)) ||
+        !image_file_append(file, head, (size_t)head_bytes))
+        return image_fail(error, EXIT_IO, "%s: no memory for the file", name);
+    if (!wide)
+        return image_file_append(file, pixels, image_bytes(header));
+    const uint16_t *from = pixels;
+    uint8_t *to = file->data + file->bytes;
+    for (size_t i = 0; i < samples; i++) {
+        to[2 * i] = (uint8_t)(from[i] >> 8);
+        to[2 * i + 1] = (uint8_t)from[i];
+    }
+    file->bytes += image_bytes(header);
+    return true;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PGM and PPM, binary (P5, P6) and plain (P2, P3), one image a file.
+ */
+#ifndef APPS_EQUALIZE_PNM_H
+#define APPS_EQUALIZE_PNM_H
+
+#include "image.h"
+
+/* Reads the image in place: the samples replace the file's bytes and begin at *pixels, inside file[0 ... bytes-1].
+ * file must be aligned for 16-bit samples. Up to maxval 255 samples are 8 bits, above 16 bits. A maxval other than 255
+ * and 65535 is scaled to it, (v * full + maxval / 2) / maxval: the picture stays the same, and distinct values
+ * distinct. Strict: fewer or more bytes than the header says, and samples above maxval, are failures. */
+bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
+              image_error *error);
+
+/* P5 or P6 with maxval 255 or 65535, appended to file. */
+bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefix: the type of the output, --init as a value of that type, and where a scan runs.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "apps/support/number.h"
+#include "prefix.h"
+
+static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+
+static bool is_signed(scan_type type) {
+    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
+}
+
+/* Sums of integers are kept in 64 bits, as NumPy does; other folds stay in the type of the input. */
+static scan_type default_out(const prefix_job *job, scan_type type) {
+    if (job->op != SCAN_ADD || is_float(type))
+        return type;
+    return is_signed(type) ? SCAN_I64 : SCAN_U64;
+}
+
+/* 2.0 and 1e3 are integers too. */
+static bool whole_number(number *x) {
+    if (x->type != SCAN_F64)
+        return true;
+    double f = x->value.f;
+    if (f != floor(f) || f < -0x1p63 || f >= 0x1p64)
+        return false;
+    x->type = f < 0x1p63 ? SCAN_I64 : SCAN_U64;
+    if (x->type == SCAN_I64)
+        x->value.i = (int64_t)f;
+    else
+        x->value.u = (uint64_t)f;
+    return true;
+}
+
+/* Little-endian, so that the low bytes are the value in a narrower type. */
+static bool to_integer(number x, scan_type type, prefix_value *to) {
+    unsigned bits = 8 * (unsigned)scan_type_size(type);
+    if (!whole_number(&x))
+        return false;
+    to->bits = x.value.u;
+    if (is_signed(type))
+        return x.type == SCAN_I64 && x.value.i >= -INT64_C(1) - (INT64_MAX >> (64 - bits)) &&
+               x.value.i <= INT64_MAX >> (64 - bits);
+    return (x.type == SCAN_U64 || x.value.i >= 0) && x.value.u <= UINT64_MAX >> (64 - bits);
+}
+
+/* A decimal fraction becomes the nearest float; an integer must be exact. */
+static bool to_float(const number *x, scan_type type, prefix_value *to) {
+    double d = x->type == SCAN_F64   ? x->value.f
+               : x->minus_zero       ? -0.0
+               : x->type == SCAN_I64 ? (double)x->value.i
+                                     : (double)x->value.u;
+    float f = (float)d;
+    if (type == SCAN_F32)
+        memcpy(to->bytes, &f, sizeof f);
+    else
+        memcpy(to->bytes, &d, sizeof d);
+    if (x->type == SCAN_F64)
+        return type == SCAN_F64 || isinf(d) || !isinf(f);
+    double stored = type == SCAN_F32 ? (double)f : d;
+    return x->type == SCAN_I64 ? stored < 0x1p63 && (int64_t)stored == x->value.i
+                               : stored < 0x1p64 && (uint64_t)stored == x->value.u;
+}
+
+scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init) {
+    scan_prefix_desc desc = {.struct_size = sizeof desc,
+                             .type = type,
+                             .out_type = job->out_dtype ? job->out_dtype : default_out(job, type),
+                             .op = job->op,
+                             .kind = job->kind,
+                             .reverse = job->reverse,
+                             .algorithm = job->algorithm};
+    if (!job->init)
+        return desc;
+    number x;
+    size_t where;
+    number_status status = number_parse(job->init, strlen(job->init), &x, &where);
+    if (status != NUMBER_OK)
+        die_usage("--init: \"%s\" %s", job->init, number_complaint(status));
+    init->bits = 0;
+    if (!(is_float(desc.out_type) ? to_float(&x, desc.out_type, init) : to_integer(x, desc.out_type, init)))
+        die_usage("--init: %s cannot be a value of the output type %s", job->init, scan_type_name(desc.out_type));
+    desc.init = init->bytes;
+    return desc;
+}
+
+/* ---- NaN --------------------------------------------------------------------------------------------------------- */
+
+/* In two loops each, so that the compiler makes vectors of them and most pieces are only read. */
+static void one_nan_f32(float *x, size_t n) {
+    int any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    for (size_t i = 0; any && i < n; i++)
+        x[i] = x[i] != x[i] ? NAN : x[i];
+}
+
+static void one_nan_f64(double *x, size_t n) {
+    int any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    for (size_t i = 0; any && i < n; i++)
+        x[i] = x[i] != x[i] ? (double)NAN : x[i];
+}
+
+void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
+    const bool chosen_by_processor = desc->op == SCAN_ADD || desc->op == SCAN_MUL;
+    if (chosen_by_processor && desc->out_type == SCAN_F32)
+        one_nan_f32(result, n);
+    if (chosen_by_processor && desc->out_type == SCAN_F64)
+        one_nan_f64(result, n);
+}
+
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+/* A block that the other grids do not take leaves auto one of the two that take every block. */
+bool prefix_is_whole(const prefix_job *job) {
+    scan_algorithm a = job->algorithm;
+    bool teaching_block = a.block == SCAN_BLOCK_KOGGE_STONE || a.block == SCAN_BLOCK_BRENT_KUNG;
+    return a.grid == SCAN_GRID_HOST_SUMS || a.grid == SCAN_GRID_HIERARCHICAL ||
+           (a.grid == SCAN_GRID_AUTO && teaching_block);
+}
+
+/* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
+static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
+    return prefix_is_whole(job) && is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
+}
+
+void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements) {
+    scan_algorithm a = job->algorithm;
+    if (job->common->verify && has_own_order(job, desc))
+        die_usage(
+            "--verify: by this --algorithm float sums and products have an order of their own, which it cannot check");
+    if ((a.grid != SCAN_GRID_AUTO && a.grid != SCAN_GRID_BLOCKED) || a.block != SCAN_BLOCK_AUTO)
+        session_need_device(s, has_own_order(job, desc));
+    else
+        session_choose(s, WORK_PREFIX, a.grid == SCAN_GRID_BLOCKED ? 0 : elements * scan_type_size(desc->type));
+}
+
+scan_algorithm prefix_algorithm(const prefix_job *job, const session *s, bool on_host) {
+    return on_host && s->fell_back ? (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO} : job->algorithm;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prefix: running sums, products, minima and maxima of numbers.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "prefix.h"
+#include "apps/support/report.h"
+
+static const char help[] =
+    "Examples:\n"
+    "  @ in.npy -o sums.npy                       running sums, as numpy.cumsum\n"
+    "  @ --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
+    "  @ --exclusive lengths.txt > offsets.txt    where each piece begins\n"
+    "  @ -k amount ledger.csv                     every row, and the column amount_add\n"
+    "  producer | @ --dtype f32 --out-dtype f64 > out.raw\n"
+    "\n"
+    "Usage: @ [OPTION]... [FILE]\n"
+    "Writes, for every element, the fold of all elements up to it, in the input's format. FILE is .npy (known by its\n"
+    "first bytes; the result has one dimension), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one\n"
+    "number a line. No FILE or -: stdin.\n"
+    "\n"
+    "Options:\n"
+    "      --op OP           add, mul, min or max (default add)\n"
+    "      --exclusive       without the element itself\n"
+    "      --reverse         from the last element to the first\n"
+    "      --init V          fold V in before the first element; a value of the output type\n"
+    "      --out-dtype T     type of the result: the input's, or a wider one: the 64-bit integer of its sign,\n"
+    "                        u32 for u8, f64 for f32 (default: 64 bits for sums of integers, else the input's)\n"
+    "      --algorithm A     GRID or GRID/BLOCK (default auto). On a CUDA device host-sums or hierarchical, with a "
+    "block\n"
+    "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
+    "                        blocked\n"
+    "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
+    "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
+    "      --csv, --tsv      the input is a table\n"
+    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
+    "host-sums and hierarchical have an order of their own. NaN is always the same one.\n"
+    "Arrays are read in pieces, so memory does not grow with them; host-sums, hierarchical, and --reverse from a pipe\n"
+    "hold them as a whole, as all do text and tables.\n"
+    "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
+
+static const char short_help[] = "Usage: @ [--op add|mul|min|max] [OPTION]... [FILE]\n"
+                                 "Running sums and other folds of numbers. Try '@ --help'.\n";
+
+enum {
+    OPTION_OP = 1,
+    OPTION_EXCLUSIVE,
+    OPTION_REVERSE,
+    OPTION_INIT,
+    OPTION_OUT_DTYPE,
+    OPTION_ALGORITHM,
+    OPTION_KEY,
+    OPTION_DTYPE,
+    OPTION_CSV,
+    OPTION_TSV,
+    OPTION_NO_HEADER
+};
+
+static const cli_option options[] = {
+    {"op", 0, true, OPTION_OP},     {"exclusive", 0, false, OPTION_EXCLUSIVE}, {"reverse", 0, false, OPTION_REVERSE},
+    {"init", 0, true, OPTION_INIT}, {"out-dtype", 0, true, OPTION_OUT_DTYPE},  {"algorithm", 0, true, OPTION_ALGORITHM},
+    {"key", 'k', true, OPTION_KEY}, {"dtype", 0, true, OPTION_DTYPE},          {"csv", 0, false, OPTION_CSV},
+    {"tsv", 0, false, OPTION_TSV},  {"no-header", 0, false, OPTION_NO_HEADER}, {NULL, 0, false, 0},
+};
+
+enum { MAX_NAMES = 16 };
+
+static scan_op parse_op(const cli *c) {
+    const char *names[MAX_NAMES] = {NULL};
+    for (int i = 0; i + 1 < MAX_NAMES && scan_op_name((scan_op)i); i++)
+        names[i] = scan_op_name((scan_op)i);
+    return (scan_op)cli_choice(c->option, c->value, names);
+}
+
+/* GRID or GRID/BLOCK */
+static scan_algorithm parse_algorithm(const cli *c) {
+    const char *grids[MAX_NAMES] = {NULL}, *blocks[MAX_NAMES] = {NULL};
+    for (int i = 0; i + 1 < MAX_NAMES && scan_grid_name((scan_grid)i); i++)
+        grids[i] = scan_grid_name((scan_grid)i);
+    for (int i = 0; i + 1 < MAX_NAMES && scan_block_name((scan_block)i); i++)
+        blocks[i] = scan_block_name((scan_block)i);
+    const char *slash = strchr(c->value, '/');
+    char grid[64];
+    int length = slash ? (int)(slash - c->value) : (int)strlen(c->value);
+    snprintf(grid, sizeof grid, "%.*s", length, c->value);
+    scan_algorithm algorithm = {.grid = (scan_grid)cli_choice(c->option, grid, grids)};
+    if (slash)
+        algorithm.block = (scan_block)cli_choice(c->option, slash + 1, blocks);
+    return algorithm;
+}
+
+/* What goes with which format; then the output is opened, before any work. */
+static void check_format(prefix_job *job, const input *in) {
+    bool table = job->format == FORMAT_CSV || job->format == FORMAT_TSV;
+    if (table && !job->key)
+        die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
+    if (!table && job->key)
+        die_usage("%s: is no table, -k does not apply (--csv, --tsv)", in->name);
+    if (!table && !job->header)
+        die_usage("%s: is no table, --no-header does not apply (--csv, --tsv)", in->name);
+    bool binary = job->format == FORMAT_NPY || job->format == FORMAT_RAW;
+    job->out = output_open(job->common->output, job->common->force, binary);
+    output_refuse_input(in->fd, in->name);
+}
+
+int main(int argc, char **argv) {
+    cli c = {.help = help, .short_help = short_help, .options = options};
+    prefix_job job = {.header = true};
+    scan_type dtype = SCAN_TYPE_NONE;
+    bool csv = false, tsv = false;
+    cli_start(&c, argc, argv);
+    for (int key; (key = cli_next(&c)) != 0;)
+        switch (key) {
+        case OPTION_OP: job.op = parse_op(&c); break;
+        case OPTION_EXCLUSIVE: job.kind = SCAN_EXCLUSIVE; break;
+        case OPTION_REVERSE: job.reverse = true; break;
+        case OPTION_INIT: job.init = c.value; break;
+        case OPTION_OUT_DTYPE: job.out_dtype = cli_type(c.option, c.value); break;
+        case OPTION_ALGORITHM: job.algorithm = parse_algorithm(&c); break;
+        case OPTION_KEY:
+            if (job.key)
+                die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job.key, c.value);
+            job.key = c.value;
+            break;
+        case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
+        case OPTION_CSV: csv = true; break;
+        case OPTION_TSV: tsv = true; break;
+        case OPTION_NO_HEADER: job.header = false; break;
+        }
+    const char *path = cli_operand(&c);
+    job.common = &c.common;
+    report_start(&c.common);
+
+    input in;
+    session s;
+    array_reader reader;
+    input_open(&in, path);
+    job.format = data_format_of(&in, dtype, csv, tsv);
+    if (job.format == FORMAT_NPY || job.format == FORMAT_RAW)
+        array_open(&reader, &in, job.format, dtype);
+    check_format(&job, &in);
+    session_open(&s, &c.common);
+    report_text("input", in.name);
+    report_text("output", output_name(job.out));
+    report_text("op", scan_op_name(job.op));
+    if (job.format == FORMAT_TEXT)
+        prefix_text(&job, &in, &s);
+    else if (job.format == FORMAT_CSV || job.format == FORMAT_TSV)
+        prefix_table(&job, &in, &s);
+    else
+        prefix_array(&job, &reader, &s);
+    session_report(&s);
+    if (c.common.verify)
+        report_flag("verified", true);
+    input_close(&in);
+    session_close(&s);
+    report_finish();
+    return EXIT_DONE;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the program `prefix` share: the job as the command line gives it, and the check of its result.
+ */
+#ifndef APPS_PREFIX_PREFIX_H
+#define APPS_PREFIX_PREFIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apps/support/array.h"
+#include "apps/support/cli.h"
+#include "apps/support/session.h"
+
+typedef struct prefix_job {
+    const cli_common *common;
+    scan_op op;
+    scan_kind kind;
+    bool reverse;
+    const char *init; /* text of the number, or NULL */
+    scan_type out_dtype;
+    scan_algorithm algorithm;
+    const char *key; /* tables: the column */
+    bool header;     /* tables: the first row is one */
+    data_format format;
+    output *out;
+} prefix_job;
+
+/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
+void prefix_array(const prefix_job *job, array_reader *reader, session *s);
+void prefix_text(const prefix_job *job, input *in, session *s);
+void prefix_table(const prefix_job *job, input *in, session *s);
+
+/* ---- shared by them: describe.c --------------------------------------------------------------------------- */
+
+/* One value of any type, as its bytes. */
+typedef union prefix_value {
+    uint64_t bits;
+    unsigned char bytes[8];
+} prefix_value;
+
+/* The descriptor for input of this type, without carries; out_type is set. *init is where its init is kept. Exits 2 if
+ * --init is no number of that type. */
+scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
+
+/* Every NaN among n results becomes the quiet one that min and max have in scan.h. Which one comes out of an addition
+ * or a multiplication is the processor's choice, and files are to be the same from every device. */
+void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n);
+
+/* True for algorithms that take an array as a whole only: they have no carry. */
+bool prefix_is_whole(const prefix_job *job);
+
+/* The scan of n values in one call, a new allocation; with --verify, checked. In lines.c. */
+void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
+                   const void *values, size_t n);
+
+/* Chooses where a scan of so many elements runs (0: not known), by their bytes or by its algorithm. */
+void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements);
+
+/* The algorithm for a call. Where the host has to go on for a device, it takes one that it has. */
+scan_algorithm prefix_algorithm(const prefix_job *job, const session *s, bool on_host);
+
+/* ---- --verify: check.c ------------------------------------------------------------------------------------ */
+
+/* The scan once more, serially, one element after another in the order that scan.h gives for floats. Its state may be
+ * copied to go on from the same element twice. */
+typedef struct prefix_check {
+    scan_type type, out_type;
+    scan_op op;
+    scan_kind kind;
+    bool first_shows_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
+    uint64_t n;            /* elements so far */
+    uint64_t integer;      /* the fold of integers */
+    double extreme;        /* of float min and max */
+    double groups;         /* of float add and mul: the fold of whole groups, and inside the open one of */
+    double tiles[32];      /* whole tiles, */
+    double chunks, rows;   /* whole chunks of the tile and whole rows of the chunk, */
+    double vectors[32];    /* vectors of the row, */
+    double before_vector;  /* everything before the vector, */
+    double elements;       /* and the elements of the vector */
+} prefix_check;
+
+void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
+
+/* Goes over the next element and answers if `result` is right for it; result NULL: goes over it only. */
+bool prefix_check_next(prefix_check *c, const void *element, const void *result);
+
+/* n elements from the first to the last, or from the last to the first: the index of the first wrong result, or n. */
+size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse);
+
+#endif

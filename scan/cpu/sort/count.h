@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of the counting sort (count.c). Included by kernels.h only.
+ */
+#ifndef SCAN_CPU_SORT_COUNT_H
+#define SCAN_CPU_SORT_COUNT_H
+
+#include "sort.h"
+
+/* Of the codes of keys begin ... end. */
+SCAN_INLINE void bounds(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least,
+                        uint64_t *most, scan_sort_kind kind) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t code = scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);
+        low = code < low ? code : low;
+        high = code > high ? code : high;
+    }
+    *least = low;
+    *most = high;
+}
+
+/* Whether the 64 bytes at `keys` are one key again and again. */
+SCAN_INLINE bool all_same(const char *keys, unsigned key_bytes) {
+    uint64_t first = scan_sort_load(keys, 0, 8), differ = 0;
+    for (size_t k = 1; k < 8; k++)
+        differ |= scan_sort_load(keys, k, 8) ^ first;
+    return differ == 0 && (key_bytes == 8 || first == (first << (8 * key_bytes % 64) | first >> (64 - 8 * key_bytes)));
+}
+
+/* Counts code - least of keys begin ... end, with one or two counters a value: equal neighbours wait for each other's
+ * store, the more where there are few values. */
+SCAN_INLINE void count_by(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
+                          uint32_t *counts, unsigned counters, scan_sort_kind kind) {
+    enum { AT_ONCE = 64, AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
+    const size_t step = AT_ONCE / kind.key_bytes;
+    size_t i = begin;
+#define COUNTER(k)                                                                                                     \
+    counts[(scan_sort_code(scan_sort_load(keys, i + (k), kind.key_bytes), order, kind) - least) * counters +           \
+           (k) % counters]
+    for (; i + step <= end; i += step) {
+        const char *at = (const char *)keys + i * kind.key_bytes;
+        __builtin_prefetch(at + AHEAD);
+        if (all_same(at, kind.key_bytes)) {
+            COUNTER(0) += (uint32_t)step;
+            continue;
+        }
+        for (size_t k = 0; k < step; k++)
+            COUNTER(k)++;
+    }
+    for (; i < end; i++)
+        COUNTER(0)++;
+#undef COUNTER
+}
+
+SCAN_INLINE void count(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
+                       uint32_t *counts, unsigned counters, scan_sort_kind kind) {
+    if (counters == 1)
+        count_by(keys, begin, end, order, least, counts, 1, kind);
+    else
+        count_by(keys, begin, end, order, least, counts, 2, kind);
+}
+
+/* Elements begin ... end of `to` become `key`; those from there to `room` may, and are written later. */
+SCAN_INLINE void spread(void *to, size_t begin, size_t end, size_t room, uint64_t key, scan_sort_kind kind) {
+    const size_t step = 64 / kind.key_bytes;
+    size_t i = begin;
+    for (; i < end && i + step <= room; i += step)
+        for (size_t k = 0; k < step; k++)
+            scan_sort_store(to, i + k, key, kind.key_bytes);
+    for (; i < end; i++)
+        scan_sort_store(to, i, key, kind.key_bytes);
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of the sort: what is laid out where (plan.c), and the work of all threads (partition.c).
+ */
+#ifndef SCAN_CPU_SORT_JOB_H
+#define SCAN_CPU_SORT_JOB_H
+
+#include <stdatomic.h>
+
+#include "sort.h"
+
+/* Where the elements of a range are. OUT is where all end up. */
+typedef enum scan_sort_place { SCAN_SORT_IN, SCAN_SORT_TEMPORARY, SCAN_SORT_OUT } scan_sort_place;
+
+typedef struct scan_sort_range {
+    size_t begin, n;
+    scan_sort_place where;
+    size_t shift; /* OUT, argsort: how far before its index an element's key is */
+} scan_sort_range;
+
+/* Sizes that follow from the descriptor, n and the threads of the context: the layout of the workspace. */
+typedef struct scan_sort_plan {
+    const scan_sort_kernels *kernels;
+    void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
+    size_t key_bytes, value_bytes;
+    size_t bound_n;      /* the n of the call, which the true count may fall short of */
+    size_t local_n;      /* elements one thread sorts alone, in its area */
+    size_t alone_n;      /* keys that one thread sorts sooner than all partition them; from local_n */
+    size_t bin_n;        /* elements a bin should have */
+    unsigned digit_bits; /* widest partition */
+    unsigned threads;    /* that have an area */
+    size_t spare_bytes;  /* keys of local_n elements */
+    size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
+    size_t stack_bytes, keys_bytes, values_bytes;
+    size_t heavy_bytes;
+    size_t second_keys_n, second_keys_bytes; /* argsort: room for the keys of ranges that are in the output */
+    size_t total_bytes;
+} scan_sort_plan;
+
+/* A key that is frequent. */
+typedef struct scan_sort_heavy {
+    uint64_t key, code;
+    _Atomic uint64_t count;
+    size_t others_before; /* keys that are not heavy, and less */
+} scan_sort_heavy;
+
+enum { SCAN_SORT_MAX_HEAVY = 1 << 12 };
+
+typedef struct scan_sort_job {
+    scan_sort_plan plan;
+    scan_sort_order order;
+    scan_pool *pool;
+    scan_sort_columns in, temporary, out;
+    bool drop_keys;  /* argsort: out.keys is scratch */
+    bool only_codes; /* no values, and keys of equal codes are equal */
+    size_t n;
+    scan_sort_range *stack;
+    size_t stacked;
+    uint64_t *starts; /* of each bin of the partition under way, and its end */
+    char *areas;
+    atomic_size_t next_bin;
+    atomic_uint order_flags;
+    scan_sort_heavy *heavy; /* [SCAN_SORT_MAX_HEAVY], in order; NULL where there may be none */
+    size_t heavy_n;
+    uint64_t multiplier; /* of the hash of heavy keys */
+    uint64_t frequent[SCAN_SORT_MAX_FREQUENT];
+    unsigned frequent_n;
+    scan_sort_columns whole_out;
+    size_t whole_n;
+} scan_sort_job;
+
+static inline size_t scan_sort_round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
+static inline size_t scan_sort_larger(size_t a, size_t b) { return a > b ? a : b; }
+static inline size_t scan_sort_smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* One thread with an area sorts outside the pool: to wake the others costs more than they could do. */
+static inline void scan_sort_barrier(const scan_sort_job *j) {
+    if (j->plan.threads > 1)
+        scan_pool_barrier(j->pool);
+}
+
+/* ---- what each thread has ---------------------------------------------------------------------------------------- */
+
+/* Its elements of begin ... begin + n. */
+static inline void scan_sort_part_of(const scan_sort_job *j, size_t begin, size_t n, unsigned thread, size_t *from,
+                                     size_t *to) {
+    unsigned threads = j->plan.threads;
+    *from = thread >= threads ? begin + n : begin + n / threads * thread + scan_sort_smaller(n % threads, thread);
+    *to = thread >= threads ? begin + n : *from + n / threads + (thread < n % threads);
+}
+
+static inline char *scan_sort_area_of(const scan_sort_job *j, unsigned thread) {
+    return j->areas + thread * j->plan.area_bytes;
+}
+
+static inline uint64_t *scan_sort_counts_of(const scan_sort_job *j, unsigned thread) {
+    return (uint64_t *)(void *)scan_sort_area_of(j, thread);
+}
+
+static inline uint64_t *scan_sort_positions_of(const scan_sort_job *j, unsigned thread) {
+    return scan_sort_counts_of(j, thread) + ((size_t)1 << j->plan.digit_bits);
+}
+
+static inline char *scan_sort_buffers_of(const scan_sort_job *j, unsigned thread) {
+    return (char *)(scan_sort_positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
+}
+
+/* The i-th of many places from all over n elements. */
+static inline size_t scan_sort_anywhere(size_t i, size_t n) {
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (size_t)((x ^ x >> 31) % n);
+}
+
+/* Elements begin ... end of keys become `key`. */
+static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t key, size_t key_bytes) {
+    switch (key_bytes) {
+    case 1:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 1);
+        break;
+    case 2:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 2);
+        break;
+    case 4:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 4);
+        break;
+    case 8:
+        for (size_t i = begin; i < end; i++)
+            scan_sort_store(keys, i, key, 8);
+        break;
+    }
+}
+
+/* ---- the sort's parts -------------------------------------------------------------------------------------------- */
+
+/* Bits of the digit that cuts n elements into bins of about bin_n. */
+unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
+
+scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort);
+scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc);
+
+/* Whether quicksort can serve. */
+bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
+
+/* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
+void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
+
+/* heavy.c: takes keys that are frequent out of the input, or does nothing and answers false. The job is then to
+ * sort the other ones, if any; at last all are put together. All threads. */
+bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
+void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
+
+/* count.c: whether a counting sort may serve, and that sort, or nothing and false. All threads. */
+bool scan_cpu_sort_seems_narrow(const scan_sort_job *job);
+bool scan_cpu_sort_by_counting(scan_sort_job *job, unsigned thread);
+
+/* The task of all threads, for a scan_sort_job. */
+void scan_cpu_sort_task(void *job, unsigned thread, unsigned threads);
+
+#endif

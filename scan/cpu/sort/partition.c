@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The radix sort of a large input, by all threads of the context:
+ *
+ *   partition   all threads together: a stable scatter by the leading bits that vary into bins that fit a cache. Each
+ *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
+ *               thread by thread, is where each thread writes.
+ *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_avx512.c) from where the
+ *               partition put them to the output. A bin too large for that is partitioned again, by the bits below.
+ *
+ * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
+ * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
+ * makes. Input in order already is copied, in strictly the other order reversed. Of keys alone those that are frequent
+ * are counted (heavy.c), or all if they lie close together (count.c), and not moved.
+ */
+#include "job.h"
+
+enum { STREAM_BYTES = 4 << 20 /* from here on destinations are written past the caches */ };
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
+
+static scan_sort_columns place_of(const scan_sort_job *j, scan_sort_place where, size_t shift) {
+    if (where != SCAN_SORT_OUT)
+        return where == SCAN_SORT_IN ? j->in : j->temporary;
+    char *keys = j->out.keys;
+    return (scan_sort_columns){keys ? keys - shift * j->plan.key_bytes : NULL, j->out.values};
+}
+
+static scan_sort_columns offset(scan_sort_columns c, size_t begin, const scan_sort_plan *p) {
+    return (scan_sort_columns){c.keys ? (char *)c.keys + begin * p->key_bytes : NULL,
+                               c.values ? (char *)c.values + begin * p->value_bytes : NULL};
+}
+
+static void copy_part(const scan_sort_job *j, scan_sort_range r, scan_sort_columns from, unsigned thread) {
+    size_t begin, end;
+    scan_sort_part_of(j, r.begin, r.n, thread, &begin, &end);
+    scan_sort_columns to = j->out;
+    if (j->drop_keys)
+        to.keys = NULL;
+    if (begin < end)
+        j->plan.kernels->copy(from, to, begin, end);
+}
+
+static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratch) {
+    const scan_sort_plan *p = &j->plan;
+    char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t), *second_keys = keys + p->spare_bytes;
+    scan_sort_local local = {.order = j->order,
+                             .from = offset(place_of(j, r.where, r.shift), r.begin, p),
+                             .to = offset(j->out, r.begin, p),
+                             .spare = {keys, second_keys + (j->drop_keys ? p->spare_bytes : 0)},
+                             .n = r.n,
+                             .drop_keys = j->drop_keys,
+                             .counts = (uint32_t *)(void *)scratch};
+    if (j->drop_keys)
+        local.to.keys = second_keys;
+    p->local(&local);
+}
+
+/* `partitioned` is where the partition under way has put its range. */
+static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, unsigned thread) {
+    enum { AT_ONCE = 4 };
+    if (thread >= j->plan.threads)
+        return;
+    for (;;) {
+        size_t bin = atomic_fetch_add_explicit(&j->next_bin, AT_ONCE, memory_order_relaxed);
+        if (bin >= bins)
+            return;
+        for (size_t end = scan_sort_smaller(bin + AT_ONCE, bins); bin < end; bin++) {
+            scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
+                                 partitioned.shift};
+            if (r.n > 0 && r.n <= j->plan.local_n)
+                sort_locally(j, r, scan_sort_buffers_of(j, thread));
+        }
+    }
+}
+
+/* ---- one partition, all threads ---------------------------------------------------------------------------------- */
+
+/* A guess at the bits that vary in a range, from a few of its elements. It may miss some, never invents one. */
+static uint64_t sample_varying(const scan_sort_job *j, scan_sort_range r) {
+    enum { SAMPLES = 64 };
+    const void *keys = place_of(j, r.where, r.shift).keys;
+    uint64_t first = j->plan.kernels->code(keys, r.begin, j->order), varying = 0;
+    for (size_t i = 1; i <= SAMPLES; i++)
+        varying |= j->plan.kernels->code(keys, r.begin + (r.n - 1) / SAMPLES * i, j->order) ^ first;
+    return varying;
+}
+
+static unsigned top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
+
+/* Counts the digit of the leading varying bits in every thread's part; what varies is exact afterwards. */
+static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, unsigned thread) {
+    uint64_t guess = sample_varying(j, r) | 1;
+    for (;;) {
+        unsigned top = top_bit(guess) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
+        part->bits = top < bits ? top : bits;
+        part->shift = top - part->bits;
+        if (thread < j->plan.threads) {
+            j->plan.kernels->histogram(part);
+            *scan_sort_positions_of(j, thread) = part->varying;
+        }
+        scan_sort_barrier(j);
+        uint64_t varying = 0;
+        for (unsigned t = 0; t < j->plan.threads; t++)
+            varying |= *scan_sort_positions_of(j, t);
+        scan_sort_barrier(j);
+        if (varying == 0 || top_bit(varying) <= top_bit(guess))
+            return varying;
+        guess = varying;
+    }
+}
+
+/* This thread's first position of each bin; thread 0 also notes where bins start. */
+static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_part *part, unsigned thread) {
+    size_t bins = (size_t)1 << part->bits, sum = r.begin;
+    uint64_t *positions = scan_sort_positions_of(j, thread);
+    for (size_t d = 0; d < bins; d++) {
+        if (thread == 0)
+            j->starts[d] = sum;
+        for (unsigned t = 0; t < j->plan.threads; t++) {
+            if (t == thread)
+                positions[d] = sum;
+            sum += scan_sort_counts_of(j, t)[d];
+        }
+    }
+    if (thread == 0)
+        j->starts[bins] = sum;
+}
+
+static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins) {
+    for (size_t d = 0; d < bins; d++) {
+        size_t n = j->starts[d + 1] - j->starts[d];
+        if (n > j->plan.local_n)
+            j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, partitioned.where, partitioned.shift};
+    }
+}
+
+/* Where a partition writes: from the input or the output to the temporary, from there to the output. The last one of a
+ * range goes to the output at once if the input may still be read then. Argsort's second array of keys may be shorter
+ * than n; shifted, it serves ranges that begin late. A range that fits neither way is moved without keys. */
+static scan_sort_range place_range(const scan_sort_job *j, scan_sort_range r, bool last, bool *without_keys) {
+    bool in_place = j->in.keys == j->out.keys || (j->in.values && j->in.values == j->out.values);
+    scan_sort_range to = {r.begin, r.n, SCAN_SORT_OUT, 0};
+    *without_keys = false;
+    if (r.where == SCAN_SORT_OUT || (r.where == SCAN_SORT_IN && !(last && !in_place))) {
+        to.where = SCAN_SORT_TEMPORARY;
+    } else if (j->drop_keys) {
+        size_t room = j->plan.second_keys_n, most_shift = j->plan.bound_n - room;
+        to.shift = r.begin + r.n <= room ? 0 : most_shift;
+        *without_keys = last || r.begin < to.shift;
+    }
+    return to;
+}
+
+/* Where equal codes are equal keys, the counts of the last digit are all there is to know: a counting sort. */
+static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsigned thread) {
+    if (thread >= j->plan.threads)
+        return;
+    const uint64_t digits = ((uint64_t)1 << part->bits) - 1, rest = part->first & ~(digits << part->shift);
+    for (uint64_t d = 0; d <= digits; d++) {
+        size_t begin = scan_sort_larger(j->starts[d], part->begin),
+               end = scan_sort_smaller(j->starts[d + 1], part->end);
+        uint64_t key = (rest | d << part->shift) ^ j->order.flip;
+        scan_sort_fill(j->out.keys, begin, end, key, j->plan.key_bytes);
+    }
+}
+
+static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
+    scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
+    scan_sort_part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
+    part.first = j->plan.kernels->code(part.from.keys, r.begin, j->order);
+    if (thread < j->plan.threads) {
+        part.counts = scan_sort_counts_of(j, thread);
+        part.positions = scan_sort_positions_of(j, thread);
+        part.buffers = scan_sort_buffers_of(j, thread);
+    }
+    uint64_t varying = count_digits(j, r, &part, thread);
+    if (varying == 0) {
+        copy_part(j, r, part.from, thread);
+        return;
+    }
+    bool last = (varying & ((1ull << part.shift) - 1)) == 0, without_keys;
+    scan_sort_range to = place_range(j, r, last, &without_keys);
+    part.to = place_of(j, to.where, to.shift);
+    part.stream = r.n * (j->plan.key_bytes + j->plan.value_bytes) >= STREAM_BYTES;
+    if (without_keys)
+        part.to.keys = NULL;
+    size_t bins = (size_t)1 << part.bits;
+    if (thread < j->plan.threads)
+        scan_counts(j, r, &part, thread);
+    scan_sort_barrier(j); /* scatter overwrites the counts */
+    if (last && j->only_codes) {
+        fill_part(j, &part, thread);
+        return;
+    }
+    if (thread < j->plan.threads)
+        j->plan.kernels->scatter(&part);
+    scan_sort_barrier(j);
+    if (last) {
+        if (to.where == SCAN_SORT_TEMPORARY)
+            copy_part(j, r, j->temporary, thread);
+        return;
+    }
+    if (without_keys) {
+        to.where = SCAN_SORT_TEMPORARY;
+        if (part.begin < part.end)
+            j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
+        scan_sort_barrier(j);
+    }
+    if (thread == 0)
+        push_large_bins(j, to, bins);
+    sort_bins(j, to, bins, thread);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static unsigned order_of_part(const scan_sort_job *j, unsigned thread) {
+    size_t begin, end;
+    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
+    if (begin == end)
+        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
+    return j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(end + 1, j->n), j->order);
+}
+
+/* Copies or reverses what is in order already; false if it is not. */
+static bool finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thread) {
+    size_t begin, end;
+    if (flags & SCAN_SORT_ASCENDING) {
+        copy_part(j, (scan_sort_range){.n = j->n}, j->in, thread);
+    } else if (flags & SCAN_SORT_DESCENDING) {
+        scan_sort_part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
+        scan_sort_columns to = {j->drop_keys ? NULL : j->out.keys, j->out.values};
+        j->plan.kernels->reverse(j->in, to, begin, end, j->n);
+    }
+    return flags != 0;
+}
+
+void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
+    if (!finish_ordered(j, order_of_part(j, 0), 0))
+        sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
+}
+
+/* Few elements, or few that heavy keys have left: by one thread, beside the output only the temporary. */
+static void sort_few(const scan_sort_job *j) {
+    j->plan.local(&(scan_sort_local){.order = j->order,
+                                     .from = j->in,
+                                     .to = j->out,
+                                     .spare = j->temporary,
+                                     .n = j->n,
+                                     .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
+}
+
+static void sort_all(scan_sort_job *j, unsigned thread) {
+    if (j->n <= j->plan.alone_n) {
+        if (thread == 0 && j->n > 0)
+            sort_few(j);
+        scan_sort_barrier(j);
+        return;
+    }
+    for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
+        sort_range(j, r, thread);
+        scan_sort_barrier(j);
+        if (j->stacked == 0)
+            return;
+        r = j->stack[j->stacked - 1];
+        scan_sort_barrier(j);
+        if (thread == 0) {
+            j->stacked--;
+            atomic_store_explicit(&j->next_bin, 0, memory_order_relaxed);
+        }
+    }
+}
+
+void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
+    (void)threads;
+    scan_sort_job *j = arg;
+    atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
+    scan_sort_barrier(j);
+    if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+        return;
+    bool taken = scan_cpu_sort_take_heavy(j, thread);
+    if (!taken && scan_cpu_sort_by_counting(j, thread))
+        return;
+    sort_all(j, thread);
+    if (taken)
+        scan_cpu_sort_put_back(j, thread);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a sort needs, from its descriptor, n and the context: kernels, sizes, threads, the layout of the workspace.
+ */
+#include "job.h"
+
+enum {
+    LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
+    QUICK_BYTES = 5 << 18,   /* by quicksort, which minds less if it leaves the L2 */
+    BESIDE_SPARES = 96 << 10 /* of an area */
+};
+
+/* Quicksort by one thread up to here is quicker than a partition by 1, 2 ... threads. */
+static const size_t alone_bytes[] = {32 << 20, 4 << 20};
+
+static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
+    [SCAN_SIMD_PORTABLE] = &scan_cpu_sort_kernels_portable,
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX2] = &scan_cpu_sort_kernels_avx2,
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_kernels_avx512,
+#endif
+};
+
+static scan_sort_quick_table *const quick_tables[SCAN_SIMD_LEVELS] = {
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
+#endif
+};
+
+static const unsigned char kind_of_type[] = {
+    [SCAN_U8] = 0,  [SCAN_I8] = 0,  [SCAN_U16] = 1, [SCAN_I16] = 1, [SCAN_U32] = 2,
+    [SCAN_I32] = 2, [SCAN_U64] = 3, [SCAN_I64] = 3, [SCAN_F32] = 4, [SCAN_F64] = 5,
+};
+
+unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n) {
+    unsigned bits = 6;
+    while (bits < SCAN_SORT_MAX_DIGIT_BITS && n >> bits > bin_n)
+        bits++;
+    return bits;
+}
+
+/* Quicksort, if it can serve; else NULL. */
+static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const scan_sort_local *) {
+    scan_sort_quick_table *table = quick_tables[scan_cpu(ctx)->simd];
+    bool whole = desc->begin_bit == 0 && desc->end_bit == 8 * scan_type_size(desc->type);
+    if (!table || desc->value_bytes || !whole || desc->method == SCAN_SORT_RADIX)
+        return NULL;
+    return (*table)[kind_of_type[desc->type]];
+}
+
+bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) { return quick_of(ctx, desc) != NULL; }
+
+/* What threads may use beside the data: the contract's 4 MiB, less what is laid out beside them, and a tenth. */
+static size_t areas_budget(size_t n, size_t element_bytes) { return ((size_t)3 << 20) + n / 10 * element_bytes; }
+
+/* Elements that one thread sorts alone. */
+static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads) {
+    size_t element_bytes = p->key_bytes + p->value_bytes;
+    if (p->local == p->kernels->local)
+        return LOCAL_BYTES / element_bytes;
+    size_t share = areas_budget(n, element_bytes) / threads;
+    share = share > BESIDE_SPARES ? share - BESIDE_SPARES : 0;
+    return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), QUICK_BYTES) / element_bytes;
+}
+
+/* Counts, positions and, at different times, buffers of a partition or scratch of a local sort. */
+static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
+    size_t scratch = SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t) + (argsort ? 2 : 1) * p->spare_bytes +
+                     scan_sort_round_up(scan_sort_smaller(n, p->local_n) * p->value_bytes);
+    if (n <= p->local_n)
+        return scratch;
+    size_t bins = (size_t)1 << p->digit_bits;
+    size_t buffers = scan_sort_larger(bins * p->kernels->buffer_bytes, 2 * bins * sizeof(uint32_t));
+    return scan_sort_round_up(2 * bins * sizeof(uint64_t) + scan_sort_larger(buffers, scratch));
+}
+
+/* Argsort has no output for keys: partitions that go back to it need another array. Where keys are wider than indices
+ * the contract's bound has room for seven tenths of it (partition.c, place_range). */
+static size_t second_keys(const scan_sort_plan *p, size_t n) { return p->key_bytes > p->value_bytes ? n / 10 * 7 : n; }
+
+scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
+    scan_sort_plan p = {
+        .key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .bound_n = n, .threads = 1};
+    unsigned threads = scan_pool_threads(scan_cpu(ctx)->pool);
+    p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
+    p.local = scan_cpu_sort_can_quick(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
+    if (n <= SCAN_SORT_TINY)
+        return p;
+    size_t element_bytes = p.key_bytes + p.value_bytes;
+    p.local_n = local_elements(&p, n, threads);
+    p.alone_n = p.local_n;
+    if (p.local != p.kernels->local && threads <= sizeof alone_bytes / sizeof *alone_bytes)
+        p.alone_n = scan_sort_larger(p.local_n, alone_bytes[threads - 1] / element_bytes);
+    bool is_float = desc->type == SCAN_F32 || desc->type == SCAN_F64; /* exponents make uneven bins */
+    p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
+    p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
+    if (p.digit_bits > 8 * p.key_bytes)
+        p.digit_bits = (unsigned)(8 * p.key_bytes);
+    p.spare_bytes = scan_sort_round_up(scan_sort_smaller(n, p.local_n) * p.key_bytes);
+    p.area_bytes = area_bytes(&p, n, argsort);
+    p.total_bytes = p.area_bytes;
+    if (n <= p.local_n)
+        return p;
+    p.keys_bytes = scan_sort_round_up(n * p.key_bytes);
+    p.values_bytes = scan_sort_round_up(n * p.value_bytes);
+    if (argsort) {
+        p.second_keys_n = second_keys(&p, n);
+        p.second_keys_bytes = scan_sort_round_up(p.second_keys_n * p.key_bytes);
+    }
+    p.stack_bytes = scan_sort_round_up((n / p.local_n + 1) * sizeof(scan_sort_range)) +
+                    scan_sort_round_up((((size_t)1 << p.digit_bits) + 1) * sizeof(uint64_t));
+    if (desc->value_bytes == 0 && !argsort && p.key_bytes >= 4 && desc->begin_bit == 0 &&
+        desc->end_bit == 8 * p.key_bytes)
+        p.heavy_bytes = scan_sort_round_up(SCAN_SORT_MAX_HEAVY * sizeof(scan_sort_heavy));
+    size_t most_threads = areas_budget(n, element_bytes) / p.area_bytes;
+    p.threads = n <= p.alone_n ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
+    p.total_bytes =
+        p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.keys_bytes + p.values_bytes + p.second_keys_bytes;
+    return p;
+}
+
+scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc) {
+    unsigned width = (unsigned)(8 * scan_type_size(desc->type));
+    uint64_t all = ~0ull >> (64 - width);
+    scan_sort_order order = {.flip = desc->descending ? all : 0, .nan = desc->nan_first ? 0 : all};
+    if (desc->type == SCAN_I8 || desc->type == SCAN_I16 || desc->type == SCAN_I32 || desc->type == SCAN_I64)
+        order.flip ^= 1ull << (width - 1);
+    if (desc->begin_bit < desc->end_bit)
+        order.mask = all >> (width - desc->end_bit) >> desc->begin_bit << desc->begin_bit;
+    return order;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quicksort of unsigned integers, AVX-512. Included by quick_avx512.c once a width, with the vector operations of
+ * that width defined.
+ *
+ *   partition   16 (8) keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
+ *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
+ *               faster than the reading advances, so that whole vectors may be stored without harm.
+ *   network     up to 256 (128) keys in 16 registers: columns by Green's network of 60 comparators, then bitonic
+ *               merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
+ *
+ * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
+ * the front of the array of the result and the high keys to the front of the other:
+ *
+ *     result    | lows, sorted here | room of the highs |
+ *     other     | highs             | room of the lows  |
+ *
+ * The low keys are sorted first: while they are, nothing behind them in the result is worth keeping, so the networks
+ * write whole vectors. When the splits are bad too often the caller's radix sort takes over. Keys equal to a pivot that
+ * is the maximum of its range are final and leave the recursion.
+ */
+
+SCAN_INLINE void NAME(in_order)(__m512i *a, __m512i *b) {
+    __m512i low = V_MIN(*a, *b);
+    *b = V_MAX(*a, *b);
+    *a = low;
+}
+
+#define IN_ORDER(a, b) NAME(in_order)(&v[a], &v[b])
+
+/* Sorts each lane's column of `rows` registers. */
+SCAN_INLINE void NAME(sort_columns)(__m512i *v, unsigned rows) {
+    if (rows == 2) {
+        IN_ORDER(0, 1);
+    } else if (rows == 4) {
+        IN_ORDER(0, 2), IN_ORDER(1, 3);
+        IN_ORDER(0, 1), IN_ORDER(2, 3);
+        IN_ORDER(1, 2);
+    } else if (rows == 8) {
+        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
+        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
+        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
+        IN_ORDER(2, 4), IN_ORDER(3, 5);
+        IN_ORDER(1, 4), IN_ORDER(3, 6);
+        IN_ORDER(1, 2), IN_ORDER(3, 4), IN_ORDER(5, 6);
+    } else if (rows == 16) {
+        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
+        IN_ORDER(8, 9), IN_ORDER(10, 11), IN_ORDER(12, 13), IN_ORDER(14, 15);
+        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
+        IN_ORDER(8, 10), IN_ORDER(9, 11), IN_ORDER(12, 14), IN_ORDER(13, 15);
+        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
+        IN_ORDER(8, 12), IN_ORDER(9, 13), IN_ORDER(10, 14), IN_ORDER(11, 15);
+        IN_ORDER(0, 8), IN_ORDER(1, 9), IN_ORDER(2, 10), IN_ORDER(3, 11);
+        IN_ORDER(4, 12), IN_ORDER(5, 13), IN_ORDER(6, 14), IN_ORDER(7, 15);
+        IN_ORDER(5, 10), IN_ORDER(6, 9), IN_ORDER(3, 12), IN_ORDER(13, 14), IN_ORDER(4, 8), IN_ORDER(7, 11);
+        IN_ORDER(1, 2), IN_ORDER(1, 4), IN_ORDER(7, 13), IN_ORDER(2, 8), IN_ORDER(11, 14);
+        IN_ORDER(2, 4), IN_ORDER(5, 6), IN_ORDER(9, 10), IN_ORDER(11, 13), IN_ORDER(3, 8), IN_ORDER(7, 12);
+        IN_ORDER(6, 8), IN_ORDER(10, 12), IN_ORDER(3, 5), IN_ORDER(7, 9);
+        IN_ORDER(3, 4), IN_ORDER(5, 6), IN_ORDER(7, 8), IN_ORDER(9, 10), IN_ORDER(11, 12);
+        IN_ORDER(6, 7), IN_ORDER(8, 9);
+    }
+}
+
+/* Merges sorted blocks of width / 2 columns into blocks of `width`: a block's order is column by column. */
+SCAN_INLINE void NAME(merge_columns)(__m512i *v, unsigned rows, unsigned width) {
+    /* The second half reversed, in columns and rows, makes the block bitonic. */
+    const V_MASK upper = V_LANES_WITH_BIT(width / 2);
+    if (rows == 1) {
+        __m512i other = V_EXCHANGE(v[0], width - 1);
+        v[0] = V_MASK_MAX(V_MIN(v[0], other), upper, v[0], other);
+    }
+#pragma GCC unroll 8
+    for (unsigned r = 0; r < rows / 2; r++) {
+        __m512i a = v[r], b = V_EXCHANGE(v[rows - 1 - r], width - 1);
+        v[r] = V_MASK_MAX(V_MIN(a, b), upper, a, b);
+        v[rows - 1 - r] = V_EXCHANGE(V_MASK_MIN(V_MAX(a, b), upper, a, b), width - 1);
+    }
+#pragma GCC unroll 4
+    for (unsigned distance = width / 4; distance > 0; distance /= 2) {
+        const V_MASK far = V_LANES_WITH_BIT(distance);
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++) {
+            __m512i other = V_EXCHANGE(v[r], distance);
+            v[r] = V_MASK_MAX(V_MIN(v[r], other), far, v[r], other);
+        }
+    }
+#pragma GCC unroll 4
+    for (unsigned distance = rows / 2; distance > 0; distance /= 2)
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            if ((r & distance) == 0)
+                IN_ORDER(r, r + distance);
+}
+
+/* From column by column to memory order. Interleaving the two halves of the registers rotates an element's position,
+ * as a binary number, by one bit. */
+SCAN_INLINE void NAME(transpose)(__m512i *v, unsigned rows) {
+    const __m512i low = V_INTERLEAVE_LOW, high = V_INTERLEAVE_HIGH;
+    __m512i w[16];
+#pragma GCC unroll 4
+    for (unsigned round = 1; round < rows; round *= 2) {
+#pragma GCC unroll 8
+        for (unsigned r = 0; r < rows / 2; r++) {
+            w[2 * r] = V_PERMUTE2(v[r], low, v[r + rows / 2]);
+            w[2 * r + 1] = V_PERMUTE2(v[r], high, v[r + rows / 2]);
+        }
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            v[r] = w[r];
+    }
+}
+
+/* Sorts n keys, least < n <= rows * LANES, from one array to another, inverting `flip` on the way out. Up to `room`
+ * keys may be written: masked stores cost more than all the rest. */
+SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip, unsigned rows,
+                                  unsigned least) {
+    const __m512i count = V_SET1(n);
+    __m512i v[16];
+#pragma GCC unroll 16
+    for (unsigned r = 0; r < rows; r++)
+        v[r] = (r + 1) * LANES <= least ? _mm512_loadu_si512(from + r * LANES)
+                                        : V_MASK_LOAD(_mm512_set1_epi32(-1), V_BELOW(count, r), from + r * LANES);
+    NAME(sort_columns)(v, rows);
+    NAME(merge_columns)(v, rows, 2);
+    NAME(merge_columns)(v, rows, 4);
+    NAME(merge_columns)(v, rows, 8);
+    if (LANES == 16)
+        NAME(merge_columns)(v, rows, LANES);
+    NAME(transpose)(v, rows);
+#pragma GCC unroll 16
+    for (unsigned r = 0; r < rows; r++)
+        v[r] = _mm512_xor_si512(v[r], flip);
+    if (rows * LANES <= room) {
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            _mm512_storeu_si512(to + r * LANES, v[r]);
+    } else {
+#pragma GCC unroll 16
+        for (unsigned r = 0; r < rows; r++)
+            V_MASK_STORE(to + r * LANES, V_BELOW(count, r), v[r]);
+    }
+}
+
+static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 16, 8 * LANES);
+}
+static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 8, 4 * LANES);
+}
+static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 4, LANES);
+}
+static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    NAME(network_of)(from, to, n, room, flip, 1, 0);
+}
+
+static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+    if (n > 8 * LANES)
+        NAME(network_16)(from, to, n, room, flip);
+    else if (n > 4 * LANES)
+        NAME(network_8)(from, to, n, room, flip);
+    else if (n > LANES)
+        NAME(network_4)(from, to, n, room, flip);
+    else
+        NAME(network_1)(from, to, n, room, flip);
+}
+
+SCAN_INLINE __m512i NAME(median)(__m512i a, __m512i b, __m512i c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
+
+/* A median of medians of three, from 27 keys in three places. n >= 4 * LANES. */
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, __m512i flip) {
+    __m512i m = NAME(median)(_mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 4)),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 2)),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + (n - n / 4 - LANES))));
+    m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
+    m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
+    return V_FIRST(m);
+}
+
+/* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */
+SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
+    const __m512i pivot = V_SET1(last);
+    size_t low = 0, high = 0, i = 0;
+#define LOAD(at) _mm512_xor_si512(flip, _mm512_loadu_si512(x + (at)))
+#define STEP(v)                                                                                                        \
+    do {                                                                                                               \
+        V_MASK low_ = V_LESS_EQUAL(v, pivot);                                                                          \
+        _mm512_storeu_si512(lows + low, V_COMPRESS(v, low_, v));                                                       \
+        _mm512_storeu_si512(highs + high, V_COMPRESS(v, (V_MASK)~low_, v));                                            \
+        size_t count_ = quick_count(low_, LANES);                                                                      \
+        low += count_;                                                                                                 \
+        high += LANES - count_;                                                                                        \
+    } while (0)
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        __m512i a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
+        STEP(a);
+        STEP(b);
+        STEP(c);
+        STEP(d);
+    }
+    for (; i + LANES <= n; i += LANES) {
+        __m512i a = LOAD(i);
+        STEP(a);
+    }
+#undef STEP
+#undef LOAD
+    if (i < n) {
+        V_MASK valid = V_BELOW(V_SET1(n - i), 0);
+        __m512i v = _mm512_xor_si512(flip, V_MASK_LOAD(pivot, valid, x + i));
+        V_MASK is_low = V_LESS_EQUAL(v, pivot) & valid, is_high = (V_MASK)~is_low & valid;
+        size_t count = quick_count(is_low, LANES);
+        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low, v));
+        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high, v));
+        low += count;
+    }
+    return low;
+}
+
+static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *lows, KEY *highs) {
+    return NAME(partition_of)(x, n, _mm512_setzero_si512(), last, lows, highs);
+}
+static size_t NAME(partition_keys)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
+    return NAME(partition_of)(x, n, flip, last, lows, highs);
+}
+
+static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
+
+/* The rest of a quicksort, when `below` of n keys are at the front of `to`, none above `pivot`. */
+static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, size_t below, size_t n, size_t room,
+                             unsigned depth) {
+    if (below < n) {
+        NAME(quick)(job, to, to, other + (n - below), below, room, depth);
+        return;
+    }
+    /* Those equal to the pivot are the largest, so final. */
+    size_t less = pivot == 0 ? 0 : NAME(partition)(to, n, pivot - 1, to, other);
+    if (less > 0)
+        NAME(quick)(job, to, to, other, less, room, depth);
+    const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
+    for (size_t i = less; i < n; i += LANES)
+        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), last);
+}
+
+/* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch. What lies behind in `to`, `room`
+ * keys in all, is written later and may be spoilt. */
+static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room,
+                        unsigned depth) {
+    for (;;) {
+        if (n <= 16 * LANES) {
+            NAME(network)(x, to, n, room, job->flip);
+            return;
+        }
+        if (depth-- == 0) {
+            if (x != to)
+                memcpy(to, x, n * sizeof(KEY));
+            quick_give_up(job, to, other, n, sizeof(KEY));
+            return;
+        }
+        KEY pivot = NAME(choose_pivot)(x, n, _mm512_setzero_si512());
+        size_t below = NAME(partition)(x, n, pivot, to, other);
+        NAME(quick_lows)(job, pivot, to, other, below, n, room, depth);
+        n -= below;
+        to += below;
+        room -= below;
+        x = other;
+        if (n == 0)
+            return;
+    }
+}
+
+#undef IN_ORDER

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sort and argsort on the CPU. A few elements are sorted on the stack, what fits a cache by one thread,
+ * the rest by all threads (partition.c).
+ */
+#include "job.h"
+
+static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
+    if (desc->method == SCAN_SORT_SPLIT)
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method split exists on CUDA only");
+    if (desc->method == SCAN_SORT_QUICK && !scan_cpu_sort_can_quick(ctx, desc))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM,
+                         "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX-512");
+    return SCAN_OK;
+}
+
+static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_columns in, scan_sort_columns out, size_t n,
+                       bool argsort) {
+    SCAN_TRY(check_method(ctx, desc));
+    scan_sort_job j = {.plan = scan_cpu_sort_plan(ctx, desc, n, argsort),
+                       .order = scan_cpu_sort_order(desc),
+                       .pool = scan_cpu(ctx)->pool};
+    const scan_sort_plan *p = &j.plan;
+    char *workspace;
+    SCAN_TRY(scan_workspace(ctx, p->total_bytes, (void **)&workspace));
+    scan_cpu_note(ctx, p->local == p->kernels->local ? "radix" : "quick");
+    j.n = scan_cpu_count(n, desc->n_device);
+    if (j.n == 0)
+        return SCAN_OK;
+    j.in = in;
+    j.out = out;
+    j.drop_keys = argsort;
+    j.only_codes = desc->value_bytes == 0 && desc->type != SCAN_F32 && desc->type != SCAN_F64 && desc->begin_bit == 0 &&
+                   desc->end_bit == 8 * p->key_bytes;
+    char *next = workspace + p->stack_bytes + p->heavy_bytes + p->threads * p->area_bytes;
+    if (n > SCAN_SORT_TINY && n > p->local_n) {
+        j.temporary = (scan_sort_columns){next, next + p->keys_bytes};
+        next += p->keys_bytes + p->values_bytes;
+    }
+    if (argsort)
+        j.out.keys = next;
+    j.stack = (scan_sort_range *)(void *)workspace;
+    j.heavy = p->heavy_bytes ? (scan_sort_heavy *)(void *)(workspace + p->stack_bytes) : NULL;
+    j.areas = workspace + p->stack_bytes + p->heavy_bytes;
+    if (j.n <= SCAN_SORT_TINY) {
+        uint64_t spare[SCAN_SORT_TINY];
+        p->local(&(scan_sort_local){
+            .order = j.order, .from = in, .to = j.out, .spare = {spare, NULL}, .n = j.n, .drop_keys = argsort});
+        return SCAN_OK;
+    }
+    if (j.n <= p->local_n) {
+        scan_cpu_sort_alone(&j, j.areas);
+        return SCAN_OK;
+    }
+    j.starts = (uint64_t *)(void *)(workspace + scan_sort_round_up((n / p->local_n + 1) * sizeof(scan_sort_range)));
+    atomic_init(&j.next_bin, 0);
+    atomic_init(&j.order_flags, SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);
+    if (p->threads == 1)
+        scan_cpu_sort_task(&j, 0, 1);
+    else
+        scan_pool_run(j.pool, scan_cpu_sort_task, &j);
+    return SCAN_OK;
+}
+
+size_t scan_cpu_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
+    return scan_cpu_sort_plan(ctx, desc, n, false).total_bytes;
+}
+
+scan_status scan_cpu_sort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys_in, void *keys_out,
+                          const void *values_in, void *values_out, size_t n) {
+    scan_sort_columns in = {(void *)keys_in, (void *)values_in}, out = {keys_out, values_out};
+    return run(ctx, desc, in, out, n, false);
+}
+
+size_t scan_cpu_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
+    return scan_cpu_sort_plan(ctx, desc, n, true).total_bytes;
+}
+
+scan_status scan_cpu_argsort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n) {
+    return run(ctx, desc, (scan_sort_columns){(void *)keys, NULL}, (scan_sort_columns){NULL, indices}, n, true);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the sort share: the columns they move, and the table of kernels that exists once a SIMD level and
+ * once a kind of element (kernels.h), from which partition.c builds the sort.
+ */
+#ifndef SCAN_CPU_SORT_SORT_H
+#define SCAN_CPU_SORT_SORT_H
+
+#include "../cpu.h"
+#include "code.h"
+
+enum {
+    SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
+    SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
+    SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
+};
+
+/* Keys and the values that travel with them. */
+typedef struct scan_sort_columns {
+    void *keys;   /* NULL as a destination: the keys are not wanted */
+    void *values; /* NULL as a source: the values are 0, 1, 2, ... */
+} scan_sort_columns;
+
+/* One thread's share of a partition. */
+typedef struct scan_sort_part {
+    scan_sort_order order;
+    scan_sort_columns from;
+    scan_sort_columns to; /* base of the whole array */
+    size_t begin, end;    /* of from: this thread's elements */
+    unsigned shift, bits; /* the digit */
+    bool stream;          /* the destination is too large for the caches */
+    uint64_t first;       /* histogram, in: any code of the range */
+    uint64_t varying;     /* histogram, out: the bits in which a code differs from first */
+    uint64_t *counts;     /* [1 << bits] histogram: zeroed and counted */
+    uint64_t *positions;  /* [1 << bits] scatter: where this thread's next element of a digit goes */
+    void *buffers;        /* histogram: 2 * 4 << bits bytes; scatter: the kernels' buffer_bytes a bin */
+} scan_sort_part;
+
+/* A sort inside the cache by one thread. to and from may be the same; spare is neither. */
+typedef struct scan_sort_local {
+    scan_sort_order order;
+    scan_sort_columns from, to, spare; /* already offset to the range */
+    size_t n;
+    bool drop_keys;   /* to.keys is scratch: the last pass need not write it */
+    uint32_t *counts; /* SCAN_SORT_LOCAL_COUNTS of them */
+} scan_sort_local;
+
+enum { SCAN_SORT_LOCAL_COUNTS = 6 * SCAN_SORT_MAX_BINS };
+
+/* A slot of a hash table of keys: each key has one slot where it can be. Two counters: a key that repeats would wait
+ * for its own store. */
+typedef struct scan_sort_slot {
+    uint64_t key; /* the bits of the key */
+    uint32_t counts[2];
+} scan_sort_slot;
+
+enum { SCAN_SORT_SLOT_BITS = 14, SCAN_SORT_SIEVE = 8, SCAN_SORT_MAX_SIEVES = 4, SCAN_SORT_MAX_FREQUENT = 32 };
+
+/* Keys that are counted, and so taken out of an array: heavy.c. */
+typedef struct scan_sort_taking {
+    scan_sort_order order;
+    const void *keys;
+    size_t begin, end;
+    void *rest;               /* the other keys go there, in order: room for all */
+    scan_sort_slot *slots;    /* [1 << SCAN_SORT_SLOT_BITS] */
+    uint64_t multiplier;      /* of the hash */
+    const uint64_t *frequent; /* the most frequent ones, for SIMD levels that compare with them first */
+    unsigned frequent_n;
+    uint64_t ties[2]; /* floats: codes that a counted key and another one must not share */
+    size_t rest_n;    /* out */
+    bool tied;        /* out: another key has one of those codes */
+} scan_sort_taking;
+
+static inline size_t scan_sort_slot_of(uint64_t key, uint64_t multiplier) {
+    return (size_t)(key * multiplier >> (64 - SCAN_SORT_SLOT_BITS));
+}
+
+enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2 }; /* descending: strictly */
+
+typedef struct scan_sort_kernels {
+    uint64_t (*code)(const void *keys, size_t i, scan_sort_order order);
+    unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order);
+    void (*reverse)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n);
+    void (*copy)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end);
+    void (*fetch)(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end);
+    void (*histogram)(scan_sort_part *part);
+    void (*scatter)(const scan_sort_part *part);
+    void (*local)(const scan_sort_local *local);
+    /* keys alone, else NULL */
+    void (*take)(scan_sort_taking *taking);
+    void (*bounds)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least, uint64_t *most);
+    void (*count)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least, uint32_t *counts,
+                  unsigned counters);
+    void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
+    size_t buffer_bytes; /* a bin, in scatter */
+} scan_sort_kernels;
+
+/* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */
+#define SCAN_SORT_KEYS(X)                                                                                              \
+    X(u8, 1, false)                                                                                                    \
+    X(u16, 2, false)                                                                                                   \
+    X(u32, 4, false)                                                                                                   \
+    X(u64, 8, false)                                                                                                   \
+    X(f32, 4, true)                                                                                                    \
+    X(f64, 8, true)
+enum { SCAN_SORT_KEY_KINDS = 6 };
+
+/* [kind of key][value bytes / 4] */
+typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
+extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
+
+/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. */
+typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
+extern scan_sort_quick_table scan_cpu_sort_quick_avx512;
+
+#endif

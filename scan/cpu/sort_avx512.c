@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT
- *
- * The radix sort's kernels for the SIMD level avx512.
- */
-#if defined(__x86_64__)
-#include "sort_kernels.h"
-
-scan_sort_kernel_table scan_cpu_sort_kernels_avx512 = {SCAN_SORT_KEYS(ROW)};
-#endif

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: MIT
- *
- * The radix sort's kernels for the SIMD level portable.
- */
-#include "sort_kernels.h"
-
-scan_sort_kernel_table scan_cpu_sort_kernels_portable = {SCAN_SORT_KEYS(ROW)};

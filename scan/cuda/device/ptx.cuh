@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The few instructions that CUDA C++ has no short name for. Memory order: PTX ISA, "Memory Consistency Model".
+ * Every function here has its like in tests/emulator/emulated_ptx.h.
+ */
+#ifndef SCAN_CUDA_DEVICE_PTX_CUH
+#define SCAN_CUDA_DEVICE_PTX_CUH
+
+#include <cstdint>
+
+namespace scan_cuda {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+/* A value tagged with the epoch of its launch, so that no word ever needs clearing: {epoch, 4 bytes} in 8 bytes, or two
+ * such halves for 8-byte values, accepted when both tags match. One aligned access of at most 8 bytes is never torn,
+ * and nothing else is read on the strength of it: relaxed order is enough. */
+template <class T> constexpr int tagged_words = sizeof(T) == 8 ? 2 : 1;
+
+} /* namespace scan_cuda */
+
+#ifdef SCAN_EMULATED
+#include <emulated_ptx.h>
+#else
+
+namespace scan_cuda {
+
+__device__ inline uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+
+/* Called where the order of events could matter. Tests define SCAN_PERTURB and a perturb() of their own that delays. */
+#ifdef SCAN_PERTURB
+__device__ void perturb();
+#else
+__device__ inline void perturb() {}
+#endif
+
+/* Adds to a word of shared memory; base and offset come apart, so that the base is converted once. */
+__device__ inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) {
+    asm volatile("red.relaxed.cta.shared::cta.add.u32 [%0], %1;" ::"r"(shared_address(base) + offset_bytes), "r"(x));
+}
+
+/* x, kept in a register: the compiler does not know how it came about, and so does not compute it anew at every use. */
+__device__ inline uint32_t opaque(uint32_t x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
+/* p, in shared memory, likewise: what is added to it later is added to a register. */
+template <class T> __device__ T *opaque_shared(T *p) {
+    return static_cast<T *>(__cvta_shared_to_generic(opaque(shared_address(p))));
+}
+
+/* The same in global memory. */
+template <class T> __device__ T *opaque_global(T *p) {
+    size_t address = __cvta_generic_to_global(p);
+    asm volatile("" : "+l"(address));
+    return static_cast<T *>(__cvta_global_to_generic(address));
+}
+
+/* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
+__device__ inline void warps_meet(int id, int threads) {
+    asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* Waits until the launches before this one have ended and what they wrote is there: in a kernel launched by
+ * launch_after(), every thread does so before it reads or writes global memory. One with nothing to do does so too, or
+ * the launch after this one could begin while those before it go on. */
+__device__ inline void after_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
+
+template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {
+    uint64_t tag = uint64_t(epoch) << 32, bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    if constexpr (sizeof(T) == 8)
+        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(word), "l"(tag | uint32_t(bits)),
+                     "l"(tag | (bits >> 32))
+                     : "memory");
+    else
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(tag | bits) : "memory");
+}
+
+template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T &value) {
+    uint64_t low, high, bits;
+    bool there;
+    if constexpr (sizeof(T) == 8) {
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(word) : "memory");
+        bits = uint32_t(low) | (high << 32);
+        there = uint32_t(low >> 32) == epoch && uint32_t(high >> 32) == epoch;
+    } else {
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(low) : "l"(word) : "memory");
+        bits = uint32_t(low);
+        there = uint32_t(low >> 32) == epoch;
+    }
+    memcpy(&value, &bits, sizeof value);
+    return there;
+}
+
+/* Release before a relaxed store, acquire after a relaxed load. Lighter than __threadfence(), which is sequentially
+ * consistent. */
+__device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+/* One element of 4 or 8 bytes from global memory to shared memory, which is there, for this thread, after
+ * copies_arrive(). */
+template <class T> __device__ void copy_to_shared(T *to_shared, const T *from_global) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to_shared)), "l"(from_global),
+                 "n"(sizeof(T))
+                 : "memory");
+#else
+    *to_shared = *from_global;
+#endif
+}
+__device__ inline void copies_arrive() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+/* Two bits of lanes_with_byte. */
+__device__ inline unsigned lanes_agreeing(unsigned lanes, uint32_t x, uint32_t low_bit, uint32_t high_bit) {
+    asm volatile("{\n"
+                 ".reg .pred one;\n"
+                 ".reg .b32 low, high;\n"
+                 "and.b32 low, %1, %2;\n"
+                 "setp.ne.u32 one, low, 0;\n"
+                 "vote.sync.ballot.b32 low, one, 0xffffffff;\n"
+                 "@!one not.b32 low, low;\n"
+                 "and.b32 high, %1, %3;\n"
+                 "setp.ne.u32 one, high, 0;\n"
+                 "vote.sync.ballot.b32 high, one, 0xffffffff;\n"
+                 "@!one not.b32 high, high;\n"
+                 "lop3.b32 %0, %0, low, high, 0x80;\n"
+                 "}"
+                 : "+r"(lanes)
+                 : "r"(x), "r"(low_bit), "r"(high_bit));
+    return lanes;
+}
+
+/* The lanes of the warp, all of which ask, that bring the same low byte: a ballot a bit, of which a lane keeps those
+ * that agree with it. In this form a bit costs three instructions; C++ with __ballot_sync costs seven. */
+__device__ inline unsigned lanes_with_byte(uint32_t x) {
+    unsigned lanes = all_lanes;
+#pragma unroll
+    for (int b = 0; b < 8; b += 2)
+        lanes = lanes_agreeing(lanes, x, 1u << b, 2u << b);
+    return lanes;
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+/* ---- mbarriers and bulk copies, sm_90 ---------------------------------------------------------------------------- */
+
+__device__ inline void barrier_init(uint64_t *barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void barrier_arrive(uint64_t *barrier) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+
+__device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again%=:\n"
+                 "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+                 "@!done bra again%=;\n"
+                 "}" ::"r"(shared_address(barrier)),
+                 "r"(parity)
+                 : "memory");
+}
+
+/* Orders this thread's ordinary accesses to shared memory before bulk copies that are started later, once others know
+ * of them (by a barrier). */
+__device__ inline void bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* Both addresses and the size are multiples of 16. */
+__device__ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to_shared)),
+                 "l"(from_global), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+
+/* Brings global memory to L2, the same way. It reads nothing: allowed before after_previous(), and harmless in vain. */
+__device__ inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(bytes) : "memory");
+}
+
+/* Warps that meet, of `threads` threads in all, in turns of 0, 1, 0, ... At an mbarrier, which compute-sanitizer's
+ * racecheck can follow and a barrier of a part of the CTA it cannot. id: on older GPUs, 1 ... 15. */
+template <int id, int threads> struct meeting {
+    uint64_t barrier;
+
+    __device__ void open() { barrier_init(&barrier, threads); } /* by one thread, before a barrier of the CTA */
+    __device__ void meet(uint32_t turn) {
+        barrier_arrive(&barrier);
+        barrier_wait(&barrier, turn);
+    }
+};
+
+/* Two groups of warps that come from different places of the code: each then has what the other has stored. Nobody
+ * arrives for a turn before all have gone on from the one before it. */
+template <int id, int first_threads, int second_threads> struct meeting_of_two {
+    uint64_t first, second;
+
+    __device__ void open() {
+        barrier_init(&first, first_threads);
+        barrier_init(&second, second_threads);
+    }
+    __device__ void first_meet(uint32_t turn) {
+        barrier_wait(&second, turn);
+        barrier_arrive(&first);
+    }
+    __device__ void second_meet(uint32_t turn) {
+        barrier_arrive(&second);
+        barrier_wait(&first, turn);
+    }
+};
+
+/* ---- clusters, sm_90 --------------------------------------------------------------------------------------------- */
+
+__device__ inline unsigned cluster_rank() {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+__device__ inline unsigned cluster_size() {
+    unsigned size;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    return size;
+}
+
+/* A barrier of all threads of the cluster, in two halves. The relaxed first half says only that its CTA has started: it
+ * does not wait for this thread's stores, as the other does. */
+__device__ inline void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+/* The place of something in this CTA's shared memory, in that of another CTA of the cluster. */
+template <class T> __device__ T *cluster_at(T *here, unsigned rank) {
+    T *there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(here), "r"(rank));
+    return there;
+}
+
+/* *cluster_at(here, rank) = x, of 4 or 8 bytes, in fewer instructions. Others see it after a barrier of the cluster. */
+template <class T> __device__ void cluster_store(T *here, unsigned rank, T x) {
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(here)), "r"(rank));
+    if constexpr (sizeof(T) == 8)
+        asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(there), "l"(x) : "memory");
+    else
+        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(x) : "memory");
+}
+#else
+template <int id, int threads> struct meeting {
+    __device__ void open() {}
+    __device__ void meet(uint32_t) { warps_meet(id, threads); }
+};
+
+template <int id, int first_threads, int second_threads> struct meeting_of_two {
+    __device__ void open() {}
+    __device__ void first_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
+    __device__ void second_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
+};
+
+/* A CTA alone. */
+__device__ inline unsigned cluster_rank() { return 0; }
+__device__ inline unsigned cluster_size() { return 1; }
+__device__ inline void cluster_arrive_relaxed() {}
+__device__ inline void cluster_arrive() {}
+__device__ inline void cluster_wait() { __syncthreads(); }
+template <class T> __device__ T *cluster_at(T *here, unsigned) { return here; }
+#endif
+
+} /* namespace scan_cuda */
+
+#endif
+namespace scan_cuda {
+
+/* This thread's warp in its CTA. By a shuffle, for the compiler then knows it to be the same in all lanes: branches on
+ * it need no code for lanes that part. By whole warps. */
+__device__ inline int warp_of_cta() { return __shfl_sync(all_lanes, int(threadIdx.x / 32), 0); }
+
+} /* namespace scan_cuda */
+
+#endif

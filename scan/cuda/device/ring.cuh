@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The frame of persistent single-pass kernels, for sm_90 and later: tiles of input go through a ring of slots in shared
+ * memory.
+ *
+ *   load warp      takes tickets and bulk-copies tiles j, j + 1, ... into slots, as they become free
+ *   other warps    hand a slot from one to the next through its barriers:
+ *
+ *       loaded  ->  reduced  ->  totalled  ->  prefixed  ->  consumed  -> (loaded, the tile ring_slots later)
+ *
+ * j counts the tiles of this CTA. Slot and parity of every barrier follow from j alone, so that no warp keeps any other
+ * state of the ring, and warps meet at these barriers only. Every lane arrives, for what it has stored and loaded
+ * itself: no slower than one lane for its warp, and compute-sanitizer's racecheck can follow it.
+ *
+ * Progress. A tile waits for tiles of lower tickets only, which CTAs that run hold. So a CTA must reduce its tiles in
+ * the order of its tickets, and for reducing one wait for nothing but its load and its own earlier tiles: then no
+ * co-residency of the grid is needed. It may hold at most `flight` tickets, no more than its share of the tiles, or
+ * short inputs would queue behind one CTA; a kernel that reduces ahead of scanning must do so by less than `flight`
+ * tiles.
+ *
+ * Any address. Bulk copies need 16-byte addresses and sizes. A tile lies in its slot with the alignment modulo 16 that
+ * it has in global memory: its aligned middle is one bulk copy, at most 15 bytes at either end are ordinary loads, and
+ * nothing outside the array is read.
+ *
+ * Before a slot is consumed, a thread that has written to it calls bulk_fence(): the next bulk copy is not ordered with
+ * ordinary stores otherwise. Reading alone needs nothing.
+ */
+#ifndef SCAN_CUDA_DEVICE_RING_CUH
+#define SCAN_CUDA_DEVICE_RING_CUH
+
+#include "tickets.cuh"
+
+namespace scan_cuda {
+
+constexpr int ring_slots = 6;
+constexpr uint64_t no_tile = ~uint64_t(0);
+
+/* A bulk copy had better go to a place that is as far from a line of so many bytes as its source. 16 bytes off that, it
+ * asks L2 for a quarter more sectors, in three times as many requests: compaction of 2^27 u64, half of them kept, takes
+ * 433 us on an H200 and not 385. */
+constexpr int bulk_line = 128;
+constexpr int whole_lines(int bytes) { return (bytes + bulk_line - 1) / bulk_line * bulk_line; }
+
+/* Kernels derive their slots from this and add what their warps hand each other. */
+struct ring_slot {
+    uint64_t loaded;   /* the tile is in shared memory, or there is none */
+    uint64_t reduced;  /* every reducing warp has reduced its part */
+    uint64_t totalled; /* the tile's total is there */
+    uint64_t prefixed; /* the tile's prefix is there */
+    uint64_t consumed; /* every writing warp has taken all it needs: the slot may be loaded again */
+    uint64_t tile;     /* no_tile: the CTA is done */
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by one warp,
+ * every lane of which arrives at `loaded`. */
+__device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, uint64_t *loaded, int lane) {
+    const uint32_t head = min(bytes, uint32_t(-uintptr_t(from) % 16)), middle = (bytes - head) / 16 * 16;
+    const uint32_t i = lane < 16 ? uint32_t(lane) : head + middle + uint32_t(lane) - 16;
+    if (i < (lane < 16 ? head : bytes))
+        to[i] = from[i];
+    if (lane != 0) {
+        barrier_arrive(loaded);
+    } else {
+        barrier_arrive_expect(loaded, middle);
+        if (middle)
+            bulk_load(to + head, from + head, middle, loaded);
+    }
+}
+
+/* copies: load_bytes that make a tile loaded. ends: slots that say no_tile, for warps that take every `ends`th tile.
+ * patient: a ticket is taken when the slot that its tile goes to waits for no other CTA any more, so that a tile is
+ * loaded and reduced soon after its ticket: nobody waits for a tile that has no slot yet. */
+template <class Slot, int copies = 1, int ends = 1, bool patient = false> class ring {
+    char *memory;
+    Slot *slots;
+    int slot_bytes;
+
+  public:
+    int flight; /* tickets a CTA may hold */
+
+    /* memory: ring_slots * slot_bytes; slot_bytes is a multiple of 16 and leaves room for the misalignment. */
+    __device__ ring(char *memory, Slot *slots, int slot_bytes, uint64_t tiles)
+        : memory(memory), slots(slots), slot_bytes(slot_bytes) {
+        uint64_t share = (tiles + gridDim.x - 1) / gridDim.x;
+        flight = int(max(uint64_t(1), min(share, uint64_t(ring_slots))));
+    }
+
+    /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced, and as many at consumed. */
+    __device__ static void open(Slot *slots, uint32_t compute_warps) {
+        for (int i = 0; i < ring_slots; i++) {
+            barrier_init(&slots[i].loaded, 32 * copies);
+            barrier_init(&slots[i].reduced, 32 * compute_warps);
+            barrier_init(&slots[i].totalled, 32);
+            barrier_init(&slots[i].prefixed, 32);
+            barrier_init(&slots[i].consumed, 32 * compute_warps);
+        }
+        barrier_init_fence();
+    }
+
+    __device__ Slot &slot(int j) const { return slots[j % ring_slots]; }
+    __device__ char *data(int j) const { return memory + j % ring_slots * slot_bytes; }
+    __device__ static uint32_t parity(int j) { return j / ring_slots & 1; }
+
+    /* The tile in hand, once it is loaded. */
+    __device__ uint64_t tile(int j) const {
+        barrier_wait(&slot(j).loaded, parity(j));
+        return __shfl_sync(all_lanes, slot(j).tile, 0); /* so that the compiler knows that it is the warp's */
+    }
+
+    /* The load warp: brings tiles until the tickets are used up. fetch(j, t) starts copying tile t into data(j),
+     * by `copies` calls of load_bytes. */
+    template <class Fetch>
+    __device__ void load(const scan_state &state, ticket first, uint64_t tiles, int lane, Fetch fetch) const {
+        uint32_t t = first.number, taken = t;
+        int j = 0;
+        for (;; j++) {
+            if (j > 0) {
+                if (patient && j >= flight)
+                    barrier_wait(&slot(j - flight).prefixed, parity(j - flight));
+                else if (flight == 1) /* not before the tile in hand is reduced */
+                    barrier_wait(&slot(j - 1).reduced, parity(j - 1));
+                if (lane == 0)
+                    taken = take_ticket(state).number; /* the answer comes while a slot is waited for */
+            }
+            if (j >= flight)
+                barrier_wait(&slot(j - flight).consumed, parity(j - flight));
+            t = __shfl_sync(all_lanes, taken, 0);
+            if (t >= tiles)
+                break;
+            if (lane == 0)
+                slot(j).tile = t;
+            __syncwarp();
+            fetch(j, uint64_t(t));
+            __syncwarp();
+        }
+        if (lane == 0 && t == tiles + gridDim.x - 1) /* every CTA takes one ticket in vain */
+            hand_over(state, first.epoch);
+        for (int end = j; end < j + ends; end++) {
+            if (end >= ring_slots)
+                barrier_wait(&slot(end - ring_slots).consumed, parity(end - ring_slots));
+            if (lane == 0)
+                slot(end).tile = no_tile;
+            for (int i = 0; i < copies; i++)
+                barrier_arrive(&slot(end).loaded);
+        }
+    }
+};
+
+#endif
+
+} /* namespace scan_cuda */
+
+#endif

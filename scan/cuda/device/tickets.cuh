@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state of single-pass kernels: tickets in order, words tagged with the launch's epoch, nothing to clear.
+ *
+ * A CTA takes tiles by tickets, which are handed out in increasing order: whatever a CTA waits for is then in the hands
+ * of a CTA that runs. One word holds epoch and ticket, so that one atomicAdd returns both. Every launch takes a number
+ * of tickets that it knows; whoever takes the last of them stores the next epoch with ticket 0, for nobody will ask
+ * again. Words that CTAs publish carry the epoch in their upper half (ptx.cuh): those of earlier launches are stale by
+ * that alone, so launches follow each other with no clearing in between and may be replayed from a graph.
+ *
+ * Before the epoch wraps, once in 2^32 - 2 launches, the CTAs are counted out and the last clears every word.
+ *
+ * Launches on one state must be ordered, as launches on one stream are.
+ */
+#ifndef SCAN_CUDA_DEVICE_TICKETS_CUH
+#define SCAN_CUDA_DEVICE_TICKETS_CUH
+
+#include "ptx.cuh"
+
+namespace scan_cuda {
+
+/* All zero before the first launch. */
+struct scan_state {
+    uint64_t *ticket; /* epochs used up << 32 | tickets taken in this one */
+    uint64_t *left;   /* CTAs that have left, in the last epoch before the wrap */
+    uint64_t *tiles;  /* tagged tile totals */
+    uint64_t *groups; /* tagged folds before each group */
+    uint64_t words; /* from `tiles` to the end of the state, those of larger scans too: cleared when the epoch wraps */
+};
+
+constexpr uint32_t last_epoch = 0xffffffffu - 1;
+
+struct ticket {
+    uint32_t epoch, number;
+};
+
+/* By one thread. */
+__device__ inline ticket take_ticket(const scan_state &state) {
+    uint64_t word = atomicAdd(reinterpret_cast<unsigned long long *>(state.ticket), 1ull);
+    perturb();
+    return {uint32_t(word >> 32) + 1, uint32_t(word)};
+}
+
+/* By the thread that took the launch's last ticket. */
+__device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
+    if (epoch != last_epoch)
+        *state.ticket = uint64_t(epoch) << 32;
+}
+
+/* By every thread of every CTA, once its work is done. */
+__device__ inline void leave(const scan_state &state, uint32_t epoch) {
+    if (epoch != last_epoch)
+        return;
+    __syncthreads();
+    bool last = false;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(reinterpret_cast<unsigned long long *>(state.left), 1ull) == gridDim.x - 1;
+        __threadfence();
+    }
+    if (!__syncthreads_or(last))
+        return;
+    for (uint64_t i = threadIdx.x; i < state.words; i += blockDim.x)
+        state.tiles[i] = 0;
+    if (threadIdx.x == 0) {
+        *state.left = 0;
+        *state.ticket = 0;
+    }
+}
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A row of kernels.h, made from the templates.
+ */
+#ifndef SCAN_CUDA_PREFIX_INSTANCE_CUH
+#define SCAN_CUDA_PREFIX_INSTANCE_CUH
+
+#include "../block/brent_kung.cuh"
+#include "../block/kogge_stone.cuh"
+#include "../block/warp.cuh"
+#include "carry.cuh"
+#include "../grid/cluster.cuh"
+#include "../grid/hierarchical.cuh"
+#include "../grid/host_sums.cuh"
+#include "../grid/look_back.cuh"
+#include "../grid/wave.cuh"
+#include "../device/kernel.cuh"
+#include "kernels.h"
+
+namespace scan_cuda {
+
+template <class I, class Op> prefix_kernels instantiate() {
+    using T = typename Op::type;
+    prefix_kernels k = {};
+    k.in_size = sizeof(I);
+    k.out_size = sizeof(T);
+    k.tile = tile_elements<T>;
+    k.chunk = chunk_elements<T>;
+    k.wave = address(wave_kernel<I, Op>);
+    k.wave_threads = wave_threads;
+    k.wave_shared_bytes = wave_layout<I, Op>::shared_bytes;
+    k.look_back = address(look_back_kernel<Op>);
+    k.look_back_threads = look_back_threads;
+    k.cluster = address(cluster_kernel<Op>);
+    k.cluster_threads_per_chunk = threads_per_chunk;
+    k.carry = address(carry_kernel<Op>);
+    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
+                   kogge_stone::max_section};
+    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
+    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
+                   warp_shuffle::max_section};
+    k.add = address(add_kernel<Op>);
+    k.host_scan_sums = host_scan_sums<Op>;
+    return k;
+}
+
+} /* namespace scan_cuda */
+
+#endif

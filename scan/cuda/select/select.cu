@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Selection on the host: which grid runs, its state, the launch.
+ */
+#include <cstdio>
+
+#include "select.h"
+
+namespace scan_cuda {
+
+constexpr uint64_t most_tiles = 0x7fffffff; /* CTAs of a launch */
+constexpr uint64_t header_words = 8;        /* ticket, CTAs that left */
+
+struct choice {
+    bool wave, single;
+    uint64_t tiles;
+    size_t state_bytes;
+};
+
+static uint64_t tile_words(uint64_t tiles) { return (tiles + 1) / 2 * 2; /* words of groups lie in pairs */ }
+
+static bool has_wave(const scan_ctx *ctx, const compaction_kernels &kernels) {
+    return kernels.wave && runs_wave(state_of(ctx), kernels.wave_shared_bytes);
+}
+
+/* AUTO: the wave where every SM gets tiles enough to look ahead. */
+static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+    const uint64_t processors = uint64_t(state_of(ctx)->processors);
+    choice c = {};
+    c.tiles = pieces(n, uint64_t(kernels.look_back_tile));
+    c.wave = grid != SCAN_GRID_LOOKBACK && has_wave(ctx, kernels) &&
+             (grid == SCAN_GRID_WAVE || (c.tiles > 1 && pieces(n, uint64_t(kernels.wave_tile)) > processors));
+    c.single = c.tiles <= 1 && !c.wave;
+    if (c.wave)
+        c.tiles = pieces(n, uint64_t(kernels.wave_tile));
+    if (!c.single)
+        c.state_bytes = (header_words + tile_words(c.tiles) + (c.tiles / 32 + 1) * 4) * sizeof(uint64_t);
+    return c;
+}
+
+size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+    return workspace_bytes(choose(ctx, kernels, grid, n).state_bytes, 0);
+}
+
+static const compaction_kernels *const all_kernels[] = {range_kernels, flags_kernels, program_kernels, runs_kernels};
+
+scan_status compaction_open(scan_ctx *ctx) {
+    for (const compaction_kernels *kernels : all_kernels)
+        for (int i = 0; i < ELEMENT_SIZES; i++)
+            if (has_wave(ctx, kernels[i]))
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernels[i].wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        int(kernels[i].wave_shared_bytes)));
+    return SCAN_OK;
+}
+
+scan_status compaction_load(scan_ctx *ctx) {
+    for (const compaction_kernels *kernels : all_kernels)
+        for (int i = 0; i < ELEMENT_SIZES; i++) {
+            SCAN_TRY(load_kernel(ctx, kernels[i].look_back));
+            SCAN_TRY(load_kernel(ctx, kernels[i].wave));
+        }
+    return SCAN_OK;
+}
+
+static scan_status check_grid(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid) {
+    if (grid != SCAN_GRID_AUTO && grid != SCAN_GRID_LOOKBACK && grid != SCAN_GRID_WAVE)
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: on CUDA auto, look-back or wave, not %s",
+                         scan_grid_name(grid));
+    if (grid == SCAN_GRID_WAVE && !has_wave(ctx, kernels))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: wave is for %s; take look-back",
+                         kernels.wave ? "sm_90 and later"
+                                      : "flags, runs, and one range, or all but one, of in or, where no "
+                                        "elements are written, of any one column");
+    return SCAN_OK;
+}
+
+scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
+                           void *source) {
+    context_state *s = state_of(ctx);
+    device_scope scope(s->device);
+    SCAN_TRY(check_grid(ctx, kernels, grid));
+    const choice c = choose(ctx, kernels, grid, job.n);
+    if (c.tiles > most_tiles)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: %llu elements are too many", (unsigned long long)job.n);
+    job.single = c.single;
+    if (!c.single) {
+        char *state, *scratch;
+        SCAN_TRY(take_workspace(ctx, c.state_bytes, 0, &state, &scratch));
+        uint64_t *words = reinterpret_cast<uint64_t *>(state), *end = reinterpret_cast<uint64_t *>(scratch);
+        uint64_t *tiles = words + header_words;
+        job.state = {words, words + 1, tiles, tiles + tile_words(c.tiles), uint64_t(end - tiles)};
+    }
+    void *arguments[] = {&job, source};
+    if (c.wave)
+        SCAN_TRY(launch_after(ctx, kernels.wave, uint64_t(s->processors), kernels.wave_threads, arguments,
+                              kernels.wave_shared_bytes));
+    else
+        SCAN_TRY(launch_after(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
+    snprintf(s->ran, sizeof s->ran, "%s", c.wave ? "wave" : c.single ? "single" : "look-back");
+    ctx->ran = s->ran;
+    return SCAN_OK;
+}
+
+} /* namespace scan_cuda */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Selection on CUDA: what scan_compact and scan_unique share, on both sides of a launch.
+ *
+ * Idea. A selector answers one bit an element. The set bits of a tile are listed as 16-bit positions in shared memory,
+ * and every output is read off that list: kept elements, their indices, the lengths of runs; the clear bits, listed
+ * behind the set ones, give the rejected elements. So there is one piece of code for any subset of outputs, element
+ * sizes are the only types, and every store to global memory is a run of neighbours.
+ *
+ *   bits       1 0 0 1 1 0 1 0 | ...              a tile's count is all that other tiles need to know of it:
+ *   list       0 3 4 6 | 1 2 5 7                  kept and rejected elements of a tile land at
+ *   kept       in[0] in[3] in[4] in[6]                kept[before] ...    rejected[first - before] ...
+ *   rejected   in[1] in[2] in[5] in[7]            where `before` elements are kept before the tile, whose first
+ *   indices    first + 0, first + 3, ...          element is element `first`
+ *
+ * Two grids run it: the wave (compaction/wave.cuh, sm_90 and later) and look-back (compaction/look_back.cuh, any GPU).
+ *
+ * Traffic: each input once, each output once; 8 bytes of state a tile. In bytes an element of size s, with share k
+ * kept: s + k * s for a predicate on the elements alone; + 1 for flags; + the sizes of other columns; + 4 * k or 8 * k
+ * for indices; + (1 - k) * s for rejected elements.
+ *
+ * Progress: a tile waits for the counts of lower tickets only, which CTAs that run hold (tickets.cuh), and counting
+ * waits for nothing but the tile's own input. Limits: 2^31 - 1 tiles of 2,048 to 24,576 elements.
+ *
+ * In place (kept == in). An element moves towards the front only, so the stores of tile u go to what tiles t <= u have
+ * read. Every read of a tile comes before its count is published, outputs being taken from shared memory; publishing
+ * has release order, and who folds a prefix from counts has acquire order (walk.cuh): a tile that knows its prefix
+ * knows that all tiles before it have been read. The element before a tile, which scan_unique looks at, is read
+ * together with the tile: earlier tiles write to its place only if they kept everything so far, and then what stands
+ * there already.
+ *
+ * Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, for one-pass
+ * selection; Billeter, Olsson and Assarsson, "Efficient Stream Compaction on Wide SIMD Many-Core Architectures", 2009,
+ * for staging a compacted tile in shared memory.
+ */
+#ifndef SCAN_CUDA_SELECT_SELECT_H
+#define SCAN_CUDA_SELECT_SELECT_H
+
+#include "../cuda.h"
+#include "../device/tickets.cuh"
+
+extern "C" {
+#include "../../shared/predicate.h"
+}
+
+namespace scan_cuda {
+
+/* What the kernels are told; an output that is not wanted is NULL. */
+struct compaction_job {
+    const void *in;       /* elements that a selector of elements reads, and that kept and rejected take; may be NULL */
+    const uint8_t *flags; /* for the selector of flags */
+    uint64_t n;
+    const uint64_t *n_device; /* NULL: n itself */
+    void *kept, *rejected, *indices, *run_lengths;
+    uint64_t *count;
+    uint64_t index_base;
+    bool wide_indices; /* indices and run lengths are u64, else u32 */
+    bool in_place;
+    bool single; /* at most one tile: no state */
+    scan_state state;
+};
+
+/* ---- what selectors are told ------------------------------------------------------------------------------------- */
+
+/* lo <= x <= lo + width, in a code in which the values of a type count up modulo 2^bits: integers as they are, floats
+ * in ordered_code (selectors.cuh), where NaN lies outside every range. */
+struct range_source {
+    uint64_t lo, width;
+    bool is_float, negate;
+};
+
+struct flags_source {
+    bool negate;
+};
+
+struct runs_source {
+    bool is_float;
+};
+
+enum column_kind { COLUMN_8, COLUMN_16, COLUMN_32, COLUMN_64, COLUMN_F32, COLUMN_F64, COLUMN_OF_INDICES };
+
+/* A compiled predicate (predicate.h). */
+struct program_source {
+    uint32_t step_count; /* 0: `constant` for all */
+    bool constant;
+    struct column {
+        const void *data;
+        column_kind kind;
+    } columns[SCAN_MAX_COLUMNS + 2]; /* also in and the index */
+    struct step {
+        uint64_t lo, width;
+        uint8_t kind, column; /* scan_step_kind */
+        bool negate;
+    } steps[SCAN_MAX_TERMS];
+};
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* The kernels of one selector and element size. They take a compaction_job and the selector's source. */
+struct compaction_kernels {
+    const void *look_back, *wave;  /* wave may be NULL */
+    int look_back_tile, wave_tile; /* elements */
+    int look_back_threads, wave_threads;
+    size_t wave_shared_bytes;
+};
+
+enum { ELEMENT_SIZES = 4 }; /* 1, 2, 4, 8 bytes */
+
+extern const compaction_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES],
+    program_kernels[ELEMENT_SIZES], runs_kernels[ELEMENT_SIZES];
+
+/* By the grid that is asked for, or one it picks: sets job.state and job.single, and launches. */
+scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
+                           void *source);
+size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n);
+
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The radix sort's kernels that know keys by their size only.
+ */
+#include "../device/kernel.cuh"
+#include "fill.cuh"
+#include "finish.cuh"
+#include "local.cuh"
+#include "narrow.cuh"
+#include "pack.cuh"
+#include "kernels.h"
+
+namespace scan_cuda {
+
+static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
+    after_previous();
+    finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
+}
+
+static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
+    after_previous();
+    add_totals(counts, codes);
+}
+
+const sort_common_kernels sort_common = {
+    address(finish_kernel),
+    finish_threads,
+    pack_threads,
+    local_threads,
+    {{address(fill_kernel<uint8_t>), fill_codes<uint8_t>}, {address(fill_kernel<uint16_t>), fill_codes<uint16_t>}},
+    address(fill_totals_kernel),
+    fill_threads,
+    narrow_threads,
+};
+
+} /* namespace scan_cuda */

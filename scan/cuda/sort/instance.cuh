@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A row of kernels.h, made from the templates.
+ */
+#ifndef SCAN_CUDA_SORT_INSTANCE_CUH
+#define SCAN_CUDA_SORT_INSTANCE_CUH
+
+#include "local.cuh"
+#include "narrow.cuh"
+#include "pack.cuh"
+#include "pass.cuh"
+#include "survey.cuh"
+#include "kernels.h"
+
+namespace scan_cuda {
+
+template <class Key, bool wide> sort_survey_kernel survey_of() {
+    using shape = survey_shape<Key, wide>;
+    return {address(survey_kernel<Key, wide>), shape::threads, shape::words * 4,
+            uint64_t(shape::threads) * survey_tile<Key>};
+}
+
+template <class Shape> sort_pass_cut cut_of() {
+    return {Shape::shared_bytes, Shape::tile, portion_tiles<Shape> * Shape::tile,
+            Shape::state_stride * sizeof(uint64_t)};
+}
+
+template <class Key, int value_bytes> sort_pass_kernel pass_of() {
+    using tight = pass_shape<Key, value_bytes, false>;
+    using roomy = pass_shape<Key, value_bytes, true>;
+    return {address(pass_kernel<Key, value_bytes>), roomy::threads, {cut_of<tight>(), cut_of<roomy>()}};
+}
+
+template <class Key, int value_bytes> sort_local_kernel local_of() {
+    return {address(local_kernel<Key, value_bytes>), local_rows<Key, value_bytes>, local_element<Key, value_bytes>};
+}
+
+template <class Key> sort_kernels sort_kernels_of() {
+    sort_kernels k = {};
+    k.survey[0] = survey_of<Key, false>();
+    k.survey[1] = survey_of<Key, true>();
+    k.pass[0] = pass_of<Key, 0>();
+    k.pass[1] = pass_of<Key, 4>();
+    k.pass[2] = pass_of<Key, 8>();
+    if constexpr (sizeof(Key) >= 4) {
+        k.local[0] = local_of<Key, 0>();
+        k.local[1] = local_of<Key, 4>();
+        k.local[2] = local_of<Key, 8>();
+    }
+    if constexpr (sizeof(Key) >= 4 && !sort_key<Key>::is_float) {
+        k.narrow_count = address(narrow_count_kernel<Key>);
+        k.narrow_fill = address(narrow_fill_kernel<Key>);
+    }
+    if constexpr (sizeof(Key) == 8) {
+        k.pack = address(pack_kernel<Key>);
+        k.runs = address(runs_kernel<Key>);
+    }
+    return k;
+}
+
+} /* namespace scan_cuda */
+
+#endif

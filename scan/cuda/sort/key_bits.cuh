@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys as unsigned codes whose order is the order asked for: then every sort is a sort of unsigned integers.
+ *
+ *   integers   flip the sign bit of signed types; flip all bits for descending order; keep the bits of the window.
+ *   floats     IEEE 754 orders as sign and magnitude: flip the sign bit of positive numbers, all bits of negative ones;
+ *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
+ *              the code 0 or ~0, which belong to NaNs of either sign.
+ *
+ * Codes exist in registers only, where a digit is taken: the keys that travel are the caller's bits, so that -0 and
+ * the payloads of NaNs come out as they went in. Descending order is a flipped code, not a reversed sort, so ties keep
+ * their input order in both directions.
+ */
+#ifndef SCAN_CUDA_SORT_KEY_BITS_CUH
+#define SCAN_CUDA_SORT_KEY_BITS_CUH
+
+#include <type_traits>
+
+#include "../device/element.cuh"
+
+namespace scan_cuda {
+
+/* What a sort's kernels exist for: integers by their size, signed or not, and the two floats. */
+template <class Key> struct sort_key {
+    using bits = Key;
+    static constexpr bool is_float = false;
+};
+template <> struct sort_key<float> {
+    using bits = uint32_t;
+    static constexpr bool is_float = true;
+};
+template <> struct sort_key<double> {
+    using bits = uint64_t;
+    static constexpr bool is_float = true;
+};
+
+template <class Key> using key_bits = typename sort_key<Key>::bits;
+
+/* Floats between two limits as integers of 32 bits, in order, equal steps of the one for equal steps of the other as
+ * far as floats are that fine; what lies beyond the limits has the first or the last. */
+struct even_code {
+    double scale, offset; /* scale 0: none */
+    __device__ bool exists() const { return __double2hiint(scale) != 0; }
+    template <class Key> __device__ uint32_t of(key_bits<Key> key) const {
+        if constexpr (sizeof(Key) == 4)
+            return __float2uint_rz(fmaf(__uint_as_float(key), float(scale), float(offset)));
+        else
+            return __double2uint_rz(fma(__longlong_as_double((long long)key), scale, offset));
+    }
+};
+
+struct sort_order {
+    uint64_t flip;  /* bits to invert */
+    uint64_t mask;  /* integers: the bits that decide */
+    uint64_t nan;   /* floats: the code of NaN */
+    uint32_t begin; /* the lowest bit that decides; codes begin there */
+    even_code even; /* of floats, instead of their code, where a digit is taken */
+};
+
+template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    if constexpr (!sort_key<Key>::is_float) {
+        return K(key ^ K(order.flip));
+    } else {
+        using bits = float_bits<K>;
+        const K magnitude = key & ~bits::sign;
+        const K code = magnitude == 0 ? bits::sign : key & bits::sign ? ~key : key | bits::sign;
+        return magnitude > bits::infinity ? K(order.nan) : code ^ K(order.flip);
+    }
+}
+
+/* The code with the bits below `begin` still there and those above the window too. */
+template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
+    if constexpr (sort_key<Key>::is_float)
+        if (order.even.exists())
+            return order.even.of<Key>(key);
+    return plain_code<Key>(key, order);
+}
+
+template <class Key> __device__ key_bits<Key> sort_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    const K code = plain_code<Key>(key, order);
+    if constexpr (sort_key<Key>::is_float)
+        return code;
+    else
+        return K(K(code & K(order.mask)) >> order.begin);
+}
+
+/* ---- keys that their codes tell ---------------------------------------------------------------------------------- */
+
+/* Whether another key has the code of this one, if all bits decide: -0 has that of +0, and NaNs have one. */
+template <class Key> __device__ bool shares_code(key_bits<Key> key) {
+    if constexpr (sort_key<Key>::is_float) {
+        using bits = float_bits<key_bits<Key>>;
+        return key == bits::sign || (key & ~bits::sign) > bits::infinity;
+    } else {
+        return false;
+    }
+}
+
+/* The code of a key that shares it with no other, all bits deciding, and back. */
+template <class Key> __device__ key_bits<Key> exact_code(key_bits<Key> key, const sort_order &order) {
+    using K = key_bits<Key>;
+    if constexpr (sort_key<Key>::is_float)
+        key = key & float_bits<K>::sign ? K(~key) : K(key | float_bits<K>::sign);
+    return K(key ^ K(order.flip));
+}
+
+template <class Key> __device__ key_bits<Key> key_of_exact_code(key_bits<Key> code, const sort_order &order) {
+    using K = key_bits<Key>;
+    const K key = code ^ K(order.flip);
+    if constexpr (sort_key<Key>::is_float)
+        return key & float_bits<K>::sign ? K(key ^ float_bits<K>::sign) : K(~key);
+    else
+        return key;
+}
+
+} /* namespace scan_cuda */
+
+#endif
