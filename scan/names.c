@@ -33,7 +33,7 @@ const char *scan_status_string(scan_status status) {
 
 const char *scan_type_name(scan_type type) {
     static const char *const names[] = {
-#define ROW(ENUM, name, ctype) [SCAN_##ENUM] = #name,
+#define ROW(ENUM, name, ...) [SCAN_##ENUM] = #name,
         SCAN_TYPES(ROW)
 #undef ROW
     };
@@ -42,20 +42,40 @@ const char *scan_type_name(scan_type type) {
 
 size_t scan_type_size(scan_type type) {
     static const unsigned char sizes[] = {
-#define ROW(ENUM, name, ctype) [SCAN_##ENUM] = sizeof(ctype),
+#define ROW(ENUM, name, ctype, ...) [SCAN_##ENUM] = sizeof(ctype),
         SCAN_TYPES(ROW)
 #undef ROW
     };
     return (size_t)type < sizeof sizes ? sizes[type] : 0;
 }
 
+scan_class scan_type_class(scan_type type) {
+    static const unsigned char classes[] = {
+#define ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = SCAN_##CLASS,
+        SCAN_TYPES(ROW)
+#undef ROW
+    };
+    return (size_t)type < sizeof classes ? (scan_class)classes[type] : SCAN_CLASS_NONE;
+}
+
 const char *scan_op_name(scan_op op) {
     static const char *const names[] = {
-#define ROW(ENUM, name) [SCAN_##ENUM] = #name,
-        SCAN_OPS(ROW)
+#define ROW(ENUM, name, ...) [SCAN_##ENUM] = #name,
+        SCAN_OPS(ROW, )
 #undef ROW
     };
     return NAME_OF(names, op);
+}
+
+int scan_op_takes(scan_op op, scan_type type) {
+    enum { ORDERED, COMPARED, NONE };
+    static const unsigned char floats[] = {
+#define ROW(ENUM, name, FLOATS, ...) [SCAN_##ENUM] = FLOATS,
+        SCAN_OPS(ROW, )
+#undef ROW
+    };
+    const scan_class of = scan_type_class(type);
+    return (size_t)op < sizeof floats && of != SCAN_CLASS_NONE && (of != SCAN_FLOAT || floats[op] != NONE);
 }
 
 const char *scan_grid_name(scan_grid grid) {

@@ -6,7 +6,7 @@
 
 static bool widens(scan_type type, scan_type out_type) {
     static const bool table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
-#define ROW(ENUM, name, ctype) [SCAN_##ENUM][SCAN_##ENUM] = true,
+#define ROW(ENUM, ...) [SCAN_##ENUM][SCAN_##ENUM] = true,
         SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) [SCAN_##ENUM][SCAN_##WIDE] = true,

@@ -118,6 +118,8 @@ typedef enum scan_type {
     SCAN_F64 = 10
 } scan_type;
 
+typedef enum scan_class { SCAN_CLASS_NONE = 0, SCAN_UNSIGNED = 1, SCAN_SIGNED = 2, SCAN_FLOAT = 3 } scan_class;
+
 typedef enum scan_op { SCAN_ADD = 0, SCAN_MUL = 1, SCAN_MIN = 2, SCAN_MAX = 3 } scan_op;
 
 /* How blocks of a grid get their prefix, and how a block scans itself. AUTO picks by backend, device, type and n. */
@@ -143,10 +145,14 @@ typedef struct scan_algorithm {
 } scan_algorithm;
 
 /* Names as the programs spell them: "u32", "add", "wave", "kogge-stone". NULL for a value that is not in the enum, so
- * a loop from 0 (types: from 1) until NULL lists them all. Size in bytes, 0 for a value that is not a type. */
+ * a loop from 0 (types: from 1) until NULL lists them all. Size in bytes, 0 for a value that is not a type; its class
+ * is then SCAN_CLASS_NONE. */
 SCAN_API const char *scan_type_name(scan_type type);
 SCAN_API size_t scan_type_size(scan_type type);
+SCAN_API scan_class scan_type_class(scan_type type);
 SCAN_API const char *scan_op_name(scan_op op);
+SCAN_API int scan_op_takes(scan_op op,
+                           scan_type type); /* 1 if the operator is defined on elements of the type, else 0 */
 SCAN_API const char *scan_grid_name(scan_grid grid);
 SCAN_API const char *scan_block_name(scan_block block);
 

@@ -37,7 +37,7 @@ static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
 
 /* keeps_T: is element i kept? count_T, kept_T: how many of a part, and are they right, `at` having been kept before?
  * sorted_T: is a part in order; `sum` grows by the hashes of what came out, less those of what went in. */
-#define CHECK_TYPE(ENUM, name, ctype)                                                                                  \
+#define CHECK_TYPE(ENUM, name, ctype, CLASS)                                                                           \
     static bool keeps_##name(const job *j, uint64_t i) {                                                               \
         const ctype *in = j->in;                                                                                       \
         if (j->verb == BENCH_UNIQUE || j->verb == BENCH_LENGTHS)                                                       \
@@ -115,7 +115,7 @@ typedef struct checks {
 } checks;
 
 static const checks table[SCAN_TYPE_COUNT + 1] = {
-#define TYPE_ROW(ENUM, name, ctype) [SCAN_##ENUM] = {keeps_##name, count_##name, kept_##name, sorted_##name},
+#define TYPE_ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = {keeps_##name, count_##name, kept_##name, sorted_##name},
     SCAN_TYPES(TYPE_ROW)
 #undef TYPE_ROW
 };

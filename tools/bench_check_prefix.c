@@ -125,7 +125,7 @@ typedef struct checks {
 } checks;
 
 static const checks table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
-#define SAME_ROW(ENUM, name, ctype) [SCAN_##ENUM][SCAN_##ENUM] = {walk_##name##_##name, join_##name##_##name},
+#define SAME_ROW(ENUM, name, ...) [SCAN_##ENUM][SCAN_##ENUM] = {walk_##name##_##name, join_##name##_##name},
     SCAN_TYPES(SAME_ROW)
 #undef SAME_ROW
 #define WIDER_ROW(ENUM, name, ctype, WIDE, wide, wtype)                                                                \

@@ -31,7 +31,7 @@ using runner = bool (*)(job *, contender *);
 // The instance of a template for a type known at run time.
 template <template <class> class Job> runner pick(scan_type type) {
     switch (type) {
-#define ROW(ENUM, name, ctype)                                                                                         \
+#define ROW(ENUM, name, ctype, CLASS)                                                                                  \
     case SCAN_##ENUM: return Job<ctype>::run;
         SCAN_TYPES(ROW)
 #undef ROW

@@ -177,7 +177,7 @@ FILL_FLOAT(f64, double, to_double)
 
 void generator_fill(generator *g, void *to, size_t count) {
     static void (*const fill[SCAN_TYPE_COUNT + 1])(generator *, void *, size_t) = {
-#define FILL_ROW(ENUM, name, ctype) [SCAN_##ENUM] = fill_##name,
+#define FILL_ROW(ENUM, name, ctype, ...) [SCAN_##ENUM] = fill_##name,
         SCAN_TYPES(FILL_ROW)
 #undef FILL_ROW
     };
@@ -241,7 +241,7 @@ bool parse_count(const char *text, uint64_t *count) {
 
 scan_type parse_type(const char *name) {
     static const char *const names[SCAN_TYPE_COUNT + 1] = {
-#define NAME_ROW(ENUM, name, ctype) [SCAN_##ENUM] = #name,
+#define NAME_ROW(ENUM, name, ctype, ...) [SCAN_##ENUM] = #name,
         SCAN_TYPES(NAME_ROW)
 #undef NAME_ROW
     };
@@ -253,7 +253,7 @@ scan_type parse_type(const char *name) {
 
 size_t type_bytes(scan_type type) {
     static const uint8_t bytes[SCAN_TYPE_COUNT + 1] = {
-#define BYTES_ROW(ENUM, name, ctype) [SCAN_##ENUM] = sizeof(ctype),
+#define BYTES_ROW(ENUM, name, ctype, ...) [SCAN_##ENUM] = sizeof(ctype),
         SCAN_TYPES(BYTES_ROW)
 #undef BYTES_ROW
     };

@@ -10,7 +10,7 @@
 static const struct {
     scan_type in, out;
 } pairs[] = {
-#define ROW(ENUM, name, ctype) {SCAN_##ENUM, SCAN_##ENUM},
+#define ROW(ENUM, ...) {SCAN_##ENUM, SCAN_##ENUM},
     SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wname, wtype) {SCAN_##ENUM, SCAN_##WIDE},

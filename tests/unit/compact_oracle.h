@@ -38,7 +38,7 @@ static inline bool is_float_type(scan_type type) { return type == SCAN_F32 || ty
 /* Element i of an array as an integer, or as a double. */
 static inline __int128 integer_at(scan_type type, const void *array, size_t i) {
     switch (type) {
-#define ROW(ENUM, name, ctype)                                                                                         \
+#define ROW(ENUM, name, ctype, CLASS)                                                                                  \
     case SCAN_##ENUM: return (__int128)((const ctype *)array)[i];
         SCAN_TYPES(ROW)
 #undef ROW

@@ -207,7 +207,7 @@ static void copies(void **state) {
 
 static void names(void **state) {
     (void)state;
-#define CHECK(ENUM, name, ctype)                                                                                       \
+#define CHECK(ENUM, name, ctype, CLASS)                                                                                \
     assert_string_equal(scan_type_name(SCAN_##ENUM), #name);                                                           \
     assert_int_equal(scan_type_size(SCAN_##ENUM), sizeof(ctype));
     SCAN_TYPES(CHECK)

@@ -217,7 +217,7 @@ static void fill_sizes(void) {
         size_t shared_by_threads = 600001 / scan_type_size(out_type);                                                  \
         check_pair(type, out_type, &shared_by_threads, 1);                                                             \
     }
-#define ROW(ENUM, name, ctype) PAIR_TEST(name, SCAN_##ENUM, SCAN_##ENUM)
+#define ROW(ENUM, name, ...) PAIR_TEST(name, SCAN_##ENUM, SCAN_##ENUM)
 SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) PAIR_TEST(name##_##wide_name, SCAN_##ENUM, SCAN_##WIDE)
@@ -326,7 +326,7 @@ static void identities(void **state) {
 int main(void) {
     fill_sizes();
     const struct CMUnitTest tests[] = {
-#define ROW(ENUM, name, ctype) cmocka_unit_test(matrix_##name),
+#define ROW(ENUM, name, ...) cmocka_unit_test(matrix_##name),
         SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) cmocka_unit_test(matrix_##name##_##wide_name),

@@ -185,7 +185,7 @@ static void carries(void **state) {
     (void)state;
     for (unsigned way = 0; way < 8; way++)
         for (scan_op op = SCAN_ADD; op <= SCAN_MAX; op++) {
-#define ROW(ENUM, name, ctype) check_pieces(SCAN_##ENUM, SCAN_##ENUM, op, way);
+#define ROW(ENUM, ...) check_pieces(SCAN_##ENUM, SCAN_##ENUM, op, way);
             SCAN_TYPES(ROW)
 #undef ROW
 #define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) check_pieces(SCAN_##ENUM, SCAN_##WIDE, op, way);

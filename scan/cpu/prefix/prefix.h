@@ -42,7 +42,7 @@ extern scan_cpu_assoc_table scan_cpu_assoc_portable, scan_cpu_assoc_avx2, scan_c
 
 /* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table. */
 #define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_SAME) SCAN_WIDENINGS(SCAN_CPU_WIDER)
-#define SCAN_CPU_SAME(ENUM, name, ctype) SCAN_CPU_OPS_##name(ENUM, name, ENUM, name)
+#define SCAN_CPU_SAME(ENUM, name, ctype, CLASS) SCAN_CPU_OPS_##name(ENUM, name, ENUM, name)
 #define SCAN_CPU_WIDER(IN, in, ctype, ENUM, name, wide_ctype) SCAN_CPU_OPS_##name(IN, in, ENUM, name)
 #define SCAN_CPU_OPS_u8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
 #define SCAN_CPU_OPS_i8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
