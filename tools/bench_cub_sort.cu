@@ -23,11 +23,11 @@ template <class K, class V, class N> cudaError_t sort_pairs(const job *j, void *
                                            N(j->n), 0, int(8 * sizeof(K)), stream);
 }
 
-static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+static size_t align_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* The memory holds the positions, the sorted keys, which nobody wants, and CUB's own. */
 template <class K, class N> cudaError_t sort_positions(const job *j, void *memory, size_t &bytes) {
-    const size_t positions_bytes = rounded(j->n * sizeof(uint32_t)), keys_bytes = rounded(j->n * sizeof(K));
+    const size_t positions_bytes = align_up(j->n * sizeof(uint32_t)), keys_bytes = align_up(j->n * sizeof(K));
     char *positions = static_cast<char *>(memory), *keys = positions + positions_bytes;
     size_t own = memory ? bytes - positions_bytes - keys_bytes : 0;
     cudaError_t error =

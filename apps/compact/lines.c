@@ -69,7 +69,7 @@ static scan_status lend_columns(session *s, const source *from, scan_column *col
         columns[i] = from->columns[i];
         void *data = NULL;
         if (columns[i].type)
-            SESSION_TRY(session_lend(s, columns[i].data, from->n * scan_type_size(columns[i].type), &data));
+            SESSION_TRY(session_upload(s, columns[i].data, from->n * scan_type_size(columns[i].type), &data));
         columns[i].data = data;
     }
     return SCAN_OK;
@@ -104,14 +104,14 @@ static scan_status attempt(void *arg, session *s) {
     void *flags = NULL, *indices, *count;
     SESSION_TRY(lend_columns(s, a->from, columns));
     if (a->from->flags)
-        SESSION_TRY(session_lend(s, a->from->flags, a->from->n, &flags));
-    SESSION_TRY(session_room(s, a->to->indices, a->from->n * scan_type_size(a->to->type), &indices));
-    SESSION_TRY(session_room(s, &a->count, sizeof a->count, &count));
+        SESSION_TRY(session_upload(s, a->from->flags, a->from->n, &flags));
+    SESSION_TRY(session_alloc_result(s, a->to->indices, a->from->n * scan_type_size(a->to->type), &indices));
+    SESSION_TRY(session_alloc_result(s, &a->count, sizeof a->count, &count));
     SESSION_TRY(call(a, s, columns, flags, indices, count));
     SESSION_TRY(session_wait(s));
-    SESSION_TRY(session_fetch(s, &a->count, count, sizeof a->count));
+    SESSION_TRY(session_download(s, &a->count, count, sizeof a->count));
     a->to->count = a->count;
-    return session_fetch(s, a->to->indices, indices, a->to->count * scan_type_size(a->to->type));
+    return session_download(s, a->to->indices, indices, a->to->count * scan_type_size(a->to->type));
 }
 
 static uint64_t bytes_of(const source *from) {

@@ -35,11 +35,11 @@ static scan_status scan_values(void *arg, session *s) {
     size_t out_bytes = a->n * scan_type_size(desc.out_type);
     void *in, *out;
     desc.algorithm = prefix_algorithm(a->job, s, s->on_host);
-    SESSION_TRY(session_lend(s, a->values, a->n * scan_type_size(desc.type), &in));
-    SESSION_TRY(session_room(s, a->result, out_bytes, &out));
+    SESSION_TRY(session_upload(s, a->values, a->n * scan_type_size(desc.type), &in));
+    SESSION_TRY(session_alloc_result(s, a->result, out_bytes, &out));
     SESSION_TRY(scan_prefix(s->ctx, &desc, in, out, a->n));
     SESSION_TRY(session_wait(s));
-    return session_fetch(s, a->result, out, out_bytes);
+    return session_download(s, a->result, out, out_bytes);
 }
 
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,

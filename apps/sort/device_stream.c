@@ -59,10 +59,10 @@ static scan_status take_memory(sort_stream *w) {
     session *s = w->s;
     size_t keys = w->n * w->reader->size, indices = w->argsort ? w->n * result_size(w) : 0, work = workspace(w);
     w->need_bytes = (uint64_t)keys + indices + work;
-    SESSION_TRY(session_take(s, MEMORY_DEVICE, keys, &w->device_keys));
+    SESSION_TRY(session_alloc(s, MEMORY_DEVICE, keys, &w->device_keys));
     w->device_result = w->device_keys;
     if (indices)
-        SESSION_TRY(session_take(s, MEMORY_DEVICE, indices, &w->device_result));
+        SESSION_TRY(session_alloc(s, MEMORY_DEVICE, indices, &w->device_result));
     return session_probe(s, work);
 }
 
@@ -146,10 +146,10 @@ static scan_status sort_attempt(void *arg, session *s) {
         w->host_result = w->argsort ? must_alloc(w->n, result_size(w)) : w->key.data;
         SESSION_TRY(sort(w, w->key.data, w->host_result, &kept));
     } else {
-        SESSION_TRY(session_lend(s, &kept, sizeof kept, &count));
+        SESSION_TRY(session_upload(s, &kept, sizeof kept, &count));
         SESSION_TRY(sort(w, w->device_keys, w->device_result, count));
         SESSION_TRY(session_wait(s));
-        SESSION_TRY(session_fetch(s, &kept, count, sizeof kept));
+        SESSION_TRY(session_download(s, &kept, count, sizeof kept));
     }
     if (w->kept != kept) /* again after a failure: other threads read it */
         w->kept = (size_t)kept;
@@ -198,7 +198,7 @@ static void write_piece(void *arg, size_t piece) {
 static scan_status make_slots(void *arg, session *s, size_t n) {
     sort_stream *w = arg;
     for (size_t i = 0; i < STREAM_SLOTS && !s->on_host; i++)
-        SESSION_TRY(session_take(s, MEMORY_PINNED, n * result_size(w), &w->slots[i].host));
+        SESSION_TRY(session_alloc(s, MEMORY_PINNED, n * result_size(w), &w->slots[i].host));
     return SCAN_OK;
 }
 

@@ -251,20 +251,20 @@ static scan_status sort_keys(void *arg, session *s) {
     scan_sort_desc desc = order_describe(a->key, a->method, s);
     void *keys, *count;
     a->kept = a->n;
-    SESSION_TRY(session_lend(s, a->key->data, a->n * size, &keys));
+    SESSION_TRY(session_upload(s, a->key->data, a->n * size, &keys));
     SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, NULL, NULL, a->n));
     if (a->unique && a->n) {
         scan_unique_desc unique = {.struct_size = sizeof unique, .type = a->key->type};
-        SESSION_TRY(session_room(s, &a->kept, sizeof a->kept, &count));
+        SESSION_TRY(session_alloc_result(s, &a->kept, sizeof a->kept, &count));
         scan_unique_out out = {.struct_size = sizeof out, .kept = keys, .count = count};
         SESSION_TRY(scan_unique(s->ctx, &unique, keys, &out, a->n));
         SESSION_TRY(session_wait(s));
-        SESSION_TRY(session_fetch(s, &a->kept, count, sizeof a->kept));
+        SESSION_TRY(session_download(s, &a->kept, count, sizeof a->kept));
     }
     SESSION_TRY(session_wait(s));
     if (!s->on_host && !a->result)
         a->result = must_alloc(a->kept, size);
-    return session_fetch(s, a->result, keys, a->kept * size);
+    return session_download(s, a->result, keys, a->kept * size);
 }
 
 size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s,
@@ -295,10 +295,10 @@ static scan_status sort_by(const sorting *a, session *s, const order_key *key, v
     size_t keep = session_taken(s), bytes = o->n * scan_type_size(key->type);
     size_t index_bytes = scan_type_size(o->type);
     void *sorted, *keys;
-    SESSION_TRY(session_fetch(s, o->index, index, o->n * index_bytes));
-    SESSION_TRY(session_take(s, MEMORY_HOST, bytes, &sorted));
+    SESSION_TRY(session_download(s, o->index, index, o->n * index_bytes));
+    SESSION_TRY(session_alloc(s, MEMORY_HOST, bytes, &sorted));
     parallel_for(a->threads, piece_count(o->n), fetch_keys, &(fetching){o, key, sorted});
-    SESSION_TRY(session_lend(s, sorted, bytes, &keys));
+    SESSION_TRY(session_upload(s, sorted, bytes, &keys));
     scan_sort_desc desc = order_describe(key, o->method, s);
     desc.value_bytes = (uint32_t)index_bytes;
     SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, index, index, o->n));
@@ -315,15 +315,15 @@ static scan_status sort_attempt(void *arg, session *s) {
     scan_sort_desc desc = order_describe(last, o->method, s);
     desc.index_type = o->type;
     void *keys, *index;
-    SESSION_TRY(session_room(s, o->index, index_bytes, &index));
+    SESSION_TRY(session_alloc_result(s, o->index, index_bytes, &index));
     size_t with_index = session_taken(s);
-    SESSION_TRY(session_lend(s, last->data, o->n * scan_type_size(last->type), &keys));
+    SESSION_TRY(session_upload(s, last->data, o->n * scan_type_size(last->type), &keys));
     SESSION_TRY(scan_argsort(s->ctx, &desc, keys, index, o->n));
     SESSION_TRY(session_wait(s));
     session_give_back(s, with_index);
     for (size_t k = o->key_count - 1; k-- > 0;)
         SESSION_TRY(sort_by(a, s, &o->keys[k], index));
-    SESSION_TRY(session_fetch(s, o->index, index, index_bytes));
+    SESSION_TRY(session_download(s, o->index, index, index_bytes));
     session_give_back(s, keep);
     return SCAN_OK;
 }
@@ -348,17 +348,17 @@ static scan_status keep_attempt(void *arg, session *s) {
     order *o = a->o;
     size_t size = scan_type_size(o->type);
     void *starts, *index, *count, *kept = o->index;
-    SESSION_TRY(session_lend(s, a->starts, o->n, &starts));
-    SESSION_TRY(session_lend(s, o->index, o->n * size, &index));
-    SESSION_TRY(session_room(s, &a->count, sizeof a->count, &count));
+    SESSION_TRY(session_upload(s, a->starts, o->n, &starts));
+    SESSION_TRY(session_upload(s, o->index, o->n * size, &index));
+    SESSION_TRY(session_alloc_result(s, &a->count, sizeof a->count, &count));
     scan_compact_desc desc = {.struct_size = sizeof desc, .type = o->type, .flags = starts};
     scan_compact_out out = {.struct_size = sizeof out, .kept = index, .count = count};
     SESSION_TRY(scan_compact(s->ctx, &desc, index, &out, o->n));
     SESSION_TRY(session_wait(s));
-    SESSION_TRY(session_fetch(s, &a->count, count, sizeof a->count));
+    SESSION_TRY(session_download(s, &a->count, count, sizeof a->count));
     if (!s->on_host) /* until all of it is there, the index is needed as it is */
-        SESSION_TRY(session_take(s, MEMORY_HOST, a->count * size, &kept));
-    SESSION_TRY(session_fetch(s, kept, index, a->count * size));
+        SESSION_TRY(session_alloc(s, MEMORY_HOST, a->count * size, &kept));
+    SESSION_TRY(session_download(s, kept, index, a->count * size));
     if (!s->on_host)
         memcpy(o->index, kept, a->count * size);
     return SCAN_OK;

@@ -34,12 +34,12 @@ __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
 /* For threads that read while the main thread writes: runs task(arg). If it dies, that ends the task alone: the answer
  * is false, and *death says how, for the main thread to die of it when its turn has come. */
-typedef struct die_death {
+typedef struct rethrow_fatal {
     int code;
     char line[8192];
-} die_death;
-bool die_catch(die_death *death, void (*task)(void *arg), void *arg);
-__attribute__((noreturn)) void die_of(const die_death *death);
+} rethrow_fatal;
+bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg);
+__attribute__((noreturn)) void die_of(const rethrow_fatal *death);
 
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);

@@ -14,7 +14,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { LINE_BYTES = sizeof((die_death *)NULL)->line };
+enum { LINE_BYTES = sizeof((rethrow_fatal *)NULL)->line };
 
 static const char *program = "scan";
 
@@ -93,13 +93,13 @@ __attribute__((noreturn)) static void leave(int code) {
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 typedef struct catcher {
-    die_death *death;
+    rethrow_fatal *death;
     jmp_buf back;
 } catcher;
 
 static _Thread_local catcher *catching;
 
-bool die_catch(die_death *death, void (*task)(void *arg), void *arg) {
+bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg) {
     catcher c = {.death = death};
     catching = &c;
     bool lives = setjmp(c.back) == 0;
@@ -109,7 +109,7 @@ bool die_catch(die_death *death, void (*task)(void *arg), void *arg) {
     return lives;
 }
 
-void die_of(const die_death *death) {
+void die_of(const rethrow_fatal *death) {
     say(death->line);
     leave(death->code);
 }
@@ -118,8 +118,8 @@ void die_of(const die_death *death) {
 
 __attribute__((noreturn, format(printf, 3, 0))) static void die_with(int code, const char *end, const char *format,
                                                                      va_list arguments) {
-    die_death death = {.code = code};
-    die_death *to = catching ? catching->death : &death;
+    rethrow_fatal death = {.code = code};
+    rethrow_fatal *to = catching ? catching->death : &death;
     to->code = code;
     compose(to->line, sizeof to->line, end, format, arguments);
     if (catching)

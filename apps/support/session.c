@@ -208,7 +208,7 @@ typedef struct session_memory {
     void *memory;
 } session_memory;
 
-scan_status session_take(session *s, session_kind kind, size_t bytes, void **memory) {
+scan_status session_alloc(session *s, session_kind kind, size_t bytes, void **memory) {
     if (s->owned_count == s->owned_room) {
         s->owned_room = s->owned_room * 2 + 32;
         s->owned = must_realloc(s->owned, s->owned_room, sizeof *s->owned);
@@ -265,18 +265,18 @@ void session_try(session *s, const char *subject, session_attempt *attempt, void
     report_enter(before);
 }
 
-scan_status session_room(session *s, void *host, size_t bytes, void **context) {
+scan_status session_alloc_result(session *s, void *host, size_t bytes, void **context) {
     *context = host;
     if (s->on_host || bytes == 0)
         return SCAN_OK;
-    return session_take(s, MEMORY_DEVICE, bytes, context);
+    return session_alloc(s, MEMORY_DEVICE, bytes, context);
 }
 
-scan_status session_lend(session *s, const void *host, size_t bytes, void **context) {
+scan_status session_upload(session *s, const void *host, size_t bytes, void **context) {
     if (s->on_host || bytes == 0)
-        return session_room(s, (void *)(uintptr_t)host, bytes, context);
+        return session_alloc_result(s, (void *)(uintptr_t)host, bytes, context);
     report_phase before = report_enter(PHASE_UPLOAD);
-    scan_status status = session_room(s, NULL, bytes, context);
+    scan_status status = session_alloc_result(s, NULL, bytes, context);
     if (status == SCAN_OK)
         status = scan_upload(s->ctx, *context, host, bytes);
     if (status == SCAN_OK)
@@ -288,7 +288,7 @@ scan_status session_lend(session *s, const void *host, size_t bytes, void **cont
 
 scan_status session_wait(session *s) { return scan_ctx_sync(s->ctx); }
 
-scan_status session_fetch(session *s, void *host, const void *context, size_t bytes) {
+scan_status session_download(session *s, void *host, const void *context, size_t bytes) {
     if (s->on_host || bytes == 0)
         return SCAN_OK;
     report_phase before = report_enter(PHASE_DOWNLOAD);

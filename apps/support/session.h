@@ -99,7 +99,7 @@ void session_close(session *s);
 
 /* The session keeps what it gave out, to give it back: all but the first `keep`. */
 typedef enum session_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_HOST } session_kind;
-scan_status session_take(session *s, session_kind kind, size_t bytes, void **memory);
+scan_status session_alloc(session *s, session_kind kind, size_t bytes, void **memory);
 size_t session_taken(const session *s);
 void session_give_back(session *s, size_t keep);
 
@@ -117,13 +117,13 @@ void session_try(session *s, const char *subject, session_attempt *attempt, void
 
 /* For attempts. Context memory that holds what is at `host`, and room for results that will go to `host`: on the CPU
  * that memory itself. */
-scan_status session_lend(session *s, const void *host, size_t bytes, void **context);
-scan_status session_room(session *s, void *host, size_t bytes, void **context);
+scan_status session_upload(session *s, const void *host, size_t bytes, void **context);
+scan_status session_alloc_result(session *s, void *host, size_t bytes, void **context);
 
 /* Waits for what was queued on the context. Calls of the library are counted into PHASE_COMPUTE by it. */
 scan_status session_wait(session *s);
 
 /* Brings results to where they were to go. */
-scan_status session_fetch(session *s, void *host, const void *context, size_t bytes);
+scan_status session_download(session *s, void *host, const void *context, size_t bytes);
 
 #endif

@@ -42,7 +42,7 @@ struct stream {
     scan_status status;
     char detail[256];
     bool dead; /* reading ended the program */
-    die_death death;
+    rethrow_fatal death;
 };
 
 static stream_stage *stage_of(const stream_job *job, int number) {
@@ -305,12 +305,12 @@ size_t stream_prepare(session *s, const char *subject, size_t size, uint64_t ele
 
 scan_status stream_buffer_new(session *s, stream_buffer *buffer, size_t bytes) {
     if (s->on_host) {
-        scan_status status = session_take(s, MEMORY_HOST, bytes, &buffer->host);
+        scan_status status = session_alloc(s, MEMORY_HOST, bytes, &buffer->host);
         buffer->context = buffer->host;
         return status;
     }
-    scan_status status = session_take(s, MEMORY_PINNED, bytes, &buffer->host);
-    return status == SCAN_OK ? session_take(s, MEMORY_DEVICE, bytes, &buffer->context) : status;
+    scan_status status = session_alloc(s, MEMORY_PINNED, bytes, &buffer->host);
+    return status == SCAN_OK ? session_alloc(s, MEMORY_DEVICE, bytes, &buffer->context) : status;
 }
 
 scan_status stream_up(stream_lane *lane, const stream_buffer *buffer, size_t bytes) {

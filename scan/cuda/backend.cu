@@ -65,8 +65,8 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                  "cudaLaunchKernel");
 }
 
-scan_status launch_after(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                         size_t shared_bytes) {
+scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                       size_t shared_bytes) {
     if (state_of(ctx)->capability < 90)
         return launch(ctx, kernel, blocks, threads, arguments, shared_bytes);
     SCAN_TRY(check_blocks(ctx, blocks));
@@ -94,7 +94,7 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
-int granted_cluster(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes) {
+int max_cluster_size(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes) {
     for (; most > 1; most /= 2) {
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t config = one_cluster(ctx, most, threads, shared_bytes, &attribute);
@@ -140,7 +140,7 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     cudaFuncAttributes any;
     SCAN_CUDA_TRY(ctx, cudaGetDeviceProperties(&properties, s->device));
     snprintf(s->name, sizeof s->name, "%s", properties.name);
-    s->processors = properties.multiProcessorCount;
+    s->sm_count = properties.multiProcessorCount;
     SCAN_CUDA_TRY(ctx, cudaFuncGetAttributes(&any, sort_common.finish));
     s->capability = properties.major * 10 + properties.minor;
     if (s->capability > any.ptxVersion) /* kernels of an older architecture have no clusters and no bulk copies */

@@ -17,13 +17,13 @@ struct context_state {
     int device;
     cudaStream_t stream;
     bool owns_stream, lost, loaded;
-    int processors, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
-    int cluster;                /* CTAs that a cluster may have */
-    int image_cluster;          /* CTAs that equalize a small image */
-    int sort_small_cluster;     /* CTAs that sort in place by counting */
-    int count_ctas[4];          /* CTAs of a kernel that an SM runs at once, by channels - 1 */
-    int map_ctas[2][4];         /* for bytes, for words */
-    size_t shared_bytes;        /* that a CTA can have */
+    int sm_count, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
+    int cluster;              /* CTAs that a cluster may have */
+    int image_cluster;        /* CTAs that equalize a small image */
+    int sort_small_cluster;   /* CTAs that sort in place by counting */
+    int count_ctas[4];        /* CTAs of a kernel that an SM runs at once, by channels - 1 */
+    int map_ctas[2][4];       /* for bytes, for words */
+    size_t shared_bytes;      /* that a CTA can have */
     char name[256];
     char ran[64];
     struct {
@@ -46,20 +46,20 @@ scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 #define SCAN_CUDA_TRY(ctx, call) SCAN_TRY(scan_cuda::check(ctx, call, #call))
 
 /* Pieces of `size` that n elements make, the last one whole or not. */
-template <class N, class Size> constexpr N pieces(N n, Size size) { return n / N(size) + (n % N(size) != 0); }
+template <class N, class Size> constexpr N ceil_div(N n, Size size) { return n / N(size) + (n % N(size) != 0); }
 
 /* A part of the workspace: parts begin at multiples of 256 bytes. */
-constexpr size_t rounded(size_t bytes) { return pieces(bytes, 256) * 256; }
+constexpr size_t align_up(size_t bytes) { return ceil_div(bytes, 256) * 256; }
 
 /* kernel: by address() (kernel.cuh). arguments: a pointer to each, of exactly the parameter's type. */
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes);
 
-/* The same for a kernel of which every thread calls after_previous() (ptx.cuh) before it reads or writes global memory:
- * it is brought to the SMs while the launch before it ends, not thereafter, which saves most of a microsecond on an
- * H200. */
-scan_status launch_after(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                         size_t shared_bytes);
+/* The same for a kernel of which every thread calls grid_dependency_wait() (ptx.cuh) before it reads or writes global
+ * memory: it is brought to the SMs while the launch before it ends, not thereafter, which saves most of a microsecond
+ * on an H200. */
+scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                       size_t shared_bytes);
 
 /* launch() as one cluster. */
 scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
@@ -67,7 +67,7 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
 
 /* The CTAs that a cluster of this kernel is granted: `most`, a power of two, or the next lower one that fits; 1: none.
  * More than 8 take the attribute NonPortableClusterSizeAllowed. */
-int granted_cluster(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes);
+int max_cluster_size(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes);
 
 /* Makes the context's device current for a scope, and the caller's again after it. */
 class device_scope {

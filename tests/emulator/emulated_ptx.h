@@ -16,12 +16,14 @@ void perturb();
 inline void perturb() { emulator::maybe_switch(); }
 #endif
 
-inline void after_previous() { emulator::wait_for_previous(); }
+inline void grid_dependency_wait() { emulator::wait_for_previous(); }
 inline uint32_t opaque(uint32_t x) { return x; }
 template <class T> T *opaque_shared(T *p) { return p; }
 template <class T> T *opaque_global(T *p) { return p; }
 inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_t x) { atomicAdd(base + offset_bytes / 4, x); }
-inline void warps_meet(int id, int threads) { emulator::cta_barrier(id, threads, false, "warps_meet()"); }
+inline void named_barrier_sync(int id, int threads) {
+    emulator::cta_barrier(id, threads, false, "named_barrier_sync()");
+}
 
 template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
     emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "publish()");
@@ -75,7 +77,7 @@ template <int id, int threads> struct meeting {
     void open() { barrier_init(&barrier, threads); }
     void meet(uint32_t turn) {
         if (!emulator::has_mbarriers())
-            return warps_meet(id, threads);
+            return named_barrier_sync(id, threads);
         barrier_arrive(&barrier);
         barrier_wait(&barrier, turn);
     }
@@ -90,13 +92,13 @@ template <int id, int first_threads, int second_threads> struct meeting_of_two {
     }
     void first_meet(uint32_t turn) {
         if (!emulator::has_mbarriers())
-            return warps_meet(id, first_threads + second_threads);
+            return named_barrier_sync(id, first_threads + second_threads);
         barrier_wait(&second, turn);
         barrier_arrive(&first);
     }
     void second_meet(uint32_t turn) {
         if (!emulator::has_mbarriers())
-            return warps_meet(id, first_threads + second_threads);
+            return named_barrier_sync(id, first_threads + second_threads);
         barrier_arrive(&second);
         barrier_wait(&first, turn);
     }

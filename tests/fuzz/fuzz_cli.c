@@ -144,7 +144,7 @@ static void check(const run *r) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static run r;
-    die_death death;
+    rethrow_fatal death;
     if (bytes > MOST_BYTES)
         return 0;
     r = (run){.c = {.help = "", .short_help = "", .options = options}};

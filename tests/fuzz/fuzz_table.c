@@ -158,7 +158,7 @@ static void check_column(run *x, const reader *r) {
     }
     if (!c.refused)
         settle(&c);
-    die_death death;
+    rethrow_fatal death;
     if (die_catch(&death, read_numbers, x)) {
         FUZZ_CHECK(!c.refused && x->c.type == c.type && x->c.n == c.n);
         for (size_t i = 0; i < c.n; i++)
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     FUZZ_CHECK(r.fields && r.starts);
     read_all(&r, r.bytes >= 3 && memcmp(r.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     refuse_ends(&r);
-    die_death death;
+    rethrow_fatal death;
     if (die_catch(&death, read_it, &x)) {
         FUZZ_CHECK(!r.bad_line);
         check_table(&x, &r);

@@ -63,7 +63,7 @@ static void read_it(void *arg) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     run r = {.in = reading_of(data, bytes)};
-    die_death death;
+    rethrow_fatal death;
     const uint8_t **starts = calloc(bytes + 1, sizeof *starts);
     FUZZ_CHECK(starts);
     expected_column c = parse_lines(data, bytes, starts);

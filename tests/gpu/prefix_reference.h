@@ -117,7 +117,7 @@ static inline void prefix_ordered(const scan_prefix_desc *d, const char *in, cha
     else
         float_order_f64((double *)(void *)x, n, d->op == SCAN_MUL, (const double *)d->init, (double *)(void *)before);
     if (!d->init && d->op == SCAN_ADD)
-        memset(before, 0, size); /* +0 is shown */
+        memset(before, 0, size); /* +0 is identity_bits */
     for (size_t p = 0; p < n; p++)
         memcpy(out + (d->reverse ? n - 1 - p : p) * size, before + (p + (d->kind == SCAN_INCLUSIVE)) * size, size);
     free(x);

@@ -39,7 +39,7 @@ struct order_case {
     unsigned keeps; /* of 256 */
 };
 
-static int processors, capability;
+static int sm_count, capability;
 
 static uint64_t element(size_t size, const char *array, size_t i) {
     uint64_t x = 0;
@@ -172,7 +172,7 @@ static void check(const order_case *c, unsigned repeats) {
 static void look_at_device(void) {
     cudaDeviceProp properties;
     cuda_ok(cudaGetDeviceProperties(&properties, 0));
-    processors = properties.multiProcessorCount;
+    sm_count = properties.multiProcessorCount;
     capability = properties.major * 10 + properties.minor;
     for (const kind &k : kinds)
         if (capability >= 90)
@@ -183,7 +183,7 @@ static void look_at_device(void) {
 /* rounds of every kind and grid; the delays are drawn anew each time. */
 static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     look_at_device();
-    const unsigned all = unsigned(processors), ctas[] = {0, 1, 7, 97, all};
+    const unsigned all = unsigned(sm_count), ctas[] = {0, 1, 7, 97, all};
     for (unsigned round = 0; round < rounds; round++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (size_t g = 0; g < COUNT(ctas); g++) {

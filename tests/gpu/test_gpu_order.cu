@@ -23,12 +23,12 @@ struct order_case {
 };
 
 static gpu_array d_state, d_levels[3];
-static int processors, capability;
+static int sm_count, capability;
 
 static void look_at_device(void) {
     cudaDeviceProp properties;
     cuda_ok(cudaGetDeviceProperties(&properties, 0));
-    processors = properties.multiProcessorCount;
+    sm_count = properties.multiProcessorCount;
     capability = properties.major * 10 + properties.minor;
 }
 
@@ -41,7 +41,7 @@ static scan_cuda::scan_state new_state(uint64_t tiles) {
     return {state, state + 1, state + 8, state + 8 + tile_words, words};
 }
 
-static uint64_t pieces(uint64_t n, uint64_t size) { return (n + size - 1) / size; }
+static uint64_t ceil_div(uint64_t n, uint64_t size) { return (n + size - 1) / size; }
 
 static scan_job make_job(const order_case *c, const void *in) {
     const prefix_kernels *k = c->kernels;
@@ -79,15 +79,15 @@ static void run_small(const prefix_kernels *k, unsigned ctas, uint64_t chunks, v
 
 static void run_single_pass(const order_case *c, scan_job *job) {
     const prefix_kernels *k = c->kernels;
-    const uint64_t tiles = pieces(c->n, uint64_t(k->tile));
+    const uint64_t tiles = ceil_div(c->n, uint64_t(k->tile));
     void *arguments[] = {job};
     if (c->grid == SCAN_GRID_AUTO) {
-        run_small(k, c->ctas, pieces(c->n, uint64_t(k->chunk)), arguments);
+        run_small(k, c->ctas, ceil_div(c->n, uint64_t(k->chunk)), arguments);
     } else if (c->grid == SCAN_GRID_LOOKBACK) {
         direct_launch(k->look_back, tiles, k->look_back_threads, arguments, 0);
     } else {
         cuda_ok(cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
-        direct_launch(k->wave, c->ctas ? c->ctas : unsigned(processors), k->wave_threads, arguments,
+        direct_launch(k->wave, c->ctas ? c->ctas : unsigned(sm_count), k->wave_threads, arguments,
                       size_t(k->wave_shared_bytes));
     }
 }
@@ -106,7 +106,7 @@ static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
     const prefix_kernels *k = c->kernels;
     const auto &block = k->blocks[c->block - SCAN_BLOCK_KOGGE_STONE];
     const int threads = int(section) / block.elements_per_thread;
-    uint64_t n[3] = {pieces(c->n, section), 0, 0};
+    uint64_t n[3] = {ceil_div(c->n, section), 0, 0};
     void *sums[3] = {gpu_put(&d_levels[0], NULL, n[0], k->out_size, 0), NULL, NULL};
     void *arguments[] = {job, &sums[0]};
     direct_launch(block.section, n[0], threads, arguments, 2 * section * k->out_size);
@@ -121,7 +121,7 @@ static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
         int top = 0;
         for (; n[top] > 1; top++) {
             assert_true(top < 2);
-            n[top + 1] = pieces(n[top], section);
+            n[top + 1] = ceil_div(n[top], section);
             sums[top + 1] = gpu_put(&d_levels[top + 1], NULL, n[top + 1], k->out_size, 0);
             scan_job level = level_of(k, sums[top], n[top]);
             void *sums_arguments[] = {&level, &sums[top + 1]};
@@ -130,11 +130,11 @@ static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
         for (int i = top - 1; i >= 0; i--) {
             scan_job level = level_of(k, sums[i], n[i]);
             void *add_arguments[] = {&level, &sums[i + 1], &section};
-            direct_launch(k->add, pieces(n[i], 256), 256, add_arguments, 0);
+            direct_launch(k->add, ceil_div(n[i], 256), 256, add_arguments, 0);
         }
     }
     void *add_arguments[] = {job, &sums[0], &section};
-    direct_launch(k->add, pieces(c->n, 256), 256, add_arguments, 0);
+    direct_launch(k->add, ceil_div(c->n, 256), 256, add_arguments, 0);
 }
 
 static void fail_case(const order_case *c, const char *what, size_t wrong) {
@@ -166,7 +166,7 @@ static void check_affine(order_case c, unsigned section) {
         in[i] |= uint64_t(1) << 32; /* odd: a product does not die out */
     reference(&c, in, want);
     scan_job job = make_job(&c, in);
-    job.state = new_state(pieces(c.n, uint64_t(affine_kernels.tile)));
+    job.state = new_state(ceil_div(c.n, uint64_t(affine_kernels.tile)));
     if (section)
         run_teaching(&c, &job, section);
     else
@@ -213,7 +213,7 @@ static void test_defect_8_blocks_do_not_commute(void **state) {
                 const unsigned section = sections[k] ? sections[k] : unsigned(b.max_section);
                 if (gpu_is_small && (sizes[s] > 5000 || (s + k + unsigned(block)) % 4))
                     continue;
-                if (pieces(sizes[s], uint64_t(section) * section * section) > 1)
+                if (ceil_div(sizes[s], uint64_t(section) * section * section) > 1)
                     continue; /* more levels than are made room for here */
                 check_affine(drawn(SCAN_GRID_HOST_SUMS, block, 0, sizes[s]), section);
                 check_affine(drawn(SCAN_GRID_HIERARCHICAL, block, 0, sizes[s]), section);
@@ -258,7 +258,7 @@ static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) 
     gpu_fill(SCAN_U64, GPU_RANDOM, in, n, n);
     reference(&c, in, want);
     scan_job job = make_job(&c, in);
-    job.state = new_state(pieces(n, uint64_t(k->tile)));
+    job.state = new_state(ceil_div(n, uint64_t(k->tile)));
     uint64_t *from = static_cast<uint64_t *>(const_cast<void *>(job.in)), *to = static_cast<uint64_t *>(job.out);
     void *carry = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0), *carry_in = NULL;
     void *piece = gpu_put(&d_piece, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
@@ -327,7 +327,7 @@ static repeated_sum make_sum(size_t n) {
     d.struct_size = sizeof d;
     d.type = SCAN_F32;
     cpu_ok(scan_prefix(cpu, &d, r.in, r.want, n));
-    r.state = new_state(pieces(n, uint64_t(float_kernels.tile)));
+    r.state = new_state(ceil_div(n, uint64_t(float_kernels.tile)));
     return r;
 }
 
@@ -382,7 +382,7 @@ static void one_late_cta_changes_no_bit(void **state) {
     repeated_sum r = make_sum(gpu_is_small ? 4 * tile + 5 : 700 * tile + 77);
     for (unsigned run = 0; run < (gpu_is_small ? 2 : 100); run++)
         for (int grid : single_pass) {
-            set_delays(ONE_CTA_LATE, 0, run * 37 % unsigned(gpu_is_small ? 2 : processors));
+            set_delays(ONE_CTA_LATE, 0, run * 37 % unsigned(gpu_is_small ? 2 : sm_count));
             sum_again(&r, grid, 0, "one CTA late");
         }
     set_delays(NO_DELAYS, 0, 0);

@@ -235,7 +235,7 @@ static void die_hard(void *arg) {
 
 static void test_a_death_is_kept(void **state) {
     (void)state;
-    die_death death = {0};
+    rethrow_fatal death = {0};
     assert_true(die_catch(&death, die_hard, NULL));
     assert_false(die_catch(&death, die_hard, "a\nb"));
     assert_int_equal(death.code, EXIT_USAGE);

@@ -82,7 +82,7 @@ template <class T> __device__ T decode(T v, const element_code &code) {
 }
 
 /* An input element as an operand of Op. */
-template <class Op, class I> __device__ typename Op::type lift(I x, const element_code &code) {
+template <class Op, class I> __device__ typename Op::type to_operand(I x, const element_code &code) {
     using T = typename Op::type;
     if constexpr (sizeof(I) == sizeof(T)) {
         if constexpr (Op::coded)
@@ -129,13 +129,13 @@ __device__ typename Op::type load_operand(const void *in, uint32_t in_size, uint
     typename Op::type x{};
     for_input<Op>(in_size, [&](auto type) {
         using I = decltype(type);
-        x = lift<Op>(static_cast<const I *>(in)[i], code);
+        x = to_operand<Op>(static_cast<const I *>(in)[i], code);
     });
     return x;
 }
 
 /* An operand of Op as an output element. */
-template <class Op> __device__ typename Op::type lower(typename Op::type v, const element_code &code) {
+template <class Op> __device__ typename Op::type from_operand(typename Op::type v, const element_code &code) {
     if constexpr (Op::coded)
         return decode(v, code);
     else

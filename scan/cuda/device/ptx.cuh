@@ -58,14 +58,14 @@ template <class T> __device__ T *opaque_global(T *p) {
 }
 
 /* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
-__device__ inline void warps_meet(int id, int threads) {
+__device__ inline void named_barrier_sync(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 /* Waits until the launches before this one have ended and what they wrote is there: in a kernel launched by
- * launch_after(), every thread does so before it reads or writes global memory. One with nothing to do does so too, or
+ * launch_pdl(), every thread does so before it reads or writes global memory. One with nothing to do does so too, or
  * the launch after this one could begin while those before it go on. */
-__device__ inline void after_previous() {
+__device__ inline void grid_dependency_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -194,7 +194,8 @@ __device__ inline void bulk_load(void *to_shared, const void *from_global, uint3
                  : "memory");
 }
 
-/* Brings global memory to L2, the same way. It reads nothing: allowed before after_previous(), and harmless in vain. */
+/* Brings global memory to L2, the same way. It reads nothing: allowed before grid_dependency_wait(), and harmless in
+ * vain. */
 __device__ inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(bytes) : "memory");
 }
@@ -271,13 +272,13 @@ template <class T> __device__ void cluster_store(T *here, unsigned rank, T x) {
 #else
 template <int id, int threads> struct meeting {
     __device__ void open() {}
-    __device__ void meet(uint32_t) { warps_meet(id, threads); }
+    __device__ void meet(uint32_t) { named_barrier_sync(id, threads); }
 };
 
 template <int id, int first_threads, int second_threads> struct meeting_of_two {
     __device__ void open() {}
-    __device__ void first_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
-    __device__ void second_meet(uint32_t) { warps_meet(id, first_threads + second_threads); }
+    __device__ void first_meet(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
+    __device__ void second_meet(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
 };
 
 /* A CTA alone. */

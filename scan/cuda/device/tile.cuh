@@ -68,7 +68,7 @@ __device__ void normalise(char *slot, uint32_t shift, bool reverse, int warp, in
         if constexpr (sizeof(I) < 4)
             x[k] = turned_word<I>(__funnelshift_r(x[k], w[source + k * step + 1], bits), reverse);
     }
-    warps_meet(1, warps * 32);
+    named_barrier_sync(1, warps * 32);
 #pragma unroll
     for (int k = 0; k < per_lane; k++)
         w[first + k * 32] = x[k];

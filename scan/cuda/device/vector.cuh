@@ -77,7 +77,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
-            x.v[q] = lift<Op>(raw.v[q], code);
+            x.v[q] = to_operand<Op>(raw.v[q], code);
         return x;
     }
 
@@ -126,7 +126,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
-            x.v[q] = lower<Op>(v[q], code);
+            x.v[q] = from_operand<Op>(v[q], code);
         uint4 y;
         memcpy(&y, &x, sizeof y);
         return y;

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
     const bool alone = cluster_size() == 1;
     if (!alone)
         cluster_arrive_relaxed();
-    after_previous();
+    grid_dependency_wait();
     const grid_part<T> part = job_grid_part<Op>(job);
     const int lane = threadIdx.x % 32, warp = warp_of_cta();
     const int chunks_here = int(blockDim.x) / threads_per_chunk, all_chunks = chunks_here * int(cluster_size());

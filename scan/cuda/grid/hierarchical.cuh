@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(256)
         x = Op::apply(sums[p / section - 1], x);
     if (job.has_init)
         x = Op::apply(job_first<Op>(job), x);
-    *at = p == 0 && job.show_first ? from_bits<T>(job.shown) : lower<Op>(x, job.code);
+    *at = p == 0 && job.writes_identity ? from_bits<T>(job.identity_bits) : from_operand<Op>(x, job.code);
 }
 
 } /* namespace scan_cuda */

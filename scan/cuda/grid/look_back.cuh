@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
     __shared__ T row_totals[rows_per_tile], chunks[chunks_per_tile]; /* chunks: folds up to and including each */
     __shared__ T before, after;                                      /* the tile */
     const int lane = threadIdx.x % 32, warp = warp_of_cta();
-    after_previous();
+    grid_dependency_wait();
     if (threadIdx.x == 0) {
         mine = take_ticket(job.state);
         if (mine.number == gridDim.x - 1)

@@ -291,7 +291,7 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
         wave<I, Op>::prefetch(job);
         ring<wave_slot<T>>::open(slots, chunks_per_tile);
     }
-    after_previous();
+    grid_dependency_wait();
     if (threadIdx.x == 0)
         first = take_ticket(job.state);
     __syncthreads();

@@ -9,7 +9,7 @@ namespace scan_cuda {
 
 constexpr size_t word_table_bytes = word_bins * 2;
 constexpr uint64_t word_tables_at_once = 64; /* of 512 KiB counts */
-constexpr uint64_t most_ctas = 1u << 30;
+constexpr uint64_t max_ctas = 1u << 30;
 
 scan_status clahe_open(scan_ctx *ctx) {
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(address(clahe_words_kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -47,7 +47,7 @@ static void plan_blend(const scan_ctx *ctx, clahe_plan *p) {
     job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
     p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
     /* Bands of some thousand pixels, if that does not make more CTAs than several rounds of them. */
-    const uint64_t wanted = uint64_t(state_of(ctx)->processors) * 32 / p->cells;
+    const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * 32 / p->cells;
     job->bands = between(1, g.area / 8192, wanted < 1 ? 1 : wanted);
     job->band_rows = (g.tile_height + job->bands - 1) / job->bands;
 }
@@ -59,15 +59,15 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     job->grid = scan_clahe_grid_of(desc, width, height);
     job->channels = desc->channels;
     job->view = luma ? VIEW_LUMA : VIEW_CHANNEL;
-    job->planes = luma || desc->channels < 3 ? 1 : most_planes;
+    job->planes = luma || desc->channels < 3 ? 1 : max_planes;
     job->ranges = bytes ? 1 : word_ranges(ctx);
     p.tables = job->grid.tiles_x * job->grid.tiles_y * job->planes;
     /* As many CTAs as run at once, if each has enough to count. */
-    const uint64_t running = uint64_t(state_of(ctx)->processors) * (bytes ? 2 : 1) / job->ranges / p.tables;
+    const uint64_t running = uint64_t(state_of(ctx)->sm_count) * (bytes ? 2 : 1) / job->ranges / p.tables;
     const uint64_t enough = job->grid.area / (bytes ? 1u << 15 : 1u << 18);
     job->splits = uint32_t(between(1, running < enough ? running : enough, job->grid.tile_height));
-    p.tables_at_once = between(1, p.tables, bytes ? most_ctas / job->splits : word_tables_at_once);
-    p.luts_bytes = rounded(p.tables * job->grid.bins * scan_type_size(desc->type));
+    p.tables_at_once = between(1, p.tables, bytes ? max_ctas / job->splits : word_tables_at_once);
+    p.luts_bytes = align_up(p.tables * job->grid.bins * scan_type_size(desc->type));
     if (!bytes || job->splits > 1) {
         p.counts_bytes = p.tables_at_once * job->grid.bins * sizeof(uint64_t);
         p.arrived_bytes = p.tables_at_once * sizeof(uint32_t);
@@ -76,7 +76,7 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     return p;
 }
 
-static size_t scratch_of(const clahe_plan &p) { return p.luts_bytes + rounded(p.counts_bytes + p.arrived_bytes); }
+static size_t scratch_of(const clahe_plan &p) { return p.luts_bytes + align_up(p.counts_bytes + p.arrived_bytes); }
 
 size_t clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width, size_t height) {
     return width && height ? workspace_bytes(0, scratch_of(plan_of(ctx, desc, width, height))) : 0;

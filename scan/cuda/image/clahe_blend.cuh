@@ -16,7 +16,7 @@
 
 namespace scan_cuda {
 
-constexpr int blend_threads = 256, most_planes = 3;
+constexpr int blend_threads = 256, max_planes = 3;
 
 /* The tables around a cell: upper left, upper right, lower left, lower right; of the first plane. */
 template <class S> struct cell_tables {
@@ -27,7 +27,7 @@ template <class S> struct cell_tables {
 template <class S> struct cell_blend;
 
 template <> struct cell_blend<uint8_t> {
-    uint32_t *answers; /* shared: most_planes * byte_bins */
+    uint32_t *answers; /* shared: max_planes * byte_bins */
 
     __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *room) : answers(room) {
         for (uint32_t i = threadIdx.x; i < planes * byte_bins; i += blockDim.x) {
@@ -68,7 +68,7 @@ __device__ void blend_pixel(const clahe_job &job, const cell_blend<S> &blend, ui
         return;
     }
 #pragma unroll
-    for (uint32_t plane = 0; plane < most_planes; plane++)
+    for (uint32_t plane = 0; plane < max_planes; plane++)
         if (plane < job.planes)
             s[plane] = blend.at(plane, s[plane], u, v);
 }
@@ -78,7 +78,7 @@ template <class S>
 __global__ void __launch_bounds__(blend_threads) clahe_blend_kernel(const __grid_constant__ clahe_job job) {
     constexpr int at_once = 4;
     __shared__ uint64_t edges[4]; /* left, right, top, bottom of the cell */
-    __shared__ uint32_t room[sizeof(S) == 1 ? most_planes * byte_bins : 1];
+    __shared__ uint32_t room[sizeof(S) == 1 ? max_planes * byte_bins : 1];
     const scan_clahe_grid &g = job.grid;
     const uint64_t band = blockIdx.x % job.bands, cell = blockIdx.x / job.bands;
     const int64_t tile_x = job.first_cell_x + int64_t(cell % job.cells_x);

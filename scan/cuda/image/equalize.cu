@@ -17,7 +17,7 @@ namespace scan_cuda {
 
 constexpr int small_threads = 1024;
 constexpr uint64_t small_cta_pixels = small_threads * chunk_pixels; /* a chunk a thread: more CTAs are quicker */
-constexpr uint64_t most_cta_pixels = 4 * small_cta_pixels;          /* longer than two more launches take */
+constexpr uint64_t max_cta_pixels = 4 * small_cta_pixels;           /* longer than two more launches take */
 
 /* One cluster, or one CTA. Every CTA counts its share; all read each other's counts, so that each makes the table for
  * itself and maps its share. The counters' memory holds the table afterwards. */
@@ -70,7 +70,7 @@ static scan_status grant_small_cluster(scan_ctx *ctx) {
     if (s->capability < 90)
         return SCAN_OK;
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    s->image_cluster = granted_cluster(ctx, kernel, 16, small_threads, byte_counter<1>::shared_bytes);
+    s->image_cluster = max_cluster_size(ctx, kernel, 16, small_threads, byte_counter<1>::shared_bytes);
     return SCAN_OK;
 }
 
@@ -143,12 +143,12 @@ static equalize_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc
     if (desc->like == SCAN_LIKE_VIPS && !bytes && p.view == VIEW_CHANNEL)
         p.planes = desc->channels;
     p.words = !bytes || p.view == VIEW_REC709;
-    p.small = bytes && desc->channels == 1 && n <= most_cta_pixels * uint64_t(state_of(ctx)->image_cluster);
+    p.small = bytes && desc->channels == 1 && n <= max_cta_pixels * uint64_t(state_of(ctx)->image_cluster);
     if (!p.small)
-        p.bins_bytes = rounded(p.planes * (p.words ? word_bins : byte_bins) * sizeof(uint64_t));
+        p.bins_bytes = align_up(p.planes * (p.words ? word_bins : byte_bins) * sizeof(uint64_t));
     if (p.words) {
-        p.facts_bytes = rounded(p.planes * sections * sizeof(section_facts));
-        p.tables_bytes = rounded(p.table_count * (bytes ? byte_bins : word_table_bytes));
+        p.facts_bytes = align_up(p.planes * sections * sizeof(section_facts));
+        p.tables_bytes = align_up(p.table_count * (bytes ? byte_bins : word_table_bytes));
     }
     return p;
 }
@@ -177,11 +177,11 @@ static scan_status make_word_tables(scan_ctx *ctx, const scan_equalize_desc *des
 static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_job &job, uint32_t channels) {
     const bool bytes = desc->type == SCAN_U8;
     const uint64_t chunks = job.span.none ? job.n : chunk_count(job.span, job.n);
-    const uint64_t processors = uint64_t(state_of(ctx)->processors);
-    job.staged = !bytes && job.table_count == 1 && can_stage(ctx) && job.n * channels >= processors << 16;
+    const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
+    job.staged = !bytes && job.table_count == 1 && can_stage(ctx) && job.n * channels >= sm_count << 16;
     const int threads = bytes ? map_bytes_threads : map_words_threads;
     const uint64_t wanted = (chunks + uint64_t(threads) - 1) / uint64_t(threads);
-    const uint64_t most = processors * (job.staged ? 1 : uint64_t(state_of(ctx)->map_ctas[!bytes][channels - 1]));
+    const uint64_t most = sm_count * (job.staged ? 1 : uint64_t(state_of(ctx)->map_ctas[!bytes][channels - 1]));
     const uint64_t ctas = wanted < 1 ? 1 : wanted < most ? wanted : most;
     void *arguments[] = {&job};
     return launch(ctx, map_kernels[!bytes][channels - 1], ctas, threads, arguments, job.staged ? word_table_bytes : 0);

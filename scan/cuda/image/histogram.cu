@@ -76,7 +76,7 @@ static scan_status clear_bins(scan_ctx *ctx, const count_job &job, size_t bins) 
 static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job &job) {
     const auto &k = byte_kernels[channels - 1];
     const context_state *s = state_of(ctx);
-    const uint64_t most = uint64_t(s->processors) * uint64_t(s->count_ctas[channels - 1]);
+    const uint64_t most = uint64_t(s->sm_count) * uint64_t(s->count_ctas[channels - 1]);
     const uint64_t ctas = ctas_for(chunks_of(job), 2 * byte_threads, most);
     if (ctas > 1)
         SCAN_TRY(clear_bins(ctx, job, byte_bins));
@@ -86,8 +86,8 @@ static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job
 
 static scan_status count_words_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job &job) {
     job.ranges = word_ranges(ctx);
-    const uint64_t slots = job.planes * job.ranges, processors = uint64_t(state_of(ctx)->processors);
-    const uint64_t parts = processors > slots ? processors / slots : 1;
+    const uint64_t slots = job.planes * job.ranges, sm_count = uint64_t(state_of(ctx)->sm_count);
+    const uint64_t parts = sm_count > slots ? sm_count / slots : 1;
     const uint64_t ctas = slots * ctas_for(chunks_of(job), 4 * word_threads, parts);
     SCAN_TRY(clear_bins(ctx, job, word_bins));
     void *arguments[] = {&job};

@@ -92,7 +92,7 @@ __device__ typename Op::type advance(carry<typename Op::type> &c, const scan_job
                     x = q < E - 1 ? Op::apply(lane_base, folds[q]) : lane < 31 ? Op::apply(row_base, lanes) : next;
                 const uint64_t p = done + uint64_t(i - begin);
                 if (i >= begin && i < end)
-                    out[from.reverse ? from.n - 1 - p : p] = lower<Op>(x, job.code);
+                    out[from.reverse ? from.n - 1 - p : p] = from_operand<Op>(x, job.code);
             }
 
         /* The fold of everything so far: the base of the vector that comes next, and what there is of it. */
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(256, 1) carry_kernel(const __grid_constant__ s
         if (lane == 0)
             p->at = c;
     } else if (lane == 0) {
-        c.total = lower<Op>(now, job.code);
+        c.total = from_operand<Op>(now, job.code);
         *static_cast<carry<T> *>(carry_out) = c;
     }
 }

@@ -19,10 +19,10 @@ struct scan_job {
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
     uint64_t init;            /* bits of an accumulator, lowered */
-    uint64_t shown;           /* bits of out[0] if show_first, lowered */
+    uint64_t identity_bits;   /* bits of out[0] if writes_identity, lowered */
     uint32_t in_size;         /* bytes of an input element: kernels of an operator serve every input type */
     bool has_init, exclusive, reverse;
-    bool show_first; /* an exclusive scan with nothing before it shows the identity */
+    bool writes_identity; /* an exclusive scan with nothing before it shows the identity */
     element_code code;
     const void *piece; /* what carry.cuh has left for the grid, or NULL */
     scan_state state;
@@ -87,11 +87,11 @@ template <class Op> __device__ grid_part<typename Op::type> job_grid_part(const 
 
 /* out[0] of an exclusive scan, by the warp that has written what lies there. */
 template <class T> __device__ void put_first(const scan_job &job, const grid_part<T> &part, int lane) {
-    if (!job.show_first)
+    if (!job.writes_identity)
         return;
     __syncwarp(); /* another lane may have written there */
     if (lane == 0)
-        static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.shown);
+        static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.identity_bits);
 }
 
 /* The lowest address of tile t in an array of n, were the tile full. */

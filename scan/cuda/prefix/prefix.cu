@@ -126,11 +126,11 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     const bool wave_runs = runs_wave(state_of(ctx), size_t(p->kernels->wave_shared_bytes));
     p->grid = desc->algorithm.grid;
     p->block = desc->algorithm.block;
-    p->tiles = pieces(n, k->tile);
+    p->tiles = ceil_div(n, k->tile);
     if (p->grid == SCAN_GRID_AUTO && p->block != SCAN_BLOCK_AUTO && p->block != SCAN_BLOCK_WARP)
         p->grid = SCAN_GRID_HIERARCHICAL;
     if (p->grid == SCAN_GRID_AUTO) {
-        const uint64_t chunks = pieces(n, uint64_t(k->chunk));
+        const uint64_t chunks = ceil_div(n, uint64_t(k->chunk));
         if (!carries)
             plan_small(p, chunks, state_of(ctx)->cluster);
         p->grid = wave_runs && chunks > SCAN_CUDA_LOOK_BACK_CHUNKS ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
@@ -156,8 +156,8 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
         p->tile_words = (p->tiles + spare_tiles) * (k->out_size == 8 ? 2 : 1);
         p->state_bytes = 64 + (p->tile_words + p->tile_words / tiles_per_group + 2) * 8;
         if (carries) {
-            p->piece_bytes = rounded(SCAN_CARRY_BYTES);
-            p->rest_bytes = rounded(k->tile * k->in_size);
+            p->piece_bytes = align_up(SCAN_CARRY_BYTES);
+            p->rest_bytes = align_up(k->tile * k->in_size);
         }
         return SCAN_OK;
     case SCAN_GRID_HOST_SUMS:
@@ -165,8 +165,8 @@ static scan_status make_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
         if (carries)
             return scan_fail(failing, SCAN_ERR_ALGORITHM, "%s has no carry_in and carry_out", scan_grid_name(p->grid));
         p->section = uint32_t(k->blocks[p->block - SCAN_BLOCK_KOGGE_STONE].max_section);
-        for (uint64_t level = pieces(n, p->section);; level = pieces(level, p->section)) {
-            p->sums_bytes += rounded(level * k->out_size);
+        for (uint64_t level = ceil_div(n, p->section);; level = ceil_div(level, p->section)) {
+            p->sums_bytes += align_up(level * k->out_size);
             if (level <= 1)
                 return SCAN_OK;
         }
@@ -196,7 +196,7 @@ static scan_status grant_clusters(scan_ctx *ctx) {
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute((&classes[0][0][0])[i]->cluster,
                                                     cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     const prefix_kernels *k = classes[OP_ADD][CLASS_U32][CLASS_U32];
-    s->cluster = granted_cluster(ctx, k->cluster, 16, max_chunks_per_cta * k->cluster_threads_per_chunk, 0);
+    s->cluster = max_cluster_size(ctx, k->cluster, 16, max_chunks_per_cta * k->cluster_threads_per_chunk, 0);
     return SCAN_OK;
 }
 
@@ -229,7 +229,7 @@ static scan_status small(scan_ctx *ctx, const plan &p, scan_job job) {
     const int threads = p.chunks_per_cta * p.kernels->cluster_threads_per_chunk;
     void *arguments[] = {&job};
     if (p.ctas == 1)
-        return launch_after(ctx, p.kernels->cluster, 1, threads, arguments, 0);
+        return launch_pdl(ctx, p.kernels->cluster, 1, threads, arguments, 0);
     return launch_cluster(ctx, p.kernels->cluster, p.ctas, threads, arguments, 0);
 }
 
@@ -249,12 +249,12 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
         job.piece = piece;
     }
     void *arguments[] = {&job};
-    const uint64_t tiles = p.tiles ? p.tiles : 1, processors = uint64_t(state_of(ctx)->processors);
+    const uint64_t tiles = p.tiles ? p.tiles : 1, sm_count = uint64_t(state_of(ctx)->sm_count);
     if (p.grid == SCAN_GRID_WAVE)
-        SCAN_TRY(launch_after(ctx, k->wave, tiles < processors ? tiles : processors, k->wave_threads, arguments,
-                              size_t(k->wave_shared_bytes)));
+        SCAN_TRY(launch_pdl(ctx, k->wave, tiles < sm_count ? tiles : sm_count, k->wave_threads, arguments,
+                            size_t(k->wave_shared_bytes)));
     else
-        SCAN_TRY(launch_after(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
+        SCAN_TRY(launch_pdl(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
     end = true;
     return desc->carry_out ? launch(ctx, k->carry, 1, 32, carry_arguments, 0) : SCAN_OK;
 }
@@ -280,7 +280,7 @@ static scan_status scan_levels(scan_ctx *ctx, const plan &p, const sums_levels &
         job.in = job.out = levels.at[i].sums;
         job.n = levels.at[i].n;
         void *arguments[] = {&job, &above};
-        SCAN_TRY(launch(ctx, block.section, pieces(job.n, section), threads, arguments, 2 * section * k->out_size));
+        SCAN_TRY(launch(ctx, block.section, ceil_div(job.n, section), threads, arguments, 2 * section * k->out_size));
     }
     for (int i = levels.count - 2; i >= 0; i--) {
         void *above = levels.at[i + 1].sums;
@@ -288,7 +288,7 @@ static scan_status scan_levels(scan_ctx *ctx, const plan &p, const sums_levels &
         job.n = levels.at[i].n;
         void *arguments[] = {&job, &above, &section};
         if (job.n > section)
-            SCAN_TRY(launch(ctx, k->add, pieces(job.n, 256), 256, arguments, 0));
+            SCAN_TRY(launch(ctx, k->add, ceil_div(job.n, 256), 256, arguments, 0));
     }
     return SCAN_OK;
 }
@@ -319,9 +319,9 @@ static scan_status three_kernels(scan_ctx *ctx, const plan &p, scan_job job, cha
     const auto &block = k->blocks[p.block - SCAN_BLOCK_KOGGE_STONE];
     uint32_t section = p.section;
     sums_levels levels = {};
-    for (uint64_t n = pieces(job.n, section);; n = pieces(n, section)) {
+    for (uint64_t n = ceil_div(job.n, section);; n = ceil_div(n, section)) {
         levels.at[levels.count++] = {scratch, n};
-        scratch += rounded(n * k->out_size);
+        scratch += align_up(n * k->out_size);
         if (n <= 1)
             break;
     }
@@ -334,7 +334,7 @@ static scan_status three_kernels(scan_ctx *ctx, const plan &p, scan_job job, cha
     else
         SCAN_TRY(scan_levels(ctx, p, levels));
     void *add_arguments[] = {&job, &sums, &section};
-    return launch(ctx, k->add, pieces(job.n, 256), 256, add_arguments, 0);
+    return launch(ctx, k->add, ceil_div(job.n, 256), 256, add_arguments, 0);
 }
 
 static void note_what_ran(scan_ctx *ctx, const plan &p) {
@@ -360,8 +360,8 @@ scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, 
     job.has_init = desc->init;
     if (desc->init)
         memcpy(&job.init, desc->init, scan_type_size(desc->out_type));
-    job.show_first = job.exclusive && !desc->init && !desc->carry_in;
-    job.shown = identity_of(desc);
+    job.writes_identity = job.exclusive && !desc->init && !desc->carry_in;
+    job.identity_bits = identity_of(desc);
     const bool teaching = p.grid == SCAN_GRID_HOST_SUMS || p.grid == SCAN_GRID_HIERARCHICAL;
     char *state, *scratch;
     SCAN_TRY(take_workspace(ctx, p.state_bytes, p.piece_bytes + p.rest_bytes + p.sums_bytes, &state, &scratch));

@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(look_back_compaction_threads, 4)
     constexpr uint64_t tile = look_back_shape<U>::tile;
     __shared__ look_back_memory<U> memory;
     __shared__ ticket mine;
-    after_previous();
+    grid_dependency_wait();
     const uint64_t n = compaction_count(job);
     if (threadIdx.x == 0) {
         mine = {0, 0};

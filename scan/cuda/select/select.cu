@@ -8,8 +8,8 @@
 
 namespace scan_cuda {
 
-constexpr uint64_t most_tiles = 0x7fffffff; /* CTAs of a launch */
-constexpr uint64_t header_words = 8;        /* ticket, CTAs that left */
+constexpr uint64_t max_tiles = 0x7fffffff; /* CTAs of a launch */
+constexpr uint64_t header_words = 8;       /* ticket, CTAs that left */
 
 struct choice {
     bool wave, single;
@@ -25,14 +25,14 @@ static bool has_wave(const scan_ctx *ctx, const compaction_kernels &kernels) {
 
 /* AUTO: the wave where every SM gets tiles enough to look ahead. */
 static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
-    const uint64_t processors = uint64_t(state_of(ctx)->processors);
+    const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
     choice c = {};
-    c.tiles = pieces(n, uint64_t(kernels.look_back_tile));
+    c.tiles = ceil_div(n, uint64_t(kernels.look_back_tile));
     c.wave = grid != SCAN_GRID_LOOKBACK && has_wave(ctx, kernels) &&
-             (grid == SCAN_GRID_WAVE || (c.tiles > 1 && pieces(n, uint64_t(kernels.wave_tile)) > processors));
+             (grid == SCAN_GRID_WAVE || (c.tiles > 1 && ceil_div(n, uint64_t(kernels.wave_tile)) > sm_count));
     c.single = c.tiles <= 1 && !c.wave;
     if (c.wave)
-        c.tiles = pieces(n, uint64_t(kernels.wave_tile));
+        c.tiles = ceil_div(n, uint64_t(kernels.wave_tile));
     if (!c.single)
         c.state_bytes = (header_words + tile_words(c.tiles) + (c.tiles / 32 + 1) * 4) * sizeof(uint64_t);
     return c;
@@ -80,7 +80,7 @@ scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, sca
     device_scope scope(s->device);
     SCAN_TRY(check_grid(ctx, kernels, grid));
     const choice c = choose(ctx, kernels, grid, job.n);
-    if (c.tiles > most_tiles)
+    if (c.tiles > max_tiles)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: %llu elements are too many", (unsigned long long)job.n);
     job.single = c.single;
     if (!c.single) {
@@ -92,10 +92,10 @@ scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, sca
     }
     void *arguments[] = {&job, source};
     if (c.wave)
-        SCAN_TRY(launch_after(ctx, kernels.wave, uint64_t(s->processors), kernels.wave_threads, arguments,
-                              kernels.wave_shared_bytes));
+        SCAN_TRY(launch_pdl(ctx, kernels.wave, uint64_t(s->sm_count), kernels.wave_threads, arguments,
+                            kernels.wave_shared_bytes));
     else
-        SCAN_TRY(launch_after(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
+        SCAN_TRY(launch_pdl(ctx, kernels.look_back, c.single ? 1 : c.tiles, kernels.look_back_threads, arguments, 0));
     snprintf(s->ran, sizeof s->ran, "%s", c.wave ? "wave" : c.single ? "single" : "look-back");
     ctx->ran = s->ran;
     return SCAN_OK;

@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(wave_compaction_threads, 1)
     const int warp = int(threadIdx.x / 32);
     if (threadIdx.x == 0)
         wave_compactor<Select, U>::open(slots);
-    after_previous();
+    grid_dependency_wait();
     if (threadIdx.x == 0)
         first = take_ticket(job.state);
     __syncthreads();

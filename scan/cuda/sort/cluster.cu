@@ -25,12 +25,12 @@ struct small_shape {
 
 static small_shape small_shape_of(const scan_ctx *ctx, size_t key_bytes, uint32_t n, bool in_place) {
     small_shape shape;
-    const uint32_t groups = max(pieces(n, small_group), 1u);
-    const uint32_t most_ctas = uint32_t(in_place ? state_of(ctx)->sort_small_cluster : state_of(ctx)->processors);
-    const uint32_t most_warps = in_place ? small_most_threads / 32 : small_most_warps;
-    shape.warps = min(max(pieces(groups, most_ctas), small_least_warps), most_warps);
-    shape.own = min(pieces(groups, most_ctas * shape.warps) * small_group, small_most_own);
-    shape.ctas = in_place ? most_ctas : pieces(n, shape.warps * shape.own);
+    const uint32_t groups = max(ceil_div(n, small_group), 1u);
+    const uint32_t max_ctas = uint32_t(in_place ? state_of(ctx)->sort_small_cluster : state_of(ctx)->sm_count);
+    const uint32_t max_warps = in_place ? small_most_threads / 32 : small_most_warps;
+    shape.warps = min(max(ceil_div(groups, max_ctas), small_least_warps), max_warps);
+    shape.own = min(ceil_div(groups, max_ctas * shape.warps) * small_group, small_most_own);
+    shape.ctas = in_place ? max_ctas : ceil_div(n, shape.warps * shape.own);
     shape.shared_bytes = small_shared_bytes(n, shape.warps * 32, key_bytes == 8 ? 8 : 4);
     return shape;
 }
@@ -49,7 +49,7 @@ scan_status small_sort_run(scan_ctx *ctx, sort_job job, bool in_place) {
     void *arguments[] = {&job, &shape.own};
     if (in_place && shape.ctas > 1)
         return launch_cluster(ctx, kernel, int(shape.ctas), threads, arguments, shape.shared_bytes);
-    return launch_after(ctx, kernel, shape.ctas, threads, arguments, shape.shared_bytes);
+    return launch_pdl(ctx, kernel, shape.ctas, threads, arguments, shape.shared_bytes);
 }
 
 /* ---- more, by one cluster ---------------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static scan_status grant(scan_ctx *ctx, int wide) {
     const size_t bytes = chunk * k.element_bytes;
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    ctas = granted_cluster(ctx, k.kernel, cluster_sort_most_ctas, cluster_sort_threads, bytes);
+    ctas = max_cluster_size(ctx, k.kernel, cluster_sort_most_ctas, cluster_sort_threads, bytes);
     if (ctas == 1)
         chunk = 0;
     return SCAN_OK;
@@ -95,8 +95,8 @@ scan_status cluster_sort_open(scan_ctx *ctx) {
     if (state_of(ctx)->capability < 90)
         return SCAN_OK;
     state_of(ctx)->sort_small_cluster =
-        granted_cluster(ctx, small_kernels[1], 8, small_most_threads,
-                        small_shared_bytes(small_most_in_place, small_most_threads, sizeof(uint64_t)));
+        max_cluster_size(ctx, small_kernels[1], 8, small_most_threads,
+                         small_shared_bytes(small_most_in_place, small_most_threads, sizeof(uint64_t)));
     SCAN_TRY(grant(ctx, 0));
     return grant(ctx, 1);
 }

@@ -13,12 +13,12 @@
 namespace scan_cuda {
 
 static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
-    after_previous();
+    grid_dependency_wait();
     finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
 }
 
 static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
-    after_previous();
+    grid_dependency_wait();
     add_totals(counts, codes);
 }
 

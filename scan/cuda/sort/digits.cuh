@@ -46,7 +46,7 @@ __device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, 
 
 /* The digits that vary, the lowest first. */
 struct varying_digits {
-    uint32_t row[most_digits], count;
+    uint32_t row[max_digits], count;
     uint32_t crowded; /* a bit a row */
     bool ties;        /* sort_plan.ties */
     even_code even;   /* of which they are, or of codes */

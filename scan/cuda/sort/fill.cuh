@@ -178,15 +178,15 @@ template <class K> class fill_warp {
 };
 
 /* By a grid: all keys, of `codes` codes. counts: code i's at i ^ flip, and then the totals of groups, if
- * `most_codes` make several. */
-template <class K, uint32_t most_codes>
+ * `max_codes` make several. */
+template <class K, uint32_t max_codes>
 __device__ void fill_keys(K *keys, uint64_t n, const unsigned long long *counts, uint32_t codes, uint32_t flip,
                           uint32_t shift, K rest) {
     constexpr uint32_t row = 32 * vector_elements<K>, warps_of_cta = fill_threads / 32;
     static_assert(fill_rows * row <= UINT16_MAX, "positions in a stretch have 16 bits");
-    __shared__ uint64_t group_begins[fill_groups(most_codes) + 1];
+    __shared__ uint64_t group_begins[fill_groups(max_codes) + 1];
     __shared__ uint16_t begins[warps_of_cta][fill_group + 1];
-    if constexpr (fill_groups(most_codes) > 1) {
+    if constexpr (fill_groups(max_codes) > 1) {
         scan_totals(counts + codes, fill_groups(codes), flip / fill_group, group_begins);
     } else {
         if (threadIdx.x < 2)
@@ -220,7 +220,7 @@ __device__ inline void add_totals(unsigned long long *counts, uint32_t codes) {
 template <class K>
 __global__ void __launch_bounds__(fill_threads)
     fill_kernel(const __grid_constant__ sort_job job, const unsigned long long *counts) {
-    after_previous();
+    grid_dependency_wait();
     const uint32_t flip = K(job.order.flip);
     fill_keys<K, fill_codes<K>>(static_cast<K *>(job.keys_out), sort_count(job), counts, fill_codes<K>, flip, 0,
                                 K(flip));

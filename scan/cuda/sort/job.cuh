@@ -14,10 +14,10 @@ namespace scan_cuda {
 
 constexpr int digit_bits = 8;
 constexpr int radix = 1 << digit_bits;
-constexpr int most_digits = 8;
-constexpr int most_rows = most_digits + 2; /* of counts: digits of codes, then those of the even code */
-constexpr uint32_t packed_passes = 4;      /* digits of a packed code, see pack.cuh */
-constexpr uint32_t sample_size = 2048;     /* keys, see sample.cuh */
+constexpr int max_digits = 8;
+constexpr int max_rows = max_digits + 2; /* of counts: digits of codes, then those of the even code */
+constexpr uint32_t packed_passes = 4;    /* digits of a packed code, see pack.cuh */
+constexpr uint32_t sample_size = 2048;   /* keys, see sample.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -65,7 +65,7 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 /* In the scratch part of the workspace. The host zeroes what comes before `sample` before each sort. */
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
-    unsigned long long counts[most_rows][radix];
+    unsigned long long counts[max_rows][radix];
     uint32_t falls;      /* some key is less than the one before it: not sorted */
     uint32_t rises;      /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;       /* CTAs of the survey that have finished */
@@ -82,8 +82,8 @@ struct sort_plan {
     even_code even;                       /* by which the keys are in order then, instead of codes */
     sort_buffer local_keys, local_values; /* its input */
     bool ties;                            /* keys of equal order can be told apart, or carry values */
-    sort_pass pass[2 * most_digits];      /* in order; those of `again` from most_digits on */
-    uint64_t before[most_rows][radix];    /* keys whose digit is less */
+    sort_pass pass[2 * max_digits];       /* in order; those of `again` from max_digits on */
+    uint64_t before[max_rows][radix];     /* keys whose digit is less */
     uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
     uint64_t sample[2][sample_size];      /* codes, and even codes if there are such: by sample_codes */
 };
@@ -137,7 +137,7 @@ struct sort_job {
 
 /* Which pass is the first that the plan does not need, in the part of plan->pass where `which` is. */
 __device__ inline uint32_t pass_end(const sort_plan *plan, uint32_t which) {
-    return which < most_digits ? plan->passes : plan->again ? most_digits + plan->passes_again : 0;
+    return which < max_digits ? plan->passes : plan->again ? max_digits + plan->passes_again : 0;
 }
 
 __device__ inline uint64_t sort_count(const sort_job &job) {

@@ -430,7 +430,7 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
 template <class Key, int value_bytes>
 __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __grid_constant__ sort_job job) {
     __shared__ local_shared shared;
-    after_previous();
+    grid_dependency_wait();
     if (job.plan->local_shift == 0) {
         if (!job.again_follows)
             finish_sort(job, sort_count(job), job.plan->finish);

@@ -123,7 +123,7 @@ template <class K> class narrow_share_of_cta {
 template <class K>
 __global__ void __launch_bounds__(narrow_threads) narrow_count_kernel(const __grid_constant__ sort_job job) {
     __shared__ uint32_t counters[1 << narrow_counted_bits];
-    after_previous();
+    grid_dependency_wait();
     const sort_plan *plan = job.plan;
     if (!plan->narrow.codes)
         return;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(narrow_threads) narrow_count_kernel(const __gr
 
 template <class K>
 __global__ void __launch_bounds__(fill_threads) narrow_fill_kernel(const __grid_constant__ sort_job job) {
-    after_previous();
+    grid_dependency_wait();
     const sort_narrow &narrow = job.plan->narrow;
     if (narrow.codes)
         fill_keys<K, 1 << narrow_most_bits>(static_cast<K *>(job.keys_out), sort_count(job), job.narrow_counts,

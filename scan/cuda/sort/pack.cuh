@@ -37,7 +37,7 @@ __device__ void pack_codes(const sort_job &job, const sort_pass *pass, uint32_t 
 /* which: the first pass of the round. */
 template <class Key>
 __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constant__ sort_job job, uint32_t which) {
-    after_previous();
+    grid_dependency_wait();
     const sort_plan *plan = job.plan;
     const uint32_t end = pass_end(plan, which);
     if (which >= end)
@@ -116,7 +116,7 @@ __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32
 
 template <class Key> __global__ void __launch_bounds__(pack_threads) runs_kernel(const __grid_constant__ sort_job job) {
     __shared__ runs_shared shared;
-    after_previous();
+    grid_dependency_wait();
     const sort_plan *plan = job.plan;
     if (!plan->local_shift)
         return;

@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t portion) {
     using shape = pass_shape<Key, value_bytes, roomy_here>;
     __shared__ pass_shared<shape> shared;
-    after_previous();
+    grid_dependency_wait();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     sort_plan *plan = job.plan;
     if (which >= pass_end(plan, which) || portion_first >= n)

@@ -59,11 +59,11 @@ constexpr bool roomy_here = false;
 /* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
  * what it had of each digit to where the next one's keys begin. */
 #ifdef SCAN_EMULATED
-constexpr uint64_t most_portion_keys = 50000; /* so that small tests see portions */
+constexpr uint64_t max_portion_keys = 50000; /* so that small tests see portions */
 #else
-constexpr uint64_t most_portion_keys = 1u << 30;
+constexpr uint64_t max_portion_keys = 1u << 30;
 #endif
-template <class Shape> constexpr uint64_t portion_tiles = most_portion_keys / Shape::tile;
+template <class Shape> constexpr uint64_t portion_tiles = max_portion_keys / Shape::tile;
 
 /* Arrays of two are for tiles in turns. */
 template <class Shape> struct pass_shared {

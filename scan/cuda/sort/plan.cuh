@@ -79,7 +79,7 @@ __device__ inline void plan_packed(const sort_job &job, const varying_digits &di
     plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
     plan->local_keys = BUFFER_FIRST;
     plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass, runs ? BUFFER_FIRST : BUFFER_NONE);
-    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + most_digits, BUFFER_NONE);
+    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + max_digits, BUFFER_NONE);
 }
 
 /* ---- few bits that vary ------------------------------------------------------------------------------------------ */
@@ -117,13 +117,13 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 __device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {
     sort_plan *plan = job.plan;
     plan->passes_again = digits.count;
-    const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + most_digits, at, to_out, false);
+    const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + max_digits, at, to_out, false);
     plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
 }
 
 /* By the last CTA of a second survey, of floats alone. */
 __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
-    __shared__ digit_spread spread[most_rows];
+    __shared__ digit_spread spread[max_rows];
     varying_digits digits = find_digits(job, n, 0, spread);
     if (threadIdx.x > 0)
         return;
@@ -136,7 +136,7 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
 /* By the last CTA of the first survey. memory: sample_slots words of shared memory, for keys of four bytes and more. */
 __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
     sort_plan *plan = job.plan;
-    __shared__ digit_spread spread[most_rows];
+    __shared__ digit_spread spread[max_rows];
     const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
     const bool odd = __ldcg(&plan->odd) != 0;
     varying_digits digits = find_digits(job, n, even.exists() ? int(even_digits(job)) : 0, spread);

@@ -103,7 +103,7 @@ template <class Code> __device__ uint32_t small_places(const Code *codes, uint32
 /* own: keys of a warp, a multiple of small_group. */
 template <class Code>
 __global__ void __launch_bounds__(small_most_threads) small_kernel(const __grid_constant__ sort_job job, uint32_t own) {
-    after_previous();
+    grid_dependency_wait();
     Code *codes = dynamic_shared<Code>();
     const uint32_t n = uint32_t(sort_count(job)), lane = threadIdx.x % 32;
     const uint32_t first = (blockIdx.x * (blockDim.x / 32) + uint32_t(warp_of_cta())) * own, i = first + lane;

@@ -119,9 +119,9 @@ static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t thr
         return false;
     const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * 0.75);
     const uint32_t most = (capacity - uint32_t(fmax(wanted, largest))) / 32 * 32;
-    const uint64_t fair = pieces(c->n, uint64_t(ctas) * uint64_t(state_of(ctx)->processors));
-    const uint64_t each = pieces(fair, pieces(fair, most) + (fair == 0));
-    c->local.stride = max(pieces(uint32_t(each), 32) * 32, min(most, local_least_stride));
+    const uint64_t fair = ceil_div(c->n, uint64_t(ctas) * uint64_t(state_of(ctx)->sm_count));
+    const uint64_t each = ceil_div(fair, ceil_div(fair, most) + (fair == 0));
+    c->local.stride = max(ceil_div(uint32_t(each), 32) * 32, min(most, local_least_stride));
     c->local.reach = capacity - c->local.stride;
     c->local_threads = int(threads);
     c->local_ctas = ctas;
@@ -138,16 +138,16 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
     const int saving = int(c->digits) - int(c->local.cost),
               most = argsort ? min(saving, c->local.labels ? 2 : 1) : saving;
     for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        for (uint32_t times = top == 1 && radix <= 2 * state_of(ctx)->processors ? 2 : 1; times <= 4; times *= 2)
+        for (uint32_t times = top == 1 && radix <= 2 * state_of(ctx)->sm_count ? 2 : 1; times <= 4; times *= 2)
             if (fit_local(ctx, c, top, times * threads, 4 / times) ||
                 (times == 2 && fit_local(ctx, c, top, times * threads, 1)))
                 return;
 }
 
 static void choose_radix(sort_choice *c) {
-    const uint64_t tiles = pieces(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
+    const uint64_t tiles = ceil_div(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
-    c->plan_bytes = rounded(sizeof(sort_plan));
+    c->plan_bytes = align_up(sizeof(sort_plan));
     c->state_bytes = 64 + tiles * c->cut.state_bytes;
 }
 
@@ -156,7 +156,7 @@ static void choose_narrow(sort_choice *c) {
     if (c->n < narrow_least || !c->kernels->narrow_count || c->ties)
         return;
     c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_copies))));
-    c->counts_bytes = rounded(fill_counts_bytes(c->narrow_codes));
+    c->counts_bytes = align_up(fill_counts_bytes(c->narrow_codes));
 }
 
 static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
@@ -165,7 +165,7 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.n = n;
     c.kernels = kernels_of_type[desc->type];
     c.bits = desc->end_bit - desc->begin_bit;
-    c.digits = uint32_t(pieces(c.bits, digit_bits));
+    c.digits = uint32_t(ceil_div(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
     c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
     c.local.labels = n >= labels_least && key_bytes == 4 && desc->value_bytes && c.bits == 32 && !is_float(desc->type);
@@ -181,17 +181,17 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     const bool fills = key_bytes == 1 || (key_bytes == 2 && n >= fill_words_least);
     if (desc->method != SCAN_SORT_SPLIT && fills && !argsort && !desc->value_bytes && c.bits == 8 * key_bytes) {
         c.path = PATH_FILL;
-        c.plan_bytes = rounded(fill_counts_bytes(sort_common.fill[key_bytes - 1].codes));
+        c.plan_bytes = align_up(fill_counts_bytes(sort_common.fill[key_bytes - 1].codes));
         return c;
     }
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
     c.cut = cut_of(ctx, *c.pass);
-    c.values_bytes = rounded(n * desc->value_bytes);
+    c.values_bytes = align_up(n * desc->value_bytes);
     if (!argsort)
-        c.first_bytes = rounded(n * key_bytes);
+        c.first_bytes = align_up(n * key_bytes);
     else if (desc->method != SCAN_SORT_SPLIT)
-        c.first_bytes = rounded(n * (c.packed ? sizeof(uint32_t) : key_bytes));
+        c.first_bytes = align_up(n * (c.packed ? sizeof(uint32_t) : key_bytes));
     /* Keys go from the input to the first buffer and then to the second, codes begin in the first; the last pass writes
      * neither. */
     if (argsort && c.digits > (c.packed ? 1 : 2))
@@ -273,7 +273,7 @@ scan_status sort_load(scan_ctx *ctx) {
 
 /* CTAs of a grid that takes its work piece by piece. */
 static uint64_t persistent(const scan_ctx *ctx, uint64_t work, uint64_t ctas_per_processor) {
-    const uint64_t most = uint64_t(state_of(ctx)->processors) * ctas_per_processor;
+    const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_per_processor;
     return work < most ? work : most;
 }
 
@@ -287,21 +287,21 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     count.channels = 1;
     count.n_device = job.n_device;
     SCAN_TRY(histogram(ctx, &count, job.keys_in, static_cast<uint64_t *>(counts), job.n));
-    const uint64_t cta_warps = sort_common.fill_threads / 32, rows = pieces(c.n * job.key_bytes, 32 * sizeof(uint4));
+    const uint64_t cta_warps = sort_common.fill_threads / 32, rows = ceil_div(c.n * job.key_bytes, 32 * sizeof(uint4));
     if (codes > fill_group)
-        SCAN_TRY(launch_after(ctx, sort_common.fill_totals, pieces(fill_groups(codes), cta_warps),
-                              sort_common.fill_threads, total_arguments, 0));
-    return launch_after(ctx, fill.kernel, persistent(ctx, pieces(rows, cta_warps), 4), sort_common.fill_threads,
-                        arguments, 0);
+        SCAN_TRY(launch_pdl(ctx, sort_common.fill_totals, ceil_div(fill_groups(codes), cta_warps),
+                            sort_common.fill_threads, total_arguments, 0));
+    return launch_pdl(ctx, fill.kernel, persistent(ctx, ceil_div(rows, cta_warps), 4), sort_common.fill_threads,
+                      arguments, 0);
 }
 
 static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t which) {
-    for (uint32_t portion = 0; portion < pieces(c.n, c.cut.portion); portion++) {
+    for (uint32_t portion = 0; portion < ceil_div(c.n, c.cut.portion); portion++) {
         const uint64_t left = c.n - portion * c.cut.portion;
-        const uint64_t tiles = pieces(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
+        const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
         void *arguments[] = {&job, &which, &portion};
-        SCAN_TRY(launch_after(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
-                              size_t(c.cut.shared_bytes)));
+        SCAN_TRY(launch_pdl(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+                            size_t(c.cut.shared_bytes)));
     }
     return SCAN_OK;
 }
@@ -314,16 +314,16 @@ static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job,
 
 /* Argsort by packed codes: a round, and all rounds if that was not enough. */
 static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    const uint64_t ctas = persistent(ctx, pieces(c.n, uint64_t(sort_common.pack_threads)), 8);
-    const uint32_t starts[] = {0, most_digits, most_digits + packed_passes};
+    const uint64_t ctas = persistent(ctx, ceil_div(c.n, uint64_t(sort_common.pack_threads)), 8);
+    const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
     for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
         uint32_t which = starts[k];
         void *pack_arguments[] = {&job, &which};
-        SCAN_TRY(launch_after(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
+        SCAN_TRY(launch_pdl(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
         SCAN_TRY(run_passes(ctx, c, job, which, k < 2 ? min(c.digits, packed_passes) : c.digits - packed_passes));
         if (k == 0 && c.digits > packed_passes)
-            SCAN_TRY(launch_after(ctx, c.kernels->runs, ctas, sort_common.pack_threads, arguments, 0));
+            SCAN_TRY(launch_pdl(ctx, c.kernels->runs, ctas, sort_common.pack_threads, arguments, 0));
     }
     return SCAN_OK;
 }
@@ -334,15 +334,15 @@ static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job,
     const auto &survey = c.kernels->survey[wide];
     /* CTAs of an SM: where keys are few, adding up what CTAs have counted is most of the work */
     const uint64_t ctas = wide ? 1 : many ? 4 : 2;
-    return launch_after(ctx, survey.kernel, persistent(ctx, pieces(c.n, survey.tile), ctas), survey.threads, arguments,
-                        size_t(survey.shared_bytes));
+    return launch_pdl(ctx, survey.kernel, persistent(ctx, ceil_div(c.n, survey.tile), ctas), survey.threads, arguments,
+                      size_t(survey.shared_bytes));
 }
 
 static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     void *arguments[] = {&job};
     const uint64_t ctas = persistent(ctx, c.n, 4);
-    SCAN_TRY(launch_after(ctx, c.kernels->narrow_count, ctas, sort_common.narrow_threads, arguments, 0));
-    return launch_after(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
+    SCAN_TRY(launch_pdl(ctx, c.kernels->narrow_count, ctas, sort_common.narrow_threads, arguments, 0));
+    return launch_pdl(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
@@ -354,16 +354,16 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     if (c.narrow_codes)
         SCAN_TRY(run_narrow(ctx, c, job));
     if (c.local_kernel)
-        SCAN_TRY(launch_after(ctx, c.local_kernel->kernel, persistent(ctx, pieces(c.n, c.local.stride), c.local_ctas),
-                              c.local_threads, arguments, c.local_shared_bytes));
+        SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
+                            c.local_threads, arguments, c.local_shared_bytes));
     if (c.again_follows && job.is_float && !job.value_bytes)
         SCAN_TRY(run_survey(ctx, c, job, true));
     if (c.again_follows)
-        SCAN_TRY(run_passes(ctx, c, job, most_digits, c.digits));
+        SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
     if (c.local_kernel && !c.again_follows) /* which has finished too */
         return SCAN_OK;
-    return launch_after(ctx, sort_common.finish, persistent(ctx, pieces(c.n, uint64_t(sort_common.finish_threads)), 8),
-                        sort_common.finish_threads, arguments, 0);
+    return launch_pdl(ctx, sort_common.finish, persistent(ctx, ceil_div(c.n, uint64_t(sort_common.finish_threads)), 8),
+                      sort_common.finish_threads, arguments, 0);
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, bool argsort) {

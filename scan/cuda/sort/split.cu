@@ -87,11 +87,11 @@ static const scan_prefix_desc ones_scan = {
     .kind = SCAN_EXCLUSIVE,
 };
 
-static uint64_t sections_of(uint64_t n) { return pieces(n, split_section); }
+static uint64_t sections_of(uint64_t n) { return ceil_div(n, split_section); }
 
 size_t split_sections_bytes(uint64_t n) {
     const uint64_t counts = sections_of(n) + 1;
-    return rounded(counts * sizeof(uint64_t)) + rounded(counts * sizeof(uint32_t));
+    return align_up(counts * sizeof(uint64_t)) + align_up(counts * sizeof(uint32_t));
 }
 
 size_t split_state_bytes(const scan_ctx *ctx, uint64_t n) {
@@ -107,7 +107,7 @@ scan_status split_load(scan_ctx *ctx) {
 scan_status split_sort(scan_ctx *ctx, sort_job job, char *sections_memory) {
     uint64_t sections = sections_of(job.n);
     uint64_t *ones_before = reinterpret_cast<uint64_t *>(sections_memory);
-    uint32_t *ones = reinterpret_cast<uint32_t *>(sections_memory + rounded((sections + 1) * sizeof(uint64_t)));
+    uint32_t *ones = reinterpret_cast<uint32_t *>(sections_memory + align_up((sections + 1) * sizeof(uint64_t)));
     const void *count = address(split_count_kernel), *move_kernel = address(split_move_kernel);
     const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
     uint32_t moves = job.bits ? job.bits : 1;

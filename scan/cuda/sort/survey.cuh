@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if (!shape::tries_even)
         second = false; /* for the compiler: integers have none */
     constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
-    after_previous();
+    grid_dependency_wait();
     uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
