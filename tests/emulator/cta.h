@@ -61,7 +61,7 @@ struct cta {
     fiber main; /* the OS thread itself */
     std::vector<fiber *> fibers;
     int threads, live;
-    std::vector<fiber *> ready, polling;
+    std::vector<uint16_t> ready, polling; /* indices of fibers */
     warp *warps;
     named_barrier barriers[16];
     std::vector<copy> copies;
@@ -92,7 +92,8 @@ void recheck(cta &);
 void cluster_leave(cta &);
 
 inline uint32_t draw(cta &c) { return uint32_t(mixed(c.random += 0x9e3779b97f4a7c15u) >> 32); }
-inline bool chance(cta &c, uint32_t one_in) { return draw(c) % one_in == 0; }
+inline uint32_t below(cta &c, uint32_t limit) { return uint32_t(uint64_t(draw(c)) * limit >> 32); }
+inline bool chance(cta &c, uint32_t one_in) { return below(c, one_in) == 0; }
 
 } /* namespace emulator */
 

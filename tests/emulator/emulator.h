@@ -86,19 +86,21 @@ struct late_store {
     unsigned char value[8];
 };
 
-struct fiber {
-    uint3 thread; /* threadIdx */
-    int index, lane;
-    warp *in_warp;
-    cta *in_cta;
+/* What a switch touches lies in its first 64 bytes. */
+struct alignas(64) fiber {
     void *context;
     char *stack;
     size_t stack_bytes;
     void *asan_stack;
-    enum { ready, yielding, polling, waiting, exited } state;
+    cta *in_cta;
     const void *waits_for; /* a meeting, a CTA barrier, or an mbarrier */
-    const char *what;      /* the same in words */
-    uint32_t parity;       /* of the mbarrier */
+    int index;
+    enum { ready, yielding, polling, waiting, exited } state;
+    warp *in_warp;
+    int lane;
+    uint32_t parity;  /* of the mbarrier */
+    uint3 thread;     /* threadIdx */
+    const char *what; /* what it waits for, in words */
     unsigned cluster_generation;
     unsigned copies; /* under way that no mbarrier is told of */
     std::vector<late_store> stores;

@@ -196,7 +196,7 @@ void recheck(cta &c) {
         if (done) {
             f->state = fiber::ready;
             f->waits_for = nullptr;
-            c.ready.push_back(f);
+            c.ready.push_back(uint16_t(f->index));
         }
     }
 }

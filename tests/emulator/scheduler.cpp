@@ -105,20 +105,21 @@ static fiber *pick(cta &c) {
             give_up(c);
         }
     }
-    size_t n = c.ready.size(), which = draw(c) % n;
-    if (c.policy == 1 && !chance(c, 16))
-        which = n - 1;
-    else if (c.policy == 2)
+    const uint32_t n = uint32_t(c.ready.size());
+    uint32_t which = n - 1;
+    if (c.policy != 1 || chance(c, 16))
+        which = below(c, n);
+    if (c.policy == 2)
         for (int i = 0; i < 3; i++) {
-            size_t other = draw(c) % n;
-            if (c.priority[c.ready[other]->index / 32] > c.priority[c.ready[which]->index / 32])
+            const uint32_t other = below(c, n);
+            if (c.priority[c.ready[other] / 32] > c.priority[c.ready[which] / 32])
                 which = other;
         }
-    fiber *f = c.ready[which];
+    fiber *f = c.fibers[c.ready[which]];
     c.ready[which] = c.ready.back();
     c.ready.pop_back();
-    if (f->state == fiber::ready)
-        c.progress.fetch_add(1, std::memory_order_relaxed);
+    if (f->state == fiber::ready) /* this thread alone writes it */
+        c.progress.store(c.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     f->state = fiber::ready;
     return f;
 }
@@ -132,7 +133,7 @@ void maybe_switch() {
     if (delay_us && chance(c, 64))
         usleep(draw(c) % unsigned(delay_us));
     current->state = fiber::yielding;
-    c.ready.push_back(current);
+    c.ready.push_back(uint16_t(current->index));
     switch_to(pick(c));
 }
 
@@ -141,7 +142,7 @@ void poll(const char *what) {
     cta &c = *f->in_cta;
     f->state = fiber::polling;
     f->what = what;
-    c.polling.push_back(f);
+    c.polling.push_back(uint16_t(f->index));
     switch_to(pick(c));
 }
 
@@ -157,7 +158,7 @@ void wait_for(const void *object, const char *what, uint32_t parity) {
 static void wake(cta &c, fiber *f) {
     f->state = fiber::ready;
     f->waits_for = nullptr;
-    c.ready.push_back(f);
+    c.ready.push_back(uint16_t(f->index));
 }
 
 /* Threads [first, end) that wait for the object. */
@@ -326,7 +327,7 @@ void run_cta(cta &c) {
         f->state = fiber::ready;
         f->waits_for = f->what = nullptr;
         f->copies = 0;
-        c.ready.push_back(f);
+        c.ready.push_back(uint16_t(i));
     }
     current = &c.main;
     switch_to(pick(c));
