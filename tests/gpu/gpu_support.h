@@ -378,7 +378,7 @@ static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-enum { GPU_MOST_SIZES = 128 };
+enum { GPU_MAX_SIZES = 128 };
 
 /* Sizes for elements (or accumulators) of `size` bytes: every small one where rows and warps end, 2^k, some chunks of
  * 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest two tiles and a

@@ -20,15 +20,15 @@ struct kind {
     const char *name;
     selector by;
     size_t size;
-    compaction_kernels kernels;
+    select_kernels kernels;
 };
 
 static const kind kinds[] = {
-    {"range of u32", RANGE, 4, look_back_and_wave<range_select<uint32_t>, uint32_t>()},
-    {"range of u8", RANGE, 1, look_back_and_wave<range_select<uint8_t>, uint8_t>()},
-    {"flags of u64", FLAGS, 8, look_back_and_wave<flags_select, uint64_t>()},
-    {"runs of u32", RUNS, 4, look_back_and_wave<runs_select<uint32_t>, uint32_t>()},
-    {"runs of u16", RUNS, 2, look_back_and_wave<runs_select<uint16_t>, uint16_t>()},
+    {"range of u32", RANGE, 4, look_back_and_wave<range_selector<uint32_t>, uint32_t>()},
+    {"range of u8", RANGE, 1, look_back_and_wave<range_selector<uint8_t>, uint8_t>()},
+    {"flags of u64", FLAGS, 8, look_back_and_wave<flags_selector, uint64_t>()},
+    {"runs of u32", RUNS, 4, look_back_and_wave<runs_selector<uint32_t>, uint32_t>()},
+    {"runs of u16", RUNS, 2, look_back_and_wave<runs_selector<uint16_t>, uint16_t>()},
 };
 
 struct order_case {
@@ -79,8 +79,8 @@ static scan_state new_state(uint64_t tiles) {
     return {state, state + 1, state + 8, state + 8 + tile_words, words};
 }
 
-static void launch(const order_case *c, compaction_job *job) {
-    const compaction_kernels &k = c->of->kernels;
+static void launch(const order_case *c, select_job *job) {
+    const select_kernels &k = c->of->kernels;
     range_source range = {0, c->keeps - 1, false, false};
     flags_source flags = {false};
     runs_source runs = {false};
@@ -140,7 +140,7 @@ static void release(expectation *e) {
 static void check(const order_case *c, unsigned repeats) {
     const size_t n = c->n, size = c->of->size;
     expectation e = expect(c);
-    compaction_job job = {};
+    select_job job = {};
     job.n = n;
     job.state = new_state((n + 2047) / 2048);
     job.in_place = c->in_place;

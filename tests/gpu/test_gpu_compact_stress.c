@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "../unit/compact_oracle.h"
-#include "gpu_compaction.h"
+#include "gpu_select.h"
 
 #define cuda_ok(call) assert_int_equal(call, cudaSuccess)
 

@@ -116,7 +116,7 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     static const size_t few[] = {0, 1, 33, 3001};
-    size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(2, sizes);
+    size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(2, sizes);
     uint64_t turn = 0;
     if (gpu_is_small) {
         count = sizeof few / sizeof few[0];

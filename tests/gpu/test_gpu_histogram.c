@@ -88,7 +88,7 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     static const scan_type types[] = {SCAN_U8, SCAN_U16};
-    size_t sizes[GPU_MOST_SIZES];
+    size_t sizes[GPU_MAX_SIZES];
     uint64_t turn = 0;
     for (int t = 0; t < 2; t++) {
         const size_t count = gpu_sizes(scan_type_size(types[t]), sizes);

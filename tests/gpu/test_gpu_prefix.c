@@ -207,11 +207,11 @@ static void matrix(void **state) {
     gpu_need();
     if (!serves(*a))
         return;
-    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 3 : is_double(*a) ? 8 : GPU_MOST_SIZES;
+    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 3 : is_double(*a) ? 8 : GPU_MAX_SIZES;
     uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
     for (size_t pair = 0; pair < PAIRS; pair++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
-            size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
+            size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
             for (; kept < most && kept < count; kept++) { /* all, or some drawn without repetition */
                 const size_t drawn = kept + (most < count ? gpu_random(&random) % (count - kept) : 0);
                 const size_t n = sizes[drawn];

@@ -4,7 +4,7 @@
  * every subset of outputs, counts on the device that end inside a run, any address, in place; against a plain loop.
  */
 #include "../unit/compact_oracle.h"
-#include "gpu_compaction.h"
+#include "gpu_select.h"
 
 enum { OUT_KEPT = 1, OUT_INDICES = 2, OUT_LENGTHS = 4, OUT_COUNT = 8 };
 
@@ -165,8 +165,8 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     for (scan_type type = SCAN_U8; scan_type_name(type); type++) {
-        size_t sizes[MOST_COMPACTION_SIZES];
-        const size_t count = compaction_sizes(type, sizes);
+        size_t sizes[MAX_SELECT_SIZES];
+        const size_t count = select_sizes(type, sizes);
         for (size_t i = 0; i < count; i++)
             for (unsigned turn = 0; turn < (gpu_is_small ? 2u : 12u); turn++) {
                 const unique_case c = draw(type, sizes[i]);

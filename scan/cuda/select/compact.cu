@@ -79,13 +79,13 @@ static program_source program_of(const scan_compact_desc *desc, const scan_predi
 
 enum selector { SELECT_RANGE, SELECT_FLAGS, SELECT_PROGRAM };
 
-struct selection {
+struct selector_choice {
     selector by;
-    const compaction_kernels *kernels;
+    const select_kernels *kernels;
 };
 
 /* writes: the elements themselves go to an output. */
-static selection choose(const scan_compact_desc *desc, const scan_predicate &predicate, bool writes) {
+static selector_choice choose(const scan_compact_desc *desc, const scan_predicate &predicate, bool writes) {
     const scan_step &step = predicate.steps[0];
     const bool one_range = predicate.step_count == 1 && step.column != SCAN_COLUMN_INDEX;
     if (one_range && (step.column == 0 || !writes))
@@ -101,8 +101,8 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);
     const bool writes = out->kept || out->rejected;
-    const selection s = choose(desc, predicate, writes);
-    compaction_job job = {};
+    const selector_choice s = choose(desc, predicate, writes);
+    select_job job = {};
     job.n = n;
     job.n_device = desc->n_device;
     job.kept = out->kept;
@@ -117,26 +117,26 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     case SELECT_RANGE: {
         job.in = data_of(desc, in, predicate.steps[0].column);
         range_source range = range_of(predicate.steps[0]);
-        return run_compaction(ctx, *s.kernels, desc->grid, job, &range);
+        return run_select(ctx, *s.kernels, desc->grid, job, &range);
     }
     case SELECT_FLAGS: {
         job.flags = desc->flags;
         flags_source flags = {predicate.steps[0].negate};
-        return run_compaction(ctx, *s.kernels, desc->grid, job, &flags);
+        return run_select(ctx, *s.kernels, desc->grid, job, &flags);
     }
     case SELECT_PROGRAM: break;
     }
     program_source program = program_of(desc, predicate, in);
-    return run_compaction(ctx, *s.kernels, desc->grid, job, &program);
+    return run_select(ctx, *s.kernels, desc->grid, job, &program);
 }
 
 /* The outputs are not known yet: enough for any. */
 size_t compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n) {
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);
-    size_t bytes = compaction_workspace(ctx, *choose(desc, predicate, false).kernels, desc->grid, n);
+    size_t bytes = select_workspace(ctx, *choose(desc, predicate, false).kernels, desc->grid, n);
     if (desc->type != SCAN_TYPE_NONE) {
-        size_t writing = compaction_workspace(ctx, *choose(desc, predicate, true).kernels, desc->grid, n);
+        size_t writing = select_workspace(ctx, *choose(desc, predicate, true).kernels, desc->grid, n);
         bytes = writing > bytes ? writing : bytes;
     }
     return bytes;

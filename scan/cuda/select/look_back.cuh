@@ -19,12 +19,12 @@
 
 namespace scan_cuda {
 
-constexpr int look_back_compaction_warps = 8;
-constexpr int look_back_compaction_threads = look_back_compaction_warps * 32;
+constexpr int look_back_select_warps = 8;
+constexpr int look_back_select_threads = look_back_select_warps * 32;
 
 /* 16 KiB of values, at most one unit a warp. */
 template <class U>
-using look_back_shape = unit_shape<sizeof(U) == 1 ? 8192 : 16384 / int(sizeof(U)), look_back_compaction_warps>;
+using look_back_shape = unit_shape<sizeof(U) == 1 ? 8192 : 16384 / int(sizeof(U)), look_back_select_warps>;
 
 template <class U> struct look_back_memory {
     using shape = look_back_shape<U>;
@@ -40,44 +40,43 @@ template <class U> __device__ void stage_tile(char *to, const char *from, const 
     constexpr int vectors = 4; /* a thread's share, its reads in flight together */
     const uint32_t bytes = uint32_t(end - from), head = min(bytes, uint32_t(-uintptr_t(from) % 16));
     const uint32_t middle = (bytes - head) / 16, tail = head + middle * 16;
-    for (uint32_t i = threadIdx.x * uint32_t(sizeof(U)); i < head; i += look_back_compaction_threads * sizeof(U))
+    for (uint32_t i = threadIdx.x * uint32_t(sizeof(U)); i < head; i += look_back_select_threads * sizeof(U))
         *(U *)(to + i) = *(const U *)(from + i);
-    for (uint32_t i = tail + threadIdx.x * uint32_t(sizeof(U)); i < bytes;
-         i += look_back_compaction_threads * sizeof(U))
+    for (uint32_t i = tail + threadIdx.x * uint32_t(sizeof(U)); i < bytes; i += look_back_select_threads * sizeof(U))
         *(U *)(to + i) = *(const U *)(from + i);
     const uint4 *source = (const uint4 *)(from + head);
     uint4 *target = (uint4 *)(to + head), x[vectors];
 #pragma unroll
     for (int k = 0; k < vectors; k++)
-        if (threadIdx.x + k * look_back_compaction_threads < middle)
-            x[k] = source[threadIdx.x + k * look_back_compaction_threads];
+        if (threadIdx.x + k * look_back_select_threads < middle)
+            x[k] = source[threadIdx.x + k * look_back_select_threads];
 #pragma unroll
     for (int k = 0; k < vectors; k++)
-        if (threadIdx.x + k * look_back_compaction_threads < middle)
-            target[threadIdx.x + k * look_back_compaction_threads] = x[k];
+        if (threadIdx.x + k * look_back_select_threads < middle)
+            target[threadIdx.x + k * look_back_select_threads] = x[k];
 }
 
 /* before(news) is called by warp 0 and answers what the tiles before this one keep. */
-template <class Select, class U, class Before>
-__device__ void compact_tile(const compaction_job &job, const typename Select::source &source, uint64_t n, uint64_t t,
-                             look_back_memory<U> &memory, Before before) {
+template <class Selector, class U, class Before>
+__device__ void select_tile(const select_job &job, const typename Selector::source &source, uint64_t n, uint64_t t,
+                            look_back_memory<U> &memory, Before before) {
     using shape = look_back_shape<U>;
     static_assert(shape::units == 1, "a warp keeps one word");
     const int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32);
     const uint64_t first = t * shape::tile;
-    tile_view<U> tile = {nullptr, Select::reads_flags ? job.flags + first : nullptr, first,
+    tile_view<U> tile = {nullptr, Selector::reads_flags ? job.flags + first : nullptr, first,
                          uint32_t(min(n - first, uint64_t(shape::tile)))};
     if (job.in) {
         const char *from = static_cast<const char *>(job.in) + first * sizeof(U);
         char *to = memory.values + 16 + uintptr_t(from) % 16;
-        const int earlier = Select::reads_before && t > 0 ? int(sizeof(U)) : 0;
+        const int earlier = Selector::reads_before && t > 0 ? int(sizeof(U)) : 0;
         stage_tile<U>(to - earlier, from - earlier, from + tile.count * sizeof(U));
         tile.values = reinterpret_cast<const U *>(to);
     }
     __syncthreads();
 
     const uint32_t begin = uint32_t(warp * shape::unit);
-    const uint32_t word = unit_word<Select, shape::rows>(source, tile, job.index_base, begin, lane);
+    const uint32_t word = unit_word<Selector, shape::rows>(source, tile, job.index_base, begin, lane);
     const uint32_t kept = keep_words(memory.words[warp], word, lane), last = job.run_lengths ? unit_last(word) : 0;
     if (lane == 0) {
         memory.kept[warp] = kept;
@@ -111,15 +110,14 @@ __device__ void compact_tile(const compaction_job &job, const typename Select::s
     put_unit(job, tile, memory.lists[warp], unit, kept_before, begun, lane);
 }
 
-template <class Select, class U>
-__global__ void __launch_bounds__(look_back_compaction_threads, 4)
-    look_back_compaction(const __grid_constant__ compaction_job job,
-                         const __grid_constant__ typename Select::source source) {
+template <class Selector, class U>
+__global__ void __launch_bounds__(look_back_select_threads, 4)
+    look_back_select(const __grid_constant__ select_job job, const __grid_constant__ typename Selector::source source) {
     constexpr uint64_t tile = look_back_shape<U>::tile;
     __shared__ look_back_memory<U> memory;
     __shared__ ticket mine;
     grid_dependency_wait();
-    const uint64_t n = compaction_count(job);
+    const uint64_t n = element_count(job);
     if (threadIdx.x == 0) {
         mine = {0, 0};
         if (!job.single) {
@@ -134,10 +132,10 @@ __global__ void __launch_bounds__(look_back_compaction_threads, 4)
     const uint32_t epoch = mine.epoch;
     const uint64_t t = mine.number;
     if (t * tile < n)
-        compact_tile<Select, U>(job, source, n, t, memory, [&](tile_news news) {
+        select_tile<Selector, U>(job, source, n, t, memory, [&](tile_news news) {
             if (job.single)
                 return kept_so_far{0, 0};
-            const compaction_walk<8> walk(job.state, epoch, int(tile), job.in_place);
+            const tile_walk<8> walk(job.state, epoch, int(tile), job.in_place);
             if (threadIdx.x == 0)
                 walk.tell(t, news);
             perturb();

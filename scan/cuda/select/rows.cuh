@@ -18,12 +18,12 @@
 
 namespace scan_cuda {
 
-__device__ inline uint64_t compaction_count(const compaction_job &job) {
+__device__ inline uint64_t element_count(const select_job &job) {
     return job.n_device && *job.n_device < job.n ? *job.n_device : job.n;
 }
 
 /* An output that needs the list. */
-__device__ inline bool has_arrays(const compaction_job &job) {
+__device__ inline bool has_arrays(const select_job &job) {
     return job.kept || job.rejected || job.indices || job.run_lengths;
 }
 
@@ -67,11 +67,11 @@ __device__ inline uint32_t transposed(uint32_t x, int lane) {
 __device__ inline uint32_t low_bits(int n) { return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1; }
 
 /* The word of row `lane` of the unit that begins at element `first` of the tile; no bits beyond the tile's count. */
-template <class Select, int rows, class U>
-__device__ uint32_t unit_word(const typename Select::source &source, const tile_view<U> &tile, uint64_t index_base,
+template <class Selector, int rows, class U>
+__device__ uint32_t unit_word(const typename Selector::source &source, const tile_view<U> &tile, uint64_t index_base,
                               uint32_t first, int lane) {
-    uint32_t mask = Select::template lanes<rows>(source, tile, index_base, first, lane);
-    uint32_t word = transposed(mask, lane) ^ (Select::negates(source) ? ~0u : 0u);
+    uint32_t mask = Selector::template lanes<rows>(source, tile, index_base, first, lane);
+    uint32_t word = transposed(mask, lane) ^ (Selector::negates(source) ? ~0u : 0u);
     return lane < rows ? word & low_bits(int(tile.count) - int(first) - lane * 32) : 0;
 }
 
@@ -186,8 +186,8 @@ __device__ void put_run_lengths(To *lengths, const uint16_t *list, uint32_t n, u
 
 /* kept_before: how many are kept before the unit; begun: the index of the last of them. */
 template <class U>
-__device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, const uint16_t *list,
-                         const listed_unit &unit, uint64_t kept_before, uint64_t begun, int lane) {
+__device__ void put_unit(const select_job &job, const tile_view<U> &tile, const uint16_t *list, const listed_unit &unit,
+                         uint64_t kept_before, uint64_t begun, int lane) {
     const U *values = tile.values;
     if (job.kept)
         put_listed(static_cast<U *>(job.kept) + kept_before, list, unit.kept, lane,
@@ -212,7 +212,7 @@ __device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, co
 }
 
 /* The results that only the end of the input knows. last: 1 + the index of the last kept element, 0 if none is. */
-__device__ inline void put_end(const compaction_job &job, uint64_t n, uint64_t kept, uint64_t last) {
+__device__ inline void put_end(const select_job &job, uint64_t n, uint64_t kept, uint64_t last) {
     if (job.count)
         *job.count = kept;
     if (job.run_lengths && kept) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection on CUDA: what scan_compact and scan_unique share, on both sides of a launch.
+ * The engine under compact and unique on CUDA: what scan_compact and scan_unique share, on both sides of a launch.
  *
  * Idea. A selector answers one bit an element. The set bits of a tile are listed as 16-bit positions in shared memory,
  * and every output is read off that list: kept elements, their indices, the lengths of runs; the clear bits, listed
@@ -13,7 +13,7 @@
  *   rejected   in[1] in[2] in[5] in[7]            where `before` elements are kept before the tile, whose first
  *   indices    first + 0, first + 3, ...          element is element `first`
  *
- * Two grids run it: the wave (compaction/wave.cuh, sm_90 and later) and look-back (compaction/look_back.cuh, any GPU).
+ * Two grids run it: the wave (wave.cuh, sm_90 and later) and look-back (look_back.cuh, any GPU).
  *
  * Traffic: each input once, each output once; 8 bytes of state a tile. In bytes an element of size s, with share k
  * kept: s + k * s for a predicate on the elements alone; + 1 for flags; + the sizes of other columns; + 4 * k or 8 * k
@@ -46,7 +46,7 @@ extern "C" {
 namespace scan_cuda {
 
 /* What the kernels are told; an output that is not wanted is NULL. */
-struct compaction_job {
+struct select_job {
     const void *in;       /* elements that a selector of elements reads, and that kept and rejected take; may be NULL */
     const uint8_t *flags; /* for the selector of flags */
     uint64_t n;
@@ -96,8 +96,8 @@ struct program_source {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The kernels of one selector and element size. They take a compaction_job and the selector's source. */
-struct compaction_kernels {
+/* The kernels of one selector and element size. They take a select_job and the selector's source. */
+struct select_kernels {
     const void *look_back, *wave;  /* wave may be NULL */
     int look_back_tile, wave_tile; /* elements */
     int look_back_threads, wave_threads;
@@ -106,13 +106,12 @@ struct compaction_kernels {
 
 enum { ELEMENT_SIZES = 4 }; /* 1, 2, 4, 8 bytes */
 
-extern const compaction_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES],
-    program_kernels[ELEMENT_SIZES], runs_kernels[ELEMENT_SIZES];
+extern const select_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES], program_kernels[ELEMENT_SIZES],
+    runs_kernels[ELEMENT_SIZES];
 
 /* By the grid that is asked for, or one it picks: sets job.state and job.single, and launches. */
-scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
-                           void *source);
-size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n);
+scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, select_job &job, void *source);
+size_t select_workspace(const scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, uint64_t n);
 
 } /* namespace scan_cuda */
 

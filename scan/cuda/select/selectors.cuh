@@ -3,11 +3,11 @@
  * The selectors. lanes<rows>() answers, in bit k of a lane, for element first + k * 32 + lane of a tile; what it says
  * of elements beyond the tile's count does not matter, but global memory there is not read.
  *
- *   range_select     one range of the elements themselves: every comparison, between, isnan, isfinite
- *   flags_select     a byte array beside the elements
- *   program_select   any predicate over any columns: steps run one after the other over 32 elements a lane, so all
+ *   range_selector     one range of the elements themselves: every comparison, between, isnan, isfinite
+ *   flags_selector     a byte array beside the elements
+ *   program_selector   any predicate over any columns: steps run one after the other over 32 elements a lane, so all
  *                    lanes agree on what to do next, and a join is one instruction for 1,024 elements
- *   runs_select      differs from the element before
+ *   runs_selector      differs from the element before
  */
 #ifndef SCAN_CUDA_SELECT_SELECTORS_CUH
 #define SCAN_CUDA_SELECT_SELECTORS_CUH
@@ -31,7 +31,7 @@ template <int rows, class Keep> __device__ uint32_t lane_bits(Keep keep) {
     return bits;
 }
 
-template <class U> struct range_select {
+template <class U> struct range_selector {
     using source = range_source;
     static constexpr bool reads_flags = false, reads_before = false;
 
@@ -47,7 +47,7 @@ template <class U> struct range_select {
     }
 };
 
-struct flags_select {
+struct flags_selector {
     using source = flags_source;
     static constexpr bool reads_flags = true, reads_before = false;
 
@@ -61,7 +61,7 @@ struct flags_select {
     }
 };
 
-template <class U> struct runs_select {
+template <class U> struct runs_selector {
     using source = runs_source;
     static constexpr bool reads_flags = false, reads_before = true;
 
@@ -86,7 +86,7 @@ template <class U> struct runs_select {
     }
 };
 
-struct program_select {
+struct program_selector {
     using source = program_source;
     static constexpr bool reads_flags = false, reads_before = false;
 

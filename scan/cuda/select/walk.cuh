@@ -36,7 +36,7 @@ __device__ inline kept_so_far operator+(const kept_so_far &a, const kept_so_far 
 }
 
 /* words: of a lane, asked for together. */
-template <int words> class compaction_walk {
+template <int words> class tile_walk {
     const scan_state &state;
     const uint32_t epoch;
     const int tile; /* elements */
@@ -70,7 +70,7 @@ template <int words> class compaction_walk {
     }
 
   public:
-    __device__ compaction_walk(const scan_state &state, uint32_t epoch, int tile, bool ordered)
+    __device__ tile_walk(const scan_state &state, uint32_t epoch, int tile, bool ordered)
         : state(state), epoch(epoch), tile(tile), ordered(ordered), lane(int(threadIdx.x % 32)) {}
 
     /* By one thread, when all of the tile has been read. */

@@ -39,28 +39,28 @@
 
 namespace scan_cuda {
 
-constexpr int wave_compaction_warps = 8; /* that count; as many write */
+constexpr int wave_select_warps = 8; /* that count; as many write */
 constexpr int wave_look_back_warps = 2;
 constexpr int wave_look_back_delay = 2; /* tiles that are counted before one is looked back from, in a full ring */
 constexpr int wave_walk_words = 6;      /* as a rule one round trip serves a tile */
-constexpr int wave_compaction_threads = (2 * wave_compaction_warps + wave_look_back_warps + 2) * 32;
+constexpr int wave_select_threads = (2 * wave_select_warps + wave_look_back_warps + 2) * 32;
 
 /* Tiles as large as the shared memory of an SM allows. */
-template <class Select, class U> struct wave_compaction_layout {
+template <class Selector, class U> struct wave_select_layout {
     static constexpr int size = int(sizeof(U));
-    static constexpr int tile = Select::reads_flags ? (size == 1   ? 14336
-                                                       : size == 2 ? 8192
-                                                       : size == 4 ? 6144
-                                                                   : 3584)
-                                                    : (size == 1   ? 24576
-                                                       : size == 2 ? 14336
-                                                                   : 32768 / size);
-    using shape = unit_shape<tile, wave_compaction_warps>;
+    static constexpr int tile = Selector::reads_flags ? (size == 1   ? 14336
+                                                         : size == 2 ? 8192
+                                                         : size == 4 ? 6144
+                                                                     : 3584)
+                                                      : (size == 1   ? 24576
+                                                         : size == 2 ? 14336
+                                                                     : 32768 / size);
+    using shape = unit_shape<tile, wave_select_warps>;
     /* a slot: values after room for the one before them, flags, each as far from a line as in global memory; words of
      * bits */
     static constexpr int values_at = 16;
     static constexpr int flags_at = whole_lines(values_at + tile * size + bulk_line);
-    static constexpr int words_at = flags_at + (Select::reads_flags ? tile + bulk_line : 0);
+    static constexpr int words_at = flags_at + (Selector::reads_flags ? tile + bulk_line : 0);
     static constexpr int slot_bytes = whole_lines(words_at + tile / 32 * int(sizeof(uint2)));
     static constexpr int lists_at = ring_slots * slot_bytes;
     static constexpr int shared_bytes = lists_at + shape::tile / shape::units * int(sizeof(uint16_t));
@@ -68,23 +68,22 @@ template <class Select, class U> struct wave_compaction_layout {
     static_assert(tile % bulk_line == 0, "tiles of values and of flags begin equally far from a line");
 };
 
-struct wave_compaction_slot : ring_slot {
-    uint32_t kept[wave_compaction_warps],
-        last[wave_compaction_warps]; /* of each warp; last: 1 + position in the tile */
-    uint32_t kept_before[wave_compaction_warps], last_before[wave_compaction_warps]; /* in the tile */
+struct wave_select_slot : ring_slot {
+    uint32_t kept[wave_select_warps], last[wave_select_warps]; /* of each warp; last: 1 + position in the tile */
+    uint32_t kept_before[wave_select_warps], last_before[wave_select_warps]; /* in the tile */
     uint32_t tile_kept, tile_last;
     uint64_t previous; /* the CTA's tile before this one */
     kept_so_far before;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-template <class Select, class U> class wave_compactor {
-    using layout = wave_compaction_layout<Select, U>;
+template <class Selector, class U> class wave_select_cta {
+    using layout = wave_select_layout<Selector, U>;
     using shape = typename layout::shape;
-    using slot_ring = ring<wave_compaction_slot, Select::reads_flags ? 2 : 1, wave_look_back_warps, true>;
+    using slot_ring = ring<wave_select_slot, Selector::reads_flags ? 2 : 1, wave_look_back_warps, true>;
 
-    const compaction_job &job;
-    const typename Select::source &source;
+    const select_job &job;
+    const typename Selector::source &source;
     const uint64_t n, tiles;
     const slot_ring tiles_in;
     uint16_t *const lists; /* a unit of each writing warp */
@@ -108,21 +107,21 @@ template <class Select, class U> class wave_compactor {
     }
     __device__ tile_view<U> view(int j, uint64_t t) const {
         return {reinterpret_cast<const U *>(staged_values(j, t)),
-                Select::reads_flags ? reinterpret_cast<const uint8_t *>(staged_flags(j, t)) : nullptr, t * shape::tile,
-                count(t)};
+                Selector::reads_flags ? reinterpret_cast<const uint8_t *>(staged_flags(j, t)) : nullptr,
+                t * shape::tile, count(t)};
     }
     __device__ unit_words<shape::rows> &words(int j, int unit) const {
         return reinterpret_cast<unit_words<shape::rows> *>(tiles_in.data(j) + layout::words_at)[unit];
     }
 
   public:
-    __device__ wave_compactor(const compaction_job &job, const typename Select::source &source, uint64_t n,
-                              char *memory, wave_compaction_slot *slots, uint32_t epoch)
+    __device__ wave_select_cta(const select_job &job, const typename Selector::source &source, uint64_t n, char *memory,
+                               wave_select_slot *slots, uint32_t epoch)
         : job(job), source(source), n(n), tiles(n / shape::tile + (n % shape::tile != 0)),
           tiles_in(memory, slots, layout::slot_bytes, tiles),
           lists(reinterpret_cast<uint16_t *>(memory + layout::lists_at)), epoch(epoch), lane(int(threadIdx.x % 32)) {}
 
-    __device__ static void open(wave_compaction_slot *slots) { slot_ring::open(slots, shape::warps); }
+    __device__ static void open(wave_select_slot *slots) { slot_ring::open(slots, shape::warps); }
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
@@ -135,12 +134,12 @@ template <class Select, class U> class wave_compactor {
             uint64_t *loaded = &tiles_in.slot(j).loaded;
             /* The element before comes as 16 bytes, so that an aligned tile remains one: ordinary loads are waited for.
              * The rest of them nobody looks at; in place, the tile before may be writing there. */
-            const uint32_t elements = count(t), before = Select::reads_before && t > 0 ? 16 : 0;
+            const uint32_t elements = count(t), before = Selector::reads_before && t > 0 ? 16 : 0;
             load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
                        loaded, lane);
-            if (Select::reads_flags)
+            if (Selector::reads_flags)
                 load_bytes(staged_flags(j, t), flags(t), elements, loaded, lane);
-            if (Select::reads_before && t == 0) /* later tiles begin earlier: bulk copies over these stores */
+            if (Selector::reads_before && t == 0) /* later tiles begin earlier: bulk copies over these stores */
                 bulk_fence();
         });
     }
@@ -148,9 +147,9 @@ template <class Select, class U> class wave_compactor {
     /* ---- publish warp -------------------------------------------------------------------------------------------- */
 
     __device__ void publish_counts() {
-        const compaction_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
+        const tile_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
         for (int j = 0;; j++) {
-            wave_compaction_slot &s = tiles_in.slot(j);
+            wave_select_slot &s = tiles_in.slot(j);
             const uint64_t t = tiles_in.tile(j);
             if (t == no_tile)
                 return;
@@ -178,9 +177,9 @@ template <class Select, class U> class wave_compactor {
 
     /* From the CTA's tile before it on, whose own look-back may still be under way. */
     __device__ void look_back(int which) const {
-        const compaction_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
+        const tile_walk<wave_walk_words> walk(job.state, epoch, shape::tile, job.in_place);
         for (int j = which;; j += wave_look_back_warps) {
-            wave_compaction_slot &s = tiles_in.slot(j);
+            wave_select_slot &s = tiles_in.slot(j);
             const uint64_t t = tiles_in.tile(j);
             if (t == no_tile)
                 return;
@@ -226,12 +225,12 @@ template <class Select, class U> class wave_compactor {
 
   private:
     __device__ void count_bits(int j, int warp) const {
-        wave_compaction_slot &s = tiles_in.slot(j);
+        wave_select_slot &s = tiles_in.slot(j);
         const tile_view<U> tile = view(j, s.tile);
         uint32_t kept = 0, last = 0;
         for (int u = 0; u < shape::units; u++) {
             const uint32_t first = uint32_t(warp * shape::chunk + u * shape::unit);
-            const uint32_t bits = unit_word<Select, shape::rows>(source, tile, job.index_base, first, lane);
+            const uint32_t bits = unit_word<Selector, shape::rows>(source, tile, job.index_base, first, lane);
             kept += keep_words(words(j, warp * shape::units + u), bits, lane);
             if (job.run_lengths) {
                 const uint32_t last_here = unit_last(bits);
@@ -246,7 +245,7 @@ template <class Select, class U> class wave_compactor {
     }
 
     __device__ void write_tile(int j, int warp) const {
-        wave_compaction_slot &s = tiles_in.slot(j);
+        wave_select_slot &s = tiles_in.slot(j);
         const tile_view<U> tile = view(j, s.tile);
         uint16_t *mine = lists + warp * shape::unit;
         listed_unit unit = {};
@@ -277,34 +276,33 @@ template <class Select, class U> class wave_compactor {
 };
 #endif
 
-template <class Select, class U>
-__global__ void __launch_bounds__(wave_compaction_threads, 1)
-    wave_compaction(const __grid_constant__ compaction_job job,
-                    const __grid_constant__ typename Select::source source) {
+template <class Selector, class U>
+__global__ void __launch_bounds__(wave_select_threads, 1)
+    wave_select(const __grid_constant__ select_job job, const __grid_constant__ typename Selector::source source) {
 #if __CUDA_ARCH__ >= 900
-    __shared__ wave_compaction_slot slots[ring_slots];
+    __shared__ wave_select_slot slots[ring_slots];
     __shared__ ticket first;
     const int warp = int(threadIdx.x / 32);
     if (threadIdx.x == 0)
-        wave_compactor<Select, U>::open(slots);
+        wave_select_cta<Selector, U>::open(slots);
     grid_dependency_wait();
     if (threadIdx.x == 0)
         first = take_ticket(job.state);
     __syncthreads();
-    const uint64_t n = compaction_count(job);
+    const uint64_t n = element_count(job);
     if (n == 0 && blockIdx.x == 0 && threadIdx.x == 0)
         put_end(job, 0, 0, 0);
-    wave_compactor<Select, U> w(job, source, n, dynamic_shared<char>(), slots, first.epoch);
-    if (warp < wave_compaction_warps)
+    wave_select_cta<Selector, U> w(job, source, n, dynamic_shared<char>(), slots, first.epoch);
+    if (warp < wave_select_warps)
         w.count(warp);
-    else if (warp < 2 * wave_compaction_warps)
-        w.write(warp - wave_compaction_warps);
-    else if (warp == 2 * wave_compaction_warps)
+    else if (warp < 2 * wave_select_warps)
+        w.write(warp - wave_select_warps);
+    else if (warp == 2 * wave_select_warps)
         w.load(first);
-    else if (warp == 2 * wave_compaction_warps + 1)
+    else if (warp == 2 * wave_select_warps + 1)
         w.publish_counts();
     else
-        w.look_back(warp - 2 * wave_compaction_warps - 2);
+        w.look_back(warp - 2 * wave_select_warps - 2);
     leave(job.state, first.epoch);
 #endif
 }

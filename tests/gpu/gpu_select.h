@@ -2,8 +2,8 @@
  *
  * For the tests of compaction and unique: the tiles of their grids, and the sizes around every switch.
  */
-#ifndef TESTS_GPU_COMPACTION_H
-#define TESTS_GPU_COMPACTION_H
+#ifndef TESTS_GPU_SELECT_H
+#define TESTS_GPU_SELECT_H
 
 #include <cuda_runtime_api.h>
 
@@ -28,17 +28,17 @@ static inline size_t flags_wave_tile(size_t size) {
     return size == 1 ? 14336 : size == 2 ? 8192 : size == 4 ? 6144 : 3584;
 }
 
-enum { MOST_COMPACTION_SIZES = GPU_MOST_SIZES + 24 };
+enum { MAX_SELECT_SIZES = GPU_MAX_SIZES + 24 };
 
 /* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
-static inline size_t compaction_sizes(scan_type type, size_t *sizes) {
+static inline size_t select_sizes(scan_type type, size_t *sizes) {
     const size_t size = scan_type_size(type), look_back = look_back_tile(size);
     const size_t wave = wave_tile(size), turn = gpu_processors() * wave;
     const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
     size_t count = gpu_sizes(size, sizes);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++) {
-            assert_true(count < MOST_COMPACTION_SIZES);
+            assert_true(count < MAX_SELECT_SIZES);
             sizes[count++] = n;
         }
     return count;
