@@ -285,10 +285,8 @@ static inline size_t gpu_first_difference(const void *a, const void *b, size_t n
     return i;
 }
 
-static inline bool gpu_is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-static inline bool gpu_is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static inline bool gpu_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+static inline bool gpu_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 

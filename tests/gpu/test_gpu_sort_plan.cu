@@ -102,7 +102,7 @@ template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
 /* What choose() of sort.cu says of such a job, with buckets that one digit of n keys makes or does not. */
 static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan *plan) {
     const uint32_t size = uint32_t(scan_type_size(c->type));
-    const bool is_float = c->type == SCAN_F32 || c->type == SCAN_F64;
+    const bool is_float = gpu_is_float(c->type);
     sort_job job = {};
     job.keys_in = in;
     job.keys_out = out;

@@ -10,7 +10,7 @@
 
 namespace scan_cuda {
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
 static int size_index(scan_type type) { return __builtin_ctz(unsigned(scan_type_size(type))); }
 
@@ -34,7 +34,8 @@ static range_source range_of(const scan_step &step) {
 }
 
 static column_kind kind_of(scan_type type) {
-    return type == SCAN_F32 ? COLUMN_F32 : type == SCAN_F64 ? COLUMN_F64 : column_kind(size_index(type));
+    const int size = size_index(type);
+    return !is_float(type) ? column_kind(COLUMN_8 + size) : size == size_index(SCAN_F32) ? COLUMN_F32 : COLUMN_F64;
 }
 
 /* The columns that steps name, numbered as they come. */
