@@ -20,9 +20,9 @@ static inline void gpu_fill_image(scan_type type, int shape, void *samples, size
         gpu_fill(type, (gpu_shape)shape, samples, n, seed);
         return;
     }
-    const uint32_t top = (uint32_t)gpu_levels(type) - 1, base = (uint32_t)(gpu_mix(seed) % (top - top / 4));
+    const uint32_t top = (uint32_t)gpu_levels(type) - 1, base = (uint32_t)(random_mix(seed) % (top - top / 4));
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = gpu_mix(seed + i);
+        const uint64_t r = random_mix(seed + i);
         const uint32_t value = base + (uint32_t)((r & 255) * (r >> 8 & 255) % (top / 8));
         if (type == SCAN_U8)
             ((uint8_t *)samples)[i] = (uint8_t)value;

@@ -170,7 +170,7 @@ static inline size_t check_array(const sort_case *order, scan_sort_method method
     expect(n, order);
     size_t bound = n;
     for (int k = 0; k < calls; k++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const int kind = (int)((turn + (uint64_t)k) % 5);
         static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
         sort_call c = {.order = *order,

@@ -56,6 +56,7 @@ extern "C" {
     } while (0)
 
 #include "scan/lists.h"
+#include "tests/random.h"
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
@@ -191,16 +192,6 @@ static inline FILE *gpu_open_data(const char *name) {
 }
 #endif
 
-/* ---- random numbers: splitmix64 ---------------------------------------------------------------------------------- */
-
-static inline uint64_t gpu_mix(uint64_t z) {
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static inline uint64_t gpu_random(uint64_t *state) { return gpu_mix(*state += 0x9e3779b97f4a7c15u); }
-
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* Device memory: a red zone, the array, a red zone. In small runs every second array is allocated anew and ends with
@@ -317,7 +308,7 @@ static inline const char *gpu_shape_name(gpu_shape shape) {
     return names[shape];
 }
 
-static inline double gpu_random_float(uint64_t u) {
+static inline double gpu_float_of(uint64_t u) {
     return ldexp(((double)(u >> 40) - 0x1p23) * 0x1p-23, -(int)(u & 7));
 }
 
@@ -332,10 +323,10 @@ static inline double gpu_float_element(scan_type type, gpu_shape shape, size_t i
     case GPU_ASCENDING: return (double)i - (double)n / 2;
     case GPU_DESCENDING: return (double)n / 2 - (double)i;
     case GPU_FEW: return (double)(u % 3) - 1.5;
-    case GPU_SPARSE: return u % 97 ? 0 : gpu_random_float(u >> 8);
+    case GPU_SPARSE: return u % 97 ? 0 : gpu_float_of(u >> 8);
     case GPU_EXTREMES: return ends[u % 8];
-    case GPU_SPECIAL: return u % 11 ? gpu_random_float(u) : special[u >> 20 & 7];
-    default: return gpu_random_float(u);
+    case GPU_SPECIAL: return u % 11 ? gpu_float_of(u) : special[u >> 20 & 7];
+    default: return gpu_float_of(u);
     }
 }
 
@@ -349,7 +340,7 @@ static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size
     case GPU_CONSTANT: return 1;
     case GPU_ASCENDING: return least + rank;
     case GPU_DESCENDING: return least + (all - rank);
-    case GPU_FEW: return gpu_mix(u % 3 + 17);
+    case GPU_FEW: return random_mix(u % 3 + 17);
     case GPU_SPARSE: return u % 97 ? 0 : u >> 8;
     case GPU_EXTREMES: return ends[u % 5];
     case GPU_SPECIAL: return (uint64_t)1 << (u % bits);
@@ -362,7 +353,7 @@ static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_
     const size_t size = scan_type_size(type);
     char *at = (char *)memory;
     for (size_t i = 0; i < n; i++, at += size) {
-        const uint64_t u = gpu_mix(seed + (i + 1) * 0x9e3779b97f4a7c15u);
+        const uint64_t u = random_mix(seed + (i + 1) * 0x9e3779b97f4a7c15u);
         if (!gpu_is_float(type)) {
             uint64_t x = gpu_integer_element(type, shape, i, n, u);
             memcpy(at, &x, size);

@@ -55,7 +55,7 @@ static void check(const clahe_case *c) {
 
 static clahe_case draw(scan_type type, size_t width, size_t height, uint64_t turn) {
     static const double clips[] = {0, 0.5, 1, 2.5, 7.3, 40, -1, 1e300};
-    const uint64_t z = gpu_mix(turn);
+    const uint64_t z = random_mix(turn);
     clahe_case c = {.type = type, .width = width, .height = height};
     c.channels = 1 + (z & 3);
     c.color = (scan_color)((z >> 2) % 3);

@@ -52,7 +52,7 @@ static void fill(const order_case *c, char *in, uint8_t *flags) {
     const size_t size = c->of->size;
     uint64_t value = 0;
     for (size_t i = 0; i < c->n; i++) {
-        const uint64_t r = gpu_random(&seed);
+        const uint64_t r = random_u64(&seed);
         if (c->of->by != RUNS || (r >> 32 & 255) < c->keeps)
             value = r & 255;
         memcpy(in + i * size, &value, size);
@@ -187,7 +187,7 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     for (unsigned round = 0; round < rounds; round++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (size_t g = 0; g < COUNT(ctas); g++) {
-                const uint64_t r = gpu_random(&seed);
+                const uint64_t r = random_u64(&seed);
                 if ((ctas[g] && capability < 90) || ctas[g] > all || (gpu_is_small && (r >> 50) % 2))
                     continue;
                 const size_t most = (gpu_is_small ? 60000 : 8000000) / kinds[k].size;

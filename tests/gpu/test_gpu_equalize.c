@@ -29,7 +29,7 @@ static uint8_t *make_mask(enum mask_kind kind, size_t n, uint64_t seed) {
         return NULL;
     uint8_t *mask = malloc(n + 1);
     for (size_t i = 0; i < n; i++)
-        mask[i] = kind == MASK_EMPTY ? 0 : kind == MASK_FULL ? 1 : (uint8_t)(gpu_mix(seed + i / 9) % 3);
+        mask[i] = kind == MASK_EMPTY ? 0 : kind == MASK_FULL ? 1 : (uint8_t)(random_mix(seed + i / 9) % 3);
     return mask;
 }
 
@@ -94,7 +94,7 @@ static void check(const equalize_case *c) {
 
 /* Draws what is left open. */
 static equalize_case draw(scan_type type, scan_like like, uint32_t channels, size_t n, uint64_t turn) {
-    const uint64_t z = gpu_mix(turn);
+    const uint64_t z = random_mix(turn);
     equalize_case c = {.type = type, .like = like, .channels = channels, .n = n};
     c.color = (scan_color)((z >> 4) % 3);
     c.shape = (int)((z >> 8) % GPU_IMAGE_SHAPES);
@@ -314,7 +314,7 @@ static void workspace(void **state) {
     gpu_need();
     scan_ctx *ctx = gpu_context();
     for (int turn = 0; turn < (gpu_is_small ? 6 : 60); turn++) {
-        const uint64_t z = gpu_mix((uint64_t)turn);
+        const uint64_t z = random_mix((uint64_t)turn);
         scan_equalize_desc desc = {.struct_size = sizeof desc,
                                    .type = gpu_sample_types[turn % 2],
                                    .channels = 1 + (z & 3),

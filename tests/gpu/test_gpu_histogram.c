@@ -31,7 +31,7 @@ static void oracle(const histogram_case *c, const void *in, const uint8_t *mask,
 static uint8_t *make_mask(size_t n, uint64_t seed) {
     uint8_t *mask = malloc(n + 1);
     for (size_t i = 0; i < n; i++) {
-        uint64_t u = gpu_mix(seed + i / 7); /* runs */
+        uint64_t u = random_mix(seed + i / 7); /* runs */
         mask[i] = (uint8_t)(u % 3 ? 1u << (u >> 8) % 8 : 0);
     }
     return mask;
@@ -71,7 +71,7 @@ static void check(const histogram_case *c) {
 
 /* Draws what is left open. */
 static histogram_case draw(scan_type type, uint32_t channels, size_t n, uint64_t turn) {
-    const uint64_t z = gpu_mix(turn);
+    const uint64_t z = random_mix(turn);
     histogram_case c = {.type = type, .channels = channels, .n = n, .bound = n};
     c.shape = (gpu_shape)(z >> 8 & 7);
     c.masked = z & 1;

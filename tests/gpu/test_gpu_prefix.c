@@ -135,7 +135,7 @@ static void check_result(const prefix_case *c, const char *in) {
 /* A case of this size whose other traits are drawn from `random`. */
 static prefix_case draw_case(size_t pair, scan_op op, scan_algorithm algorithm, gpu_shape shape, size_t n,
                              const void *init, uint64_t *random) {
-    const uint64_t z = gpu_random(random);
+    const uint64_t z = random_u64(random);
     prefix_case c = {.desc = {.struct_size = sizeof c.desc,
                               .type = pairs[pair].in,
                               .out_type = pairs[pair].out,
@@ -171,7 +171,7 @@ static void check_sizes(size_t pair, scan_op op, scan_algorithm algorithm, const
             if (turn % every)
                 continue;
             uint64_t init;
-            prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, gpu_random(random));
+            prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, random_u64(random));
             prefix_case c = draw_case(pair, op, algorithm, (gpu_shape)shape, n, &init, random);
             make_room((c.bound + 64) * most);
             prefix_fill(c.desc.type, op, c.shape, host_in, c.bound, n * 131 + shape);
@@ -213,7 +213,7 @@ static void matrix(void **state) {
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
             size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
             for (; kept < most && kept < count; kept++) { /* all, or some drawn without repetition */
-                const size_t drawn = kept + (most < count ? gpu_random(&random) % (count - kept) : 0);
+                const size_t drawn = kept + (most < count ? random_u64(&random) % (count - kept) : 0);
                 const size_t n = sizes[drawn];
                 sizes[drawn] = sizes[kept];
                 sizes[kept] = n;

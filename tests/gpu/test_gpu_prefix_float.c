@@ -28,7 +28,7 @@ static bool has_grid(scan_grid grid) {
 static void check_record(const char *line, const bool *has) {
     float_record r;
     assert_true(float_record_parse(&r, line));
-    if (gpu_is_small && (r.n > 20000 || gpu_mix(r.n + r.crc) % 8))
+    if (gpu_is_small && (r.n > 20000 || random_mix(r.n + r.crc) % 8))
         return;
     const size_t in_size = scan_type_size(r.type), size = scan_type_size(r.out_type);
     char *in = (char *)malloc(r.n * in_size + 1), *out = (char *)malloc(r.n * size + 1);
@@ -95,7 +95,7 @@ static void repeat(const repeated *c, unsigned runs) {
                           .reverse = c->reverse};
     cpu_ok(scan_prefix(cpu, &d, in, want, n));
     for (unsigned run = 0; run < runs; run++) {
-        const uint64_t z = gpu_mix(run + 1);
+        const uint64_t z = random_mix(run + 1);
         const scan_grid grid = grids[run % GRIDS];
         const bool in_place = in_size == size && z & 1;
         const size_t longer = z >> 1 & 1 && !c->reverse;
@@ -155,9 +155,9 @@ static void pieces_have_the_bits_of_one_call(void **state) {
         d.carry_in = NULL;
         d.carry_out = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
         for (size_t done = 0, m; done < n; done += m) {
-            m = (size_t)(gpu_random(&random) % (n / 5));
+            m = (size_t)(random_u64(&random) % (n / 5));
             m = m < n - done ? m : n - done;
-            d.algorithm.grid = gpu_random(&random) & 1 ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
+            d.algorithm.grid = random_u64(&random) & 1 ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
             gpu_ok(scan_prefix(gpu, &d, from + done, to + done, m));
             d.carry_in = d.carry_out;
         }

@@ -27,7 +27,7 @@ static void matrix(void **state) {
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 12); repeat++) {
-                const uint64_t z = gpu_mix(++turn);
+                const uint64_t z = random_mix(++turn);
                 if (gpu_is_racecheck && (type + data) % 4)
                     continue;
                 const sort_case order = whole((scan_type)type, z);
@@ -41,7 +41,7 @@ static void every_size(void **state) {
     gpu_need();
     for (size_t s = 0; s < (gpu_is_small ? SMALL_SIZES : SIZES); s += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
-            const uint64_t z = gpu_mix(++turn);
+            const uint64_t z = random_mix(++turn);
             const sort_case order = whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z);
             check_array(&order, choice(z), sizes[s], repeat ? (int)((z >> 16) % DISTRIBUTIONS) : 0,
                         gpu_is_small ? 1 : 5);
@@ -57,7 +57,7 @@ static void many_keys(void **state) {
     static const scan_type types[] = {SCAN_U32, SCAN_F64, SCAN_I64, SCAN_F32, SCAN_U64, SCAN_I32, SCAN_U16};
     for (int data = 0; data < DISTRIBUTIONS; data++)
         for (int side = 0; side < 2; side++) {
-            const uint64_t z = gpu_mix(++turn);
+            const uint64_t z = random_mix(++turn);
             const sort_case order = whole(types[(data + side) % 7], side ? z : 0);
             const size_t n = few ? 19999 + (size_t)side : 8388607 + (size_t)side;
             if ((few && (data + side) % 2) || (gpu_is_racecheck && data % 4))
@@ -75,7 +75,7 @@ static void split(void **state) {
     size_t next = 0;
     for (int type = 1; type <= SCAN_TYPE_COUNT; type += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 20); repeat++) {
-            const uint64_t z = gpu_mix(++turn);
+            const uint64_t z = random_mix(++turn);
             const sort_case order = whole((scan_type)type, z);
             next = (next + 1) % (gpu_is_small ? 6 : 9);
             check_array(&order, SCAN_SORT_SPLIT, split_sizes[next], (int)((z >> 8) % DISTRIBUTIONS), 2);
@@ -86,7 +86,7 @@ static void windows(void **state) {
     (void)state;
     gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 4 : gpu_is_small ? 16 : 300); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const scan_type type = (scan_type)(1 + z % 8);
         const uint32_t width = type_bits(type), end = (z >> 8) % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
         const sort_case order = {type, z >> 40 & 1, false, (uint32_t)((z >> 24) % (end + 1)), end};
@@ -124,8 +124,8 @@ static uint64_t local_bits(enum local_shape shape, uint64_t z, uint64_t y, uint6
     case LOCAL_SPIKE: return y % n < some ? prefix : z;
     case LOCAL_BUCKET: return y % n < some ? (prefix & ~(~(uint64_t)0 >> 16)) | z >> 16 : z;
     case LOCAL_CROWDED: return y % 64 ? (z & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : z;
-    case LOCAL_REPEATED: return gpu_mix(z % (some + 1));
-    case LOCAL_RARE: return y % n < some / 50 ? z : gpu_mix(z % 16);
+    case LOCAL_REPEATED: return random_mix(z % (some + 1));
+    case LOCAL_RARE: return y % n < some / 50 ? z : random_mix(z % 16);
     case LOCAL_TWO: return y % n < some ? prefix : ~prefix;
     case LOCAL_DENSE: return y % 16 ? (prefix & ~(~(uint64_t)0 >> 4)) | z >> 4 : z;
     case LOCAL_EDGES: {
@@ -177,10 +177,10 @@ static uint64_t even_float(scan_type type, uint64_t z, uint64_t y, uint64_t pref
 static void check_local(const sort_case *order, enum local_shape shape, size_t n, size_t some, bool odd, int kind,
                         uint64_t z) {
     const size_t size = scan_type_size(order->type);
-    uint64_t random = z, prefix = gpu_random(&random);
+    uint64_t random = z, prefix = random_u64(&random);
     make_room(n + 8);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t x = gpu_random(&random), y = gpu_random(&random) >> 8;
+        const uint64_t x = random_u64(&random), y = random_u64(&random) >> 8;
         uint64_t key = local_bits(shape, x, y, prefix, some, n) >> (64 - 8 * size);
         if (shape == LOCAL_EVEN && type_is_float(order->type))
             key = even_float(order->type, x, y, prefix, some, n);
@@ -214,7 +214,7 @@ static void top_digits(void **state) {
                                          3000000, 4700001, 5000000, 8388607, 8388608, 9000000};
     const int rounds = gpu_is_racecheck ? 30 : gpu_is_small ? 200 : 800;
     for (int round = 0; round < rounds; round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         sort_case order = whole(types[round % 6], z >> 3);
         if (!type_is_float(order.type) && z >> 40 & 1)
             order.begin_bit = (uint32_t)(z >> 41) % 4, order.end_bit -= (uint32_t)(z >> 43) % 4;
@@ -228,13 +228,13 @@ static void top_digits(void **state) {
         check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
     }
     for (int round = 0; round < (gpu_is_racecheck ? 3 : 36); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const size_t n = round & 2 ? gpu_is_small ? 30001 : 9000000 : gpu_is_small ? 8500 : 200000;
         const sort_case order = whole(round & 1 ? SCAN_F64 : SCAN_F32, z);
         check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 7 == 6, 0, z);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const size_t n = gpu_is_small ? 30001 : 9000000;
         const sort_case order = whole(types[round % 3 * 2], z), any = whole(types[round % 6], z);
         if (round < 6) /* so many agree in two digits that three are needed */
@@ -251,7 +251,7 @@ static void labels(void **state) {
     static const size_t emulated_n[] = {8999, 9000, 12000, 30001}, device_n[] = {8388607, 8388608, 12000000, 17000000};
     const int rounds = GPU_EMULATED ? 6 * LOCAL_EVEN : !gpu_is_small ? 4 * LOCAL_EVEN : gpu_is_racecheck ? 2 : 4;
     for (int round = 0; round < rounds; round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const sort_case order = whole(z >> 40 & 1 ? SCAN_I32 : SCAN_U32, z >> 3);
         const bool rare = round % 2; /* the plan is wrong, and the local stage finds out */
         const size_t n = GPU_EMULATED   ? emulated_n[rare ? 3 : (z >> 48) % 4]
@@ -313,7 +313,7 @@ static void repeats(void **state) {
     fill(keys, n, SCAN_U32, data_uniform, 5);
     expect(n, &order);
     for (int repeat = 0; repeat < (gpu_is_small ? 3 : 1000); repeat++) {
-        const size_t m = 1 + gpu_mix((uint64_t)repeat) % n;
+        const size_t m = 1 + random_mix((uint64_t)repeat) % n;
         scan_prefix_desc scan = {.struct_size = sizeof scan, .type = SCAN_U64, .out_type = SCAN_U64};
         void *at = gpu_put(&d_scan, NULL, m, 8, 0);
         gpu_ok(scan_prefix(gpu, &scan, at, at, m));

@@ -38,7 +38,7 @@ static sort_case drawn(uint64_t z) { return whole((scan_type)(1 + (z >> 8) % SCA
 /* One size, drawn types and data; every other array is of 8-byte keys. */
 static void check_size(size_t n, int ctas, int arrays, int calls) {
     for (int i = 0; i < arrays; i++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
         const sort_case order = i % 2 ? whole(wide[(z >> 8) % 3], z) : drawn(z);
         const int data = z >> 16 & 1 ? 0 : (int)((z >> 20) % DISTRIBUTIONS);
@@ -112,7 +112,7 @@ static void types_and_data(void **state) {
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
-                const uint64_t z = gpu_mix(++turn);
+                const uint64_t z = random_mix(++turn);
                 const sort_case order = whole((scan_type)type, z);
                 const size_t most = gpu_is_small ? 9000 : 65528;
                 const size_t n = LEAST + 1 + (z >> 16) % (most - LEAST);
@@ -126,7 +126,7 @@ static void windows(void **state) {
     need_time();
     grant(GPU_EMULATED ? 4 : 16);
     for (int round = 0; round < (gpu_is_small ? 12 : 300); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const scan_type type = (scan_type)(1 + z % 8);
         const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
         const sort_case order = {type, z >> 40 & 1, false, round % 5 ? (uint32_t)((z >> 24) % (end + 1)) : end, end};
@@ -144,7 +144,7 @@ static void counts(void **state) {
         grant(ctas);
         for (size_t u = 0; u < sizeof used / sizeof used[0]; u++)
             for (int kind = 0; kind < (gpu_is_small ? 1 : 5); kind++) {
-                const uint64_t z = gpu_mix(++turn);
+                const uint64_t z = random_mix(++turn);
                 const int which = gpu_is_small ? (int)(turn % 5) : kind;
                 const sort_case order = drawn(z);
                 const size_t n = used[u], bound = u % 2 ? 32768 : 20000;
@@ -178,7 +178,7 @@ static void graphs(void **state) {
     assert_true(!GPU_EMULATED || c.workspace_bytes == 0);
     const sort_case order = whole(SCAN_F32, 0);
     for (int round = 0; round < (gpu_is_small ? 4 : 100); round++) {
-        const uint64_t n = round % 2 ? N : gpu_mix(++turn) % N;
+        const uint64_t n = round % 2 ? N : random_mix(++turn) % N;
         fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], ++turn);
         expect(n, &order);
         replay_sort(&c, n, 1, round);

@@ -39,7 +39,7 @@ static uint64_t code_of(const narrow_keys *k, uint64_t z, uint64_t seed) {
     switch (k->shape) {
     case SKEWED: return (z & last) >> (z >> 40) % k->bits;
     case ENDS: return z >> 40 & 0xff ? z & 1 ? last : 0 : last / 3;
-    case FEW: return gpu_mix(seed + z % 64) & last;
+    case FEW: return random_mix(seed + z % 64) & last;
     case ROUND: return z & last & ~(uint64_t)0xff;
     case GAP: return z & last & ~(uint64_t)0xff00;
     default: return z & last;
@@ -53,7 +53,7 @@ static void count_keys(const narrow_keys *k, uint64_t seed) {
     const uint64_t all = ~(uint64_t)0 >> (64 - width), codes = (uint64_t)1 << k->bits,
                    flip =
                        (order->descending ? all : 0) ^ (type_is_signed(order->type) ? (uint64_t)1 << (width - 1) : 0),
-                   rest = gpu_mix(seed) & all & ~((codes - 1) << k->shift), first = gpu_mix(seed + 1) % k->call.n;
+                   rest = random_mix(seed) & all & ~((codes - 1) << k->shift), first = random_mix(seed + 1) % k->call.n;
     const bool stranger = k->shape == STRANGER;
     size_t *count = calloc(codes, sizeof *count), at = 0;
     assert_non_null(count);
@@ -63,7 +63,7 @@ static void count_keys(const narrow_keys *k, uint64_t seed) {
             set_key_bits(keys, i, order->type, strange ^ flip);
             continue;
         }
-        const uint64_t code = code_of(k, gpu_random(&random), seed);
+        const uint64_t code = code_of(k, random_u64(&random), seed);
         count[code]++;
         set_key_bits(keys, i, order->type, (code << k->shift | rest) ^ flip);
     }
@@ -129,7 +129,7 @@ static void few_bits(void **state) {
     for (uint32_t bits = step; bits <= most; bits += step) {
         const size_t least = (size_t)COPIES << bits > LEAST ? (size_t)COPIES << bits : LEAST;
         for (int round = 0; round < (gpu_is_small ? 2 : 3); round++) {
-            const uint64_t z = (gpu_mix(++turn) & ~(uint64_t)0xff00) | shape++ % SHAPES << 8;
+            const uint64_t z = (random_mix(++turn) & ~(uint64_t)0xff00) | shape++ % SHAPES << 8;
             const size_t n = bits > MOST_BITS ? least / 2 : least + (z >> 60 & 1 ? z >> 40 & 0xff : 0) - (z >> 59 & 1);
             const narrow_keys k = narrow_of(z, bits, n);
             check_narrow(&k, z);
@@ -142,7 +142,7 @@ static void fewer_than_said(void **state) {
     (void)state;
     gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 1 : 8); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const uint32_t bits = COUNTED_BITS + (uint32_t)(z % 3);
         const size_t codes = (size_t)1 << bits, bound = COPIES * codes > LEAST ? COPIES * codes : LEAST;
         narrow_keys k = narrow_of(z, bits, round ? COPIES * codes - (size_t)round : 1 + codes / 2);
@@ -157,7 +157,7 @@ static void in_turn(void **state) {
     (void)state;
     gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 2 : 6); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         if (round % 2) {
             const sort_case order = whole(SCAN_U32, z);
             check_array(&order, SCAN_SORT_RADIX, gpu_is_small ? 20000 : 300000, 0, 1);
@@ -176,7 +176,7 @@ static void captured(void **state) {
     captured_sort c = capture_sort(SCAN_U32, SCAN_SORT_RADIX, n);
     for (int round = 0; round < (gpu_is_racecheck ? 1 : 4); round++) {
         const sort_case order = {SCAN_U32, false, false, 0, 32};
-        narrow_keys k = narrow_of(gpu_mix(++turn), COUNTED_BITS + 1, n - (size_t)round * 2000);
+        narrow_keys k = narrow_of(random_mix(++turn), COUNTED_BITS + 1, n - (size_t)round * 2000);
         if (round % 2) {
             fill(keys, k.call.n, SCAN_U32, data_uniform, ++turn);
         } else {
@@ -196,7 +196,7 @@ static void bytes_and_words(void **state) {
     gpu_need();
     static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U8, SCAN_I8};
     for (int round = 0; round < (gpu_is_racecheck ? 1 : 24); round++) {
-        const uint64_t z = gpu_mix(++turn);
+        const uint64_t z = random_mix(++turn);
         const sort_case order = whole(types[round % 4], z);
         const size_t n = (size_t)(FILL_LEAST + (round / 4 + 1) % 3 - 1);
         make_room(n + 8);

@@ -62,11 +62,11 @@ static pass_arrays make_arrays(const pass_case *c) {
         *array = static_cast<char *>(malloc(n * 8 + 8));
     a.plan = static_cast<sort_plan *>(calloc(1, sizeof *a.plan));
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = gpu_random(&seed);
-        const uint64_t digit = gpu_mix((r >> 32) % c->values) & c->digit_mask;
+        const uint64_t r = random_u64(&seed);
+        const uint64_t digit = random_mix((r >> 32) % c->values) & c->digit_mask;
         put_element(a.keys, size, i, (r & ~(uint64_t(c->digit_mask) << c->shift)) | digit << c->shift);
         if (value_size)
-            put_element(a.values, value_size, i, c->numbers ? i : gpu_mix(r));
+            put_element(a.values, value_size, i, c->numbers ? i : random_mix(r));
     }
     uint64_t(&before)[radix] = a.plan->before[0];
     for (size_t i = 0; i < n; i++)
@@ -161,7 +161,7 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     for (unsigned round = 0; round < rounds; round++)
         for (const kind &k : kinds)
             for (unsigned count : ctas) {
-                const uint64_t r = gpu_random(&seed);
+                const uint64_t r = random_u64(&seed);
                 if (gpu_is_small && (count > 97 || (r >> 50) % 2 || (gpu_is_racecheck && count != 7)))
                     continue;
                 const size_t most = gpu_is_small ? 60000 : 2000000;
@@ -209,7 +209,7 @@ static stream_sort make_sort(scan_type type, size_t n) {
     assert_non_null(s.ctx);
     s.desc.struct_size = sizeof s.desc;
     s.desc.type = type;
-    s.desc.descending = uint32_t(gpu_random(&seed) & 1);
+    s.desc.descending = uint32_t(random_u64(&seed) & 1);
     s.desc.index_type = SCAN_U32;
     if (gpu_is_racecheck) /* which takes half a minute for a sort by one cluster */
         s.desc.method = SCAN_SORT_RADIX;
@@ -217,7 +217,7 @@ static stream_sort make_sort(scan_type type, size_t n) {
     s.keys = static_cast<char *>(malloc(n * size));
     s.want = static_cast<char *>(malloc(n * size));
     s.want_indices = static_cast<char *>(malloc(n * 4));
-    gpu_fill(type, gpu_random(&seed) % 3 ? GPU_RANDOM : GPU_SPARSE, s.keys, n, seed);
+    gpu_fill(type, random_u64(&seed) % 3 ? GPU_RANDOM : GPU_SPARSE, s.keys, n, seed);
     cpu_ok(scan_sort(cpu, &s.desc, s.keys, s.want, NULL, NULL, n));
     cpu_ok(scan_argsort(cpu, &s.desc, s.keys, s.want_indices, n));
     gpu_put(&s.in, s.keys, n, size, 0);
@@ -257,8 +257,8 @@ static void many_streams(unsigned calls, const char *what) {
                                              SCAN_U16, SCAN_F64, SCAN_I32, SCAN_I64};
     stream_sort sorts[STREAMS];
     for (unsigned i = 0; i < STREAMS; i++)
-        sorts[i] = make_sort(types[i], gpu_is_small ? 500 + gpu_random(&seed) % 9000
-                                                    : 1 + gpu_random(&seed) % (size_t(1) << (14 + i)));
+        sorts[i] = make_sort(types[i], gpu_is_small ? 500 + random_u64(&seed) % 9000
+                                                    : 1 + random_u64(&seed) % (size_t(1) << (14 + i)));
     for (unsigned call = 0; call < calls; call++)
         for (stream_sort &s : sorts) {
             assert_int_equal(scan_sort(s.ctx, &s.desc, s.in.at, s.out.at, NULL, NULL, s.n), SCAN_OK);
