@@ -9,7 +9,7 @@
 
 #include "gpu_support.h"
 
-static inline size_t gpu_processors(void) {
+static inline size_t gpu_sm_count(void) {
     int count = 0;
     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
     return (size_t)count;
@@ -33,8 +33,9 @@ enum { MAX_SELECT_SIZES = GPU_MAX_SIZES + 24 };
 /* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
 static inline size_t select_sizes(scan_type type, size_t *sizes) {
     const size_t size = scan_type_size(type), look_back = look_back_tile(size);
-    const size_t wave = wave_tile(size), turn = gpu_processors() * wave;
-    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
+    const size_t wave = wave_tile(size), all_sms = gpu_sm_count() * wave; /* a tile for each SM */
+    const size_t ends[] = {look_back, 2 * look_back,  5 * look_back,   40 * look_back,
+                           all_sms,   all_sms + wave, 2 * all_sms + 77};
     size_t count = gpu_sizes(size, sizes);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++) {

@@ -81,7 +81,7 @@ static bool gpu_is_small;
 static bool gpu_is_racecheck;  /* small, and for the slowest tool: fewer still, one of each kind */
 static scan_ctx *gpu, *cpu;    /* gpu is NULL where no device answers */
 static char gpu_folder[4096];  /* of the running program, for data that lies beside it */
-static uint64_t gpu_turn;      /* counts arrays, so that they take turns with their shapes */
+static uint64_t gpu_put_count; /* in small runs every second array ends with its allocation */
 static char *gpu_stage_memory; /* host memory of gpu_put and gpu_get */
 static size_t gpu_stage_bytes;
 
@@ -156,9 +156,9 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     const bool shared = argc > 2 && sscanf(argv[2], "%u/%u", &share, &shares) == 2;
     struct CMUnitTest chosen[64];
     size_t chosen_count = 0;
-    unsigned turn = 0;
+    unsigned found = 0;
     for (size_t i = 0; i < count && chosen_count < 64 && share < shares; i++)
-        if ((tests[i].parts & wanted) && turn++ % shares == share)
+        if ((tests[i].parts & wanted) && found++ % shares == share)
             chosen[chosen_count++] = tests[i].test;
     if (wanted == 0 || count > 64 || share >= shares) {
         fprintf(stderr, "usage: %s [matrix|large|stress|small|listing [NAME|K/N]]\n", argv[0]);
@@ -221,7 +221,7 @@ static inline void gpu_release(gpu_array *a) {
 /* n elements of `size` bytes, `offset` elements past an address aligned to 256 bytes, with the contents of `from`, or
  * red if that is NULL. Answers their address. */
 static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t size, size_t offset) {
-    const bool exact = gpu_is_small && gpu_turn++ % 2;
+    const bool exact = gpu_is_small && gpu_put_count++ % 2;
     const size_t before = GPU_ZONE + offset * size;
     a->bytes = n * size;
     a->after = exact ? 0 : GPU_ZONE;
@@ -308,29 +308,30 @@ static inline const char *gpu_shape_name(gpu_shape shape) {
     return names[shape];
 }
 
-static inline double gpu_float_of(uint64_t u) {
-    return ldexp(((double)(u >> 40) - 0x1p23) * 0x1p-23, -(int)(u & 7));
+static inline double gpu_random_float(uint64_t *rng) {
+    const double x = ((double)random_below(rng, 1 << 24) - 0x1p23) * 0x1p-23;
+    return ldexp(x, -(int)random_below(rng, 8));
 }
 
-static inline double gpu_float_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t u) {
+static inline double gpu_float_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t *rng) {
     const bool wide = type == SCAN_F64;
-    const double most = wide ? DBL_MAX : (double)FLT_MAX, least = wide ? 0x1p-1074 : 0x1p-149;
-    const double ends[] = {most, -most, 0, -0.0, 1, -1, least, -least};
+    const double greatest = wide ? DBL_MAX : (double)FLT_MAX, smallest = wide ? 0x1p-1074 : 0x1p-149;
+    const double ends[] = {greatest, -greatest, 0, -0.0, 1, -1, smallest, -smallest};
     const double nan = (double)NAN, infinity = (double)INFINITY;
-    const double special[] = {nan, -nan, infinity, -infinity, -0.0, 0, least * 5, -least * 3};
+    const double special[] = {nan, -nan, infinity, -infinity, -0.0, 0, smallest * 5, -smallest * 3};
     switch (shape) {
     case GPU_CONSTANT: return 1.25;
     case GPU_ASCENDING: return (double)i - (double)n / 2;
     case GPU_DESCENDING: return (double)n / 2 - (double)i;
-    case GPU_FEW: return (double)(u % 3) - 1.5;
-    case GPU_SPARSE: return u % 97 ? 0 : gpu_float_of(u >> 8);
-    case GPU_EXTREMES: return ends[u % 8];
-    case GPU_SPECIAL: return u % 11 ? gpu_float_of(u) : special[u >> 20 & 7];
-    default: return gpu_float_of(u);
+    case GPU_FEW: return (double)random_below(rng, 3) - 1.5;
+    case GPU_SPARSE: return random_below(rng, 97) ? 0 : gpu_random_float(rng);
+    case GPU_EXTREMES: return ends[random_below(rng, 8)];
+    case GPU_SPECIAL: return random_below(rng, 11) ? gpu_random_float(rng) : special[random_below(rng, 8)];
+    default: return gpu_random_float(rng);
     }
 }
 
-static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t u) {
+static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t *rng) {
     const unsigned bits = (unsigned)scan_type_size(type) * 8;
     const uint64_t all = ~(uint64_t)0 >> (64 - bits), top = (uint64_t)1 << (bits - 1);
     const uint64_t ends[] = {gpu_is_signed(type) ? top : 0, gpu_is_signed(type) ? all ^ top : all, 0, 1, all};
@@ -340,11 +341,11 @@ static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size
     case GPU_CONSTANT: return 1;
     case GPU_ASCENDING: return least + rank;
     case GPU_DESCENDING: return least + (all - rank);
-    case GPU_FEW: return random_mix(u % 3 + 17);
-    case GPU_SPARSE: return u % 97 ? 0 : u >> 8;
-    case GPU_EXTREMES: return ends[u % 5];
-    case GPU_SPECIAL: return (uint64_t)1 << (u % bits);
-    default: return u;
+    case GPU_FEW: return random_mix(random_below(rng, 3) + 17);
+    case GPU_SPARSE: return random_below(rng, 97) ? 0 : random_u64(rng);
+    case GPU_EXTREMES: return ends[random_below(rng, 5)];
+    case GPU_SPECIAL: return (uint64_t)1 << random_below(rng, bits);
+    default: return random_u64(rng);
     }
 }
 
@@ -352,13 +353,13 @@ static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size
 static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_t n, uint64_t seed) {
     const size_t size = scan_type_size(type);
     char *at = (char *)memory;
+    uint64_t rng = seed;
     for (size_t i = 0; i < n; i++, at += size) {
-        const uint64_t u = random_mix(seed + (i + 1) * 0x9e3779b97f4a7c15u);
         if (!gpu_is_float(type)) {
-            uint64_t x = gpu_integer_element(type, shape, i, n, u);
+            uint64_t x = gpu_integer_element(type, shape, i, n, &rng);
             memcpy(at, &x, size);
         } else {
-            double f64 = gpu_float_element(type, shape, i, n, u);
+            double f64 = gpu_float_element(type, shape, i, n, &rng);
             float f32 = (float)f64;
             memcpy(at, size == 4 ? (void *)&f32 : (void *)&f64, size);
         }

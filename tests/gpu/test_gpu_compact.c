@@ -70,13 +70,13 @@ typedef struct compact_case {
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
-enum { MOST_OUTSIDE = 1 << 17 };
+enum { MAX_PLAIN_LOOP = 1 << 17 }; /* longer arrays are compared with the CPU backend */
 
 static gpu_array d_in, d_flags, d_columns[SCAN_MAX_COLUMNS], d_count_in, d_kept, d_rejected, d_indices, d_count;
 static char *host_in, *host_columns, *want_kept, *want_rejected, *want_indices, *got;
 static uint8_t *host_flags;
 static size_t room;
-static uint64_t seed = 11;
+static uint64_t rng = 11;
 
 static void make_room(size_t n) {
     if (n <= room)
@@ -102,44 +102,44 @@ static uint32_t columns_of(const compact_case *c) {
     return c->kind >= PROGRAM ? c->columns : c->kind == OTHER || c->kind == TWO;
 }
 
-static scan_term below(scan_type type, double share, uint32_t column) {
+static scan_term less_than(scan_type type, double share, uint32_t column) {
     return (scan_term){
         .op = SCAN_TERM_LT, .column = column, .constant_type = SCAN_F64, .constant.f = quantile(type, share)};
 }
 
 /* Elements, columns one after another in host_columns, and flags. */
 static void fill(const compact_case *c, predicate *p) {
-    random_elements(c->type, host_in, c->bound, &seed);
+    random_elements(c->type, host_in, c->bound, &rng);
     for (uint32_t k = 0; k < columns_of(c); k++) {
         const scan_type type =
-            c->kind < PROGRAM ? SCAN_F64 - c->type + SCAN_U8 : (scan_type)(1 + random_u64(&seed) % SCAN_TYPE_COUNT);
+            c->kind < PROGRAM ? SCAN_F64 - c->type + SCAN_U8 : (scan_type)(1 + random_below(&rng, SCAN_TYPE_COUNT));
         p->columns[k] = (scan_column){.type = type, .data = host_columns + k * c->bound * 8};
-        random_elements(type, host_columns + k * c->bound * 8, c->bound, &seed);
+        random_elements(type, host_columns + k * c->bound * 8, c->bound, &rng);
     }
     for (size_t i = 0; c->kind == FLAGS && i < c->bound; i++) {
-        const uint64_t r = random_u64(&seed);
-        host_flags[i] = (double)(r >> 11) * 0x1p-53 * 100 < c->share ? (uint8_t)(r % 255 + 1) : 0;
+        const double percent = (double)(random_u64(&rng) >> 11) * 0x1p-53 * 100;
+        host_flags[i] = percent < c->share ? (uint8_t)(random_below(&rng, 255) + 1) : 0;
     }
 }
 
 /* Any test of any column or of the index, as a rule with an element of the column as its constant. */
 static scan_term random_leaf(const compact_case *c, const predicate *p) {
-    const uint64_t r = random_u64(&seed);
-    const uint32_t column = (uint32_t)(r >> 32) % (c->columns + 2);
-    const bool is_index = column > c->columns, element = r >> 4 & 3;
+    const uint32_t column = (uint32_t)random_below(&rng, c->columns + 2);
+    const bool is_index = column > c->columns, is_element = random_below(&rng, 4) != 0;
     const scan_column x =
         column == 0 || is_index ? (scan_column){.type = c->type, .data = host_in} : p->columns[column - 1];
-    const size_t i = (r >> 8 & 0xffffff) % c->n;
-    scan_term term = {.op = (scan_term_op)(r & 8 ? r & 7 : r & 3), .column = is_index ? SCAN_COLUMN_INDEX : column};
+    const size_t i = random_below(&rng, c->n);
+    const uint64_t tests = random_bool(&rng) ? SCAN_TERM_ISFINITE + 1 : SCAN_TERM_GE + 1; /* any, or < <= > >= */
+    scan_term term = {.op = (scan_term_op)random_below(&rng, tests), .column = is_index ? SCAN_COLUMN_INDEX : column};
     if (term.op > SCAN_TERM_NE)
         return term;
     if (is_index)
         term.constant_type = SCAN_U64, term.constant.u = c->index_base + i;
-    else if (is_float_type(x.type) && element)
+    else if (is_float_type(x.type) && is_element)
         term.constant_type = SCAN_F64, term.constant.f = double_at(x.type, x.data, i);
     else if (is_float_type(x.type))
         term.constant_type = SCAN_I64, term.constant.i = (int64_t)(i % 4) - 1;
-    else if (!element)
+    else if (!is_element)
         term.constant_type = SCAN_F64, term.constant.f = quantile(x.type, (double)(i % 1050) / 10);
     else if (gpu_is_signed(x.type))
         term.constant_type = SCAN_I64, term.constant.i = (int64_t)integer_at(x.type, x.data, i);
@@ -152,12 +152,11 @@ static scan_term random_leaf(const compact_case *c, const predicate *p) {
 static void random_program(const compact_case *c, predicate *p) {
     for (uint32_t i = 0, results = 0; i < c->terms; i++) {
         const uint32_t left = c->terms - i;
-        const uint64_t r = random_u64(&seed);
-        if (results < left && (results == 0 || r % 2)) {
+        if (results < left && (results == 0 || random_bool(&rng))) {
             p->terms[i] = random_leaf(c, p);
             results++;
-        } else if (results > left || (results > 1 && r >> 8 & 3)) {
-            p->terms[i] = (scan_term){.op = r >> 16 & 1 ? SCAN_TERM_AND : SCAN_TERM_OR};
+        } else if (results > left || (results > 1 && random_below(&rng, 4))) {
+            p->terms[i] = (scan_term){.op = random_bool(&rng) ? SCAN_TERM_AND : SCAN_TERM_OR};
             results--;
         } else {
             p->terms[i] = (scan_term){.op = SCAN_TERM_NOT};
@@ -171,7 +170,7 @@ static void widest_program(const compact_case *c, predicate *p) {
     for (uint32_t i = 0; i < LEAVES; i++) {
         const uint32_t column = i % (c->columns + 2);
         const scan_type type = column == 0 || column > c->columns ? c->type : p->columns[column - 1].type;
-        p->terms[i] = below(type, i % 2 ? 98.5 : 1.5, column);
+        p->terms[i] = less_than(type, i % 2 ? 98.5 : 1.5, column);
         if (column > c->columns) {
             p->terms[i].column = SCAN_COLUMN_INDEX;
             p->terms[i].constant.f = (double)c->index_base + (double)c->n * (i % 2 ? 0.985 : 0.015);
@@ -196,10 +195,10 @@ static scan_compact_desc describe(const compact_case *c, predicate *p) {
     const scan_term of_index = {
         .op = SCAN_TERM_LT, .column = SCAN_COLUMN_INDEX, .constant_type = SCAN_U64, .constant.u = cut};
     switch (c->kind) {
-    case ONE: p->terms[0] = below(c->type, c->share, 0); break;
+    case ONE: p->terms[0] = less_than(c->type, c->share, 0); break;
     case BETWEEN:
-        p->terms[0] = below(c->type, 50 + c->share / 2, 0);
-        p->terms[1] = below(c->type, 50 - c->share / 2, 0);
+        p->terms[0] = less_than(c->type, 50 + c->share / 2, 0);
+        p->terms[1] = less_than(c->type, 50 - c->share / 2, 0);
         p->terms[1].op = SCAN_TERM_GE;
         p->terms[2] = (scan_term){.op = SCAN_TERM_AND};
         d.term_count = 3;
@@ -210,10 +209,10 @@ static scan_compact_desc describe(const compact_case *c, predicate *p) {
         d.term_count = 0;
         break;
     case INDEX: p->terms[0] = of_index; break;
-    case OTHER: p->terms[0] = below(p->columns[0].type, c->share, 1); break;
+    case OTHER: p->terms[0] = less_than(p->columns[0].type, c->share, 1); break;
     case TWO: /* x < a || !(y < b && i < c) */
-        p->terms[0] = below(c->type, c->share / 2, 0);
-        p->terms[1] = below(p->columns[0].type, 100 - c->share / 2, 1);
+        p->terms[0] = less_than(c->type, c->share / 2, 0);
+        p->terms[1] = less_than(p->columns[0].type, 100 - c->share / 2, 1);
         p->terms[2] = of_index;
         p->terms[3] = (scan_term){.op = SCAN_TERM_AND};
         p->terms[4] = (scan_term){.op = SCAN_TERM_NOT};
@@ -267,10 +266,10 @@ static void lay_out(const compact_case *c, const scan_compact_desc *d) {
     for (size_t i = 0; c->pattern != SCATTERED && i < c->bound; i++) {
         const bool chosen = is_chosen(c, i);
         if (c->kind == FLAGS)
-            host_flags[i] = chosen ? (uint8_t)(random_u64(&seed) % 255 + 1) : 0;
+            host_flags[i] = chosen ? (uint8_t)(random_below(&rng, 255) + 1) : 0;
         else
             while (is_selected(d, host_in, i) != (chosen != (d->invert == 1)))
-                random_elements(c->type, host_in + i * size, 1, &seed);
+                random_elements(c->type, host_in + i * size, 1, &rng);
     }
 }
 
@@ -300,7 +299,7 @@ static void agree(const compact_case *c, const scan_compact_desc *d, scan_type i
 /* Answers how many are kept. */
 static size_t expect(const compact_case *c, const scan_compact_desc *d, scan_type index_type) {
     const size_t size = scan_type_size(c->type);
-    if (c->n > MOST_OUTSIDE)
+    if (c->n > MAX_PLAIN_LOOP)
         return of_the_cpu(c, d, index_type,
                           (scan_compact_out){.kept = want_kept, .rejected = want_rejected, .indices = want_indices});
     size_t kept = 0, rejected = 0;
@@ -402,21 +401,18 @@ static const double shares[] = {0, 1, 10, 50, 90, 100};
 
 /* A case whose other traits are drawn. */
 static compact_case draw(scan_type type, size_t n) {
-    const uint64_t r = random_u64(&seed);
-    compact_case c = {.type = type,
-                      .n = n,
-                      .bound = n,
-                      .kind = (predicate_kind)(r % KINDS),
-                      .share = shares[(r >> 8) % 6],
-                      .outputs = 1 + (unsigned)(r >> 16) % 15,
-                      .invert = r >> 24 & 1,
-                      .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
-                      .index_base = (r >> 26 & 3) * 1234567,
-                      .offset = r >> 28 & 1 ? r >> 48 & 127 : 0,
-                      .asks = r >> 39 & 3};
-    if (r >> 36 & 1)
-        c.bound = n + (r >> 40) % (n + 9);
-    if ((r >> 37 & 3) == 0) {
+    compact_case c = {.type = type, .n = n, .bound = n};
+    c.kind = (predicate_kind)random_below(&rng, KINDS);
+    c.share = shares[random_below(&rng, 6)];
+    c.outputs = 1 + (unsigned)random_below(&rng, 15);
+    c.invert = random_bool(&rng);
+    c.index_type = random_bool(&rng) ? SCAN_U64 : SCAN_TYPE_NONE;
+    c.index_base = random_below(&rng, 4) * 1234567;
+    c.offset = random_bool(&rng) ? random_below(&rng, 128) : 0;
+    c.asks = random_below(&rng, 4);
+    if (random_bool(&rng))
+        c.bound = n + random_below(&rng, n + 9);
+    if (random_below(&rng, 4) == 0) {
         c.in_place = true;
         c.outputs = OUT_KEPT | (c.outputs & OUT_COUNT);
     }
@@ -430,7 +426,7 @@ static void matrix(void **state) {
         size_t sizes[MAX_SELECT_SIZES];
         const size_t count = select_sizes(type, sizes);
         for (size_t i = 0; i < count; i++)
-            for (unsigned turn = 0; turn < (gpu_is_small ? 2u : 12u); turn++) {
+            for (unsigned repeat = 0; repeat < (gpu_is_small ? 2u : 12u); repeat++) {
                 const compact_case c = draw(type, sizes[i]);
                 check(&c);
             }
@@ -441,13 +437,13 @@ static void matrix(void **state) {
 static void kinds(void **state) {
     (void)state;
     gpu_need();
-    const size_t turn = gpu_processors() + 3;
+    const size_t wave_tiles = gpu_sm_count() + 3;
     grids_seen = 0;
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned kind = 0; kind < KINDS; kind++)
             for (unsigned outputs = 1; outputs < 16; outputs++) {
                 const size_t size = scan_type_size(type), wave = wave_tile(size);
-                const size_t sizes[] = {700, 90000 / size + 33, turn * wave + 5};
+                const size_t sizes[] = {700, 90000 / size + 33, wave_tiles * wave + 5};
                 const size_t i = (type + kind * 5 + outputs) % 3;
                 if (gpu_is_small && (outputs * 7 + kind + type) % 5 > 0)
                     continue;
@@ -467,7 +463,7 @@ static void in_place(void **state) {
         for (unsigned s = 0; s < 6; s++)
             for (unsigned k = 0; k < 3; k++) {
                 const size_t size = scan_type_size(type), wave = wave_tile(size);
-                const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_processors() + k) * wave + wave / 3};
+                const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_sm_count() + k) * wave + wave / 3};
                 if (gpu_is_small && (s + k + type) % 3)
                     continue;
                 compact_case c = draw(type, sizes[k]);
@@ -484,12 +480,12 @@ static void patterns(void **state) {
     gpu_need();
     for (keep_pattern pattern = FIRST_HALF; pattern < PATTERN_COUNT; pattern++)
         for (unsigned k = 0; k < (gpu_is_small ? 4u : 24u); k++) {
-            compact_case c = draw((scan_type)(1 + random_u64(&seed) % SCAN_TYPE_COUNT), 0);
+            compact_case c = draw((scan_type)(1 + random_below(&rng, SCAN_TYPE_COUNT)), 0);
             c.kind = k & 1 ? FLAGS : ONE;
             c.asks = 1 + (k >> 1 & 1);
             c.pattern = pattern;
             c.share = 50;
-            const size_t tile = tile_of(&c), tiles[] = {4, 45, gpu_processors() + 1};
+            const size_t tile = tile_of(&c), tiles[] = {4, 45, gpu_sm_count() + 1};
             c.n = tiles[k / 4 % 3] * tile + tile / 3;
             c.bound += c.n;
             check(&c);
@@ -501,15 +497,15 @@ static void programs(void **state) {
     (void)state;
     gpu_need();
     for (unsigned round = 0; round < (gpu_is_racecheck ? 12u : gpu_is_small ? 240u : 900u); round++) {
-        const size_t most = round % 10 ? 3000 : gpu_is_small ? 12000 : 60000;
+        const size_t max_n = round % 10 ? 3000 : gpu_is_small ? 12000 : 60000;
         const scan_type type = (scan_type)(1 + round % SCAN_TYPE_COUNT);
-        compact_case c = draw(type, 1 + random_u64(&seed) % most);
-        const uint64_t r = random_u64(&seed);
+        compact_case c = draw(type, 1 + random_below(&rng, max_n));
         c.kind = round % 6 == 5 ? WIDEST : PROGRAM;
-        c.columns = c.kind == WIDEST ? SCAN_MAX_COLUMNS : (uint32_t)(r % (round % 2 ? SCAN_MAX_COLUMNS + 1 : 5));
-        c.terms = 1 + (uint32_t)(r >> 32) % (round % 4 ? SCAN_MAX_TERMS : 8);
+        c.columns =
+            c.kind == WIDEST ? SCAN_MAX_COLUMNS : (uint32_t)random_below(&rng, round % 2 ? SCAN_MAX_COLUMNS + 1 : 5);
+        c.terms = 1 + (uint32_t)random_below(&rng, round % 4 ? SCAN_MAX_TERMS : 8);
         if (round % 8 == 0)
-            c.index_base = random_u64(&seed) >> 2;
+            c.index_base = random_u64(&rng) >> 2;
         check(&c);
     }
 }

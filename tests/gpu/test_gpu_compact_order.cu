@@ -9,7 +9,7 @@
 
 using namespace scan_cuda;
 
-static uint64_t seed = 29;
+static uint64_t rng = 29;
 static gpu_array d_state, d_kept, d_rejected, d_indices, d_lengths, d_count, d_flags;
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -52,11 +52,10 @@ static void fill(const order_case *c, char *in, uint8_t *flags) {
     const size_t size = c->of->size;
     uint64_t value = 0;
     for (size_t i = 0; i < c->n; i++) {
-        const uint64_t r = random_u64(&seed);
-        if (c->of->by != RUNS || (r >> 32 & 255) < c->keeps)
-            value = r & 255;
+        if (c->of->by != RUNS || random_below(&rng, 256) < c->keeps)
+            value = random_below(&rng, 256);
         memcpy(in + i * size, &value, size);
-        flags[i] = (r >> 40 & 255) < c->keeps ? uint8_t(1 + (r >> 48) % 255) : 0;
+        flags[i] = random_below(&rng, 256) < c->keeps ? uint8_t(1 + random_below(&rng, 255)) : 0;
     }
 }
 
@@ -187,14 +186,19 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     for (unsigned round = 0; round < rounds; round++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (size_t g = 0; g < COUNT(ctas); g++) {
-                const uint64_t r = random_u64(&seed);
-                if ((ctas[g] && capability < 90) || ctas[g] > all || (gpu_is_small && (r >> 50) % 2))
+                const bool skips = gpu_is_small && random_bool(&rng);
+                if (skips || (ctas[g] && capability < 90) || ctas[g] > all)
                     continue;
-                const size_t most = (gpu_is_small ? 60000 : 8000000) / kinds[k].size;
-                order_case c = {&kinds[k], ctas[g], (r & 1) != 0, 1 + size_t(r >> 8) % most, size_t(r >> 1 & 7), 0};
                 const unsigned shares[] = {3, 128, 250, 256};
-                c.keeps = shares[r >> 5 & 3];
-                set_delays(mode, unsigned(r >> 20), unsigned(r >> 32) % (ctas[g] ? ctas[g] : 64));
+                order_case c = {};
+                c.of = &kinds[k];
+                c.ctas = ctas[g];
+                c.in_place = random_bool(&rng);
+                c.n = 1 + random_below(&rng, (gpu_is_small ? 60000 : 8000000) / kinds[k].size);
+                c.offset = random_below(&rng, 8);
+                c.keeps = shares[random_below(&rng, 4)];
+                const unsigned delay_seed = unsigned(random_u64(&rng));
+                set_delays(mode, delay_seed, unsigned(random_below(&rng, ctas[g] ? ctas[g] : 64)));
                 check(&c, repeats);
             }
     set_delays(NO_DELAYS, 0, 0);

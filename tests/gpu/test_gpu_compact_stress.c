@@ -11,7 +11,7 @@
 
 #define cuda_ok(call) assert_int_equal(call, cudaSuccess)
 
-static uint64_t seed = 23;
+static uint64_t rng = 23;
 
 static scan_ctx *context_on(cudaStream_t stream) {
     scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
@@ -122,9 +122,9 @@ static void in_place_under_load(void **state) {
         const unsigned repeats = gpu_is_small ? 1 : is_long ? 4 : 12;
         const size_t size = scan_type_size(type), offset = round % 3 * size;
         const size_t n = (is_long ? most : usual) / size - round * 77;
-        random_elements(type, host, n, &seed);
+        random_elements(type, host, n, &rng);
         for (size_t i = 1; unique && i < n; i++) /* runs of a hundred or of two */
-            if (random_u64(&seed) % (round % 8 ? 100 : 2))
+            if (random_below(&rng, round % 8 ? 100 : 2))
                 memcpy(host + i * size, host + (i - 1) * size, size);
         const size_t kept = select_on_host(type, unique, shares[round % 3], host, want, n);
         gpu_ok(scan_upload(gpu, d_master, host, n * size));
@@ -192,9 +192,9 @@ static void chain_in_a_graph(void **state) {
         cuda_ok(cudaStreamEndCapture(stream, &graph));
         cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
         for (unsigned round = 0; round < (gpu_is_small ? 3u : 30u); round++) {
-            uint64_t counts[3] = {round == 0 ? n : round == 1 ? 0 : random_u64(&seed) % n, 7, 7}, want[3];
+            uint64_t counts[3] = {round == 0 ? n : round == 1 ? 0 : random_below(&rng, n), 7, 7}, want[3];
             for (size_t i = 0; i < n; i++)
-                host[i] = (uint32_t)(random_u64(&seed) % 7);
+                host[i] = (uint32_t)random_below(&rng, 7);
             want[0] = counts[0];
             want[1] = want[2] = 0;
             for (size_t i = 0; i < counts[0]; i++)

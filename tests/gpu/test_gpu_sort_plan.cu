@@ -12,7 +12,7 @@ using namespace scan_cuda;
 constexpr size_t n = GPU_EMULATED ? 60000 : narrow_copies << (narrow_counted_bits + 1);
 
 static gpu_array d_keys, d_keys_out, d_plan;
-static uint64_t seed = 47;
+static uint64_t rng = 47;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
@@ -28,11 +28,11 @@ enum key_kind {
 
 static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t i) {
     const uint32_t width = uint32_t(8 * scan_type_size(type));
-    const uint64_t z = random_u64(&seed), all = ~0ull >> (64 - width);
+    const uint64_t z = random_u64(&rng), all = ~0ull >> (64 - width);
     switch (kind) {
     case KEYS_RISING: return i;
     case KEYS_FALLING: return n - i;
-    case KEYS_FEW: return random_mix(z % 16) & all;
+    case KEYS_FEW: return random_mix(random_below(&rng, 16)) & all;
     case KEYS_NARROW: {
         const uint64_t varying = ((1ull << bits) - 1) << 8;
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
