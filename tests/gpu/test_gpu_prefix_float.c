@@ -94,17 +94,17 @@ static void repeat(const repeated *c, unsigned runs) {
                           .kind = c->kind,
                           .reverse = c->reverse};
     cpu_ok(scan_prefix(cpu, &d, in, want, n));
+    uint64_t random = 1;
     for (unsigned run = 0; run < runs; run++) {
-        const uint64_t z = random_mix(run + 1);
         const scan_grid grid = grids[run % GRIDS];
-        const bool in_place = in_size == size && z & 1;
-        const size_t longer = z >> 1 & 1 && !c->reverse;
+        const bool in_place = random_bool(&random) && in_size == size;
+        const size_t longer = random_bool(&random) && !c->reverse;
         if (run < GRIDS && !has_grid(grid))
             continue;
         d.algorithm = (scan_algorithm){grid, SCAN_BLOCK_AUTO};
-        void *from = gpu_put(&d_in, in, n + longer, in_size, z >> 8 & 15), *to = from;
+        void *from = gpu_put(&d_in, in, n + longer, in_size, random_below(&random, 16)), *to = from;
         if (!in_place)
-            to = gpu_put(&d_out, NULL, n + longer, size, z >> 12 & 15);
+            to = gpu_put(&d_out, NULL, n + longer, size, random_below(&random, 16));
         scan_status status = scan_prefix(gpu, &d, from, to, n + longer);
         if (status == SCAN_ERR_ALGORITHM)
             continue;
@@ -155,9 +155,9 @@ static void pieces_have_the_bits_of_one_call(void **state) {
         d.carry_in = NULL;
         d.carry_out = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
         for (size_t done = 0, m; done < n; done += m) {
-            m = (size_t)(random_u64(&random) % (n / 5));
+            m = random_below(&random, n / 5);
             m = m < n - done ? m : n - done;
-            d.algorithm.grid = random_u64(&random) & 1 ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
+            d.algorithm.grid = random_bool(&random) ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
             gpu_ok(scan_prefix(gpu, &d, from + done, to + done, m));
             d.carry_in = d.carry_out;
         }
