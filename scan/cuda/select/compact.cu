@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_compact on CUDA: what a compiled predicate asks decides which selector runs.
+ * scan_compact on CUDA. The compiled predicate decides which selector runs:
  *
  *   one range of the elements, or of any one column if no elements are written     range
  *   flags                                                                           flags
@@ -16,7 +16,7 @@ static int size_index(scan_type type) { return __builtin_ctz(unsigned(scan_type_
 
 static uint64_t sign_bit(scan_type type) { return 1ull << (scan_type_size(type) * 8 - 1); }
 
-/* The ends of a range as codes; both zeros are in it or none (predicate.h). */
+/* An end of a range as a code. A range has both zeros or none (predicate.h). */
 static uint64_t code_of(scan_type type, uint64_t bits) {
     const uint64_t sign = sign_bit(type);
     return is_float(type) && (bits & sign) ? bits ^ (sign - 1) : bits;
@@ -38,7 +38,7 @@ static column_kind kind_of(scan_type type) {
     return !is_float(type) ? column_kind(COLUMN_8 + size) : size == size_index(SCAN_F32) ? COLUMN_F32 : COLUMN_F64;
 }
 
-/* The columns that steps name, numbered as they come. */
+/* The number of a column in program.columns, where it is appended at its first use. */
 static uint8_t column_number(program_source &program, uint32_t &count, const void *data, column_kind kind) {
     uint32_t i = 0;
     while (i < count && (program.columns[i].data != data || program.columns[i].kind != kind))
@@ -131,7 +131,7 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     return run_select(ctx, *s.kernels, desc->grid, job, &program);
 }
 
-/* The outputs are not known yet: enough for any. */
+/* Enough for any subset of outputs. */
 size_t compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n) {
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);

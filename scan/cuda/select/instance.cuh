@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of one selector: a row of the tables in select.h for each element size.
+ * The kernels of one selector and element size: an entry of the tables in select.h.
  */
 #ifndef SCAN_CUDA_SELECT_INSTANCE_CUH
 #define SCAN_CUDA_SELECT_INSTANCE_CUH

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection by look-back: one pass, one CTA a tile, for any GPU.
+ * The select engine by look-back: one pass, one CTA a tile, for any GPU.
  *
  *   1  the tile goes from global to shared memory, 16 bytes a thread      barrier
- *   2  each warp makes the bits of its unit and counts them               barrier
- *   3  warp 0 tells the tile's count and asks for those before it,
+ *   2  each warp computes the bits of its unit and counts them            barrier
+ *   3  warp 0 publishes the tile's status and looks back,
  *      while the other warps list their positions                         barrier
  *   4  each warp writes its part of every output
  *
- * A CTA takes a ticket, which is its tile: it then waits only for tiles of lower tickets, whose CTAs run already, in
- * whatever order the GPU starts them. An input of one tile needs no ticket and no state.
+ * The number of a CTA's ticket is its tile. A CTA thus waits for tiles of lower tickets only, and their CTAs already
+ * run, whatever the order in which the GPU starts CTAs. An input of one tile needs no ticket and no state.
  */
 #ifndef SCAN_CUDA_SELECT_LOOK_BACK_CUH
 #define SCAN_CUDA_SELECT_LOOK_BACK_CUH
@@ -22,17 +22,17 @@ namespace scan_cuda {
 constexpr int look_back_select_warps = 8;
 constexpr int look_back_select_threads = look_back_select_warps * 32;
 
-/* 16 KiB of values, at most one unit a warp. */
+/* At most 16 KiB of values and one unit a warp. */
 template <class U>
 using look_back_shape = unit_shape<sizeof(U) == 1 ? 8192 : 16384 / int(sizeof(U)), look_back_select_warps>;
 
 template <class U> struct look_back_memory {
     using shape = look_back_shape<U>;
-    alignas(16) char values[16 + shape::tile * sizeof(U) + 16]; /* with the alignment modulo 16 of global memory */
+    alignas(16) char values[16 + shape::tile * sizeof(U) + 16]; /* aligned modulo 16 as in global memory */
     unit_words<shape::rows> words[shape::warps];
     uint16_t lists[shape::warps][shape::unit];
-    uint32_t kept[shape::warps], last[shape::warps]; /* of the warps' units; last: 1 + position in the tile */
-    kept_so_far before;
+    uint32_t kept[shape::warps], last[shape::warps]; /* of each warp's unit; last: 1 + position in the tile */
+    kept_prefix before;
 };
 
 /* Copies [from, end) of the CTA's tile; `to` and `from` agree modulo 16. */
@@ -56,7 +56,7 @@ template <class U> __device__ void stage_tile(char *to, const char *from, const 
             target[threadIdx.x + k * look_back_select_threads] = x[k];
 }
 
-/* before(news) is called by warp 0 and answers what the tiles before this one keep. */
+/* before(status) is called by warp 0 and returns the tile's prefix. */
 template <class Selector, class U, class Before>
 __device__ void select_tile(const select_job &job, const typename Selector::source &source, uint64_t n, uint64_t t,
                             look_back_memory<U> &memory, Before before) {
@@ -90,7 +90,7 @@ __device__ void select_tile(const select_job &job, const typename Selector::sour
         unsigned some = __ballot_sync(all_lanes, last_by != 0);
         const uint32_t tile_last = __shfl_sync(all_lanes, last_by, some ? 31 - __clz(int(some)) : 0);
         const uint32_t tile_kept = warp_sum(kept_by);
-        const kept_so_far sum = before(tile_news::of(tile_kept, tile_last));
+        const kept_prefix sum = before(tile_status::of(tile_kept, tile_last));
         if (lane == 0) {
             memory.before = sum;
             if (first + tile.count == n)
@@ -132,18 +132,18 @@ __global__ void __launch_bounds__(look_back_select_threads, 4)
     const uint32_t epoch = mine.epoch;
     const uint64_t t = mine.number;
     if (t * tile < n)
-        select_tile<Selector, U>(job, source, n, t, memory, [&](tile_news news) {
+        select_tile<Selector, U>(job, source, n, t, memory, [&](tile_status status) {
             if (job.single)
-                return kept_so_far{0, 0};
+                return kept_prefix{0, 0};
             const tile_walk<8> walk(job.state, epoch, int(tile), job.in_place);
             if (threadIdx.x == 0)
-                walk.tell(t, news);
+                walk.publish_tile(t, status);
             perturb();
             uint64_t from = 0;
-            kept_so_far sum = {0, 0};
+            kept_prefix sum = {0, 0};
             walk.jump(t, from, sum);
             sum = sum + walk.between(from, t);
-            walk.pass_on(t, sum);
+            walk.publish_prefix(t, sum);
             return sum;
         });
     if (!job.single)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection on the host: which grid runs, its state, the launch.
+ * The select engine on the host: which grid runs, its state, the launch.
  */
 #include <cstdio>
 
@@ -9,7 +9,7 @@
 namespace scan_cuda {
 
 constexpr uint64_t max_tiles = 0x7fffffff; /* CTAs of a launch */
-constexpr uint64_t header_words = 8;       /* ticket, CTAs that left */
+constexpr uint64_t header_words = 8;       /* the ticket word, the count of CTAs that left, padding */
 
 struct grid_choice {
     bool wave, single;
@@ -23,7 +23,7 @@ static bool has_wave(const scan_ctx *ctx, const select_kernels &kernels) {
     return kernels.wave && runs_wave(state_of(ctx), kernels.wave_shared_bytes);
 }
 
-/* AUTO: the wave where every SM gets tiles enough to look ahead. */
+/* AUTO picks the wave where there are more tiles than SMs: it gains by loading and counting ahead. */
 static grid_choice choose(const scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, uint64_t n) {
     const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
     grid_choice c = {};

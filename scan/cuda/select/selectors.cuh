@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The selectors. lanes<rows>() answers, in bit k of a lane, for element first + k * 32 + lane of a tile; what it says
- * of elements beyond the tile's count does not matter, but global memory there is not read.
+ * The selectors. lanes<rows>() returns, in bit k of a lane, whether element first + k * 32 + lane of a tile is
+ * selected. Its bits for elements beyond the tile's count are ignored, but it does not read global memory there.
  *
  *   range_selector     one range of the elements themselves: every comparison, between, isnan, isfinite
  *   flags_selector     a byte array beside the elements
- *   program_selector   any predicate over any columns: steps run one after the other over 32 elements a lane, so all
- *                    lanes agree on what to do next, and a join is one instruction for 1,024 elements
- *   runs_selector      differs from the element before
+ *   program_selector   any predicate over any columns: the steps run one after another, each over 32 elements a lane,
+ *                      so all lanes take the same branches, and a join is one instruction for 1,024 elements
+ *   runs_selector      elements that differ from the one before
  */
 #ifndef SCAN_CUDA_SELECT_SELECTORS_CUH
 #define SCAN_CUDA_SELECT_SELECTORS_CUH
@@ -67,7 +67,7 @@ template <class U> struct runs_selector {
 
     static __device__ bool negates(const source &) { return false; }
 
-    /* Equal floats, equal bits: one zero, one NaN. */
+    /* Gives floats that compare equal the same bits, and all NaN. */
     static __device__ U canonical(U x) {
         using bits = float_bits<U>;
         const U magnitude = U(x & U(~bits::sign));
@@ -92,7 +92,7 @@ struct program_selector {
 
     static __device__ bool negates(const source &) { return false; }
 
-    /* begin: index of the lane's first element; left: how many elements there are from it on. */
+    /* begin: index of the lane's first element; left: elements of the tile from it on. */
     template <int rows, bool is_float, class U>
     static __device__ uint32_t column_in_range(const U *column, uint64_t begin, uint32_t left, uint64_t lo,
                                                uint64_t width) {

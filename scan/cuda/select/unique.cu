@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_unique on CUDA: selection of what differs from the element before.
+ * scan_unique on CUDA: keeps the elements that differ from the one before.
  */
 #include "select.h"
 
