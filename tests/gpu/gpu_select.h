@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the tests of compaction and unique: the tiles of their grids, and the sizes around every switch.
+ * For the tests of compact and unique: the tile sizes of the select engine's grids, and array sizes around every
+ * switch.
  */
 #ifndef TESTS_GPU_SELECT_H
 #define TESTS_GPU_SELECT_H
@@ -21,7 +22,7 @@ static inline bool has_wave(void) {
     return major >= 9;
 }
 
-/* Elements a tile, by element size: of look-back, of the wave, of the wave with flags. */
+/* Elements of a tile, by element size: for look-back, for the wave, for the wave with flags. */
 static inline size_t look_back_tile(size_t size) { return size == 1 ? 8192 : 16384 / size; }
 static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : size == 2 ? 14336 : 32768 / size; }
 static inline size_t flags_wave_tile(size_t size) {
@@ -30,7 +31,7 @@ static inline size_t flags_wave_tile(size_t size) {
 
 enum { MAX_SELECT_SIZES = GPU_MAX_SIZES + 24 };
 
-/* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
+/* Around the sizes where one CTA no longer suffices, where tiles of either grid end, and where AUTO picks the wave. */
 static inline size_t select_sizes(scan_type type, size_t *sizes) {
     const size_t size = scan_type_size(type), look_back = look_back_tile(size);
     const size_t wave = wave_tile(size), all_sms = gpu_sm_count() * wave; /* a tile for each SM */

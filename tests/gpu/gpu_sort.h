@@ -79,7 +79,7 @@ static inline scan_sort_desc desc_of(const sort_call *c) {
     return d;
 }
 
-/* want[i] = from[permutation[i]]; what lies past the count stays red. */
+/* want[i] = from[permutation[i]]; red past the count. */
 static inline void gather(const char *from, const sort_call *c, size_t size) {
     for (size_t i = 0; i < c->n; i++)
         memcpy(want + i * size, from + permutation[i] * size, size);
@@ -265,7 +265,7 @@ static inline captured_sort capture_sort(scan_type type, scan_sort_method method
     return c;
 }
 
-/* `times` replays, one after the other, on the first `used` of `keys`, of which expect() has been told. */
+/* `times` replays, one after another, on the first `used` of `keys`, whose order expect() has found. */
 static inline void replay_sort(const captured_sort *c, uint64_t used, int times, int data) {
     const size_t size = scan_type_size(c->type);
     gpu_ok(scan_upload(c->ctx, c->in, keys, used * size));

@@ -5,7 +5,7 @@
  *
  *     static void sums(void **state) {
  *         (void)state;
- *         gpu_need();                                          // skips the test where no device answers
+ *         gpu_need();                                          // skips the test where there is no device
  *         static gpu_array in, out;                            // memory that is kept for the next call
  *         void *d_in = gpu_put(&in, host_in, n, size, offset); // `offset` elements past an aligned address
  *         void *d_out = gpu_put(&out, NULL, n, size, 0);
@@ -45,7 +45,7 @@ extern "C" {
 #ifdef __cplusplus
 }
 #endif
-/* cmocka's macro of so short a name would change the headers that come after this one. */
+/* cmocka's macro `fail` would change the headers that are included after this one. */
 #undef fail
 #undef fail_msg
 #define fail_msg(...)                                                                                                  \
@@ -79,7 +79,7 @@ enum { GPU_EMULATED = 0 };
 #endif
 static bool gpu_is_small;
 static bool gpu_is_racecheck;  /* small, and for the slowest tool: fewer still, one of each kind */
-static scan_ctx *gpu, *cpu;    /* gpu is NULL where no device answers */
+static scan_ctx *gpu, *cpu;    /* gpu is NULL where there is no device */
 static char gpu_folder[4096];  /* of the running program, for data that lies beside it */
 static uint64_t gpu_put_count; /* in small runs every second array ends with its allocation */
 static char *gpu_stage_memory; /* host memory of gpu_put and gpu_get */
@@ -92,7 +92,7 @@ static inline void gpu_status(scan_ctx *ctx, scan_status status, const char *fil
     }
 }
 
-/* The call on `gpu` answered SCAN_OK; else the test fails with what it said. */
+/* Fails the test, with the detail of the context, unless the call returns SCAN_OK. */
 #define gpu_ok(call) gpu_status(gpu, call, __FILE__, __LINE__)
 #define cpu_ok(call) gpu_status(cpu, call, __FILE__, __LINE__)
 #define gpu_need()                                                                                                     \
@@ -101,7 +101,7 @@ static inline void gpu_status(scan_ctx *ctx, scan_status status, const char *fil
             skip();                                                                                                    \
     } while (0)
 
-/* A context on the device; NULL where none answers. */
+/* A context on the device; NULL where there is none. */
 static inline scan_ctx *gpu_context(void) {
     static char detail[256];
     scan_options options;
@@ -219,7 +219,7 @@ static inline void gpu_release(gpu_array *a) {
 }
 
 /* n elements of `size` bytes, `offset` elements past an address aligned to 256 bytes, with the contents of `from`, or
- * red if that is NULL. Answers their address. */
+ * red if that is NULL. Returns their address. */
 static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t size, size_t offset) {
     const bool exact = gpu_is_small && gpu_put_count++ % 2;
     const size_t before = GPU_ZONE + offset * size;
@@ -243,7 +243,7 @@ static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t siz
     return a->at;
 }
 
-/* Waits, checks the red zones, and copies the array to `to` (NULL: checks only). */
+/* Waits, checks the red zones, and copies the array to `to`, if that is not NULL. */
 static inline void gpu_get(gpu_array *a, void *to) {
     const size_t before = (size_t)(a->at - a->memory), all = before + a->bytes + a->after;
     char *stage = gpu_stage(all);
@@ -259,14 +259,14 @@ static inline void gpu_get(gpu_array *a, void *to) {
         memcpy(to, stage + before, a->bytes);
 }
 
-/* The array, an input, is as it was. */
+/* Checks that the array, an input, has not changed. */
 static inline void gpu_unchanged(gpu_array *a, const void *from) {
     gpu_get(a, NULL);
     if (a->bytes && memcmp(gpu_stage_memory + (a->at - a->memory), from, a->bytes) != 0)
         fail_msg("an input of %zu bytes was written", a->bytes);
 }
 
-/* The first of n elements that differs, n if none does. */
+/* Returns the position of the first element that differs, n if none does. */
 static inline size_t gpu_first_difference(const void *a, const void *b, size_t n, size_t size) {
     if (n == 0 || memcmp(a, b, n * size) == 0)
         return n;
@@ -289,7 +289,7 @@ static inline bool gpu_is_signed(scan_type type) { return scan_type_class(type) 
     X(DESCENDING, descending)                                                                                          \
     X(FEW, few)         /* three values */                                                                             \
     X(SPARSE, sparse)   /* zero but for one element in 97 */                                                           \
-    X(EXTREMES, ends)   /* the least and the greatest value, 0, 1, -1 */                                               \
+    X(EXTREMES, ends)   /* the minimum and the maximum, 0, 1, -1 */                                                    \
     X(SPECIAL, special) /* floats: NaN of both signs, infinities, -0, denormals; integers: powers of two */
 
 typedef enum gpu_shape {
@@ -335,12 +335,12 @@ static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size
     const unsigned bits = (unsigned)scan_type_size(type) * 8;
     const uint64_t all = ~(uint64_t)0 >> (64 - bits), top = (uint64_t)1 << (bits - 1);
     const uint64_t ends[] = {gpu_is_signed(type) ? top : 0, gpu_is_signed(type) ? all ^ top : all, 0, 1, all};
-    const uint64_t least = gpu_is_signed(type) ? top : 0; /* ascending covers the type's whole range */
+    const uint64_t lowest = gpu_is_signed(type) ? top : 0; /* ascending covers the type's whole range */
     const uint64_t rank = n ? (uint64_t)((unsigned __int128)i * all / n) : 0;
     switch (shape) {
     case GPU_CONSTANT: return 1;
-    case GPU_ASCENDING: return least + rank;
-    case GPU_DESCENDING: return least + (all - rank);
+    case GPU_ASCENDING: return lowest + rank;
+    case GPU_DESCENDING: return lowest + (all - rank);
     case GPU_FEW: return random_mix(random_below(rng, 3) + 17);
     case GPU_SPARSE: return random_below(rng, 97) ? 0 : random_u64(rng);
     case GPU_EXTREMES: return ends[random_below(rng, 5)];
@@ -370,9 +370,9 @@ static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_
 
 enum { GPU_MAX_SIZES = 128 };
 
-/* Sizes for elements (or accumulators) of `size` bytes: every small one where rows and warps end, 2^k, some chunks of
- * 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest two tiles and a
- * bit. Answers how many. */
+/* Sizes for elements (or accumulators) of `size` bytes: small ones at the ends of rows and warps, powers of two, some
+ * chunks of 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest a
+ * little more than two tiles. Returns how many. */
 static inline size_t gpu_sizes(size_t size, size_t *sizes) {
     static const size_t few[] = {0, 1, 2, 3, 31, 32, 33, 129, 1000, 1025, 2049};
     static const size_t low[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  15, 16, 17, 24,  31,

@@ -13,11 +13,11 @@
 #include "spin.cuh"
 
 #ifndef SCAN_EMULATED
-/* Holds a CTA's place for about so many nanoseconds. */
+/* Occupies an SM's place for a CTA for about that time. */
 static __global__ void hold_kernel(uint64_t nanoseconds) { spin_ns(nanoseconds); }
 
-/* One CTA an SM for some hundred microseconds: on all but some SMs, on half, or on more than there are, one after the
- * other; by the round. Answers their stream. */
+/* One CTA an SM for some hundred microseconds. By the round: on all SMs but a few, on half of them, or three for each
+ * SM, one after another. Returns their stream. */
 static inline cudaStream_t hold_device(unsigned round, uint64_t *rng) {
     cudaStream_t stream;
     cudaDeviceProp properties;

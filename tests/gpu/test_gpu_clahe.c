@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_clahe on the device against the CPU backend, byte for byte; that one is compared with OpenCV's arithmetic and
- * with its images. Sides that no grid divides, smaller than the grid, smaller than a reflection; tiles that several
- * CTAs count, and more tables than are counted at a time.
+ * scan_clahe on the device against the CPU backend, byte for byte; tests/unit compares the latter with OpenCV's
+ * arithmetic and images. Sides that no grid divides, smaller than the grid, smaller than a reflection; tiles that
+ * several CTAs count, and more tables than are counted at a time.
  */
 #include "gpu_images.h"
 

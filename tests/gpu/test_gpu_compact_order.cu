@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of compaction with few CTAs, many, late ones, and delays at random at every point where the order of
- * events could matter; out of place with every output, and in place, where a tile that is written before another has
+ * The kernels of the select engine with few CTAs, many, late ones, and delays at random at every point where the order
+ * of events could matter; out of place with every output, and in place, where a tile that is written before another has
  * been read shows: the same results every time.
  */
 #include "delays.cuh"
@@ -179,7 +179,7 @@ static void look_at_device(void) {
                                          int(k.kernels.wave_shared_bytes)));
 }
 
-/* rounds of every kind and grid; the delays are drawn anew each time. */
+/* `rounds` of every kind and grid, each with other delays. */
 static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     look_at_device();
     const unsigned all = unsigned(sm_count), ctas[] = {0, 1, 7, 97, all};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_compact and scan_unique where order and size are put to the test: in place beside kernels that hold most of the
+ * scan_compact and scan_unique under load and on large inputs: in place beside kernels that hold most of the
  * device, in graphs that are replayed on other data and other counts, and on more than 2^32 elements, whose results are
  * known in closed form.
  */
@@ -28,7 +28,7 @@ static void *device_memory(size_t bytes) {
 
 /* ---- in place, under load ---------------------------------------------------------------------------------------- */
 
-/* Answers how many elements of the first n are left. */
+/* Returns how many of n elements are kept. */
 static size_t select_on_host(scan_type type, bool unique, double share, const char *in, char *kept, size_t n) {
     uint64_t count;
     if (unique) {
@@ -106,7 +106,7 @@ static void in_place_under_load(void **state) {
     static const scan_type types[] = {SCAN_U32, SCAN_U8, SCAN_F64, SCAN_I16};
     static const double shares[] = {99.6, 50, 2}; /* of bytes too neither all nor none */
     const scan_grid grids[] = {has_wave() ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK, SCAN_GRID_LOOKBACK, SCAN_GRID_AUTO};
-    const size_t usual = gpu_is_small ? 40000 : 3 << 20, most = gpu_is_small ? usual : 24 << 20, room = most + 64;
+    const size_t usual = gpu_is_small ? 40000 : 3 << 20, large = gpu_is_small ? usual : 24 << 20, room = large + 64;
     unsigned ran_wave[2] = {0}, ran_look_back[2] = {0}; /* rounds, usual and long */
     load l = start_load();
     cudaStream_t stream;
@@ -121,7 +121,7 @@ static void in_place_under_load(void **state) {
         const bool unique = round / 4 % 2, is_long = round / 16 == 1;
         const unsigned repeats = gpu_is_small ? 1 : is_long ? 4 : 12;
         const size_t size = scan_type_size(type), offset = round % 3 * size;
-        const size_t n = (is_long ? most : usual) / size - round * 77;
+        const size_t n = (is_long ? large : usual) / size - round * 77;
         random_elements(type, host, n, &rng);
         for (size_t i = 1; unique && i < n; i++) /* runs of a hundred or of two */
             if (random_below(&rng, round % 8 ? 100 : 2))
@@ -230,8 +230,8 @@ enum { VALUES = 251 };
 
 /* Elements checked at a time: whole periods. */
 static size_t chunk_of(uint64_t n, uint64_t period) {
-    const uint64_t most = gpu_is_small ? 1 << 15 : 1 << 24;
-    return ((n < most ? n : most) / period + 1) * period;
+    const uint64_t max_chunk = gpu_is_small ? 1 << 15 : 1 << 24;
+    return ((n < max_chunk ? n : max_chunk) / period + 1) * period;
 }
 
 static void *allocate(size_t bytes) {

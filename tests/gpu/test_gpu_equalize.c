@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize on the device against the CPU backend, byte for byte; that one is compared with the formulas and with
- * what the peers make of the images in data/. Every formula, type, number of channels and treatment of colour, with
- * masks, tables, addresses and in place drawn at random. And calls of the image verbs together: queued, captured, with
- * just enough workspace.
+ * scan_equalize on the device against the CPU backend, byte for byte; tests/unit compares the latter with the formulas
+ * and with the peers' results for the images in data/. Every formula, type, number of channels and treatment of colour,
+ * with masks, tables, addresses and in place drawn at random. And calls of the image verbs together: queued, captured,
+ * with just enough workspace.
  */
 #include <cuda_runtime_api.h>
 
@@ -53,7 +53,7 @@ static void check_image(const equalize_case *c, const void *in) {
     void *from = gpu_put(&d_in, in, samples, size, c->in_offset);
     void *to = c->in_place ? from : gpu_put(&d_out, NULL, samples, size, c->out_offset);
     void *d_tables = c->luts ? gpu_put(&d_luts, luts, entries, size, c->out_offset) : NULL;
-    if (d_tables) { /* as many as are written, no more */
+    if (d_tables) { /* other bytes where tables are to be written; the rest must stay red */
         char red[4096];
         memset(red, GPU_ZONE_BYTE, sizeof red);
         const bool one = c->channels < 3 || memcmp(luts + gpu_levels(c->type) * size, red, 256) == 0;

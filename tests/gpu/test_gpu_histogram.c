@@ -2,7 +2,7 @@
  *
  * scan_histogram on the device against one loop over the samples: both types, all channels, masks, counts on the
  * device, every address modulo 16, and data from random to one value, which fills the 16-bit counters of the device
- * again and again.
+ * many times.
  */
 #include "gpu_support.h"
 

@@ -48,8 +48,8 @@ static void every_size(void **state) {
         }
 }
 
-/* Every distribution on both sides of where the survey's tables are large (sort.cu, wide_survey_least): keys alone out
- * of place, which are copied while they are found in order, and another call. */
+/* Every distribution on both sides of the size from which the survey's tables are large (sort.cu, wide_survey_least):
+ * keys alone out of place, which the survey copies as long as they are in order, and another call. */
 static void many_keys(void **state) {
     (void)state;
     gpu_need();
@@ -220,7 +220,7 @@ static void check_local(const sort_case *order, const local_array *a, int kind) 
     }
     expect(a->n, order);
     sort_call c = {.order = *order,
-                   .method = SCAN_SORT_RADIX, /* few keys are a cluster's otherwise */
+                   .method = SCAN_SORT_RADIX, /* AUTO sorts few keys by a cluster */
                    .n = a->n,
                    .data = (int)a->shape};
     set_call_kind(&c, kind);
@@ -233,7 +233,8 @@ static void check_local(const sort_case *order, const local_array *a, int kind) 
     run_call(&c);
 }
 
-/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; portions. */
+/* On both sides of the limits between one digit at the top and several, of the largest bucket, of crowded bins and of
+ * portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();
@@ -266,8 +267,8 @@ static void top_digits(void **state) {
         check_local(&order, &a, 0);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
-        /* First so many agree in two digits that three are needed; then too many for the local stage, but too few for
-         * the sample. */
+        /* First so many keys agree in two digits that three are needed; then too many for the local stage, but too few
+         * for the sample to see. */
         const bool many = round < 6;
         const size_t n = gpu_is_small ? 30001 : 9000000;
         const size_t some = many ? (gpu_is_small ? 2000 : 300000) : (gpu_is_small ? 250 : 12000);
@@ -277,7 +278,7 @@ static void top_digits(void **state) {
     }
 }
 
-/* Pairs and argsorts of 4-byte keys, both sides of what makes tiles of labels (sort.cu, labels_least). */
+/* Pairs and argsorts of 4-byte keys, on both sides of the size from which tiles have labels (sort.cu, labels_least). */
 static void labels(void **state) {
     (void)state;
     gpu_need();
@@ -285,7 +286,7 @@ static void labels(void **state) {
     const int rounds = GPU_EMULATED ? 6 * LOCAL_EVEN : !gpu_is_small ? 4 * LOCAL_EVEN : gpu_is_racecheck ? 2 : 4;
     for (int round = 0; round < rounds; round++) {
         const sort_case order = drawn_order(random_bool(&rng) ? SCAN_I32 : SCAN_U32);
-        const bool rare = round % 2; /* the plan is wrong, and the local stage finds out */
+        const bool rare = round % 2; /* the plan is wrong, which the local stage detects */
         const size_t n = GPU_EMULATED   ? emulated_n[rare ? 3 : random_below(&rng, 4)]
                          : gpu_is_small ? device_n[1]
                                         : device_n[random_below(&rng, 4)];
@@ -334,7 +335,7 @@ static void workspace_is_within_bounds(void **state) {
 
 /* ---- repeats ----------------------------------------------------------------------------------------------------- */
 
-/* The same call again and again, scans of other lengths on the same workspace in between. */
+/* The same call many times, with scans of other lengths on the same workspace in between. */
 static void repeats(void **state) {
     (void)state;
     gpu_need();

@@ -18,7 +18,7 @@ enum {
     MAX_CHUNK = 8192
 };
 
-/* A context of a GPU that grants clusters of so many CTAs. */
+/* Opens a context of a GPU that grants clusters of up to `ctas` CTAs. */
 static void grant(int ctas) {
     char text[16];
     snprintf(text, sizeof text, "%d", ctas);
@@ -140,7 +140,7 @@ static void windows(void **state) {
     }
 }
 
-/* The chunks are of the count, not of the bound. */
+/* The cluster's chunks are cut from the count on the device, which is far below the bound. */
 static void counts(void **state) {
     (void)state;
     need_time();

@@ -116,7 +116,7 @@ static narrow_keys draw_narrow(uint32_t bits, size_t n) {
     }
     if (k.shift + bits >= width)
         k.shift = width - 1 - bits;
-    /* By radix: few keys are a cluster's otherwise. */
+    /* AUTO sorts few keys by a cluster. */
     k.call = (sort_call){.order = ascending(type), .method = SCAN_SORT_RADIX, .n = n, .bound = n, .data = (int)k.shape};
     k.call.order.descending = random_bool(&rng);
     if (random_bool(&rng))
@@ -128,7 +128,7 @@ static narrow_keys draw_narrow(uint32_t bits, size_t n) {
     return k;
 }
 
-/* n on both sides of what the bits ask for. */
+/* n on both sides of the minimum for the bits. */
 static void few_bits(void **state) {
     (void)state;
     gpu_need();
@@ -152,7 +152,7 @@ static void few_bits(void **state) {
     }
 }
 
-/* The count on the device is less than the call's n, and too few for the codes. */
+/* The count on the device is less than the call's n, and too small for the codes. */
 static void fewer_than_said(void **state) {
     (void)state;
     gpu_need();

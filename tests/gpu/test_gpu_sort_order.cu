@@ -32,8 +32,8 @@ struct pass_case {
     unsigned ctas;
     size_t n;
     uint32_t shift, digit_mask;
-    unsigned values; /* of the digit, so many */
-    bool numbers;    /* values are the numbers of the elements */
+    unsigned values; /* how many values the digit has */
+    bool numbers;    /* the values beside the keys are the numbers of the elements */
 };
 
 static uint64_t element(const char *array, size_t size, size_t i) {
@@ -53,7 +53,7 @@ struct pass_arrays {
     sort_plan *plan;
 };
 
-/* The keys, the plan of one pass over them, and what it must give. */
+/* The keys, the plan of one pass over them, and its result. */
 static pass_arrays make_arrays(const pass_case *c) {
     const size_t n = c->n, size = c->of->key_bytes, value_size = c->of->value_bytes;
     pass_arrays a = {};
@@ -255,7 +255,7 @@ static void release_sort(stream_sort *s) {
     free(s->keys), free(s->want), free(s->want_indices);
 }
 
-/* Eight contexts, their calls queued in turn, and only then waited for. */
+/* Queues calls on eight contexts, one call each before the next, and then waits for all. */
 static void many_streams(unsigned calls, const char *what) {
     enum { STREAMS = 8 };
     static const scan_type types[STREAMS] = {SCAN_U32, SCAN_U64, SCAN_F32, SCAN_I8,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the survey plans for keys of every kind: which way they go, not only that they end in order. A plan that takes
- * a longer way than it has to is right and slow, and no comparison of results finds it.
+ * The plans that the survey makes for keys of every kind. A plan with more work than necessary still sorts, only more
+ * slowly, and no comparison of results finds that.
  */
 #include "direct.cuh"
 #include "scan/cuda/sort/instance.cuh"
 
 using namespace scan_cuda;
 
-/* So many that codes of one bit more than a CTA counts are few enough. */
+/* Enough keys to count codes of one bit more than a CTA counts. */
 constexpr size_t n = GPU_EMULATED ? 60000 : narrow_copies << (narrow_counted_bits + 1);
 
 static gpu_array d_keys, d_keys_out, d_plan;
@@ -59,12 +59,12 @@ struct plan_case {
     const char *name;
     scan_type type;
     key_kind kind;
-    uint32_t bits;      /* narrow keys: so many vary */
+    uint32_t bits;      /* narrow keys: how many vary */
     bool one_digit;     /* makes buckets for the local stage; else two do */
     uint32_t passes;    /* wanted */
     uint32_t shift;     /* of the local stage */
     uint32_t codes;     /* that are counted */
-    bool even, again;   /* by even codes; all digits after all */
+    bool even, again;   /* by even codes; falls back to all digits */
     sort_finish finish; /* without passes */
 };
 

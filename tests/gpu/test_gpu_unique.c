@@ -38,7 +38,7 @@ static void make_room(size_t n) {
 
 /* ---- input and oracle -------------------------------------------------------------------------------------------- */
 
-/* Element i is element i - 1 again, or another one; equal floats in different bits where there are such. */
+/* Element i equals element i - 1, or is another one. Zeros and NaNs that repeat may differ in sign. */
 static void fill(const unique_case *c) {
     const size_t size = scan_type_size(c->type);
     random_elements(c->type, host_in, c->bound, &rng);
@@ -49,7 +49,7 @@ static void fill(const unique_case *c) {
         if (!is_float_type(c->type) || random_bool(&rng))
             continue;
         const double x = double_at(c->type, host_in, i);
-        if (x == 0 || isnan(x)) /* the sign decides nothing here */
+        if (x == 0 || isnan(x)) /* equal in spite of the sign */
             host_in[(i + 1) * size - 1] ^= (char)0x80;
     }
 }
@@ -61,7 +61,7 @@ static bool is_equal(scan_type type, size_t i, size_t k) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Answers how many runs there are. */
+/* Returns how many runs there are. */
 static size_t expect(const unique_case *c, scan_type index_type) {
     const size_t size = scan_type_size(c->type);
     size_t runs = 0, start = 0;
