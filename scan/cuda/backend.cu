@@ -153,7 +153,7 @@ static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
     }
     ctx->stream = s->stream;
     SCAN_TRY(prefix_open(ctx));
-    SCAN_TRY(compaction_open(ctx));
+    SCAN_TRY(select_open(ctx));
     SCAN_TRY(sort_open(ctx));
     SCAN_TRY(histogram_open(ctx));
     SCAN_TRY(equalize_open(ctx));
@@ -188,7 +188,7 @@ static scan_status load(scan_ctx *ctx) {
         return SCAN_OK;
     device_scope scope(s->device);
     SCAN_TRY(prefix_load(ctx));
-    SCAN_TRY(compaction_load(ctx));
+    SCAN_TRY(select_load(ctx));
     SCAN_TRY(sort_load(ctx));
     SCAN_TRY(histogram_load(ctx));
     SCAN_TRY(equalize_load(ctx));

@@ -114,8 +114,8 @@ scan_status clahe_load(scan_ctx *ctx);
 scan_status clahe(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, size_t width, size_t height);
 size_t clahe_workspace(const scan_ctx *, const scan_equalize_desc *, size_t width, size_t height);
 
-scan_status compaction_open(scan_ctx *ctx); /* as prefix_open */
-scan_status compaction_load(scan_ctx *ctx);
+scan_status select_open(scan_ctx *ctx); /* as prefix_open */
+scan_status select_load(scan_ctx *ctx);
 scan_status compact(scan_ctx *, const scan_compact_desc *, const void *in, const scan_compact_out *, size_t n);
 size_t compact_workspace(const scan_ctx *, const scan_compact_desc *, size_t n);
 scan_status unique(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "../random.h"
 #include "fuzz.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -13,16 +14,9 @@ enum { RUNS = 1000000 };
 #endif
 enum { MAX_BYTES = 4096 };
 
-static uint64_t state = 1;
+static uint64_t rng = 1;
 
-static uint64_t random_u64(void) {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static size_t below(size_t n) { return n ? (size_t)(random_u64() % n) : 0; }
+static size_t below(size_t n) { return n ? (size_t)random_below(&rng, n) : 0; }
 
 /* One change: a byte, a piece taken out, doubled, or taken from another seed. */
 static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
@@ -31,7 +25,7 @@ static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
     switch (below(5)) {
     case 0:
         if (n)
-            data[at] = (uint8_t)random_u64();
+            data[at] = (uint8_t)random_u64(&rng);
         return n;
     case 1:
         if (n)

@@ -20,10 +20,11 @@ static inline void gpu_fill_image(scan_type type, int shape, void *samples, size
         gpu_fill(type, (gpu_shape)shape, samples, n, seed);
         return;
     }
-    const uint32_t top = (uint32_t)gpu_levels(type) - 1, base = (uint32_t)(gpu_mix(seed) % (top - top / 4));
+    uint64_t rng = seed;
+    const uint32_t top = (uint32_t)gpu_levels(type) - 1, base = (uint32_t)random_below(&rng, top - top / 4);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = gpu_mix(seed + i);
-        const uint32_t value = base + (uint32_t)((r & 255) * (r >> 8 & 255) % (top / 8));
+        const uint64_t product = random_below(&rng, 256) * random_below(&rng, 256);
+        const uint32_t value = base + (uint32_t)(product % (top / 8));
         if (type == SCAN_U8)
             ((uint8_t *)samples)[i] = (uint8_t)value;
         else

@@ -11,7 +11,7 @@
 #include "gpu_support.h"
 #include "tests/unit/sort_oracle.h"
 
-enum { OFFSETS = 4, ORACLE_MOST = 3000 };
+enum { OFFSETS = 4, MAX_ORACLE = 3000 };
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ static inline scan_sort_desc desc_of(const sort_call *c) {
     return d;
 }
 
-/* want[i] = from[permutation[i]]; what lies past the count stays red. */
+/* want[i] = from[permutation[i]]; red past the count. */
 static inline void gather(const char *from, const sort_call *c, size_t size) {
     for (size_t i = 0; i < c->n; i++)
         memcpy(want + i * size, from + permutation[i] * size, size);
@@ -150,7 +150,7 @@ static inline void expect(size_t n, const sort_case *order) {
                         .end_bit = order->end_bit,
                         .index_type = SCAN_U64};
     cpu_ok(scan_argsort(cpu, &d, keys, permutation, n));
-    if (n == 0 || n > ORACLE_MOST)
+    if (n == 0 || n > MAX_ORACLE)
         return;
     sort_item *items = malloc(n * sizeof *items);
     assert_non_null(items);
@@ -160,39 +160,60 @@ static inline void expect(size_t n, const sort_case *order) {
     free(items);
 }
 
-static uint64_t turn;
+static uint64_t rng = 1;
 
-/* Calls of one method on one array; `calls` of the five kinds of call, in turn. Answers the n of the last one, which
- * may be a bound. */
+/* The five kinds of call: keys alone, with values of 4 and of 8 bytes, argsorts to indices of 4 and of 8 bytes. */
+enum { CALL_KINDS = 5 };
+
+static inline void set_call_kind(sort_call *c, int kind) {
+    static const uint32_t value_bytes[CALL_KINDS] = {0, 4, 8, 4, 8};
+    c->value_bytes = value_bytes[kind];
+    c->argsort = kind >= 3;
+}
+
+/* The kinds one after another, over all arrays. */
+static inline int next_call_kind(void) {
+    static int next;
+    return next++ % CALL_KINDS;
+}
+
+static inline void run_call(const sort_call *c) { (c->argsort ? run_argsort : run_sort)(c); }
+
+/* Sorts one array `calls` times, by the next kinds of call. Returns the n of the last call, which may be a bound. */
 static inline size_t check_array(const sort_case *order, scan_sort_method method, size_t n, int data, int calls) {
     make_room(n + 8);
-    fill(keys, n, order->type, distributions[data], ++turn);
+    fill(keys, n, order->type, distributions[data], random_u64(&rng));
     expect(n, order);
     size_t bound = n;
     for (int k = 0; k < calls; k++) {
-        const uint64_t z = gpu_mix(++turn);
-        const int kind = (int)((turn + (uint64_t)k) % 5);
-        static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
-        sort_call c = {.order = *order,
-                       .method = method,
-                       .value_bytes = value_bytes[kind],
-                       .argsort = kind >= 3,
-                       .n = n,
-                       .bound = z % 5 ? n : n + z / 5 % 8,
-                       .keys_in_place = z & 16,
-                       .values_in_place = z & 32,
-                       .data = data};
+        sort_call c = {.order = *order, .method = method, .n = n, .data = data};
+        set_call_kind(&c, next_call_kind());
+        c.bound = random_below(&rng, 5) ? n : n + random_below(&rng, 8);
+        c.keys_in_place = random_bool(&rng);
+        c.values_in_place = random_bool(&rng);
+        const bool aligned = random_bool(&rng);
         for (int i = 0; i < 4; i++)
-            c.offset[i] = z >> 63 ? 0 : z >> (8 + 4 * i) & (OFFSETS - 1);
-        (c.argsort ? run_argsort : run_sort)(&c);
+            c.offset[i] = aligned ? 0 : random_below(&rng, OFFSETS);
+        run_call(&c);
         bound = c.bound;
     }
     return bound;
 }
 
-static inline sort_case whole(scan_type type, uint64_t z) {
-    return (sort_case){type, z & 1, type_is_float(type) && z & 2, 0, type_bits(type)};
+/* By all bits, ascending. */
+static inline sort_case ascending(scan_type type) { return (sort_case){type, false, false, 0, type_bits(type)}; }
+
+/* By all bits, in a drawn direction and with NaN at a drawn end. */
+static inline sort_case drawn_order(scan_type type) {
+    sort_case order = ascending(type);
+    order.descending = random_bool(&rng);
+    order.nan_first = type_is_float(type) && random_bool(&rng);
+    return order;
 }
+
+static inline scan_type drawn_type(void) { return (scan_type)(1 + random_below(&rng, SCAN_TYPE_COUNT)); }
+
+static inline int drawn_data(void) { return (int)random_below(&rng, DISTRIBUTIONS); }
 
 /* ---- captured once, replayed on other keys and counts ------------------------------------------------------------ */
 
@@ -244,7 +265,7 @@ static inline captured_sort capture_sort(scan_type type, scan_sort_method method
     return c;
 }
 
-/* `times` replays, one after the other, on the first `used` of `keys`, of which expect() has been told. */
+/* `times` replays, one after another, on the first `used` of `keys`, whose order expect() has found. */
 static inline void replay_sort(const captured_sort *c, uint64_t used, int times, int data) {
     const size_t size = scan_type_size(c->type);
     gpu_ok(scan_upload(c->ctx, c->in, keys, used * size));

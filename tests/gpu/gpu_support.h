@@ -5,7 +5,7 @@
  *
  *     static void sums(void **state) {
  *         (void)state;
- *         gpu_need();                                          // skips the test where no device answers
+ *         gpu_need();                                          // skips the test where there is no device
  *         static gpu_array in, out;                            // memory that is kept for the next call
  *         void *d_in = gpu_put(&in, host_in, n, size, offset); // `offset` elements past an aligned address
  *         void *d_out = gpu_put(&out, NULL, n, size, 0);
@@ -45,7 +45,7 @@ extern "C" {
 #ifdef __cplusplus
 }
 #endif
-/* cmocka's macro of so short a name would change the headers that come after this one. */
+/* cmocka's macro `fail` would change the headers that are included after this one. */
 #undef fail
 #undef fail_msg
 #define fail_msg(...)                                                                                                  \
@@ -56,6 +56,7 @@ extern "C" {
     } while (0)
 
 #include "scan/lists.h"
+#include "tests/random.h"
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
@@ -78,9 +79,9 @@ enum { GPU_EMULATED = 0 };
 #endif
 static bool gpu_is_small;
 static bool gpu_is_racecheck;  /* small, and for the slowest tool: fewer still, one of each kind */
-static scan_ctx *gpu, *cpu;    /* gpu is NULL where no device answers */
+static scan_ctx *gpu, *cpu;    /* gpu is NULL where there is no device */
 static char gpu_folder[4096];  /* of the running program, for data that lies beside it */
-static uint64_t gpu_turn;      /* counts arrays, so that they take turns with their shapes */
+static uint64_t gpu_put_count; /* in small runs every second array ends with its allocation */
 static char *gpu_stage_memory; /* host memory of gpu_put and gpu_get */
 static size_t gpu_stage_bytes;
 
@@ -91,7 +92,7 @@ static inline void gpu_status(scan_ctx *ctx, scan_status status, const char *fil
     }
 }
 
-/* The call on `gpu` answered SCAN_OK; else the test fails with what it said. */
+/* Fails the test, with the detail of the context, unless the call returns SCAN_OK. */
 #define gpu_ok(call) gpu_status(gpu, call, __FILE__, __LINE__)
 #define cpu_ok(call) gpu_status(cpu, call, __FILE__, __LINE__)
 #define gpu_need()                                                                                                     \
@@ -100,7 +101,7 @@ static inline void gpu_status(scan_ctx *ctx, scan_status status, const char *fil
             skip();                                                                                                    \
     } while (0)
 
-/* A context on the device; NULL where none answers. */
+/* A context on the device; NULL where there is none. */
 static inline scan_ctx *gpu_context(void) {
     static char detail[256];
     scan_options options;
@@ -155,9 +156,9 @@ static inline int gpu_main(const char *name, const gpu_test *tests, size_t count
     const bool shared = argc > 2 && sscanf(argv[2], "%u/%u", &share, &shares) == 2;
     struct CMUnitTest chosen[64];
     size_t chosen_count = 0;
-    unsigned turn = 0;
+    unsigned found = 0;
     for (size_t i = 0; i < count && chosen_count < 64 && share < shares; i++)
-        if ((tests[i].parts & wanted) && turn++ % shares == share)
+        if ((tests[i].parts & wanted) && found++ % shares == share)
             chosen[chosen_count++] = tests[i].test;
     if (wanted == 0 || count > 64 || share >= shares) {
         fprintf(stderr, "usage: %s [matrix|large|stress|small|listing [NAME|K/N]]\n", argv[0]);
@@ -191,16 +192,6 @@ static inline FILE *gpu_open_data(const char *name) {
 }
 #endif
 
-/* ---- random numbers: splitmix64 ---------------------------------------------------------------------------------- */
-
-static inline uint64_t gpu_mix(uint64_t z) {
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static inline uint64_t gpu_random(uint64_t *state) { return gpu_mix(*state += 0x9e3779b97f4a7c15u); }
-
 /* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* Device memory: a red zone, the array, a red zone. In small runs every second array is allocated anew and ends with
@@ -228,9 +219,9 @@ static inline void gpu_release(gpu_array *a) {
 }
 
 /* n elements of `size` bytes, `offset` elements past an address aligned to 256 bytes, with the contents of `from`, or
- * red if that is NULL. Answers their address. */
+ * red if that is NULL. Returns their address. */
 static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t size, size_t offset) {
-    const bool exact = gpu_is_small && gpu_turn++ % 2;
+    const bool exact = gpu_is_small && gpu_put_count++ % 2;
     const size_t before = GPU_ZONE + offset * size;
     a->bytes = n * size;
     a->after = exact ? 0 : GPU_ZONE;
@@ -252,7 +243,7 @@ static inline void *gpu_put(gpu_array *a, const void *from, size_t n, size_t siz
     return a->at;
 }
 
-/* Waits, checks the red zones, and copies the array to `to` (NULL: checks only). */
+/* Waits, checks the red zones, and copies the array to `to`, if that is not NULL. */
 static inline void gpu_get(gpu_array *a, void *to) {
     const size_t before = (size_t)(a->at - a->memory), all = before + a->bytes + a->after;
     char *stage = gpu_stage(all);
@@ -268,14 +259,14 @@ static inline void gpu_get(gpu_array *a, void *to) {
         memcpy(to, stage + before, a->bytes);
 }
 
-/* The array, an input, is as it was. */
+/* Checks that the array, an input, has not changed. */
 static inline void gpu_unchanged(gpu_array *a, const void *from) {
     gpu_get(a, NULL);
     if (a->bytes && memcmp(gpu_stage_memory + (a->at - a->memory), from, a->bytes) != 0)
         fail_msg("an input of %zu bytes was written", a->bytes);
 }
 
-/* The first of n elements that differs, n if none does. */
+/* Returns the position of the first element that differs, n if none does. */
 static inline size_t gpu_first_difference(const void *a, const void *b, size_t n, size_t size) {
     if (n == 0 || memcmp(a, b, n * size) == 0)
         return n;
@@ -285,10 +276,8 @@ static inline size_t gpu_first_difference(const void *a, const void *b, size_t n
     return i;
 }
 
-static inline bool gpu_is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-static inline bool gpu_is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static inline bool gpu_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+static inline bool gpu_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 
@@ -300,7 +289,7 @@ static inline bool gpu_is_signed(scan_type type) {
     X(DESCENDING, descending)                                                                                          \
     X(FEW, few)         /* three values */                                                                             \
     X(SPARSE, sparse)   /* zero but for one element in 97 */                                                           \
-    X(EXTREMES, ends)   /* the least and the greatest value, 0, 1, -1 */                                               \
+    X(EXTREMES, ends)   /* the minimum and the maximum, 0, 1, -1 */                                                    \
     X(SPECIAL, special) /* floats: NaN of both signs, infinities, -0, denormals; integers: powers of two */
 
 typedef enum gpu_shape {
@@ -319,43 +308,44 @@ static inline const char *gpu_shape_name(gpu_shape shape) {
     return names[shape];
 }
 
-static inline double gpu_random_float(uint64_t u) {
-    return ldexp(((double)(u >> 40) - 0x1p23) * 0x1p-23, -(int)(u & 7));
+static inline double gpu_random_float(uint64_t *rng) {
+    const double x = ((double)random_below(rng, 1 << 24) - 0x1p23) * 0x1p-23;
+    return ldexp(x, -(int)random_below(rng, 8));
 }
 
-static inline double gpu_float_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t u) {
+static inline double gpu_float_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t *rng) {
     const bool wide = type == SCAN_F64;
-    const double most = wide ? DBL_MAX : (double)FLT_MAX, least = wide ? 0x1p-1074 : 0x1p-149;
-    const double ends[] = {most, -most, 0, -0.0, 1, -1, least, -least};
+    const double greatest = wide ? DBL_MAX : (double)FLT_MAX, smallest = wide ? 0x1p-1074 : 0x1p-149;
+    const double ends[] = {greatest, -greatest, 0, -0.0, 1, -1, smallest, -smallest};
     const double nan = (double)NAN, infinity = (double)INFINITY;
-    const double special[] = {nan, -nan, infinity, -infinity, -0.0, 0, least * 5, -least * 3};
+    const double special[] = {nan, -nan, infinity, -infinity, -0.0, 0, smallest * 5, -smallest * 3};
     switch (shape) {
     case GPU_CONSTANT: return 1.25;
     case GPU_ASCENDING: return (double)i - (double)n / 2;
     case GPU_DESCENDING: return (double)n / 2 - (double)i;
-    case GPU_FEW: return (double)(u % 3) - 1.5;
-    case GPU_SPARSE: return u % 97 ? 0 : gpu_random_float(u >> 8);
-    case GPU_EXTREMES: return ends[u % 8];
-    case GPU_SPECIAL: return u % 11 ? gpu_random_float(u) : special[u >> 20 & 7];
-    default: return gpu_random_float(u);
+    case GPU_FEW: return (double)random_below(rng, 3) - 1.5;
+    case GPU_SPARSE: return random_below(rng, 97) ? 0 : gpu_random_float(rng);
+    case GPU_EXTREMES: return ends[random_below(rng, 8)];
+    case GPU_SPECIAL: return random_below(rng, 11) ? gpu_random_float(rng) : special[random_below(rng, 8)];
+    default: return gpu_random_float(rng);
     }
 }
 
-static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t u) {
+static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size_t i, size_t n, uint64_t *rng) {
     const unsigned bits = (unsigned)scan_type_size(type) * 8;
     const uint64_t all = ~(uint64_t)0 >> (64 - bits), top = (uint64_t)1 << (bits - 1);
     const uint64_t ends[] = {gpu_is_signed(type) ? top : 0, gpu_is_signed(type) ? all ^ top : all, 0, 1, all};
-    const uint64_t least = gpu_is_signed(type) ? top : 0; /* ascending covers the type's whole range */
+    const uint64_t lowest = gpu_is_signed(type) ? top : 0; /* ascending covers the type's whole range */
     const uint64_t rank = n ? (uint64_t)((unsigned __int128)i * all / n) : 0;
     switch (shape) {
     case GPU_CONSTANT: return 1;
-    case GPU_ASCENDING: return least + rank;
-    case GPU_DESCENDING: return least + (all - rank);
-    case GPU_FEW: return gpu_mix(u % 3 + 17);
-    case GPU_SPARSE: return u % 97 ? 0 : u >> 8;
-    case GPU_EXTREMES: return ends[u % 5];
-    case GPU_SPECIAL: return (uint64_t)1 << (u % bits);
-    default: return u;
+    case GPU_ASCENDING: return lowest + rank;
+    case GPU_DESCENDING: return lowest + (all - rank);
+    case GPU_FEW: return random_mix(random_below(rng, 3) + 17);
+    case GPU_SPARSE: return random_below(rng, 97) ? 0 : random_u64(rng);
+    case GPU_EXTREMES: return ends[random_below(rng, 5)];
+    case GPU_SPECIAL: return (uint64_t)1 << random_below(rng, bits);
+    default: return random_u64(rng);
     }
 }
 
@@ -363,13 +353,13 @@ static inline uint64_t gpu_integer_element(scan_type type, gpu_shape shape, size
 static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_t n, uint64_t seed) {
     const size_t size = scan_type_size(type);
     char *at = (char *)memory;
+    uint64_t rng = seed;
     for (size_t i = 0; i < n; i++, at += size) {
-        const uint64_t u = gpu_mix(seed + (i + 1) * 0x9e3779b97f4a7c15u);
         if (!gpu_is_float(type)) {
-            uint64_t x = gpu_integer_element(type, shape, i, n, u);
+            uint64_t x = gpu_integer_element(type, shape, i, n, &rng);
             memcpy(at, &x, size);
         } else {
-            double f64 = gpu_float_element(type, shape, i, n, u);
+            double f64 = gpu_float_element(type, shape, i, n, &rng);
             float f32 = (float)f64;
             memcpy(at, size == 4 ? (void *)&f32 : (void *)&f64, size);
         }
@@ -378,11 +368,11 @@ static inline void gpu_fill(scan_type type, gpu_shape shape, void *memory, size_
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-enum { GPU_MOST_SIZES = 128 };
+enum { GPU_MAX_SIZES = 128 };
 
-/* Sizes for elements (or accumulators) of `size` bytes: every small one where rows and warps end, 2^k, some chunks of
- * 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest two tiles and a
- * bit. Answers how many. */
+/* Sizes for elements (or accumulators) of `size` bytes: small ones at the ends of rows and warps, powers of two, some
+ * chunks of 4 KiB and tiles of 32 KiB, each with its neighbours. In small runs about a fifth of them, the largest a
+ * little more than two tiles. Returns how many. */
 static inline size_t gpu_sizes(size_t size, size_t *sizes) {
     static const size_t few[] = {0, 1, 2, 3, 31, 32, 33, 129, 1000, 1025, 2049};
     static const size_t low[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  15, 16, 17, 24,  31,

@@ -13,22 +13,22 @@
 #include "spin.cuh"
 
 #ifndef SCAN_EMULATED
-/* Holds a CTA's place for about so many nanoseconds. */
+/* Occupies an SM's place for a CTA for about that time. */
 static __global__ void hold_kernel(uint64_t nanoseconds) { spin_ns(nanoseconds); }
 
-/* One CTA an SM for some hundred microseconds: on all but some SMs, on half, or on more than there are, one after the
- * other; by the round. Answers their stream. */
-static inline cudaStream_t hold_device(unsigned round, uint64_t *seed) {
+/* One CTA an SM for some hundred microseconds. By the round: on all SMs but a few, on half of them, or three for each
+ * SM, one after another. Returns their stream. */
+static inline cudaStream_t hold_device(unsigned round, uint64_t *rng) {
     cudaStream_t stream;
     cudaDeviceProp properties;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     assert_int_equal(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
     const int shared = int(properties.sharedMemPerBlockOptin), sm_count = properties.multiProcessorCount;
-    const int ctas = round % 3 == 0   ? sm_count - 1 - int(gpu_random(seed) % 8)
+    const int ctas = round % 3 == 0   ? sm_count - 1 - int(random_below(rng, 8))
                      : round % 3 == 1 ? sm_count / 2
                                       : 3 * sm_count;
     const void *hold = scan_cuda::address(hold_kernel);
-    uint64_t nanoseconds = 200000 + gpu_random(seed) % 1000000;
+    uint64_t nanoseconds = 200000 + random_below(rng, 1000000);
     void *arguments[] = {&nanoseconds};
     assert_int_equal(cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), cudaSuccess);
     assert_int_equal(cudaLaunchKernel(hold, dim3(unsigned(ctas)), dim3(32), arguments, size_t(shared), stream),

@@ -13,7 +13,7 @@
 
 static uint64_t seed = 1;
 
-static size_t below(size_t bound) { return size_t(gpu_random(&seed) % bound); }
+static size_t below(size_t bound) { return size_t(random_below(&seed, bound)); }
 
 /* ---- jobs: a scan, its arrays and what it must give -------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests of arrays too large for the host: a context on a stream of its own, device memory that there may be too
- * little of, and kernels on that stream that make inputs and check outputs.
+ * For tests of arrays too large for the host: a context on a stream of its own, allocations that may fail, and kernels
+ * on that stream that make inputs and check outputs.
  */
 #ifndef TESTS_GPU_LARGE_CUH
 #define TESTS_GPU_LARGE_CUH
@@ -30,7 +30,7 @@ static inline void close_stream(void) {
     cuda_ok(cudaStreamDestroy(stream));
 }
 
-/* NULL if the device has not so much. */
+/* NULL if the device has too little memory. */
 static inline void *allocate(size_t bytes) {
     void *memory = NULL;
     return scan_malloc(ctx, bytes, &memory) == SCAN_OK ? memory : NULL;
@@ -41,7 +41,8 @@ static inline void launch(const void *kernel, void **arguments) {
     cuda_ok(cudaLaunchKernel(kernel, dim3(blocks), dim3(256), arguments, 0, stream));
 }
 
-/* Red bytes behind an array that has room for GPU_ZONE more, and whether they are red still; the latter waits. */
+/* Writes a red zone of GPU_ZONE bytes at the end of an array; zone_is_red() waits, and returns whether it is unchanged.
+ */
 static inline void put_zone(char *end) {
     char red[GPU_ZONE];
     memset(red, GPU_ZONE_BYTE, sizeof red);
@@ -56,14 +57,14 @@ static inline bool zone_is_red(const char *end) {
     return memcmp(zone, red, sizeof zone) == 0;
 }
 
-/* A test by this name that calls the program's check_size(size). */
+/* Defines a test that calls the program's check_size(size). */
 #define SIZE_TEST(name, size)                                                                                          \
     static void name(void **state) {                                                                                   \
         (void)state;                                                                                                   \
         check_size(size);                                                                                              \
     }
 
-/* The loop of such a kernel: each i < n once. */
+/* A kernel's loop over all i < n, each in one thread of the grid. */
 #define FOR_EACH_BELOW(i, n)                                                                                           \
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < (n); i += uint64_t(gridDim.x) * blockDim.x)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of compaction with few CTAs, many, late ones, and delays at random at every point where the order of
- * events could matter; out of place with every output, and in place, where a tile that is written before another has
+ * The kernels of the select engine with few CTAs, many, late ones, and delays at random at every point where the order
+ * of events could matter; out of place with every output, and in place, where a tile that is written before another has
  * been read shows: the same results every time.
  */
 #include "delays.cuh"
@@ -9,7 +9,7 @@
 
 using namespace scan_cuda;
 
-static uint64_t seed = 29;
+static uint64_t rng = 29;
 static gpu_array d_state, d_kept, d_rejected, d_indices, d_lengths, d_count, d_flags;
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
@@ -20,15 +20,15 @@ struct kind {
     const char *name;
     selector by;
     size_t size;
-    compaction_kernels kernels;
+    select_kernels kernels;
 };
 
 static const kind kinds[] = {
-    {"range of u32", RANGE, 4, look_back_and_wave<range_select<uint32_t>, uint32_t>()},
-    {"range of u8", RANGE, 1, look_back_and_wave<range_select<uint8_t>, uint8_t>()},
-    {"flags of u64", FLAGS, 8, look_back_and_wave<flags_select, uint64_t>()},
-    {"runs of u32", RUNS, 4, look_back_and_wave<runs_select<uint32_t>, uint32_t>()},
-    {"runs of u16", RUNS, 2, look_back_and_wave<runs_select<uint16_t>, uint16_t>()},
+    {"range of u32", RANGE, 4, look_back_and_wave<range_selector<uint32_t>, uint32_t>()},
+    {"range of u8", RANGE, 1, look_back_and_wave<range_selector<uint8_t>, uint8_t>()},
+    {"flags of u64", FLAGS, 8, look_back_and_wave<flags_selector, uint64_t>()},
+    {"runs of u32", RUNS, 4, look_back_and_wave<runs_selector<uint32_t>, uint32_t>()},
+    {"runs of u16", RUNS, 2, look_back_and_wave<runs_selector<uint16_t>, uint16_t>()},
 };
 
 struct order_case {
@@ -52,11 +52,10 @@ static void fill(const order_case *c, char *in, uint8_t *flags) {
     const size_t size = c->of->size;
     uint64_t value = 0;
     for (size_t i = 0; i < c->n; i++) {
-        const uint64_t r = gpu_random(&seed);
-        if (c->of->by != RUNS || (r >> 32 & 255) < c->keeps)
-            value = r & 255;
+        if (c->of->by != RUNS || random_below(&rng, 256) < c->keeps)
+            value = random_below(&rng, 256);
         memcpy(in + i * size, &value, size);
-        flags[i] = (r >> 40 & 255) < c->keeps ? uint8_t(1 + (r >> 48) % 255) : 0;
+        flags[i] = random_below(&rng, 256) < c->keeps ? uint8_t(1 + random_below(&rng, 255)) : 0;
     }
 }
 
@@ -79,8 +78,8 @@ static scan_state new_state(uint64_t tiles) {
     return {state, state + 1, state + 8, state + 8 + tile_words, words};
 }
 
-static void launch(const order_case *c, compaction_job *job) {
-    const compaction_kernels &k = c->of->kernels;
+static void launch(const order_case *c, select_job *job) {
+    const select_kernels &k = c->of->kernels;
     range_source range = {0, c->keeps - 1, false, false};
     flags_source flags = {false};
     runs_source runs = {false};
@@ -140,7 +139,7 @@ static void release(expectation *e) {
 static void check(const order_case *c, unsigned repeats) {
     const size_t n = c->n, size = c->of->size;
     expectation e = expect(c);
-    compaction_job job = {};
+    select_job job = {};
     job.n = n;
     job.state = new_state((n + 2047) / 2048);
     job.in_place = c->in_place;
@@ -180,21 +179,26 @@ static void look_at_device(void) {
                                          int(k.kernels.wave_shared_bytes)));
 }
 
-/* rounds of every kind and grid; the delays are drawn anew each time. */
+/* `rounds` of every kind and grid, each with other delays. */
 static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     look_at_device();
     const unsigned all = unsigned(sm_count), ctas[] = {0, 1, 7, 97, all};
     for (unsigned round = 0; round < rounds; round++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (size_t g = 0; g < COUNT(ctas); g++) {
-                const uint64_t r = gpu_random(&seed);
-                if ((ctas[g] && capability < 90) || ctas[g] > all || (gpu_is_small && (r >> 50) % 2))
+                const bool skips = gpu_is_small && random_bool(&rng);
+                if (skips || (ctas[g] && capability < 90) || ctas[g] > all)
                     continue;
-                const size_t most = (gpu_is_small ? 60000 : 8000000) / kinds[k].size;
-                order_case c = {&kinds[k], ctas[g], (r & 1) != 0, 1 + size_t(r >> 8) % most, size_t(r >> 1 & 7), 0};
                 const unsigned shares[] = {3, 128, 250, 256};
-                c.keeps = shares[r >> 5 & 3];
-                set_delays(mode, unsigned(r >> 20), unsigned(r >> 32) % (ctas[g] ? ctas[g] : 64));
+                order_case c = {};
+                c.of = &kinds[k];
+                c.ctas = ctas[g];
+                c.in_place = random_bool(&rng);
+                c.n = 1 + random_below(&rng, (gpu_is_small ? 60000 : 8000000) / kinds[k].size);
+                c.offset = random_below(&rng, 8);
+                c.keeps = shares[random_below(&rng, 4)];
+                const unsigned delay_seed = unsigned(random_u64(&rng));
+                set_delays(mode, delay_seed, unsigned(random_below(&rng, ctas[g] ? ctas[g] : 64)));
                 check(&c, repeats);
             }
     set_delays(NO_DELAYS, 0, 0);

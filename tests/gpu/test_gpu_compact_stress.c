@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_compact and scan_unique where order and size are put to the test: in place beside kernels that hold most of the
+ * scan_compact and scan_unique under load and on large inputs: in place beside kernels that hold most of the
  * device, in graphs that are replayed on other data and other counts, and on more than 2^32 elements, whose results are
  * known in closed form.
  */
 #include <cuda_runtime_api.h>
 
 #include "../unit/compact_oracle.h"
-#include "gpu_compaction.h"
+#include "gpu_select.h"
 
 #define cuda_ok(call) assert_int_equal(call, cudaSuccess)
 
-static uint64_t seed = 23;
+static uint64_t rng = 23;
 
 static scan_ctx *context_on(cudaStream_t stream) {
     scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
@@ -28,7 +28,7 @@ static void *device_memory(size_t bytes) {
 
 /* ---- in place, under load ---------------------------------------------------------------------------------------- */
 
-/* Answers how many elements of the first n are left. */
+/* Returns how many of n elements are kept. */
 static size_t select_on_host(scan_type type, bool unique, double share, const char *in, char *kept, size_t n) {
     uint64_t count;
     if (unique) {
@@ -106,7 +106,7 @@ static void in_place_under_load(void **state) {
     static const scan_type types[] = {SCAN_U32, SCAN_U8, SCAN_F64, SCAN_I16};
     static const double shares[] = {99.6, 50, 2}; /* of bytes too neither all nor none */
     const scan_grid grids[] = {has_wave() ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK, SCAN_GRID_LOOKBACK, SCAN_GRID_AUTO};
-    const size_t usual = gpu_is_small ? 40000 : 3 << 20, most = gpu_is_small ? usual : 24 << 20, room = most + 64;
+    const size_t usual = gpu_is_small ? 40000 : 3 << 20, large = gpu_is_small ? usual : 24 << 20, room = large + 64;
     unsigned ran_wave[2] = {0}, ran_look_back[2] = {0}; /* rounds, usual and long */
     load l = start_load();
     cudaStream_t stream;
@@ -121,10 +121,10 @@ static void in_place_under_load(void **state) {
         const bool unique = round / 4 % 2, is_long = round / 16 == 1;
         const unsigned repeats = gpu_is_small ? 1 : is_long ? 4 : 12;
         const size_t size = scan_type_size(type), offset = round % 3 * size;
-        const size_t n = (is_long ? most : usual) / size - round * 77;
-        random_elements(type, host, n, &seed);
+        const size_t n = (is_long ? large : usual) / size - round * 77;
+        random_elements(type, host, n, &rng);
         for (size_t i = 1; unique && i < n; i++) /* runs of a hundred or of two */
-            if (random_u64(&seed) % (round % 8 ? 100 : 2))
+            if (random_below(&rng, round % 8 ? 100 : 2))
                 memcpy(host + i * size, host + (i - 1) * size, size);
         const size_t kept = select_on_host(type, unique, shares[round % 3], host, want, n);
         gpu_ok(scan_upload(gpu, d_master, host, n * size));
@@ -192,9 +192,9 @@ static void chain_in_a_graph(void **state) {
         cuda_ok(cudaStreamEndCapture(stream, &graph));
         cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
         for (unsigned round = 0; round < (gpu_is_small ? 3u : 30u); round++) {
-            uint64_t counts[3] = {round == 0 ? n : round == 1 ? 0 : random_u64(&seed) % n, 7, 7}, want[3];
+            uint64_t counts[3] = {round == 0 ? n : round == 1 ? 0 : random_below(&rng, n), 7, 7}, want[3];
             for (size_t i = 0; i < n; i++)
-                host[i] = (uint32_t)(random_u64(&seed) % 7);
+                host[i] = (uint32_t)random_below(&rng, 7);
             want[0] = counts[0];
             want[1] = want[2] = 0;
             for (size_t i = 0; i < counts[0]; i++)
@@ -230,8 +230,8 @@ enum { VALUES = 251 };
 
 /* Elements checked at a time: whole periods. */
 static size_t chunk_of(uint64_t n, uint64_t period) {
-    const uint64_t most = gpu_is_small ? 1 << 15 : 1 << 24;
-    return ((n < most ? n : most) / period + 1) * period;
+    const uint64_t max_chunk = gpu_is_small ? 1 << 15 : 1 << 24;
+    return ((n < max_chunk ? n : max_chunk) / period + 1) * period;
 }
 
 static void *allocate(size_t bytes) {

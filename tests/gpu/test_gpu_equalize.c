@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize on the device against the CPU backend, byte for byte; that one is compared with the formulas and with
- * what the peers make of the images in data/. Every formula, type, number of channels and treatment of colour, with
- * masks, tables, addresses and in place drawn at random. And calls of the image verbs together: queued, captured, with
- * just enough workspace.
+ * scan_equalize on the device against the CPU backend, byte for byte; tests/unit compares the latter with the formulas
+ * and with the peers' results for the images in data/. Every formula, type, number of channels and treatment of colour,
+ * with masks, tables, addresses and in place drawn at random. And calls of the image verbs together: queued, captured,
+ * with just enough workspace.
  */
 #include <cuda_runtime_api.h>
 
@@ -28,8 +28,10 @@ static uint8_t *make_mask(enum mask_kind kind, size_t n, uint64_t seed) {
     if (kind == MASK_NONE)
         return NULL;
     uint8_t *mask = malloc(n + 1);
-    for (size_t i = 0; i < n; i++)
-        mask[i] = kind == MASK_EMPTY ? 0 : kind == MASK_FULL ? 1 : (uint8_t)(gpu_mix(seed + i / 9) % 3);
+    memset(mask, kind == MASK_FULL, n);
+    uint64_t rng = seed;
+    for (size_t run = 0; run < n && kind == MASK_SOME; run += 9)
+        memset(mask + run, (int)random_below(&rng, 3), n - run < 9 ? n - run : 9);
     return mask;
 }
 
@@ -51,7 +53,7 @@ static void check_image(const equalize_case *c, const void *in) {
     void *from = gpu_put(&d_in, in, samples, size, c->in_offset);
     void *to = c->in_place ? from : gpu_put(&d_out, NULL, samples, size, c->out_offset);
     void *d_tables = c->luts ? gpu_put(&d_luts, luts, entries, size, c->out_offset) : NULL;
-    if (d_tables) { /* as many as are written, no more */
+    if (d_tables) { /* other bytes where tables are to be written; the rest must stay red */
         char red[4096];
         memset(red, GPU_ZONE_BYTE, sizeof red);
         const bool one = c->channels < 3 || memcmp(luts + gpu_levels(c->type) * size, red, 256) == 0;
@@ -93,22 +95,21 @@ static void check(const equalize_case *c) {
 }
 
 /* Draws what is left open. */
-static equalize_case draw(scan_type type, scan_like like, uint32_t channels, size_t n, uint64_t turn) {
-    const uint64_t z = gpu_mix(turn);
+static equalize_case draw(scan_type type, scan_like like, uint32_t channels, size_t n, uint64_t seed) {
+    static const enum mask_kind masks[] = {MASK_NONE, MASK_NONE, MASK_NONE,  MASK_NONE,
+                                           MASK_SOME, MASK_SOME, MASK_EMPTY, MASK_FULL};
+    uint64_t rng = seed;
     equalize_case c = {.type = type, .like = like, .channels = channels, .n = n};
-    c.color = (scan_color)((z >> 4) % 3);
-    c.shape = (int)((z >> 8) % GPU_IMAGE_SHAPES);
-    c.in_place = z & 1;
-    c.luts = z & 2;
-    if (z & 4) {
-        c.in_offset = z >> 16 & 15;
-        c.out_offset = z & 8 ? c.in_offset : z >> 20 & 15;
-        c.mask_offset = z >> 24 & 15;
+    c.color = (scan_color)random_below(&rng, 3);
+    c.shape = (int)random_below(&rng, GPU_IMAGE_SHAPES);
+    c.in_place = random_bool(&rng);
+    c.luts = random_bool(&rng);
+    if (random_bool(&rng)) {
+        c.in_offset = random_below(&rng, 16);
+        c.out_offset = random_bool(&rng) ? c.in_offset : random_below(&rng, 16);
+        c.mask_offset = random_below(&rng, 16);
     }
-    c.mask = (z >> 32) % 8 < 4    ? MASK_NONE
-             : (z >> 32) % 8 < 6  ? MASK_SOME
-             : (z >> 32) % 8 == 6 ? MASK_EMPTY
-                                  : MASK_FULL;
+    c.mask = masks[random_below(&rng, 8)];
     return c;
 }
 
@@ -116,8 +117,8 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     static const size_t few[] = {0, 1, 33, 3001};
-    size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(2, sizes);
-    uint64_t turn = 0;
+    size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(2, sizes);
+    uint64_t seed = 0;
     if (gpu_is_small) {
         count = sizeof few / sizeof few[0];
         memcpy(sizes, few, sizeof few);
@@ -126,7 +127,7 @@ static void matrix(void **state) {
         for (int like = 0; like <= SCAN_LIKE_SKIMAGE; like++)
             for (uint32_t channels = 1; channels <= 4; channels++)
                 for (size_t s = 0; s < count; s++) {
-                    equalize_case c = draw(gpu_sample_types[t], (scan_like)like, channels, sizes[s], ++turn);
+                    equalize_case c = draw(gpu_sample_types[t], (scan_like)like, channels, sizes[s], ++seed);
                     const bool wide =
                         t == 1 || (like == SCAN_LIKE_IMAGEMAGICK && channels >= 3); /* slow in the emulator */
                     if (!gpu_is_small || !wide || (s + channels + (size_t)like) % 7 == 0)
@@ -138,9 +139,9 @@ static void matrix(void **state) {
 static void one_launch_ends(void **state) {
     (void)state;
     gpu_need();
-    enum { CTA_PIXELS = 65536, MOST_CTAS = 16 };
+    enum { CTA_PIXELS = 65536, MAX_CTAS = 16 };
     size_t last = 0, first_other = 0;
-    for (size_t ctas = 1; ctas <= (gpu_is_small ? 2 : MOST_CTAS); ctas *= 2)
+    for (size_t ctas = 1; ctas <= (gpu_is_small ? 2 : MAX_CTAS); ctas *= 2)
         for (size_t n = ctas * CTA_PIXELS - 1; n <= ctas * CTA_PIXELS + 1; n++) {
             const equalize_case c = draw(SCAN_U8, (scan_like)(n % 5), 1, n, n);
             check(&c);
@@ -207,34 +208,34 @@ static void real_images(void **state) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-enum { QUEUED = 60, QUEUED_MOST = 5000 };
+enum { QUEUED = 60, QUEUED_BYTES = 5000 };
 
 /* Many small images, one call after another without a wait. */
 static void queued(void **state) {
     (void)state;
     gpu_need();
     const int count = gpu_is_small ? 6 : QUEUED;
-    static uint8_t images[QUEUED][QUEUED_MOST], got[QUEUED][QUEUED_MOST], expected[QUEUED_MOST];
+    static uint8_t images[QUEUED][QUEUED_BYTES], got[QUEUED][QUEUED_BYTES], expected[QUEUED_BYTES];
     void *d[QUEUED];
     scan_equalize_desc desc = {.struct_size = sizeof desc, .type = SCAN_U8, .tiles_x = 2, .tiles_y = 2};
     for (int i = 0; i < count; i++) {
-        gpu_fill_image(SCAN_U8, i % GPU_IMAGE_SHAPES, images[i], QUEUED_MOST, (uint64_t)i);
-        gpu_ok(scan_malloc(gpu, QUEUED_MOST, &d[i]));
-        gpu_ok(scan_upload(gpu, d[i], images[i], QUEUED_MOST));
+        gpu_fill_image(SCAN_U8, i % GPU_IMAGE_SHAPES, images[i], QUEUED_BYTES, (uint64_t)i);
+        gpu_ok(scan_malloc(gpu, QUEUED_BYTES, &d[i]));
+        gpu_ok(scan_upload(gpu, d[i], images[i], QUEUED_BYTES));
     }
     for (int i = 0; i < count; i++) {
         desc.like = (scan_like)(i % 5);
-        gpu_ok(i % 3 ? scan_equalize(gpu, &desc, d[i], d[i], NULL, QUEUED_MOST - (size_t)i)
+        gpu_ok(i % 3 ? scan_equalize(gpu, &desc, d[i], d[i], NULL, QUEUED_BYTES - (size_t)i)
                      : scan_clahe(gpu, &desc, d[i], d[i], 50, 40 + (size_t)i));
-        gpu_ok(scan_download(gpu, got[i], d[i], QUEUED_MOST));
+        gpu_ok(scan_download(gpu, got[i], d[i], QUEUED_BYTES));
     }
     gpu_ok(scan_ctx_sync(gpu));
     for (int i = 0; i < count; i++) {
-        memcpy(expected, images[i], QUEUED_MOST);
+        memcpy(expected, images[i], QUEUED_BYTES);
         desc.like = (scan_like)(i % 5);
-        cpu_ok(i % 3 ? scan_equalize(cpu, &desc, expected, expected, NULL, QUEUED_MOST - (size_t)i)
+        cpu_ok(i % 3 ? scan_equalize(cpu, &desc, expected, expected, NULL, QUEUED_BYTES - (size_t)i)
                      : scan_clahe(cpu, &desc, expected, expected, 50, 40 + (size_t)i));
-        assert_memory_equal(got[i], expected, QUEUED_MOST);
+        assert_memory_equal(got[i], expected, QUEUED_BYTES);
         scan_free(gpu, d[i]);
     }
 }
@@ -313,15 +314,14 @@ static void workspace(void **state) {
     (void)state;
     gpu_need();
     scan_ctx *ctx = gpu_context();
-    for (int turn = 0; turn < (gpu_is_small ? 6 : 60); turn++) {
-        const uint64_t z = gpu_mix((uint64_t)turn);
-        scan_equalize_desc desc = {.struct_size = sizeof desc,
-                                   .type = gpu_sample_types[turn % 2],
-                                   .channels = 1 + (z & 3),
-                                   .like = (scan_like)((z >> 8) % 5),
-                                   .color = (scan_color)((z >> 16) % 3),
-                                   .tiles_x = 1 + (z >> 20 & 1),
-                                   .tiles_y = 1 + (z >> 21 & 1)};
+    uint64_t rng = 0;
+    for (int round = 0; round < (gpu_is_small ? 6 : 60); round++) {
+        scan_equalize_desc desc = {.struct_size = sizeof desc, .type = gpu_sample_types[round % 2]};
+        desc.channels = 1 + (uint32_t)random_below(&rng, 4);
+        desc.like = (scan_like)random_below(&rng, 5);
+        desc.color = (scan_color)random_below(&rng, 3);
+        desc.tiles_x = 1 + random_bool(&rng);
+        desc.tiles_y = 1 + random_bool(&rng);
         const size_t width = 30, height = 40, n = width * height;
         void *image = gpu_put(&d_in, NULL, n * desc.channels, scan_type_size(desc.type), 0), *memory;
         gpu_ok(scan_ctx_sync(gpu));

@@ -2,7 +2,7 @@
  *
  * scan_histogram on the device against one loop over the samples: both types, all channels, masks, counts on the
  * device, every address modulo 16, and data from random to one value, which fills the 16-bit counters of the device
- * again and again.
+ * many times.
  */
 #include "gpu_support.h"
 
@@ -28,11 +28,14 @@ static void oracle(const histogram_case *c, const void *in, const uint8_t *mask,
         }
 }
 
+/* In runs of 7; a third of them 0, the others of one bit. */
 static uint8_t *make_mask(size_t n, uint64_t seed) {
-    uint8_t *mask = malloc(n + 1);
+    uint8_t *mask = malloc(n + 1), value = 0;
+    uint64_t rng = seed;
     for (size_t i = 0; i < n; i++) {
-        uint64_t u = gpu_mix(seed + i / 7); /* runs */
-        mask[i] = (uint8_t)(u % 3 ? 1u << (u >> 8) % 8 : 0);
+        if (i % 7 == 0)
+            value = (uint8_t)(random_below(&rng, 3) ? 1u << random_below(&rng, 8) : 0);
+        mask[i] = value;
     }
     return mask;
 }
@@ -70,17 +73,17 @@ static void check(const histogram_case *c) {
 }
 
 /* Draws what is left open. */
-static histogram_case draw(scan_type type, uint32_t channels, size_t n, uint64_t turn) {
-    const uint64_t z = gpu_mix(turn);
+static histogram_case draw(scan_type type, uint32_t channels, size_t n, uint64_t seed) {
+    uint64_t rng = seed;
     histogram_case c = {.type = type, .channels = channels, .n = n, .bound = n};
-    c.shape = (gpu_shape)(z >> 8 & 7);
-    c.masked = z & 1;
-    if (z & 2)
-        c.offset = z >> 16 & 15;
-    if (z & 4)
-        c.mask_offset = z >> 20 & 15;
-    if ((z >> 24) % 5 == 0)
-        c.bound = n + (z >> 32) % 100 + 1;
+    c.shape = (gpu_shape)random_below(&rng, GPU_SHAPE_COUNT);
+    c.masked = random_bool(&rng);
+    if (random_bool(&rng))
+        c.offset = random_below(&rng, 16);
+    if (random_bool(&rng))
+        c.mask_offset = random_below(&rng, 16);
+    if (random_below(&rng, 5) == 0)
+        c.bound = n + 1 + random_below(&rng, 100);
     return c;
 }
 
@@ -88,8 +91,8 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     static const scan_type types[] = {SCAN_U8, SCAN_U16};
-    size_t sizes[GPU_MOST_SIZES];
-    uint64_t turn = 0;
+    size_t sizes[GPU_MAX_SIZES];
+    uint64_t seed = 0;
     for (int t = 0; t < 2; t++) {
         const size_t count = gpu_sizes(scan_type_size(types[t]), sizes);
         for (uint32_t channels = 1; channels <= 4; channels++)
@@ -97,7 +100,7 @@ static void matrix(void **state) {
                 for (int variant = 0; variant < (gpu_is_small ? 1 : 4); variant++) {
                     if (gpu_is_small && t == 1 && (s + channels) % 4)
                         continue;
-                    histogram_case c = draw(types[t], channels, sizes[s], ++turn);
+                    histogram_case c = draw(types[t], channels, sizes[s], ++seed);
                     check(&c);
                 }
     }

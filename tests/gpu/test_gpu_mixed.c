@@ -10,7 +10,7 @@ static char *host_in, *host_more, *want, *got;
 static size_t most; /* elements */
 static uint64_t seed;
 
-static size_t below(size_t bound) { return (size_t)(gpu_random(&seed) % bound); }
+static size_t below(size_t bound) { return random_below(&seed, bound); }
 
 static void compare(gpu_array *a, const char *what, scan_type type, size_t n, size_t checked_bytes) {
     gpu_get(a, got);

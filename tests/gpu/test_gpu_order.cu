@@ -181,21 +181,20 @@ static void check_affine(order_case c, unsigned section) {
     free(got);
 }
 
-/* Kinds, directions, initial values, in place, in turn. */
+/* Kind, direction, initial value and addresses are drawn. */
 static order_case drawn(int grid, int block, unsigned ctas, size_t n) {
     static const uint64_t init = uint64_t(7) << 32 | 11;
-    static unsigned turn;
-    const uint64_t z = gpu_mix(++turn);
+    static uint64_t rng = 1;
     order_case c = {};
     c.grid = grid;
     c.block = block;
     c.ctas = ctas;
     c.n = n;
-    c.exclusive = z & 1;
-    c.reverse = z >> 1 & 1;
-    c.in_place = (z >> 2 & 3) == 0;
-    c.init = z & 16 ? &init : NULL;
-    c.offset = z & 32 ? z >> 8 & 7 : 0;
+    c.exclusive = random_bool(&rng);
+    c.reverse = random_bool(&rng);
+    c.in_place = random_below(&rng, 4) == 0;
+    c.init = random_bool(&rng) ? &init : NULL;
+    c.offset = random_bool(&rng) ? random_below(&rng, 8) : 0;
     return c;
 }
 
@@ -264,11 +263,11 @@ static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) 
     void *piece = gpu_put(&d_piece, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
     void *rest = gpu_put(&d_rest, NULL, size_t(k->tile), k->in_size, 0);
     for (size_t done = 0, m; done < n; done += m) {
-        m = size_t(gpu_random(&seed) % (n / 3 + 2));
+        m = size_t(random_below(&seed, n / 3 + 2));
         m = m < n - done ? m : n - done;
         const size_t at = reverse ? n - done - m : done;
-        c.grid = capability >= 90 && gpu_random(&seed) & 1 ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
-        c.ctas = unsigned(1 + gpu_random(&seed) % 7);
+        c.grid = capability >= 90 && random_bool(&seed) ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+        c.ctas = unsigned(1 + random_below(&seed, 7));
         c.n = job.n = m;
         job.in = from + at;
         job.out = to + at;

@@ -135,27 +135,28 @@ static void check_result(const prefix_case *c, const char *in) {
 /* A case of this size whose other traits are drawn from `random`. */
 static prefix_case draw_case(size_t pair, scan_op op, scan_algorithm algorithm, gpu_shape shape, size_t n,
                              const void *init, uint64_t *random) {
-    const uint64_t z = gpu_random(random);
     prefix_case c = {.desc = {.struct_size = sizeof c.desc,
                               .type = pairs[pair].in,
                               .out_type = pairs[pair].out,
                               .op = op,
-                              .kind = (scan_kind)(z & 1),
-                              .reverse = z >> 1 & 1,
-                              .algorithm = algorithm,
-                              .init = z & 4 ? init : NULL},
+                              .algorithm = algorithm},
                      .shape = shape,
                      .n = n,
                      .bound = n};
-    if (z >> 3 & 3) { /* else both aligned */
-        c.in_offset = z >> 8 & 15;
-        c.out_offset = z >> 12 & 15;
+    c.desc.kind = (scan_kind)random_below(random, 2);
+    c.desc.reverse = random_bool(random);
+    c.desc.init = random_bool(random) ? init : NULL;
+    if (random_below(random, 4)) { /* else both aligned */
+        c.in_offset = random_below(random, 16);
+        c.out_offset = random_below(random, 16);
     }
-    c.in_place = (z >> 5 & 3) == 0 && scan_type_size(c.desc.type) == scan_type_size(c.desc.out_type);
-    if ((z >> 16 & 3) == 0 && !is_teaching(algorithm))
-        c.piece = 1 + (size_t)(z >> 32) % (z >> 18 & 1 ? n / 3 + 1 : n + 1);
-    else if ((z >> 16 & 3) == 1)
-        c.bound = n + (size_t)(z >> 32) % (z >> 18 & 1 ? 40 : n + 40);
+    c.in_place = random_below(random, 4) == 0 && scan_type_size(c.desc.type) == scan_type_size(c.desc.out_type);
+    const uint64_t how = random_below(random, 4);
+    const bool is_short = random_bool(random);
+    if (how == 0 && !is_teaching(algorithm))
+        c.piece = 1 + random_below(random, is_short ? n / 3 + 1 : n + 1);
+    else if (how == 1)
+        c.bound = n + random_below(random, is_short ? 40 : n + 40);
     return c;
 }
 
@@ -171,7 +172,7 @@ static void check_sizes(size_t pair, scan_op op, scan_algorithm algorithm, const
             if (turn % every)
                 continue;
             uint64_t init;
-            prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, gpu_random(random));
+            prefix_fill(pairs[pair].out, op, GPU_RANDOM, &init, 1, random_u64(random));
             prefix_case c = draw_case(pair, op, algorithm, (gpu_shape)shape, n, &init, random);
             make_room((c.bound + 64) * most);
             prefix_fill(c.desc.type, op, c.shape, host_in, c.bound, n * 131 + shape);
@@ -207,13 +208,13 @@ static void matrix(void **state) {
     gpu_need();
     if (!serves(*a))
         return;
-    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 3 : is_double(*a) ? 8 : GPU_MOST_SIZES;
+    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 3 : is_double(*a) ? 8 : GPU_MAX_SIZES;
     uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
     for (size_t pair = 0; pair < PAIRS; pair++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
-            size_t sizes[GPU_MOST_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
+            size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
             for (; kept < most && kept < count; kept++) { /* all, or some drawn without repetition */
-                const size_t drawn = kept + (most < count ? gpu_random(&random) % (count - kept) : 0);
+                const size_t drawn = kept + (most < count ? random_below(&random, count - kept) : 0);
                 const size_t n = sizes[drawn];
                 sizes[drawn] = sizes[kept];
                 sizes[kept] = n;

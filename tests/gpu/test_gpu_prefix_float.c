@@ -28,7 +28,7 @@ static bool has_grid(scan_grid grid) {
 static void check_record(const char *line, const bool *has) {
     float_record r;
     assert_true(float_record_parse(&r, line));
-    if (gpu_is_small && (r.n > 20000 || gpu_mix(r.n + r.crc) % 8))
+    if (gpu_is_small && (r.n > 20000 || random_mix(r.n + r.crc) % 8))
         return;
     const size_t in_size = scan_type_size(r.type), size = scan_type_size(r.out_type);
     char *in = (char *)malloc(r.n * in_size + 1), *out = (char *)malloc(r.n * size + 1);
@@ -94,17 +94,17 @@ static void repeat(const repeated *c, unsigned runs) {
                           .kind = c->kind,
                           .reverse = c->reverse};
     cpu_ok(scan_prefix(cpu, &d, in, want, n));
+    uint64_t random = 1;
     for (unsigned run = 0; run < runs; run++) {
-        const uint64_t z = gpu_mix(run + 1);
         const scan_grid grid = grids[run % GRIDS];
-        const bool in_place = in_size == size && z & 1;
-        const size_t longer = z >> 1 & 1 && !c->reverse;
+        const bool in_place = random_bool(&random) && in_size == size;
+        const size_t longer = random_bool(&random) && !c->reverse;
         if (run < GRIDS && !has_grid(grid))
             continue;
         d.algorithm = (scan_algorithm){grid, SCAN_BLOCK_AUTO};
-        void *from = gpu_put(&d_in, in, n + longer, in_size, z >> 8 & 15), *to = from;
+        void *from = gpu_put(&d_in, in, n + longer, in_size, random_below(&random, 16)), *to = from;
         if (!in_place)
-            to = gpu_put(&d_out, NULL, n + longer, size, z >> 12 & 15);
+            to = gpu_put(&d_out, NULL, n + longer, size, random_below(&random, 16));
         scan_status status = scan_prefix(gpu, &d, from, to, n + longer);
         if (status == SCAN_ERR_ALGORITHM)
             continue;
@@ -155,9 +155,9 @@ static void pieces_have_the_bits_of_one_call(void **state) {
         d.carry_in = NULL;
         d.carry_out = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
         for (size_t done = 0, m; done < n; done += m) {
-            m = (size_t)(gpu_random(&random) % (n / 5));
+            m = random_below(&random, n / 5);
             m = m < n - done ? m : n - done;
-            d.algorithm.grid = gpu_random(&random) & 1 ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
+            d.algorithm.grid = random_bool(&random) ? SCAN_GRID_LOOKBACK : SCAN_GRID_AUTO; /* pieces of either */
             gpu_ok(scan_prefix(gpu, &d, from + done, to + done, m));
             d.carry_in = d.carry_out;
         }

@@ -18,7 +18,9 @@ static const size_t sizes[] = {0,     1,     2,     31,    33,    511,   513,   
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 33, SMALLEST_SIZES = 23 };
 
 /* racecheck takes half a minute for a sort by one cluster, which has a program of its own. */
-static scan_sort_method choice(uint64_t z) { return z & 4 && !gpu_is_racecheck ? SCAN_SORT_AUTO : SCAN_SORT_RADIX; }
+static scan_sort_method any_method(void) { return gpu_is_racecheck ? SCAN_SORT_RADIX : SCAN_SORT_AUTO; }
+
+static scan_sort_method drawn_method(void) { return random_bool(&rng) ? any_method() : SCAN_SORT_RADIX; }
 
 static void matrix(void **state) {
     (void)state;
@@ -27,12 +29,11 @@ static void matrix(void **state) {
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 12); repeat++) {
-                const uint64_t z = gpu_mix(++turn);
                 if (gpu_is_racecheck && (type + data) % 4)
                     continue;
-                const sort_case order = whole((scan_type)type, z);
-                next = (next + 1 + (z >> 8) % 5) % (gpu_is_small ? SMALLEST_SIZES : SIZES);
-                check_array(&order, choice(z), sizes[next], data, gpu_is_small ? 1 : 5);
+                const sort_case order = drawn_order((scan_type)type);
+                next = (next + 1 + random_below(&rng, 5)) % (gpu_is_small ? SMALLEST_SIZES : SIZES);
+                check_array(&order, drawn_method(), sizes[next], data, gpu_is_small ? 1 : 5);
             }
 }
 
@@ -41,15 +42,14 @@ static void every_size(void **state) {
     gpu_need();
     for (size_t s = 0; s < (gpu_is_small ? SMALL_SIZES : SIZES); s += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
-            const uint64_t z = gpu_mix(++turn);
-            const sort_case order = whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z);
-            check_array(&order, choice(z), sizes[s], repeat ? (int)((z >> 16) % DISTRIBUTIONS) : 0,
-                        gpu_is_small ? 1 : 5);
+            const sort_case order = drawn_order(drawn_type());
+            const scan_sort_method method = drawn_method();
+            check_array(&order, method, sizes[s], repeat ? drawn_data() : 0, gpu_is_small ? 1 : 5);
         }
 }
 
-/* Every distribution on both sides of where the survey's tables are large (sort.cu, wide_survey_least): keys alone out
- * of place, which are copied while they are found in order, and another call. */
+/* Every distribution on both sides of the size from which the survey's tables are large (sort.cu, wide_survey_least):
+ * keys alone out of place, which the survey copies as long as they are in order, and another call. */
 static void many_keys(void **state) {
     (void)state;
     gpu_need();
@@ -57,8 +57,8 @@ static void many_keys(void **state) {
     static const scan_type types[] = {SCAN_U32, SCAN_F64, SCAN_I64, SCAN_F32, SCAN_U64, SCAN_I32, SCAN_U16};
     for (int data = 0; data < DISTRIBUTIONS; data++)
         for (int side = 0; side < 2; side++) {
-            const uint64_t z = gpu_mix(++turn);
-            const sort_case order = whole(types[(data + side) % 7], side ? z : 0);
+            const scan_type type = types[(data + side) % 7];
+            const sort_case order = side ? drawn_order(type) : ascending(type);
             const size_t n = few ? 19999 + (size_t)side : 8388607 + (size_t)side;
             if ((few && (data + side) % 2) || (gpu_is_racecheck && data % 4))
                 continue;
@@ -75,10 +75,9 @@ static void split(void **state) {
     size_t next = 0;
     for (int type = 1; type <= SCAN_TYPE_COUNT; type += gpu_is_racecheck ? 3 : 1)
         for (int repeat = 0; repeat < (gpu_is_small ? 1 : 20); repeat++) {
-            const uint64_t z = gpu_mix(++turn);
-            const sort_case order = whole((scan_type)type, z);
+            const sort_case order = drawn_order((scan_type)type);
             next = (next + 1) % (gpu_is_small ? 6 : 9);
-            check_array(&order, SCAN_SORT_SPLIT, split_sizes[next], (int)((z >> 8) % DISTRIBUTIONS), 2);
+            check_array(&order, SCAN_SORT_SPLIT, split_sizes[next], drawn_data(), 2);
         }
 }
 
@@ -86,14 +85,14 @@ static void windows(void **state) {
     (void)state;
     gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 4 : gpu_is_small ? 16 : 300); round++) {
-        const uint64_t z = gpu_mix(++turn);
-        const scan_type type = (scan_type)(1 + z % 8);
-        const uint32_t width = type_bits(type), end = (z >> 8) % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
-        const sort_case order = {type, z >> 40 & 1, false, (uint32_t)((z >> 24) % (end + 1)), end};
-        const size_t n = sizes[(z >> 48) % SMALL_SIZES];
-        const bool splits = z >> 41 & 1 && n < 10000;
-        check_array(&order, splits ? SCAN_SORT_SPLIT : SCAN_SORT_RADIX, n,
-                    round % 3 ? 0 : (int)((z >> 32) % DISTRIBUTIONS), 2);
+        const scan_type type = (scan_type)(1 + random_below(&rng, 8));
+        const uint32_t width = type_bits(type);
+        const uint32_t end = random_below(&rng, 4) ? 1 + (uint32_t)random_below(&rng, width) : width;
+        const uint32_t begin = (uint32_t)random_below(&rng, end + 1);
+        const sort_case order = {type, random_bool(&rng), false, begin, end};
+        const size_t n = sizes[random_below(&rng, SMALL_SIZES)];
+        const bool splits = random_bool(&rng) && n < 10000;
+        check_array(&order, splits ? SCAN_SORT_SPLIT : SCAN_SORT_RADIX, n, round % 3 ? 0 : drawn_data(), 2);
     }
     for (uint32_t digits = 1; digits <= 5; digits++) { /* all kinds of call */
         const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
@@ -101,8 +100,7 @@ static void windows(void **state) {
     }
 }
 
-/* ---- a few digits at the top, and buckets of keys that agree in them ----------------------------------------------
- */
+/* ---- a few digits at the top, and buckets of keys that agree in them --------------------------------------------- */
 
 enum local_shape {
     LOCAL_UNIFORM,
@@ -118,40 +116,82 @@ enum local_shape {
     LOCAL_SHAPES
 };
 
-/* 64 bits, of which 4-byte keys are the upper ones. some: how many of n, about. */
-static uint64_t local_bits(enum local_shape shape, uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
-    switch (shape) {
-    case LOCAL_SPIKE: return y % n < some ? prefix : z;
-    case LOCAL_BUCKET: return y % n < some ? (prefix & ~(~(uint64_t)0 >> 16)) | z >> 16 : z;
-    case LOCAL_CROWDED: return y % 64 ? (z & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : z;
-    case LOCAL_REPEATED: return gpu_mix(z % (some + 1));
-    case LOCAL_RARE: return y % n < some / 50 ? z : gpu_mix(z % 16);
-    case LOCAL_TWO: return y % n < some ? prefix : ~prefix;
-    case LOCAL_DENSE: return y % 16 ? (prefix & ~(~(uint64_t)0 >> 4)) | z >> 4 : z;
+/* An array of a shape, and what all its keys share. */
+typedef struct local_array {
+    enum local_shape shape;
+    size_t n, some;      /* some: how many of n have what the shape says, about */
+    bool with_specials;  /* floats: with NaN and -0 */
+    uint64_t prefix;     /* the value, or its upper bits */
+    const float *limits; /* LOCAL_EVEN of floats, as what follows */
+    uint32_t bend;
+    bool all_even; /* without exceptions; else one value is the exception, or any */
+    bool one_exception;
+} local_array;
+
+static local_array draw_array(enum local_shape shape, size_t n, size_t some, bool with_specials) {
+    static const float limits[][2] = {{-1, 1}, {0, 1}, {1000, 1001}, {-3e38f, 3e38f}, {-1e-40f, 1e-40f}, {5, 300}};
+    local_array a = {.shape = shape, .n = n, .some = some, .with_specials = with_specials};
+    a.prefix = random_u64(&rng);
+    a.limits = limits[random_below(&rng, 6)];
+    a.bend = (uint32_t)random_below(&rng, 8);
+    a.all_even = random_bool(&rng);
+    a.one_exception = random_bool(&rng);
+    return a;
+}
+
+/* True for about `some` of n keys. */
+static bool is_one_of(size_t some, size_t n) { return random_below(&rng, n) < some; }
+
+/* 64 bits, of which 4-byte keys are the upper ones. */
+static uint64_t local_bits(const local_array *a) {
+    const uint64_t x = random_u64(&rng);
+    switch (a->shape) {
+    case LOCAL_SPIKE: return is_one_of(a->some, a->n) ? a->prefix : x;
+    case LOCAL_BUCKET: return is_one_of(a->some, a->n) ? (a->prefix & ~(~(uint64_t)0 >> 16)) | x >> 16 : x;
+    case LOCAL_CROWDED: return random_below(&rng, 64) ? (x & ~((uint64_t)0x1ff << 48)) | (uint64_t)5 << 48 : x;
+    case LOCAL_REPEATED: return random_mix(x % (a->some + 1));
+    case LOCAL_RARE: return is_one_of(a->some / 50, a->n) ? x : random_mix(x % 16);
+    case LOCAL_TWO: return is_one_of(a->some, a->n) ? a->prefix : ~a->prefix;
+    case LOCAL_DENSE: return random_below(&rng, 16) ? (a->prefix & ~(~(uint64_t)0 >> 4)) | x >> 4 : x;
     case LOCAL_EDGES: {
-        const uint64_t rest = ~(uint64_t)0 >> (y & 4 ? 8 : 16);
-        return y % 4 == 0 ? z & ~rest : y % 4 == 1 ? z | rest : z;
+        const uint64_t rest = ~(uint64_t)0 >> (random_bool(&rng) ? 8 : 16);
+        const uint64_t edge = random_below(&rng, 4);
+        return edge == 0 ? x & ~rest : edge == 1 ? x | rest : x;
     }
-    default: return z;
+    default: return x;
     }
 }
 
-/* Floats: no NaN and no -0, or some of both. */
-static uint64_t local_float(uint64_t key, uint32_t width, bool odd, uint64_t y) {
+/* The key without NaN and -0, or, with them, one of them now and then. */
+static uint64_t local_float(uint64_t key, uint32_t width, bool with_specials) {
     const uint64_t sign = (uint64_t)1 << (width - 1), infinity = width == 32 ? 0x7f800000 : (uint64_t)0x7ff << 52;
     if ((key & ~sign) > infinity || key == sign)
         key ^= (uint64_t)3 << (width - 3);
-    if (odd && y % 50 < 3)
-        key = y % 50 == 0 ? sign & y << 32 : infinity | (y & (sign | 7));
+    const uint64_t which = with_specials ? random_below(&rng, 50) : 3;
+    if (which == 0)
+        key = 0;
+    else if (which < 3)
+        key = infinity | random_below(&rng, 8);
+    if (which < 3 && random_bool(&rng))
+        key ^= sign;
     return key;
 }
 
-/* A share of 1 from an even one: a bell, two bells apart, exponential, many near the first limit, nearly all at it. */
-static double bent(double x, uint64_t y, uint32_t bend) {
-    const double bell = (x + (double)(y & 0xffff) * 0x1p-16 + (double)(y >> 16 & 0xffff) * 0x1p-16) / 3;
+static double random_unit(void) { return (double)(random_u64(&rng) >> 11) * 0x1p-53; }
+
+static double random_bell(void) {
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += random_unit();
+    return sum / 3;
+}
+
+/* A share of 1: a bell, two bells apart, exponential, many near the first limit, nearly all at it, even. */
+static double bent_share(uint32_t bend) {
+    const double x = bend < 2 ? random_bell() : random_unit();
     switch (bend) {
-    case 0: return bell;
-    case 1: return y >> 32 & 1 ? bell / 16 : (bell + 15) / 16;
+    case 0: return x;
+    case 1: return random_bool(&rng) ? x / 16 : (x + 15) / 16;
     case 2: return -log(1 - x * (1 - 0x1p-30)) / 21;
     case 3: return x * x * x;
     case 4: return pow(x, 40);
@@ -159,52 +199,42 @@ static double bent(double x, uint64_t y, uint32_t bend) {
     }
 }
 
-static uint64_t even_float(scan_type type, uint64_t z, uint64_t y, uint64_t prefix, size_t some, size_t n) {
-    static const float limits[][2] = {{-1, 1}, {0, 1}, {1000, 1001}, {-3e38f, 3e38f}, {-1e-40f, 1e-40f}, {5, 300}};
-    const float *limit = limits[prefix % 6];
-    const double share = bent((double)(z >> 11) * 0x1p-53, y, prefix >> 16 & 7),
-                 x = limit[0] * (1 - share) + limit[1] * share;
-    const float single = (float)x;
-    uint32_t word;
-    uint64_t bits;
-    memcpy(&word, &single, sizeof word);
-    memcpy(&bits, &x, sizeof bits);
-    if (y % n < some && !(prefix >> 8 & 1))
-        return prefix >> 9 & 1 ? prefix >> 32 : z >> (type == SCAN_F32 ? 32 : 0);
-    return type == SCAN_F32 ? word : bits;
+static uint64_t even_float(scan_type type, const local_array *a) {
+    const double share = bent_share(a->bend), x = a->limits[0] * (1 - share) + a->limits[1] * share;
+    if (is_one_of(a->some, a->n) && !a->all_even)
+        return a->one_exception ? a->prefix >> 32 : random_u64(&rng) >> (type == SCAN_F32 ? 32 : 0);
+    return bits_of_double(x, type);
 }
 
-static void check_local(const sort_case *order, enum local_shape shape, size_t n, size_t some, bool odd, int kind,
-                        uint64_t z) {
+/* Keys like those of `a`, sorted by a call of one kind. */
+static void check_local(const sort_case *order, const local_array *a, int kind) {
     const size_t size = scan_type_size(order->type);
-    uint64_t random = z, prefix = gpu_random(&random);
-    make_room(n + 8);
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t x = gpu_random(&random), y = gpu_random(&random) >> 8;
-        uint64_t key = local_bits(shape, x, y, prefix, some, n) >> (64 - 8 * size);
-        if (shape == LOCAL_EVEN && type_is_float(order->type))
-            key = even_float(order->type, x, y, prefix, some, n);
+    make_room(a->n + 8);
+    for (size_t i = 0; i < a->n; i++) {
+        uint64_t key = local_bits(a) >> (64 - 8 * size);
+        if (a->shape == LOCAL_EVEN && type_is_float(order->type))
+            key = even_float(order->type, a);
         if (type_is_float(order->type))
-            key = local_float(key, type_bits(order->type), odd, y);
+            key = local_float(key, type_bits(order->type), a->with_specials);
         memcpy(keys + i * size, &key, size);
     }
-    expect(n, order);
-    static const uint32_t value_bytes[] = {0, 4, 8, 4, 8};
+    expect(a->n, order);
     sort_call c = {.order = *order,
-                   .method = SCAN_SORT_RADIX, /* few keys are a cluster's otherwise */
-                   .value_bytes = value_bytes[kind],
-                   .argsort = kind >= 3,
-                   .n = n,
-                   .bound = n + (z % 4 ? 0 : z >> 8 & 7),
-                   .keys_in_place = z & 16,
-                   .values_in_place = z & 32,
-                   .data = (int)shape};
+                   .method = SCAN_SORT_RADIX, /* AUTO sorts few keys by a cluster */
+                   .n = a->n,
+                   .data = (int)a->shape};
+    set_call_kind(&c, kind);
+    c.bound = a->n + (random_below(&rng, 4) ? 0 : random_below(&rng, 8));
+    c.keys_in_place = random_bool(&rng);
+    c.values_in_place = random_bool(&rng);
+    const bool aligned = random_bool(&rng);
     for (int i = 0; i < 4; i++)
-        c.offset[i] = z & 64 ? 0 : z >> (16 + 4 * i) & (OFFSETS - 1);
-    (c.argsort ? run_argsort : run_sort)(&c);
+        c.offset[i] = aligned ? 0 : random_below(&rng, OFFSETS);
+    run_call(&c);
 }
 
-/* Both sides of: one digit at the top, several; the largest bucket; crowded bins; portions. */
+/* On both sides of the limits between one digit at the top and several, of the largest bucket, of crowded bins and of
+ * portions. */
 static void top_digits(void **state) {
     (void)state;
     gpu_need();
@@ -214,52 +244,56 @@ static void top_digits(void **state) {
                                          3000000, 4700001, 5000000, 8388607, 8388608, 9000000};
     const int rounds = gpu_is_racecheck ? 30 : gpu_is_small ? 200 : 800;
     for (int round = 0; round < rounds; round++) {
-        const uint64_t z = gpu_mix(++turn);
-        sort_case order = whole(types[round % 6], z >> 3);
-        if (!type_is_float(order.type) && z >> 40 & 1)
-            order.begin_bit = (uint32_t)(z >> 41) % 4, order.end_bit -= (uint32_t)(z >> 43) % 4;
+        sort_case order = drawn_order(types[round % 6]);
+        if (!type_is_float(order.type) && random_bool(&rng)) {
+            order.begin_bit = (uint32_t)random_below(&rng, 4);
+            order.end_bit -= (uint32_t)random_below(&rng, 4);
+        }
         const enum local_shape shape = (enum local_shape)(round % 3 ? round % (2 * LOCAL_SHAPES) / 2 : 0);
-        size_t n = gpu_is_small ? small_sizes[(z >> 48) % 8] : large_sizes[(z >> 48) % 12];
+        size_t n = gpu_is_small ? small_sizes[random_below(&rng, 8)] : large_sizes[random_below(&rng, 12)];
         if (gpu_is_small && n == 55000 && round % 20)
             n = 8500;
         static const size_t small_some[] = {20, 70, 90, 96, 100, 180, 400, 2000},
                             large_some[] = {20, 1000, 4000, 4096, 4200, 5000, 12000, 100000};
-        const size_t some = (gpu_is_small ? small_some : large_some)[(z >> 52) % 8];
-        check_local(&order, shape, n, some, z >> 55 & 1, (int)((z >> 56) % 5), z);
+        const size_t some = (gpu_is_small ? small_some : large_some)[random_below(&rng, 8)];
+        const local_array a = draw_array(shape, n, some, random_bool(&rng));
+        check_local(&order, &a, (int)random_below(&rng, CALL_KINDS));
     }
     for (int round = 0; round < (gpu_is_racecheck ? 3 : 36); round++) {
-        const uint64_t z = gpu_mix(++turn);
         const size_t n = round & 2 ? gpu_is_small ? 30001 : 9000000 : gpu_is_small ? 8500 : 200000;
-        const sort_case order = whole(round & 1 ? SCAN_F64 : SCAN_F32, z);
-        check_local(&order, LOCAL_EVEN, n, round % 3 ? 0 : (size_t)(z >> 48) % (n / 100), round % 7 == 6, 0, z);
+        const sort_case order = drawn_order(round & 1 ? SCAN_F64 : SCAN_F32);
+        const size_t some = round % 3 ? 0 : random_below(&rng, n / 100);
+        const local_array a = draw_array(LOCAL_EVEN, n, some, round % 7 == 6);
+        check_local(&order, &a, 0);
     }
     for (int round = 0; round < 12; round += gpu_is_racecheck ? 4 : 1) {
-        const uint64_t z = gpu_mix(++turn);
+        /* First so many keys agree in two digits that three are needed; then too many for the local stage, but too few
+         * for the sample to see. */
+        const bool many = round < 6;
         const size_t n = gpu_is_small ? 30001 : 9000000;
-        const sort_case order = whole(types[round % 3 * 2], z), any = whole(types[round % 6], z);
-        if (round < 6) /* so many agree in two digits that three are needed */
-            check_local(&order, LOCAL_BUCKET, n, gpu_is_small ? 2000 : 300000, false, round % 2, z);
-        else /* too many for the local stage, but too few for the sample */
-            check_local(&any, LOCAL_BUCKET, n, gpu_is_small ? 250 : 12000, false, round / 3 % 2, z);
+        const size_t some = many ? (gpu_is_small ? 2000 : 300000) : (gpu_is_small ? 250 : 12000);
+        const sort_case order = drawn_order(types[many ? round % 3 * 2 : round % 6]);
+        const local_array a = draw_array(LOCAL_BUCKET, n, some, false);
+        check_local(&order, &a, many ? round % 2 : round / 3 % 2);
     }
 }
 
-/* Pairs and argsorts of 4-byte keys, both sides of what makes tiles of labels (sort.cu, labels_least). */
+/* Pairs and argsorts of 4-byte keys, on both sides of the size from which tiles have labels (sort.cu, labels_least). */
 static void labels(void **state) {
     (void)state;
     gpu_need();
     static const size_t emulated_n[] = {8999, 9000, 12000, 30001}, device_n[] = {8388607, 8388608, 12000000, 17000000};
     const int rounds = GPU_EMULATED ? 6 * LOCAL_EVEN : !gpu_is_small ? 4 * LOCAL_EVEN : gpu_is_racecheck ? 2 : 4;
     for (int round = 0; round < rounds; round++) {
-        const uint64_t z = gpu_mix(++turn);
-        const sort_case order = whole(z >> 40 & 1 ? SCAN_I32 : SCAN_U32, z >> 3);
-        const bool rare = round % 2; /* the plan is wrong, and the local stage finds out */
-        const size_t n = GPU_EMULATED   ? emulated_n[rare ? 3 : (z >> 48) % 4]
+        const sort_case order = drawn_order(random_bool(&rng) ? SCAN_I32 : SCAN_U32);
+        const bool rare = round % 2; /* the plan is wrong, which the local stage detects */
+        const size_t n = GPU_EMULATED   ? emulated_n[rare ? 3 : random_below(&rng, 4)]
                          : gpu_is_small ? device_n[1]
-                                        : device_n[(z >> 48) % 4];
-        check_local(&order, rare ? LOCAL_RARE : (enum local_shape)(round / 2 % LOCAL_EVEN), n,
-                    (GPU_EMULATED ? 100 : 4000) << (rare ? round / 4 % 3 : 0), false,
-                    rare ? 3 + round / 2 % 2 : 1 + (int)((z >> 56) % 4), z);
+                                        : device_n[random_below(&rng, 4)];
+        const enum local_shape shape = rare ? LOCAL_RARE : (enum local_shape)(round / 2 % LOCAL_EVEN);
+        const size_t some = (size_t)(GPU_EMULATED ? 100 : 4000) << (rare ? round / 4 % 3 : 0);
+        const local_array a = draw_array(shape, n, some, false);
+        check_local(&order, &a, rare ? 3 + round / 2 % 2 : 1 + (int)random_below(&rng, 4));
     }
 }
 
@@ -301,7 +335,7 @@ static void workspace_is_within_bounds(void **state) {
 
 /* ---- repeats ----------------------------------------------------------------------------------------------------- */
 
-/* The same call again and again, scans of other lengths on the same workspace in between. */
+/* The same call many times, with scans of other lengths on the same workspace in between. */
 static void repeats(void **state) {
     (void)state;
     gpu_need();
@@ -313,12 +347,12 @@ static void repeats(void **state) {
     fill(keys, n, SCAN_U32, data_uniform, 5);
     expect(n, &order);
     for (int repeat = 0; repeat < (gpu_is_small ? 3 : 1000); repeat++) {
-        const size_t m = 1 + gpu_mix((uint64_t)repeat) % n;
+        const size_t m = 1 + random_below(&rng, n);
         scan_prefix_desc scan = {.struct_size = sizeof scan, .type = SCAN_U64, .out_type = SCAN_U64};
         void *at = gpu_put(&d_scan, NULL, m, 8, 0);
         gpu_ok(scan_prefix(gpu, &scan, at, at, m));
         const sort_call c = {
-            .order = order, .method = choice(4), .value_bytes = (uint32_t)repeat % 3 * 4, .n = n, .bound = n};
+            .order = order, .method = any_method(), .value_bytes = (uint32_t)repeat % 3 * 4, .n = n, .bound = n};
         run_sort(&c);
     }
     gpu_release(&d_scan);
@@ -332,18 +366,18 @@ static void graphs(void **state) {
     const struct {
         scan_type type;
         scan_sort_method method;
-    } cases[] = {{SCAN_U64, choice(4)},
-                 {SCAN_F32, choice(4)},
-                 {SCAN_U16, choice(4)},
+    } cases[] = {{SCAN_U64, any_method()},
+                 {SCAN_F32, any_method()},
+                 {SCAN_U16, any_method()},
                  {SCAN_I8, SCAN_SORT_SPLIT},
-                 {SCAN_U8, choice(4)}};
+                 {SCAN_U8, any_method()}};
     for (size_t t = 0; t < sizeof cases / sizeof cases[0]; t++) {
         const scan_type type = cases[t].type;
         captured_sort c = capture_sort(type, cases[t].method, n);
         for (int data = 0; data < (gpu_is_small ? 3 : DISTRIBUTIONS); data++) {
             const sort_case order = {type, false, false, 0, type_bits(type)};
             const uint64_t used = data % 3 ? n - (size_t)data * 100 : n;
-            fill(keys, used, type, distributions[data], ++turn);
+            fill(keys, used, type, distributions[data], random_u64(&rng));
             expect(used, &order);
             replay_sort(&c, used, 2, data);
         }

@@ -7,11 +7,18 @@
 
 #include "gpu_sort.h"
 
-/* As in scan/cuda/sort/cluster.cu and sort/cluster_rows.cuh. From SMALL_IN_PLACE to LEAST keys it is counting, unless
- * in place. */
-enum { SMALL_IN_PLACE = 2048, LEAST = 8192, MOST = 1 << 16, MOST_WIDE = 1 << 14, MOST_CHUNK = 8192 };
+/* As in scan/cuda/sort/cluster.cu and sort/cluster_rows.cuh. Up to MAX_COUNTED keys are sorted by counting; in place,
+ * up to MAX_COUNTED_IN_PLACE. A cluster takes up to MAX_CLUSTER keys, or MAX_CLUSTER_WIDE of 8 bytes, and a CTA of it
+ * up to MAX_CHUNK. */
+enum {
+    MAX_COUNTED_IN_PLACE = 2048,
+    MAX_COUNTED = 8192,
+    MAX_CLUSTER = 1 << 16,
+    MAX_CLUSTER_WIDE = 1 << 14,
+    MAX_CHUNK = 8192
+};
 
-/* A context of a GPU that grants clusters of so many CTAs. */
+/* Opens a context of a GPU that grants clusters of up to `ctas` CTAs. */
 static void grant(int ctas) {
     char text[16];
     snprintf(text, sizeof text, "%d", ctas);
@@ -24,24 +31,23 @@ static void grant(int ctas) {
 
 /* In the emulator, what was granted is known. */
 static void check_path(scan_type type, size_t n, int ctas) {
-    const size_t in_place = ctas == 1 ? SMALL_IN_PLACE / 2 : SMALL_IN_PLACE;
-    const size_t most = scan_type_size(type) == 8 ? MOST_WIDE : MOST;
-    const bool granted = n <= (size_t)ctas * MOST_CHUNK && n <= most && ctas > 1;
+    const size_t in_place = ctas == 1 ? MAX_COUNTED_IN_PLACE / 2 : MAX_COUNTED_IN_PLACE;
+    const size_t max_n = scan_type_size(type) == 8 ? MAX_CLUSTER_WIDE : MAX_CLUSTER;
+    const bool granted = n <= (size_t)ctas * MAX_CHUNK && n <= max_n && ctas > 1;
     const bool small = !strcmp(scan_ctx_ran(gpu), "count"), cluster = !strcmp(scan_ctx_ran(gpu), "radix cluster");
-    const bool right = n <= in_place ? small : n > LEAST ? cluster == granted && !small : small || cluster == granted;
+    const bool right = n <= in_place     ? small
+                       : n > MAX_COUNTED ? cluster == granted && !small
+                                         : small || cluster == granted;
     if (GPU_EMULATED && !right)
         fail_msg("n %zu, clusters of %d: ran %s", n, ctas, scan_ctx_ran(gpu));
 }
 
-static sort_case drawn(uint64_t z) { return whole((scan_type)(1 + (z >> 8) % SCAN_TYPE_COUNT), z); }
-
 /* One size, drawn types and data; every other array is of 8-byte keys. */
 static void check_size(size_t n, int ctas, int arrays, int calls) {
     for (int i = 0; i < arrays; i++) {
-        const uint64_t z = gpu_mix(++turn);
         static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
-        const sort_case order = i % 2 ? whole(wide[(z >> 8) % 3], z) : drawn(z);
-        const int data = z >> 16 & 1 ? 0 : (int)((z >> 20) % DISTRIBUTIONS);
+        const sort_case order = drawn_order(i % 2 ? wide[random_below(&rng, 3)] : drawn_type());
+        const int data = random_bool(&rng) ? 0 : drawn_data();
         check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, calls), ctas);
     }
 }
@@ -75,9 +81,9 @@ static void one_digit(void **state) {
     grant(GPU_EMULATED ? 4 : 16);
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         const sort_call c = {
-            .order = orders[i], .value_bytes = 4 * (uint32_t)i, .n = 1500 + i * 100, .bound = LEAST + 1};
+            .order = orders[i], .value_bytes = 4 * (uint32_t)i, .n = 1500 + i * 100, .bound = MAX_COUNTED + 1};
         make_room(c.bound);
-        fill(keys, c.n, c.order.type, data_uniform, ++turn);
+        fill(keys, c.n, c.order.type, data_uniform, random_u64(&rng));
         expect(c.n, &c.order);
         run_sort(&c);
         check_path(c.order.type, c.bound, GPU_EMULATED ? 4 : 16);
@@ -92,12 +98,12 @@ static void edges(void **state) {
     for (int s = GPU_EMULATED ? 0 : 3; s < 4; s++) {
         const size_t ctas = (size_t)sizes[s];
         grant(sizes[s]);
-        check_size(LEAST + 1, sizes[s], gpu_is_small ? 1 : 10, 1);
+        check_size(MAX_COUNTED + 1, sizes[s], gpu_is_small ? 1 : 10, 1);
         for (size_t rows = 1; rows <= 8; rows *= 2)
             for (int off = -1; off <= 1; off++) {
                 const size_t n = ctas * 1024 * rows + (size_t)off;
                 const bool full = rows == 8 && off == 0, rare = gpu_is_small && ctas > 4 && off != (rows < 8);
-                if (n > SMALL_IN_PLACE && n <= MOST + 1 && !rare)
+                if (n > MAX_COUNTED_IN_PLACE && n <= MAX_CLUSTER + 1 && !rare)
                     check_size(n, sizes[s], gpu_is_small ? 1 + full : 20, gpu_is_small ? 1 : 5);
             }
     }
@@ -107,15 +113,14 @@ static void types_and_data(void **state) {
     (void)state;
     need_time();
     grant(GPU_EMULATED ? 2 : 16);
-    check_size(LEAST + 1, GPU_EMULATED ? 2 : 16, 1, 1);
-    printf("%d keys: %s\n", LEAST + 1, scan_ctx_ran(gpu));
+    check_size(MAX_COUNTED + 1, GPU_EMULATED ? 2 : 16, 1, 1);
+    printf("%d keys: %s\n", MAX_COUNTED + 1, scan_ctx_ran(gpu));
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int data = 0; data < DISTRIBUTIONS; data++)
             for (int repeat = 0; repeat < (gpu_is_small ? 1 : 10); repeat++) {
-                const uint64_t z = gpu_mix(++turn);
-                const sort_case order = whole((scan_type)type, z);
-                const size_t most = gpu_is_small ? 9000 : 65528;
-                const size_t n = LEAST + 1 + (z >> 16) % (most - LEAST);
+                const sort_case order = drawn_order((scan_type)type);
+                const size_t max_n = gpu_is_small ? 9000 : 65528;
+                const size_t n = MAX_COUNTED + 1 + random_below(&rng, max_n - MAX_COUNTED);
                 check_path(order.type, check_array(&order, SCAN_SORT_AUTO, n, data, gpu_is_small ? 1 : 5), 2);
             }
 }
@@ -126,16 +131,16 @@ static void windows(void **state) {
     need_time();
     grant(GPU_EMULATED ? 4 : 16);
     for (int round = 0; round < (gpu_is_small ? 12 : 300); round++) {
-        const uint64_t z = gpu_mix(++turn);
-        const scan_type type = (scan_type)(1 + z % 8);
-        const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)((z >> 16) % width) : width;
-        const sort_case order = {type, z >> 40 & 1, false, round % 5 ? (uint32_t)((z >> 24) % (end + 1)) : end, end};
-        check_array(&order, SCAN_SORT_AUTO, (z & 1 << 12 ? LEAST + 1 : 1) + (z >> 44) % (gpu_is_small ? 2000 : 20000),
-                    0, 5);
+        const scan_type type = (scan_type)(1 + random_below(&rng, 8));
+        const uint32_t width = type_bits(type), end = round % 4 ? 1 + (uint32_t)random_below(&rng, width) : width;
+        const uint32_t begin = round % 5 ? (uint32_t)random_below(&rng, end + 1) : end;
+        const sort_case order = {type, random_bool(&rng), false, begin, end};
+        const size_t min_n = random_bool(&rng) ? MAX_COUNTED + 1 : 1;
+        check_array(&order, SCAN_SORT_AUTO, min_n + random_below(&rng, gpu_is_small ? 2000 : 20000), 0, 5);
     }
 }
 
-/* The chunks are of the count, not of the bound. */
+/* The cluster's chunks are cut from the count on the device, which is far below the bound. */
 static void counts(void **state) {
     (void)state;
     need_time();
@@ -143,26 +148,19 @@ static void counts(void **state) {
     for (int ctas = GPU_EMULATED ? 4 : 16; ctas <= (gpu_is_small ? 4 : 16); ctas *= 2) {
         grant(ctas);
         for (size_t u = 0; u < sizeof used / sizeof used[0]; u++)
-            for (int kind = 0; kind < (gpu_is_small ? 1 : 5); kind++) {
-                const uint64_t z = gpu_mix(++turn);
-                const int which = gpu_is_small ? (int)(turn % 5) : kind;
-                const sort_case order = drawn(z);
+            for (int i = 0; i < (gpu_is_small ? 1 : CALL_KINDS); i++) {
+                const sort_case order = drawn_order(drawn_type());
                 const size_t n = used[u], bound = u % 2 ? 32768 : 20000;
                 if (n > bound)
                     continue;
                 make_room(32769);
-                fill(keys, n, order.type, distributions[(z >> 20) % DISTRIBUTIONS], ++turn);
+                fill(keys, n, order.type, distributions[drawn_data()], random_u64(&rng));
                 expect(n, &order);
-                sort_call c = {.order = order,
-                               .value_bytes = which == 0  ? 0
-                                              : which % 2 ? 4
-                                                          : 8,
-                               .argsort = which >= 3,
-                               .n = n,
-                               .bound = bound,
-                               .keys_in_place = z & 16,
-                               .values_in_place = z & 32};
-                (c.argsort ? run_argsort : run_sort)(&c);
+                sort_call c = {.order = order, .n = n, .bound = bound};
+                set_call_kind(&c, next_call_kind());
+                c.keys_in_place = random_bool(&rng);
+                c.values_in_place = random_bool(&rng);
+                run_call(&c);
                 check_path(order.type, bound, ctas);
             }
     }
@@ -176,10 +174,10 @@ static void graphs(void **state) {
     grant(GPU_EMULATED ? 2 : 16);
     captured_sort c = capture_sort(SCAN_F32, SCAN_SORT_AUTO, N);
     assert_true(!GPU_EMULATED || c.workspace_bytes == 0);
-    const sort_case order = whole(SCAN_F32, 0);
+    const sort_case order = ascending(SCAN_F32);
     for (int round = 0; round < (gpu_is_small ? 4 : 100); round++) {
-        const uint64_t n = round % 2 ? N : gpu_mix(++turn) % N;
-        fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], ++turn);
+        const uint64_t n = round % 2 ? N : random_below(&rng, N);
+        fill(keys, n, SCAN_F32, distributions[(size_t)round * 3 % DISTRIBUTIONS], random_u64(&rng));
         expect(n, &order);
         replay_sort(&c, n, 1, round);
     }

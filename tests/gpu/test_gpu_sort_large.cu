@@ -57,7 +57,7 @@ template <class K> static __device__ uint64_t hash(K key) {
 /* ---- what kernels find ------------------------------------------------------------------------------------------- */
 
 struct findings {
-    unsigned long long wrong; /* the least position that is; ~0 */
+    unsigned long long wrong; /* the first position that is wrong, ~0 if none is */
     unsigned long long sum;   /* of the hashes of outputs, less those of inputs */
 };
 
@@ -175,7 +175,7 @@ static const large_sort cases[] = {
     {SCAN_U64, SORT_INDICES, 4, KEYS_RANDOM, false, false, SCAN_SORT_AUTO},
 };
 
-/* The device's memory for a case; what it has too little of is NULL. */
+/* The device memory of a case; arrays that cannot be allocated are NULL. */
 struct sort_memory {
     char *keys_in, *keys_out, *values_in, *values_out, *workspace;
     uint32_t *seen;
@@ -313,7 +313,7 @@ static void check_large(const large_sort *c, uint64_t n) {
 /* Indices of 4 bytes cannot count more than 2^32 elements. */
 static bool can_count(const large_sort *c, uint64_t n) { return c->value_bytes != 4 || n <= 1ull << 32; }
 
-/* racecheck takes half a minute for a sort by one cluster, as most of few elements are. */
+/* racecheck takes half a minute for a sort by one cluster, by which AUTO sorts few elements. */
 static bool has_time(const large_sort *c) { return !gpu_is_racecheck || c->method == SCAN_SORT_SPLIT; }
 
 static void check_size(uint64_t n) {
@@ -325,7 +325,7 @@ static void check_size(uint64_t n) {
     close_stream();
 }
 
-SIZE_TEST(elements_20011, 20011) /* the test itself, where no large size can be had */
+SIZE_TEST(elements_20011, 20011) /* tests the test where memory is too small for large sizes */
 SIZE_TEST(elements_2_31_less_1, (1ull << 31) - 1)
 SIZE_TEST(elements_2_31, 1ull << 31)
 SIZE_TEST(elements_2_31_and_1, (1ull << 31) + 1)
@@ -333,7 +333,7 @@ SIZE_TEST(elements_2_32_less_1, (1ull << 32) - 1)
 SIZE_TEST(elements_2_32, 1ull << 32)
 SIZE_TEST(elements_2_32_and_1, (1ull << 32) + 1)
 
-/* The check finds an index twice, equal keys out of their order, a key changed, and one before a lesser one. */
+/* The check finds an index that occurs twice, equal keys out of order, a changed key, and a key before a lesser one. */
 static void the_check_finds_what_is_wrong(void **state) {
     (void)state;
     gpu_need();

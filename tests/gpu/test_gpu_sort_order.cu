@@ -10,7 +10,7 @@
 
 using namespace scan_cuda;
 
-static uint64_t seed = 31;
+static uint64_t rng = 31;
 static gpu_array d_state, d_plan, d_keys, d_keys_out, d_values, d_values_out;
 
 /* ---- one pass ---------------------------------------------------------------------------------------------------- */
@@ -32,8 +32,8 @@ struct pass_case {
     unsigned ctas;
     size_t n;
     uint32_t shift, digit_mask;
-    unsigned values; /* of the digit, so many */
-    bool numbers;    /* values are the numbers of the elements */
+    unsigned values; /* how many values the digit has */
+    bool numbers;    /* the values beside the keys are the numbers of the elements */
 };
 
 static uint64_t element(const char *array, size_t size, size_t i) {
@@ -53,7 +53,7 @@ struct pass_arrays {
     sort_plan *plan;
 };
 
-/* The keys, the plan of one pass over them, and what it must give. */
+/* The keys, the plan of one pass over them, and its result. */
 static pass_arrays make_arrays(const pass_case *c) {
     const size_t n = c->n, size = c->of->key_bytes, value_size = c->of->value_bytes;
     pass_arrays a = {};
@@ -62,11 +62,11 @@ static pass_arrays make_arrays(const pass_case *c) {
         *array = static_cast<char *>(malloc(n * 8 + 8));
     a.plan = static_cast<sort_plan *>(calloc(1, sizeof *a.plan));
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = gpu_random(&seed);
-        const uint64_t digit = gpu_mix((r >> 32) % c->values) & c->digit_mask;
-        put_element(a.keys, size, i, (r & ~(uint64_t(c->digit_mask) << c->shift)) | digit << c->shift);
+        const uint64_t digit = random_mix(random_below(&rng, c->values)) & c->digit_mask;
+        const uint64_t others = random_u64(&rng) & ~(uint64_t(c->digit_mask) << c->shift);
+        put_element(a.keys, size, i, others | digit << c->shift);
         if (value_size)
-            put_element(a.values, value_size, i, c->numbers ? i : gpu_mix(r));
+            put_element(a.values, value_size, i, c->numbers ? i : random_u64(&rng));
     }
     uint64_t(&before)[radix] = a.plan->before[0];
     for (size_t i = 0; i < n; i++)
@@ -161,14 +161,19 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     for (unsigned round = 0; round < rounds; round++)
         for (const kind &k : kinds)
             for (unsigned count : ctas) {
-                const uint64_t r = gpu_random(&seed);
-                if (gpu_is_small && (count > 97 || (r >> 50) % 2 || (gpu_is_racecheck && count != 7)))
+                const bool skips = gpu_is_small && random_bool(&rng);
+                if (skips || (gpu_is_small && (count > 97 || (gpu_is_racecheck && count != 7))))
                     continue;
-                const size_t most = gpu_is_small ? 60000 : 2000000;
-                pass_case c = {&k, count, 1 + size_t(r >> 8) % most, 0, 0, values[r & 3], (r & 4) && k.value_bytes};
-                c.digit_mask = (r >> 4 & 3) ? 255 : 31;
-                c.shift = uint32_t(8 * k.key_bytes - (c.digit_mask == 255 ? 8 : 5)) * (r >> 6 & 1);
-                set_delays(mode, unsigned(r >> 20), unsigned(r >> 32) % count);
+                pass_case c = {};
+                c.of = &k;
+                c.ctas = count;
+                c.n = 1 + random_below(&rng, gpu_is_small ? 60000 : 2000000);
+                c.values = values[random_below(&rng, 4)];
+                c.numbers = k.value_bytes && random_bool(&rng);
+                c.digit_mask = random_below(&rng, 4) ? 255 : 31;
+                c.shift = random_bool(&rng) ? uint32_t(8 * k.key_bytes) - (c.digit_mask == 255 ? 8 : 5) : 0;
+                const unsigned delay_seed = unsigned(random_u64(&rng));
+                set_delays(mode, delay_seed, unsigned(random_below(&rng, count)));
                 check(&c, repeats);
             }
     set_delays(NO_DELAYS, 0, 0);
@@ -209,7 +214,7 @@ static stream_sort make_sort(scan_type type, size_t n) {
     assert_non_null(s.ctx);
     s.desc.struct_size = sizeof s.desc;
     s.desc.type = type;
-    s.desc.descending = uint32_t(gpu_random(&seed) & 1);
+    s.desc.descending = random_bool(&rng);
     s.desc.index_type = SCAN_U32;
     if (gpu_is_racecheck) /* which takes half a minute for a sort by one cluster */
         s.desc.method = SCAN_SORT_RADIX;
@@ -217,7 +222,7 @@ static stream_sort make_sort(scan_type type, size_t n) {
     s.keys = static_cast<char *>(malloc(n * size));
     s.want = static_cast<char *>(malloc(n * size));
     s.want_indices = static_cast<char *>(malloc(n * 4));
-    gpu_fill(type, gpu_random(&seed) % 3 ? GPU_RANDOM : GPU_SPARSE, s.keys, n, seed);
+    gpu_fill(type, random_below(&rng, 3) ? GPU_RANDOM : GPU_SPARSE, s.keys, n, random_u64(&rng));
     cpu_ok(scan_sort(cpu, &s.desc, s.keys, s.want, NULL, NULL, n));
     cpu_ok(scan_argsort(cpu, &s.desc, s.keys, s.want_indices, n));
     gpu_put(&s.in, s.keys, n, size, 0);
@@ -250,15 +255,15 @@ static void release_sort(stream_sort *s) {
     free(s->keys), free(s->want), free(s->want_indices);
 }
 
-/* Eight contexts, their calls queued in turn, and only then waited for. */
+/* Queues calls on eight contexts, one call each before the next, and then waits for all. */
 static void many_streams(unsigned calls, const char *what) {
     enum { STREAMS = 8 };
     static const scan_type types[STREAMS] = {SCAN_U32, SCAN_U64, SCAN_F32, SCAN_I8,
                                              SCAN_U16, SCAN_F64, SCAN_I32, SCAN_I64};
     stream_sort sorts[STREAMS];
     for (unsigned i = 0; i < STREAMS; i++)
-        sorts[i] = make_sort(types[i], gpu_is_small ? 500 + gpu_random(&seed) % 9000
-                                                    : 1 + gpu_random(&seed) % (size_t(1) << (14 + i)));
+        sorts[i] = make_sort(types[i], gpu_is_small ? 500 + random_below(&rng, 9000)
+                                                    : 1 + random_below(&rng, size_t(1) << (14 + i)));
     for (unsigned call = 0; call < calls; call++)
         for (stream_sort &s : sorts) {
             assert_int_equal(scan_sort(s.ctx, &s.desc, s.in.at, s.out.at, NULL, NULL, s.n), SCAN_OK);
@@ -284,7 +289,7 @@ static void beside_other_kernels(void **state) {
     (void)state;
     gpu_need();
     for (unsigned round = 0; round < (gpu_is_small ? 1 : 30); round++) {
-        const cudaStream_t held = hold_device(round, &seed);
+        const cudaStream_t held = hold_device(round, &rng);
         many_streams(2, "beside other kernels");
         let_go(held);
     }

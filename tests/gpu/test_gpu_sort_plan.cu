@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the survey plans for keys of every kind: which way they go, not only that they end in order. A plan that takes
- * a longer way than it has to is right and slow, and no comparison of results finds it.
+ * The plans that the survey makes for keys of every kind. A plan with more work than necessary still sorts, only more
+ * slowly, and no comparison of results finds that.
  */
 #include "direct.cuh"
 #include "scan/cuda/sort/instance.cuh"
 
 using namespace scan_cuda;
 
-/* So many that codes of one bit more than a CTA counts are few enough. */
+/* Enough keys to count codes of one bit more than a CTA counts. */
 constexpr size_t n = GPU_EMULATED ? 60000 : narrow_copies << (narrow_counted_bits + 1);
 
 static gpu_array d_keys, d_keys_out, d_plan;
-static uint64_t seed = 47;
+static uint64_t rng = 47;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
@@ -28,11 +28,11 @@ enum key_kind {
 
 static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t i) {
     const uint32_t width = uint32_t(8 * scan_type_size(type));
-    const uint64_t z = gpu_random(&seed), all = ~0ull >> (64 - width);
+    const uint64_t z = random_u64(&rng), all = ~0ull >> (64 - width);
     switch (kind) {
     case KEYS_RISING: return i;
     case KEYS_FALLING: return n - i;
-    case KEYS_FEW: return gpu_mix(z % 16) & all;
+    case KEYS_FEW: return random_mix(random_below(&rng, 16)) & all;
     case KEYS_NARROW: {
         const uint64_t varying = ((1ull << bits) - 1) << 8;
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
@@ -59,12 +59,12 @@ struct plan_case {
     const char *name;
     scan_type type;
     key_kind kind;
-    uint32_t bits;      /* narrow keys: so many vary */
+    uint32_t bits;      /* narrow keys: how many vary */
     bool one_digit;     /* makes buckets for the local stage; else two do */
     uint32_t passes;    /* wanted */
     uint32_t shift;     /* of the local stage */
     uint32_t codes;     /* that are counted */
-    bool even, again;   /* by even codes; all digits after all */
+    bool even, again;   /* by even codes; falls back to all digits */
     sort_finish finish; /* without passes */
 };
 
@@ -102,7 +102,7 @@ template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
 /* What choose() of sort.cu says of such a job, with buckets that one digit of n keys makes or does not. */
 static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan *plan) {
     const uint32_t size = uint32_t(scan_type_size(c->type));
-    const bool is_float = c->type == SCAN_F32 || c->type == SCAN_F64;
+    const bool is_float = gpu_is_float(c->type);
     sort_job job = {};
     job.keys_in = in;
     job.keys_out = out;

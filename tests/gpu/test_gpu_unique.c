@@ -4,7 +4,7 @@
  * every subset of outputs, counts on the device that end inside a run, any address, in place; against a plain loop.
  */
 #include "../unit/compact_oracle.h"
-#include "gpu_compaction.h"
+#include "gpu_select.h"
 
 enum { OUT_KEPT = 1, OUT_INDICES = 2, OUT_LENGTHS = 4, OUT_COUNT = 8 };
 
@@ -23,7 +23,7 @@ typedef struct unique_case {
 static gpu_array d_in, d_count_in, d_kept, d_indices, d_lengths, d_count;
 static char *host_in, *want_kept, *want_indices, *want_lengths, *got;
 static size_t room;
-static uint64_t seed = 19;
+static uint64_t rng = 19;
 
 static void make_room(size_t n) {
     if (n <= room)
@@ -38,19 +38,18 @@ static void make_room(size_t n) {
 
 /* ---- input and oracle -------------------------------------------------------------------------------------------- */
 
-/* Element i is element i - 1 again, or another one; equal floats in different bits where there are such. */
+/* Element i equals element i - 1, or is another one. Zeros and NaNs that repeat may differ in sign. */
 static void fill(const unique_case *c) {
     const size_t size = scan_type_size(c->type);
-    random_elements(c->type, host_in, c->bound, &seed);
+    random_elements(c->type, host_in, c->bound, &rng);
     for (size_t i = 1; i < c->bound; i++) {
-        const uint64_t r = random_u64(&seed);
-        if (c->mean_run && r % c->mean_run == 0)
+        if (c->mean_run && random_below(&rng, c->mean_run) == 0)
             continue;
         memcpy(host_in + i * size, host_in + (i - 1) * size, size);
-        if (!is_float_type(c->type) || (r >> 32 & 1) == 0)
+        if (!is_float_type(c->type) || random_bool(&rng))
             continue;
         const double x = double_at(c->type, host_in, i);
-        if (x == 0 || isnan(x)) /* the sign decides nothing here */
+        if (x == 0 || isnan(x)) /* equal in spite of the sign */
             host_in[(i + 1) * size - 1] ^= (char)0x80;
     }
 }
@@ -62,7 +61,7 @@ static bool is_equal(scan_type type, size_t i, size_t k) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Answers how many runs there are. */
+/* Returns how many runs there are. */
 static size_t expect(const unique_case *c, scan_type index_type) {
     const size_t size = scan_type_size(c->type);
     size_t runs = 0, start = 0;
@@ -142,19 +141,16 @@ enum { MEAN_RUNS = sizeof mean_runs / sizeof mean_runs[0] };
 
 /* A case whose other traits are drawn. */
 static unique_case draw(scan_type type, size_t n) {
-    const uint64_t r = random_u64(&seed);
-    unique_case c = {.type = type,
-                     .n = n,
-                     .bound = n,
-                     .mean_run = mean_runs[r % MEAN_RUNS],
-                     .outputs = 1 + (unsigned)(r >> 16) % 15,
-                     .index_type = r >> 25 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
-                     .index_base = (r >> 26 & 3) * 1234567,
-                     .offset = r >> 28 & 1 ? r >> 48 & 127 : 0,
-                     .asks = r >> 39 & 3};
-    if (r >> 36 & 1)
-        c.bound = n + (r >> 40) % (n + 9);
-    if ((r >> 37 & 3) == 0) {
+    unique_case c = {.type = type, .n = n, .bound = n};
+    c.mean_run = mean_runs[random_below(&rng, MEAN_RUNS)];
+    c.outputs = 1 + (unsigned)random_below(&rng, 15);
+    c.index_type = random_bool(&rng) ? SCAN_U64 : SCAN_TYPE_NONE;
+    c.index_base = random_below(&rng, 4) * 1234567;
+    c.offset = random_bool(&rng) ? random_below(&rng, 128) : 0;
+    c.asks = random_below(&rng, 4);
+    if (random_bool(&rng))
+        c.bound = n + random_below(&rng, n + 9);
+    if (random_below(&rng, 4) == 0) {
         c.in_place = true;
         c.outputs = OUT_KEPT | (c.outputs & OUT_COUNT);
     }
@@ -165,10 +161,10 @@ static void matrix(void **state) {
     (void)state;
     gpu_need();
     for (scan_type type = SCAN_U8; scan_type_name(type); type++) {
-        size_t sizes[MOST_COMPACTION_SIZES];
-        const size_t count = compaction_sizes(type, sizes);
+        size_t sizes[MAX_SELECT_SIZES];
+        const size_t count = select_sizes(type, sizes);
         for (size_t i = 0; i < count; i++)
-            for (unsigned turn = 0; turn < (gpu_is_small ? 2u : 12u); turn++) {
+            for (unsigned repeat = 0; repeat < (gpu_is_small ? 2u : 12u); repeat++) {
                 const unique_case c = draw(type, sizes[i]);
                 check(&c);
             }
@@ -185,7 +181,7 @@ static void long_runs(void **state) {
                 const size_t size = scan_type_size(type), wave = wave_tile(size);
                 if (gpu_is_small && (m + type) % 3)
                     continue;
-                unique_case c = draw(type, k ? (gpu_processors() + 2) * wave + 17 : 40 * 16384 / size + 5);
+                unique_case c = draw(type, k ? (gpu_sm_count() + 2) * wave + 17 : 40 * 16384 / size + 5);
                 c.mean_run = mean_runs[m];
                 c.in_place = false;
                 c.outputs = OUT_LENGTHS | OUT_COUNT | (k ? OUT_KEPT : OUT_INDICES);
@@ -201,7 +197,7 @@ static void in_place(void **state) {
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (unsigned m = 0; m < MEAN_RUNS; m++) {
             const size_t size = scan_type_size(type), wave = wave_tile(size);
-            const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_processors() + 1) * wave + wave / 3};
+            const size_t sizes[] = {100, 5 * 16384 / size + 3, (gpu_sm_count() + 1) * wave + wave / 3};
             if (gpu_is_small && (m + type) % 3)
                 continue;
             unique_case c = draw(type, sizes[(m + type) % 3 ? 2 : (m + type) / 3 % 3]);

@@ -17,14 +17,7 @@
 #include <cmocka.h>
 
 #include "scan/lists.h"
-
-/* splitmix64: any seed will do. */
-static inline uint64_t random_u64(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
+#include "tests/random.h"
 
 /* Room for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the first
  * byte past its end, one at g->memory at the first byte before its start. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clahe verb on CUDA: tables of all tiles (clahe_tables.cuh), then the blend (clahe_blend.cuh). Colour needs no
- * planes of its own: luma and channels are taken from the pixels where they lie.
+ * The clahe verb on CUDA: tables of all tiles (clahe_tables.cuh), then the blend (clahe_blend.cuh). Colour images are
+ * not split into planes: kernels compute luma, or pick a channel, as they read pixels.
  */
 #include "clahe_blend.cuh"
 
 namespace scan_cuda {
 
 constexpr size_t word_table_bytes = word_bins * 2;
-constexpr uint64_t word_tables_at_once = 64; /* of 512 KiB counts */
+constexpr uint64_t word_tables_at_once = 64; /* each has 512 KiB of counts */
 constexpr uint64_t max_ctas = 1u << 30;
 
 scan_status clahe_open(scan_ctx *ctx) {
@@ -28,14 +28,14 @@ scan_status clahe_load(scan_ctx *ctx) {
 /* ---- plan -------------------------------------------------------------------------------------------------------- */
 
 struct clahe_plan {
-    clahe_job job; /* but for pointers */
+    clahe_job job; /* without pointers */
     uint64_t tables, tables_at_once, cells;
     size_t luts_bytes, counts_bytes, arrived_bytes; /* scratch */
 };
 
 static uint64_t between(uint64_t low, uint64_t x, uint64_t high) { return x < low ? low : x > high ? high : x; }
 
-/* Cells: from the one that holds the first pixel of a side to the one that holds the last. */
+/* The cells along a side: from the one with its first pixel to the one with its last. */
 static uint64_t plan_cells(size_t side, float inverse, int64_t *first) {
     *first = scan_clahe_place_of(0, inverse).tile;
     return uint64_t(scan_clahe_place_of(side - 1, inverse).tile - *first) + 1;
@@ -46,7 +46,7 @@ static void plan_blend(const scan_ctx *ctx, clahe_plan *p) {
     const scan_clahe_grid &g = job->grid;
     job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
     p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
-    /* Bands of some thousand pixels, if that does not make more CTAs than several rounds of them. */
+    /* Bands of some thousand pixels, but not more than about 32 CTAs for each SM. */
     const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * 32 / p->cells;
     job->bands = between(1, g.area / 8192, wanted < 1 ? 1 : wanted);
     job->band_rows = (g.tile_height + job->bands - 1) / job->bands;
@@ -62,7 +62,7 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     job->planes = luma || desc->channels < 3 ? 1 : max_planes;
     job->ranges = bytes ? 1 : word_ranges(ctx);
     p.tables = job->grid.tiles_x * job->grid.tiles_y * job->planes;
-    /* As many CTAs as run at once, if each has enough to count. */
+    /* As many CTAs as run at once, if each has enough pixels. */
     const uint64_t running = uint64_t(state_of(ctx)->sm_count) * (bytes ? 2 : 1) / job->ranges / p.tables;
     const uint64_t enough = job->grid.area / (bytes ? 1u << 15 : 1u << 18);
     job->splits = uint32_t(between(1, running < enough ? running : enough, job->grid.tile_height));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The blend of CLAHE: every pixel through the four tables around it, weighed by its distance from their centres.
+ * The blend of CLAHE: every pixel is mapped by the four tables around it, and the results are weighted by its distances
+ * from the tiles' centres.
  *
  * The pixels between the same four centres are a cell, and a CTA takes some rows of one. For bytes it first puts the
- * four answers to each of the 256 samples side by side in one word of shared memory, so that a pixel costs one look-up
- * instead of four; 16-bit tables are read where they lie.
+ * four entries of each of the 256 samples side by side in one word of shared memory, so that a pixel costs one look-up
+ * instead of four; 16-bit tables are read from global memory.
  *
  * Traffic: a read and a write a pixel, and 1 KiB of tables a CTA. in == out is safe: a pixel is read by the thread that
- * writes it, and the tables are finished before.
+ * writes it, and the tables are complete before.
  */
 #ifndef SCAN_CUDA_IMAGE_CLAHE_BLEND_CUH
 #define SCAN_CUDA_IMAGE_CLAHE_BLEND_CUH
@@ -18,26 +19,26 @@ namespace scan_cuda {
 
 constexpr int blend_threads = 256, max_planes = 3;
 
-/* The tables around a cell: upper left, upper right, lower left, lower right; of the first plane. */
+/* The tables around a cell, of the first plane: upper left, upper right, lower left, lower right. */
 template <class S> struct cell_tables {
     const S *tables[4];
-    uint64_t plane_samples; /* from a plane's table to the next plane's */
+    uint64_t plane_samples; /* from a table of one plane to the same of the next */
 };
 
 template <class S> struct cell_blend;
 
 template <> struct cell_blend<uint8_t> {
-    uint32_t *answers; /* shared: max_planes * byte_bins */
+    uint32_t *entries; /* shared: max_planes * byte_bins words of four entries */
 
-    __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *room) : answers(room) {
+    __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *room) : entries(room) {
         for (uint32_t i = threadIdx.x; i < planes * byte_bins; i += blockDim.x) {
             const uint64_t at = i / byte_bins * cell.plane_samples + i % byte_bins;
-            answers[i] = cell.tables[0][at] | uint32_t(cell.tables[1][at]) << 8 | uint32_t(cell.tables[2][at]) << 16 |
+            entries[i] = cell.tables[0][at] | uint32_t(cell.tables[1][at]) << 8 | uint32_t(cell.tables[2][at]) << 16 |
                          uint32_t(cell.tables[3][at]) << 24;
         }
     }
     __device__ uint32_t at(uint32_t plane, uint32_t level, float u, float v) const {
-        const uint32_t four = answers[plane * byte_bins + level];
+        const uint32_t four = entries[plane * byte_bins + level];
         return scan_clahe_blend(float(four & 255), float(four >> 8 & 255), float(four >> 16 & 255), float(four >> 24),
                                 u, v, 255);
     }
@@ -54,7 +55,7 @@ template <> struct cell_blend<uint16_t> {
     }
 };
 
-/* The samples of one pixel, changed. */
+/* Changes the samples of one pixel. */
 template <class S>
 __device__ void blend_pixel(const clahe_job &job, const cell_blend<S> &blend, uint32_t (&s)[4], uint64_t x,
                             uint64_t y) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of CLAHE: the histogram of a tile, clipped and refilled, scanned, and turned into entries (clahe_tiles.h).
+ * The tables of CLAHE: the histogram of a tile is clipped, refilled and scanned, and the sums become entries
+ * (clahe_tiles.h).
  *
- * One CTA does it all for a tile of bytes: the counts never leave it. Where tiles are large and few, several CTAs count
- * the rows of one; their counts meet in global memory, and the last to arrive makes the table. A tile of 16-bit samples
- * takes that way always, for its 65,536 counts are more than a CTA's counters can end with.
+ * One CTA does all of that for a tile of bytes, and the counts stay in it. Where tiles are large and few, several CTAs
+ * count the rows of one tile and add their counts in global memory; the last CTA to arrive makes the table. A tile of
+ * 16-bit samples always goes that way, because a CTA's 16-bit counters cannot hold the final counts of 65,536 bins.
  *
- * Samples are read one a thread, in rows: a tile begins and ends anywhere, its rows may be a few pixels, and what lies
- * beyond the image is reflected. Equal samples of a warp are added together (those that equal its first), since
- * neighbours often are.
+ * Samples are read one a thread, in rows, because a tile begins and ends anywhere, its rows may be a few pixels, and
+ * pixels beyond the image are reflected. In a warp, the 16-bit samples that equal its first are one addition, since
+ * neighbours are often equal.
  */
 #ifndef SCAN_CUDA_IMAGE_CLAHE_TABLES_CUH
 #define SCAN_CUDA_IMAGE_CLAHE_TABLES_CUH
@@ -41,7 +42,7 @@ struct clahe_job {
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-/* The pixels of a rectangle in rows, one a thread, then one blockDim.x further on. */
+/* A thread's pixels of a rectangle, blockDim.x apart in the order of rows. */
 struct rectangle_walk {
     uint64_t row, column;
     uint64_t width, step_rows, step_columns;
@@ -61,7 +62,7 @@ struct rectangle_walk {
 
 constexpr int walk_at_once = 4; /* loads in flight a thread */
 
-/* Calls add(levels, exist) for all pixels of rows [top, bottom) of a tile; every thread as often. */
+/* Calls add(levels, exist) for all pixels of rows [top, bottom) of a tile, in every thread equally often. */
 template <class S, class Add>
 __device__ void walk_tile(const clahe_job &job, uint64_t tile, uint32_t view, uint64_t top, uint64_t bottom, Add add) {
     const scan_clahe_grid &g = job.grid;
@@ -93,7 +94,7 @@ __device__ inline uint64_t excess_of(const scan_clahe_grid &g, uint64_t count) {
     return count > g.limit ? count - g.limit : 0;
 }
 
-/* Bin threadIdx.x has `count`. */
+/* count: of bin threadIdx.x. */
 __device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &g, uint64_t count, uint8_t *table) {
     block_inclusive(room, excess_of(g, count));
     const scan_clahe_refill refill = scan_clahe_refill_of(&g, room.counts[blockDim.x - 1]);
@@ -104,7 +105,7 @@ __device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &
         table[i] = uint8_t(scan_clahe_entry(&g, sum));
 }
 
-/* counts: what other CTAs have added to 65,536 bins. Four bins a thread, in turns of the whole CTA. */
+/* counts: of 65,536 bins, by other CTAs too. The CTA takes four bins a thread at a time. */
 __device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &g, const uint64_t *counts,
                                         uint16_t *table) {
     constexpr int each = 4;
@@ -131,7 +132,8 @@ __device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &
     }
 }
 
-/* After the CTA's additions to counts: true in the last of `parts` CTAs, which sees those of all. */
+/* To be called after the CTA's additions to counts. Returns true in the last of `parts` CTAs, which sees the additions
+ * of all. */
 __device__ inline bool arrive_last(uint32_t *arrived, uint32_t parts) {
     __threadfence();
     __syncthreads();
@@ -173,7 +175,7 @@ static __global__ void __launch_bounds__(byte_threads) clahe_bytes_kernel(const 
 
 /* CTA b counts range b % ranges of part b / ranges % splits of the rows of table b / ranges / splits. */
 static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(const __grid_constant__ clahe_job job) {
-    constexpr uint32_t turns = half_bins / (word_threads * walk_at_once); /* between two barriers */
+    constexpr uint32_t max_steps = half_bins / (word_threads * walk_at_once); /* between two barriers */
     const scan_clahe_grid &g = job.grid;
     const uint32_t size = half_bins / job.ranges, range = blockIdx.x % job.ranges, parts = job.splits * job.ranges;
     const uint64_t slot = blockIdx.x / parts, part = blockIdx.x / job.ranges % job.splits;
@@ -181,7 +183,7 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
     const word_counter counter = {dynamic_shared<uint32_t>(), job.counts + slot * word_bins, range * size, size};
     counter.clear();
     __syncthreads();
-    uint32_t changed = 0, turn = 0;
+    uint32_t changed = 0, steps = 0;
     walk_tile<uint16_t>(job, table % tiles, job.view + uint32_t(table / tiles), g.tile_height * part / job.splits,
                         g.tile_height * (part + 1) / job.splits, [&](const uint32_t *levels, const bool *exist) {
 #pragma unroll
@@ -191,7 +193,7 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
                                 const bool leads = threadIdx.x % 32 == 0, alone = exist[k] && levels[k] != first;
                                 changed |= counter.put(levels[k], leads ? uint32_t(__popc(same)) : uint32_t(alone));
                             }
-                            if (++turn % turns == 0) {
+                            if (++steps % max_steps == 0) {
                                 counter.barrier(changed);
                                 changed = 0;
                             }

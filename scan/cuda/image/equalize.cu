@@ -6,7 +6,7 @@
  *     8 bits                  count, map; every CTA of the map makes the tables for itself
  *     16 bits, Rec. 709       count, sums of sections, tables, map
  *
- * Nothing is read back and nothing depends on earlier calls, so calls queue on the stream and can be captured.
+ * The host reads nothing back and calls keep no state, so calls queue on the stream and can be captured.
  */
 #include "equalize_map.cuh"
 #include "histogram_bytes.cuh"
@@ -16,11 +16,11 @@ namespace scan_cuda {
 /* ---- small images in one launch ---------------------------------------------------------------------------------- */
 
 constexpr int small_threads = 1024;
-constexpr uint64_t small_cta_pixels = small_threads * chunk_pixels; /* a chunk a thread: more CTAs are quicker */
-constexpr uint64_t max_cta_pixels = 4 * small_cta_pixels;           /* longer than two more launches take */
+constexpr uint64_t small_cta_pixels = small_threads * chunk_pixels; /* a chunk a thread, which is fastest */
+constexpr uint64_t max_cta_pixels = 4 * small_cta_pixels;           /* beyond it, three launches are faster */
 
-/* One cluster, or one CTA. Every CTA counts its share; all read each other's counts, so that each makes the table for
- * itself and maps its share. The counters' memory holds the table afterwards. */
+/* One cluster, or one CTA. Every CTA counts its share and reads the counts of all others, so that each makes the table
+ * for itself and maps its share. The counters' memory then holds the table. */
 static __global__ void __launch_bounds__(small_threads)
     equalize_small_kernel(const __grid_constant__ count_job count, const __grid_constant__ map_job map) {
     __shared__ scan_room room;
@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(small_threads)
         bins[threadIdx.x] = sum;
     }
     if (!alone)
-        cluster_arrive(); /* has read the others' counts; its own stay until all have */
+        cluster_arrive(); /* this CTA has read all counts; the wait at the end keeps its own alive for the others */
     __syncthreads();
     make_byte_table(room, facts, map.like, bins, table);
     if (map.tables && blockIdx.x == 0 && threadIdx.x < byte_bins)
@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(small_threads)
         cluster_wait();
 }
 
-/* The CTAs that the cluster may have. */
+/* Finds how many CTAs the cluster may have. */
 static scan_status grant_small_cluster(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     const void *kernel = address(equalize_small_kernel);
@@ -77,9 +77,9 @@ static scan_status grant_small_cluster(scan_ctx *ctx) {
 static scan_status equalize_small(scan_ctx *ctx, count_job &count, map_job &map) {
     const void *kernel = address(equalize_small_kernel);
     void *arguments[] = {&count, &map};
-    const uint64_t most = uint64_t(state_of(ctx)->image_cluster);
+    const uint64_t max_ctas = uint64_t(state_of(ctx)->image_cluster);
     uint64_t ctas = 1;
-    while (ctas < most && ctas * small_cta_pixels < map.n)
+    while (ctas < max_ctas && ctas * small_cta_pixels < map.n)
         ctas *= 2;
     if (ctas == 1)
         return launch(ctx, kernel, 1, small_threads, arguments, byte_counter<1>::shared_bytes);
@@ -139,7 +139,7 @@ static equalize_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc
         p.luma = desc->like != SCAN_LIKE_IMAGEMAGICK;
         p.view = p.luma ? VIEW_LUMA : VIEW_REC709;
     }
-    /* The largest 16-bit sample that vips scales by may be an alpha. */
+    /* vips scales 16-bit images by their largest sample, which may be an alpha. */
     if (desc->like == SCAN_LIKE_VIPS && !bytes && p.view == VIEW_CHANNEL)
         p.planes = desc->channels;
     p.words = !bytes || p.view == VIEW_REC709;
@@ -181,8 +181,8 @@ static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_
     job.staged = !bytes && job.table_count == 1 && can_stage(ctx) && job.n * channels >= sm_count << 16;
     const int threads = bytes ? map_bytes_threads : map_words_threads;
     const uint64_t wanted = (chunks + uint64_t(threads) - 1) / uint64_t(threads);
-    const uint64_t most = sm_count * (job.staged ? 1 : uint64_t(state_of(ctx)->map_ctas[!bytes][channels - 1]));
-    const uint64_t ctas = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    const uint64_t max_ctas = sm_count * (job.staged ? 1 : uint64_t(state_of(ctx)->map_ctas[!bytes][channels - 1]));
+    const uint64_t ctas = wanted < 1 ? 1 : wanted < max_ctas ? wanted : max_ctas;
     void *arguments[] = {&job};
     return launch(ctx, map_kernels[!bytes][channels - 1], ctas, threads, arguments, job.staged ? word_table_bytes : 0);
 }
@@ -227,7 +227,7 @@ scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *
     } else {
         map.bins = bins;
     }
-    /* Three channels with one table are so many grey pixels. */
+    /* Three channels with one table are mapped as 3 n grey pixels. */
     const bool flat = desc->channels == 3 && p.table_count == 1 && !p.luma;
     map.n = flat ? 3 * n : n;
     map.span = flat ? span_of(out, size, in, size) : span_of(out, pixel_bytes, in, pixel_bytes);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The map: every sample through its table, or every pixel given another luma.
+ * The map: replaces every sample by its table's entry, or every pixel's luma.
  *
- * Tables of bytes lie 32 times in shared memory, once a lane: word w of the table is a row of 32 equal words, and a
- * lane reads its own bank whatever its sample is.
+ * A table of bytes lies 32 times in shared memory, once a lane: word w of the table is a row of 32 equal words, so that
+ * a lane always reads from its own bank.
  *
  *     entries 0 ... 3     lane 0   lane 1   ...   lane 31
  *     entries 4 ... 7     lane 0   lane 1   ...   lane 31
  *
- * That is 8 KiB a table. A table of 65,536 entries of 16 bits is copied to shared memory where it fits and the image
- * repays the copy; else it is read where it lies, which the caches make bearable.
+ * That is 8 KiB a table. A table of 65,536 entries of 16 bits is copied to shared memory where it fits and the image is
+ * large enough to repay the copy; else it is read from global memory, through the caches.
  *
  * Traffic: a read and a write a sample. in == out is safe: a chunk is read whole by the thread that writes it, and no
  * thread uses another's pixels.
@@ -26,8 +26,8 @@ struct map_job {
     void *out;
     uint64_t n;
     chunk_span span;      /* of out, with in beside it */
-    const uint64_t *bins; /* bytes: the histograms, if the tables are not made yet */
-    void *tables;         /* of all tables, one after another; made here if bins are given: NULL then keeps them here */
+    const uint64_t *bins; /* bytes: histograms, of which the map makes the tables; NULL if they are made */
+    void *tables;         /* one after another; with bins, where to store the tables, NULL: nowhere */
     scan_like like;
     uint32_t table_count; /* 1, or one for each of three channels */
     bool luma;            /* the table maps Y */
@@ -132,11 +132,11 @@ constexpr int map_bytes_threads = 512, map_words_threads = 1024;
 
 template <int channels>
 __global__ void __launch_bounds__(map_bytes_threads) map_bytes_kernel(const __grid_constant__ map_job job) {
-    constexpr int most = channels >= 3 ? 3 : 1;
+    constexpr int max_tables = channels >= 3 ? 3 : 1;
     __shared__ scan_room room;
     __shared__ scan_lut_facts facts;
     __shared__ __align__(16) uint8_t table[byte_bins];
-    __shared__ __align__(16) uint32_t lanes[most * lane_table_words];
+    __shared__ __align__(16) uint32_t lanes[max_tables * lane_table_words];
     for (uint32_t k = 0; k < job.table_count; k++) {
         uint8_t *kept = static_cast<uint8_t *>(job.tables) + k * byte_bins;
         if (job.bins)
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(map_bytes_threads) map_bytes_kernel(const __gr
     map_pixels<uint8_t, channels>(job, tables);
 }
 
-/* A thread's loads are under way four at a time before it stores one. */
+/* A thread has four loads in flight. */
 template <class T> __device__ void copy_table(const T *table, T *copy, uint32_t size) {
     constexpr uint32_t at_once = 4;
 #pragma unroll 1
@@ -178,7 +178,7 @@ __device__ inline void stage_table(const uint16_t *table, uint16_t *copy) {
         copy_table(table, copy, word_bins);
 }
 
-/* One table goes to shared memory if it is to: job.staged is set only where it fits. */
+/* job.staged is set only for one table that fits shared memory. */
 template <int channels>
 __global__ void __launch_bounds__(map_words_threads) map_words_kernel(const __grid_constant__ map_job job) {
     const uint16_t *table = static_cast<const uint16_t *>(job.tables);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * From histograms to look-up tables: the scan of the counts, a few facts about them, then the formula of equalize_lut.h
- * in every thread for its own bin.
+ * From histograms to look-up tables: scan the counts, find a few facts about them, then evaluate the formula of
+ * equalize_lut.h, in every thread for its own bin.
  *
- * 256 bins are one block scan, which every CTA of the map does for itself: shorter than a launch between two kernels.
+ * 256 bins are one block scan, which every CTA of the map does for itself, because that takes less time than a launch
+ * between two kernels.
  *
  * 65,536 bins are the hierarchical scan of the textbook in two kernels: sections of 1,024 bins are summed, then every
  * section is scanned by a CTA of its own, which first scans the sums of all 64.
  *
- * The facts come out of the scans: the first bin that is not empty is the one whose inclusive sum is its own count, the
- * last is the one whose inclusive sum is the total. Both hold for sections too. So one thread finds each, with no
- * search and no contention.
+ * The facts follow from the scans. The first bin that is not empty is the one whose inclusive sum is its own count; the
+ * last is the one whose inclusive sum is the total. The same holds for sections. So exactly one thread finds each fact,
+ * without a search or contention.
  */
 #ifndef SCAN_CUDA_IMAGE_EQUALIZE_TABLE_CUH
 #define SCAN_CUDA_IMAGE_EQUALIZE_TABLE_CUH
@@ -107,8 +108,8 @@ __global__ void __launch_bounds__(table_threads) section_sums_kernel(const Count
 }
 
 struct table_job {
-    const uint64_t *bins;       /* planes histograms of 65,536 */
-    const section_facts *facts; /* of planes * sections */
+    const uint64_t *bins;       /* `planes` histograms of 65,536 bins */
+    const section_facts *facts; /* planes * sections of them */
     void *tables;               /* a table of S for each of the first histograms */
     scan_like like;
     uint32_t planes;

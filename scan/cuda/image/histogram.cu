@@ -18,7 +18,7 @@ static const struct {
                      {address(count_bytes_kernel<3>), byte_counter<3>::shared_bytes},
                      {address(count_bytes_kernel<4>), byte_counter<4>::shared_bytes}};
 
-/* Bytes have 65,536 levels in colour only: Rec. 709. */
+/* Images of bytes have 65,536 levels only by Rec. 709, which needs colour. */
 static const void *const word_kernels[2][4] = {
     {nullptr, nullptr, address(count_words_kernel<uint8_t, 3>), address(count_words_kernel<uint8_t, 4>)},
     {address(count_words_kernel<uint16_t, 1>), address(count_words_kernel<uint16_t, 2>),
@@ -59,13 +59,13 @@ scan_status histogram_load(scan_ctx *ctx) {
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* At least one CTA, at most `most`, each with `each` chunks or more. */
-static uint64_t ctas_for(uint64_t chunks, uint64_t each, uint64_t most) {
-    const uint64_t wanted = (chunks + each - 1) / each;
-    return wanted < 1 ? 1 : wanted < most ? wanted : most;
+/* 1 ... max_ctas CTAs, each with at least min_chunks chunks if there are several. */
+static uint64_t ctas_for(uint64_t chunks, uint64_t min_chunks, uint64_t max_ctas) {
+    const uint64_t wanted = ceil_div(chunks, min_chunks);
+    return wanted < 1 ? 1 : wanted < max_ctas ? wanted : max_ctas;
 }
 
-/* Where there are none, a pixel is as much work. */
+/* The work in chunks. Where the span has none, each pixel counts as one. */
 static uint64_t chunks_of(const count_job &job) { return job.span.none ? job.n : chunk_count(job.span, job.n); }
 
 static scan_status clear_bins(scan_ctx *ctx, const count_job &job, size_t bins) {
@@ -76,8 +76,8 @@ static scan_status clear_bins(scan_ctx *ctx, const count_job &job, size_t bins) 
 static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job &job) {
     const auto &k = byte_kernels[channels - 1];
     const context_state *s = state_of(ctx);
-    const uint64_t most = uint64_t(s->sm_count) * uint64_t(s->count_ctas[channels - 1]);
-    const uint64_t ctas = ctas_for(chunks_of(job), 2 * byte_threads, most);
+    const uint64_t max_ctas = uint64_t(s->sm_count) * uint64_t(s->count_ctas[channels - 1]);
+    const uint64_t ctas = ctas_for(chunks_of(job), 2 * byte_threads, max_ctas);
     if (ctas > 1)
         SCAN_TRY(clear_bins(ctx, job, byte_bins));
     void *arguments[] = {&job};

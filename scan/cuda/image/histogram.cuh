@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting, as histogram and equalize ask for it.
+ * The counting of an image, shared by histogram and equalize.
  */
 #ifndef SCAN_CUDA_IMAGE_HISTOGRAM_CUH
 #define SCAN_CUDA_IMAGE_HISTOGRAM_CUH
@@ -15,11 +15,11 @@ struct count_job {
     const void *in;
     const uint8_t *mask;      /* NULL: all pixels */
     const uint64_t *n_device; /* NULL: n itself */
-    uint64_t *bins;           /* planes histograms */
+    uint64_t *bins;           /* `planes` histograms */
     uint64_t n;
     chunk_span span;
-    uint32_t view, planes; /* views view ... view + planes - 1 are counted, each by itself */
-    uint32_t ranges;       /* 65,536 bins: into so many parts, each counted by CTAs of its own */
+    uint32_t view, planes; /* counts views view ... view + planes - 1, a histogram each */
+    uint32_t ranges;       /* parts of the 65,536 bins, each counted by CTAs of its own */
 };
 
 __device__ inline uint64_t count_pixels(const count_job &job) {
@@ -28,14 +28,14 @@ __device__ inline uint64_t count_pixels(const count_job &job) {
 
 constexpr size_t byte_bins = 256, word_bins = 65536;
 
-/* Queues the counting of an image of `type` with `channels`: job without span and ranges. Rec. 709 levels have
- * word_bins bins, other views as many as the type has values. */
+/* Queues the counting of an image of `type` with `channels`. The caller leaves the job's span and ranges to it. Rec.
+ * 709 levels have word_bins bins, other views as many as the type has values. */
 scan_status count_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job job);
 
-/* How many CTAs of a kernel an SM runs at once. A grid of so many an SM is done in one wave. */
+/* Sets *ctas to the number of CTAs of a kernel that an SM runs at once, at least 1. */
 scan_status find_resident(scan_ctx *ctx, const void *kernel, int threads, size_t shared_bytes, int *ctas);
 
-/* So many parts of the 65,536 half-word counters that one part fits a CTA's shared memory. */
+/* Into how many parts the 65,536 16-bit counters are split so that one part fits a CTA's shared memory. */
 uint32_t word_ranges(const scan_ctx *ctx);
 
 } /* namespace scan_cuda */

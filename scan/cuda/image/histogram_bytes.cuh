@@ -8,11 +8,11 @@
  *     bin 1     lane 0   lane 1   lane 2   ...   lane 31
  *     ...
  *
- * Whatever the samples are, the 32 increments of a warp go to 32 banks: the time does not depend on the data. A table
- * of 256 counters for all would take three or four turns for random samples and 32 for the black border of a
- * photograph. The warps of the CTA share the table, by atomic additions that return nothing, so no load waits for a
- * store and nothing overflows before 2^32 samples a lane. With three or four histograms at a time a row has 16 counters
- * to fit 64 KiB, and two lanes share one.
+ * The 32 increments of a warp always go to 32 banks, so the time does not depend on the data. If all lanes shared 256
+ * counters, a warp's increments would be serialized in three or four steps for random samples and in 32 for the black
+ * border of a photograph. The warps of the CTA share the table, by atomic additions that return nothing, so no load
+ * waits for a store and nothing overflows before 2^32 samples a lane. With three or four histograms at a time a row has
+ * 16 counters to fit 64 KiB, and two lanes share one.
  *
  * Cost of a sample: shift, mask, one shared addition. The sums of the rows are added to the 64-bit bins in global
  * memory, 256 additions a CTA and plane.
@@ -41,7 +41,7 @@ template <int planes> struct byte_counter {
         atomicAdd(table + (plane * byte_bins + level) * columns + threadIdx.x % columns, 1u);
     }
 
-    /* What is not present adds 0: no branches. */
+    /* Pixels that are not present add 0, which needs no branch. */
     template <int channels>
     __device__ void add(uint32_t plane, uint32_t view, const chunk<uint8_t, channels> &x, uint32_t present) const {
         uint32_t *column = table + plane * byte_bins * columns + threadIdx.x % columns;
@@ -52,8 +52,8 @@ template <int planes> struct byte_counter {
                          [=](int p, uint32_t level) { shared_add(column, level * (columns * 4), present >> p & 1); });
     }
 
-    /* The count of a bin of all planes, 0 ... planes * byte_bins - 1. Threads of a warp that ask for neighbouring bins
-     * start at different columns, so that they read different banks. */
+    /* Returns the count of a bin; bin is plane * byte_bins + level. Threads of a warp with neighbouring bins start at
+     * different columns, so that they read different banks. */
     __device__ uint64_t total(uint32_t bin) const {
         const uint32_t *row = table + bin * columns, first = bin * columns / 32;
         uint64_t sum = 0;
@@ -64,7 +64,7 @@ template <int planes> struct byte_counter {
     }
 };
 
-/* This CTA's share of the pixels into its counter. */
+/* Counts this CTA's share of the pixels. */
 template <int channels> __device__ void count_bytes(const count_job &job, const byte_counter<channels> &counter) {
     constexpr int at_once = channels == 1 ? 4 : 1; /* chunks in flight a thread */
     const uint32_t planes = channels == 1 ? 1 : job.planes;
@@ -108,7 +108,7 @@ constexpr int byte_ctas = 2; /* an SM holds 1,024 threads */
 constexpr int byte_ctas = 3;
 #endif
 
-/* One CTA writes the bins, several add to bins that are zero. */
+/* A single CTA stores the bins; several add to bins that are zero. */
 template <int channels>
 __global__ void __launch_bounds__(byte_threads, channels == 1 ? byte_ctas : 2)
     count_bytes_kernel(const __grid_constant__ count_job job) {

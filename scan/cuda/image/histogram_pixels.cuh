@@ -2,17 +2,17 @@
  *
  * Images as kernels read and write them: chunks of 16 pixels, one a thread.
  *
- * Sixteen pixels are a whole number of 16-byte vectors whatever the samples and channels, so a chunk moves as vectors,
- * and sample c of pixel p lies at a place in registers that the compiler knows. Chunks begin where the pixels meet an
- * address that is a multiple of 16; the few pixels before the first chunk and after the last go one by one, in a loop
- * of their own, so that the loop over chunks has no ragged case in it. So do all pixels of an image that never meet
- * such an address (RGBA bytes at an odd one).
+ * Sixteen pixels are a whole number of 16-byte vectors for all samples and channels, so a chunk is loaded and stored as
+ * vectors, and sample c of pixel p lies in a register that the compiler knows. Chunks begin at a pixel whose address is
+ * a multiple of 16. The few pixels before the first chunk and after the last go one by one, in a loop of their own, so
+ * that the loop over chunks has no special case. All pixels of an image go one by one if none has such an address
+ * (RGBA bytes at an odd one).
  *
  *     n pixels   [ one by one | chunk 0 | chunk 1 | ... | chunk m-1 | one by one ]
  *
- * A second array that goes along (a mask, the input of a map whose output is aligned) is read by one vector more a
- * chunk and put in place by shifts; the chunks then keep 16 pixels away from both ends, so that no vector reaches
- * beyond it.
+ * A second array with the same pixels (a mask, or the input of a map whose output is aligned) may be misaligned: it is
+ * read by one vector more a chunk and shifted into place. The chunks then keep 16 pixels away from both ends, so that
+ * no vector reaches beyond the array.
  *
  * Traffic: every byte once from device memory; vectors of neighbouring lanes that share a sector meet in the L1 cache.
  */
@@ -44,11 +44,11 @@ __device__ inline uint4 bytes_between(uint4 low, uint4 high, unsigned shift) {
 /* ---- where the chunks lie ---------------------------------------------------------------------------------------- */
 
 struct chunk_span {
-    uint32_t head, tail; /* at least so many pixels before the first chunk and after the last */
-    bool none;
+    uint32_t head, tail; /* pixels before the first chunk; the least number of pixels after the last */
+    bool none;           /* no pixel has an address that is a multiple of 16 */
 };
 
-/* The span of pixels at an address, and of a second array that goes along (NULL: none). */
+/* The span of pixels at an address, and of a second array (NULL: none). */
 inline chunk_span span_of(const void *pixels, size_t pixel_bytes, const void *second, size_t second_pixel_bytes) {
     uint32_t head = 0;
     while (head < chunk_pixels && (uintptr_t(pixels) + head * pixel_bytes) % 16)
@@ -86,7 +86,7 @@ template <class S, int channels> struct chunk {
         w[i / per_word] = i % per_word ? w[i / per_word] | v << (i % per_word * 8 * int(sizeof(S))) : v;
     }
 
-    /* from: pixels of a chunk, at any address; it is the same modulo 16 for all chunks. */
+    /* from: the pixels of a chunk, at any address, which is the same modulo 16 for all chunks. */
     __device__ void load(const S *from) {
         const unsigned shift = unsigned(uintptr_t(from) % 16);
         const uint4 *at = reinterpret_cast<const uint4 *>(uintptr_t(from) - shift);
@@ -120,7 +120,7 @@ template <class S, int channels> struct chunk {
     __device__ void put(int k, uint4 v) { w[4 * k] = v.x, w[4 * k + 1] = v.y, w[4 * k + 2] = v.z, w[4 * k + 3] = v.w; }
 };
 
-/* A bit for each of a chunk's pixels that stands under a nonzero byte of the mask; NULL: all. */
+/* A bit for each of a chunk's pixels whose byte of the mask is not zero; all if mask is NULL. */
 __device__ inline uint32_t masked_pixels(const uint8_t *mask, uint64_t first) {
     if (!mask)
         return all_pixels;
@@ -135,7 +135,8 @@ __device__ inline uint32_t masked_pixels(const uint8_t *mask, uint64_t first) {
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* What of a pixel is counted or looked up: a channel, OpenCV's Y, or ImageMagick's intensity of 65,536 levels. */
+/* The level of a pixel that is counted or mapped: a channel, OpenCV's Y, or ImageMagick's intensity of 65,536 levels.
+ */
 enum pixel_view : uint32_t { VIEW_CHANNEL = 0, VIEW_LUMA = 4, VIEW_REC709 = 5 };
 
 template <class S> __device__ uint32_t luma_of(uint32_t r, uint32_t g, uint32_t b) {

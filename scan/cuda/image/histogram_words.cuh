@@ -6,17 +6,17 @@
  * i + 32,768 in its high half, 128 KiB of shared memory in all. A GPU with less splits the words into ranges, each
  * counted by CTAs of its own, which all read the image.
  *
- * Overflow. Every counter is below 2^15 at a barrier, and between two barriers a CTA counts at most 2^15 samples: no
- * counter reaches 2^16, and no half of a word touches the other. An addition that takes a counter across 2^15 sees so
- * in the value that it gets back. Then the whole CTA sweeps the table after the barrier: counters of 2^15 and more go
- * to their bins in global memory. That happens at most once in 2^15 samples, and for images without a dominant level
- * never.
+ * Overflow. Every counter is below 2^15 at a barrier, and between two barriers a CTA counts at most 2^15 samples. So no
+ * counter reaches 2^16, and the low half of a word never carries into the high half. An addition that takes a counter
+ * across 2^15 sees that in the value it gets back. Then, after the barrier, the whole CTA sweeps the table and adds
+ * 2^15 of each counter that has them to its bin in global memory. That happens at most once in 2^15 samples, and never
+ * for images without a dominant level.
  *
- * Contention. Additions of one warp to one counter take turns. Equal neighbours among a thread's 16 pixels are one
+ * Contention. Additions of one warp to one counter are serialized. Equal neighbours among a thread's 16 pixels are one
  * addition, so an image of one level costs 1/16 of an addition a sample; an image of few levels costs about as many
- * turns as lanes meet.
+ * steps as lanes have the same level.
  *
- * Traffic: the image once a plane and range; 65,536 additions of 8 bytes a CTA, which meet in the L2 cache.
+ * Traffic: the image once a plane and range; 65,536 additions of 8 bytes a CTA, which the L2 cache performs.
  */
 #ifndef SCAN_CUDA_IMAGE_HISTOGRAM_WORDS_CUH
 #define SCAN_CUDA_IMAGE_HISTOGRAM_WORDS_CUH
@@ -38,9 +38,9 @@ struct word_counter {
             reinterpret_cast<uint4 *>(table)[i] = make_uint4(0, 0, 0, 0);
     }
 
-    /* Adds to a level, which may be another range's unless the table is whole. Answers the bits of the word that
-     * changed. Without a branch, so that the additions of a chunk follow each other: what adds nothing adds 0 to a word
-     * in the lane's own bank. */
+    /* Adds to a level, which may be of another range unless the table is whole. Returns the bits of the word that
+     * changed. It has no branch, so that the additions of a chunk are issued one after another: a lane without an
+     * addition adds 0 to a word in its own bank. */
     template <bool whole = false> __device__ uint32_t put(uint32_t level, uint32_t count) const {
         const uint32_t i = (level & (half_bins - 1)) - (whole ? 0 : first);
         const bool here = whole || i < size, counts = count && here;
@@ -55,7 +55,7 @@ struct word_counter {
         return size == half_bins ? put_runs<true>(levels, all_pixels) : put_runs<false>(levels, all_pixels);
     }
 
-    /* The barrier after at most half_bins samples; `changed` is what put answered. */
+    /* The barrier after at most half_bins samples; `changed` is what put returned. */
     __device__ void barrier(uint32_t changed) const {
         if (!__syncthreads_or((changed & both_half_full) != 0))
             return;
@@ -69,7 +69,7 @@ struct word_counter {
         __syncthreads();
     }
 
-    /* After a barrier: all counters go to the bins. CTAs start at different words, so that they meet less. */
+    /* Adds all counters to the bins; after a barrier. CTAs start at different words to reduce contention. */
     __device__ void flush() const {
         for (uint32_t k = threadIdx.x; k < size; k += blockDim.x) {
             const uint32_t i = (k + blockIdx.x * 1024) % size;
@@ -102,8 +102,8 @@ struct word_counter {
 constexpr int word_threads = 1024;
 static_assert(word_threads * chunk_pixels <= half_bins, "a chunk a thread between two barriers");
 
-/* CTA b counts plane and range b % (planes * ranges) of its share of the pixels. The next chunk is on its way while one
- * is counted. */
+/* CTA b counts plane and range b % (planes * ranges) of its share of the pixels. The next chunk is loaded while one is
+ * counted. */
 template <class S, int channels>
 __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __grid_constant__ count_job job) {
     const uint32_t slots = job.planes * job.ranges, slot = blockIdx.x % slots, plane = slot / job.ranges;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_compact on CUDA: what a compiled predicate asks decides which selector runs.
+ * scan_compact on CUDA. The compiled predicate decides which selector runs:
  *
  *   one range of the elements, or of any one column if no elements are written     range
  *   flags                                                                           flags
@@ -10,13 +10,13 @@
 
 namespace scan_cuda {
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
 static int size_index(scan_type type) { return __builtin_ctz(unsigned(scan_type_size(type))); }
 
 static uint64_t sign_bit(scan_type type) { return 1ull << (scan_type_size(type) * 8 - 1); }
 
-/* The ends of a range as codes; both zeros are in it or none (predicate.h). */
+/* An end of a range as a code. A range has both zeros or none (predicate.h). */
 static uint64_t code_of(scan_type type, uint64_t bits) {
     const uint64_t sign = sign_bit(type);
     return is_float(type) && (bits & sign) ? bits ^ (sign - 1) : bits;
@@ -34,10 +34,11 @@ static range_source range_of(const scan_step &step) {
 }
 
 static column_kind kind_of(scan_type type) {
-    return type == SCAN_F32 ? COLUMN_F32 : type == SCAN_F64 ? COLUMN_F64 : column_kind(size_index(type));
+    const int size = size_index(type);
+    return !is_float(type) ? column_kind(COLUMN_8 + size) : size == size_index(SCAN_F32) ? COLUMN_F32 : COLUMN_F64;
 }
 
-/* The columns that steps name, numbered as they come. */
+/* The number of a column in program.columns, where it is appended at its first use. */
 static uint8_t column_number(program_source &program, uint32_t &count, const void *data, column_kind kind) {
     uint32_t i = 0;
     while (i < count && (program.columns[i].data != data || program.columns[i].kind != kind))
@@ -79,13 +80,13 @@ static program_source program_of(const scan_compact_desc *desc, const scan_predi
 
 enum selector { SELECT_RANGE, SELECT_FLAGS, SELECT_PROGRAM };
 
-struct selection {
+struct selector_choice {
     selector by;
-    const compaction_kernels *kernels;
+    const select_kernels *kernels;
 };
 
 /* writes: the elements themselves go to an output. */
-static selection choose(const scan_compact_desc *desc, const scan_predicate &predicate, bool writes) {
+static selector_choice choose(const scan_compact_desc *desc, const scan_predicate &predicate, bool writes) {
     const scan_step &step = predicate.steps[0];
     const bool one_range = predicate.step_count == 1 && step.column != SCAN_COLUMN_INDEX;
     if (one_range && (step.column == 0 || !writes))
@@ -101,8 +102,8 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);
     const bool writes = out->kept || out->rejected;
-    const selection s = choose(desc, predicate, writes);
-    compaction_job job = {};
+    const selector_choice s = choose(desc, predicate, writes);
+    select_job job = {};
     job.n = n;
     job.n_device = desc->n_device;
     job.kept = out->kept;
@@ -117,26 +118,26 @@ scan_status compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in
     case SELECT_RANGE: {
         job.in = data_of(desc, in, predicate.steps[0].column);
         range_source range = range_of(predicate.steps[0]);
-        return run_compaction(ctx, *s.kernels, desc->grid, job, &range);
+        return run_select(ctx, *s.kernels, desc->grid, job, &range);
     }
     case SELECT_FLAGS: {
         job.flags = desc->flags;
         flags_source flags = {predicate.steps[0].negate};
-        return run_compaction(ctx, *s.kernels, desc->grid, job, &flags);
+        return run_select(ctx, *s.kernels, desc->grid, job, &flags);
     }
     case SELECT_PROGRAM: break;
     }
     program_source program = program_of(desc, predicate, in);
-    return run_compaction(ctx, *s.kernels, desc->grid, job, &program);
+    return run_select(ctx, *s.kernels, desc->grid, job, &program);
 }
 
-/* The outputs are not known yet: enough for any. */
+/* Enough for any subset of outputs. */
 size_t compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n) {
     scan_predicate predicate;
     scan_predicate_compile(desc, &predicate);
-    size_t bytes = compaction_workspace(ctx, *choose(desc, predicate, false).kernels, desc->grid, n);
+    size_t bytes = select_workspace(ctx, *choose(desc, predicate, false).kernels, desc->grid, n);
     if (desc->type != SCAN_TYPE_NONE) {
-        size_t writing = compaction_workspace(ctx, *choose(desc, predicate, true).kernels, desc->grid, n);
+        size_t writing = select_workspace(ctx, *choose(desc, predicate, true).kernels, desc->grid, n);
         bytes = writing > bytes ? writing : bytes;
     }
     return bytes;

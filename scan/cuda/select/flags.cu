@@ -3,11 +3,11 @@
 
 namespace scan_cuda {
 
-const compaction_kernels flags_kernels[ELEMENT_SIZES] = {
-    look_back_and_wave<flags_select, uint8_t>(),
-    look_back_and_wave<flags_select, uint16_t>(),
-    look_back_and_wave<flags_select, uint32_t>(),
-    look_back_and_wave<flags_select, uint64_t>(),
+const select_kernels flags_kernels[ELEMENT_SIZES] = {
+    look_back_and_wave<flags_selector, uint8_t>(),
+    look_back_and_wave<flags_selector, uint16_t>(),
+    look_back_and_wave<flags_selector, uint32_t>(),
+    look_back_and_wave<flags_selector, uint64_t>(),
 };
 
 } /* namespace scan_cuda */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of one selector: a row of the tables in select.h for each element size.
+ * The kernels of one selector and element size: an entry of the tables in select.h.
  */
 #ifndef SCAN_CUDA_SELECT_INSTANCE_CUH
 #define SCAN_CUDA_SELECT_INSTANCE_CUH
@@ -11,20 +11,20 @@
 
 namespace scan_cuda {
 
-template <class Select, class U> compaction_kernels look_back_alone() {
-    compaction_kernels k = {};
-    k.look_back = address(look_back_compaction<Select, U>);
+template <class Selector, class U> select_kernels look_back_alone() {
+    select_kernels k = {};
+    k.look_back = address(look_back_select<Selector, U>);
     k.look_back_tile = look_back_shape<U>::tile;
-    k.look_back_threads = look_back_compaction_threads;
+    k.look_back_threads = look_back_select_threads;
     return k;
 }
 
-template <class Select, class U> compaction_kernels look_back_and_wave() {
-    using layout = wave_compaction_layout<Select, U>;
-    compaction_kernels k = look_back_alone<Select, U>();
-    k.wave = address(wave_compaction<Select, U>);
+template <class Selector, class U> select_kernels look_back_and_wave() {
+    using layout = wave_select_layout<Selector, U>;
+    select_kernels k = look_back_alone<Selector, U>();
+    k.wave = address(wave_select<Selector, U>);
     k.wave_tile = layout::shape::tile;
-    k.wave_threads = wave_compaction_threads;
+    k.wave_threads = wave_select_threads;
     k.wave_shared_bytes = size_t(layout::shared_bytes);
     return k;
 }

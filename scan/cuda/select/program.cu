@@ -3,11 +3,11 @@
 
 namespace scan_cuda {
 
-const compaction_kernels program_kernels[ELEMENT_SIZES] = {
-    look_back_alone<program_select, uint8_t>(),
-    look_back_alone<program_select, uint16_t>(),
-    look_back_alone<program_select, uint32_t>(),
-    look_back_alone<program_select, uint64_t>(),
+const select_kernels program_kernels[ELEMENT_SIZES] = {
+    look_back_alone<program_selector, uint8_t>(),
+    look_back_alone<program_selector, uint16_t>(),
+    look_back_alone<program_selector, uint32_t>(),
+    look_back_alone<program_selector, uint64_t>(),
 };
 
 } /* namespace scan_cuda */

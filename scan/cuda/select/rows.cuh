@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From bits to outputs, by one warp: a unit of up to 32 rows of 32 elements.
+ * From bits to outputs, by one warp. A warp works on a unit, which is up to 32 rows of 32 elements.
  *
- *                 lane 0  lane 1  ...  lane 31          a selector fills lanes, one bit a row;
+ *                 lane 0  lane 1  ...  lane 31          a selector gives each lane a column, one bit a row;
  *      row 0         1       0            1             after the transpose lane k holds row k as a word:
  *      row 1         0       1            1             bit l is element k * 32 + l of the unit
  *      ...
@@ -18,12 +18,12 @@
 
 namespace scan_cuda {
 
-__device__ inline uint64_t compaction_count(const compaction_job &job) {
+__device__ inline uint64_t element_count(const select_job &job) {
     return job.n_device && *job.n_device < job.n ? *job.n_device : job.n;
 }
 
-/* An output that needs the list. */
-__device__ inline bool has_arrays(const compaction_job &job) {
+/* Is there an output that needs the list? */
+__device__ inline bool has_arrays(const select_job &job) {
     return job.kept || job.rejected || job.indices || job.run_lengths;
 }
 
@@ -40,7 +40,7 @@ template <int tile_elements_, int warps_> struct unit_shape {
 
 /* A tile where the selectors and outputs find it. */
 template <class U> struct tile_view {
-    const U *values;      /* in shared memory; values[-1] is there too for a selector that asks */
+    const U *values;      /* in shared memory; with values[-1] if the selector reads_before */
     const uint8_t *flags; /* in shared or global memory */
     uint64_t first;       /* index of the tile's first element, without index_base */
     uint32_t count;       /* elements that exist */
@@ -48,7 +48,7 @@ template <class U> struct tile_view {
 
 /* ---- bits -------------------------------------------------------------------------------------------------------- */
 
-/* Bit k of lane l becomes bit l of lane k: halves, quarters ... change places (Warren, "Hacker's Delight", 7-3). */
+/* Bit k of lane l becomes bit l of lane k: halves, quarters ... are exchanged (Warren, "Hacker's Delight", 7-3). */
 __device__ inline uint32_t transposed(uint32_t x, int lane) {
 #pragma unroll
     for (int d = 16; d >= 1; d /= 2) {
@@ -67,11 +67,11 @@ __device__ inline uint32_t transposed(uint32_t x, int lane) {
 __device__ inline uint32_t low_bits(int n) { return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1; }
 
 /* The word of row `lane` of the unit that begins at element `first` of the tile; no bits beyond the tile's count. */
-template <class Select, int rows, class U>
-__device__ uint32_t unit_word(const typename Select::source &source, const tile_view<U> &tile, uint64_t index_base,
+template <class Selector, int rows, class U>
+__device__ uint32_t unit_word(const typename Selector::source &source, const tile_view<U> &tile, uint64_t index_base,
                               uint32_t first, int lane) {
-    uint32_t mask = Select::template lanes<rows>(source, tile, index_base, first, lane);
-    uint32_t word = transposed(mask, lane) ^ (Select::negates(source) ? ~0u : 0u);
+    uint32_t mask = Selector::template lanes<rows>(source, tile, index_base, first, lane);
+    uint32_t word = transposed(mask, lane) ^ (Selector::negates(source) ? ~0u : 0u);
     return lane < rows ? word & low_bits(int(tile.count) - int(first) - lane * 32) : 0;
 }
 
@@ -84,10 +84,10 @@ __device__ inline uint32_t unit_last(uint32_t word) {
     return uint32_t(row * 32 + 32 - __clz(int(__shfl_sync(all_lanes, word, row))));
 }
 
-/* What is kept of a unit, for whoever writes it out: of each row its bits, and twice the bits set in rows before. */
+/* The bits of a unit, for its outputs: of each row its bits, and twice the number of bits set in the rows before. */
 template <int rows> struct alignas(16) unit_words { uint2 of[rows]; };
 
-/* Answers the bits set in the unit. word: of row `lane`. */
+/* Stores the unit's words; word: of row `lane`. Returns how many bits are set. */
 template <int rows> __device__ uint32_t keep_words(unit_words<rows> &words, uint32_t word, int lane) {
     const uint32_t own = uint32_t(__popc(word)), inclusive = warp_inclusive<add<uint32_t>>(own, lane);
     if (lane < rows)
@@ -97,12 +97,13 @@ template <int rows> __device__ uint32_t keep_words(unit_words<rows> &words, uint
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
-/* A unit whose positions in the tile are listed: kept, then, if they are wanted, rejected. */
+/* A unit whose positions in the tile are listed: the kept ones, then, if they are wanted, the rejected ones. */
 struct listed_unit {
     uint32_t first, valid, kept; /* position of the first element, elements that exist, bits set */
 };
 
-/* f(k, words.of[k]), several loads at a time: the compiler moves none before a store that f makes. */
+/* Calls f(k, words.of[k]) for all rows. Several words are loaded at a time, because the compiler moves no load before a
+ * store that f makes. */
 template <int rows, class F> __device__ void each_word(const unit_words<rows> &words, F f) {
     constexpr int at_once = rows % 8 == 0 ? 8 : rows % 7 == 0 ? 7 : 6;
     static_assert(rows % at_once == 0, "whole steps");
@@ -118,8 +119,9 @@ template <int rows, class F> __device__ void each_word(const unit_words<rows> &w
     }
 }
 
-/* Of few bits each lane lists those of a row, one by one; of many, all lanes list row after row. Measured on an H200,
- * 2^28 elements of 4 bytes: the second way takes 6 % longer where 10 % are kept, and 4 % less time where 25 % are. */
+/* If few bits are set, each lane lists those of one row, one by one; else all lanes list row after row. Measured on an
+ * H200, 2^28 elements of 4 bytes: the second way takes 6 % longer where 10 % are kept, and 4 % less time where 25 %
+ * are. */
 template <int rows, class U>
 __device__ listed_unit list_unit(uint16_t *list, const unit_words<rows> &words, const tile_view<U> &tile,
                                  uint32_t first, bool with_rejected, int lane) {
@@ -141,7 +143,7 @@ __device__ listed_unit list_unit(uint16_t *list, const unit_words<rows> &words, 
             if (row.x & own)
                 reinterpret_cast<uint16_t *>(kept + row.y)[__popc(row.x & below)] = uint16_t(at + k * 32);
         });
-    if (with_rejected) /* before a row there are as many as it has positions before it, less the kept ones */
+    if (with_rejected) /* before a row: k * 32 positions less the kept ones, in bytes k * 64 - row.y */
         each_word(words, [=](uint32_t k, uint2 row) {
             if (!(row.x & own) && k * 32 + uint32_t(lane) < unit.valid)
                 reinterpret_cast<uint16_t *>(rejected + k * 64 - row.y)[__popc(~row.x & below)] = uint16_t(at + k * 32);
@@ -158,7 +160,7 @@ template <class To, class Value>
 __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, Value value) {
     constexpr int at_once = 4; /* reads of the list and of values in flight */
     constexpr uint32_t line = sizeof(To) < 4 ? 32 : 128 / sizeof(To);
-    uint32_t q = uint32_t(lane) - uint32_t(uintptr_t(to) / sizeof(To)) % line; /* huge where it is before to[0] */
+    uint32_t q = uint32_t(lane) - uint32_t(uintptr_t(to) / sizeof(To)) % line; /* wraps where it is before to[0] */
     const uint32_t rows = (n - q + uint32_t(lane) + 31) / 32;
 #pragma unroll 1
     for (uint32_t k = 0; k < rows; k += at_once, q += at_once * 32) {
@@ -174,7 +176,7 @@ __device__ void put_listed(To *to, const uint16_t *list, uint32_t n, int lane, V
     }
 }
 
-/* Every start closes the run before it; `begun` is the index of that run's start. */
+/* Every start ends the run before it; `begun` is the index of the start before the unit's first. */
 template <class To>
 __device__ void put_run_lengths(To *lengths, const uint16_t *list, uint32_t n, uint64_t kept_before, uint64_t first,
                                 uint64_t begun, int lane) {
@@ -186,8 +188,8 @@ __device__ void put_run_lengths(To *lengths, const uint16_t *list, uint32_t n, u
 
 /* kept_before: how many are kept before the unit; begun: the index of the last of them. */
 template <class U>
-__device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, const uint16_t *list,
-                         const listed_unit &unit, uint64_t kept_before, uint64_t begun, int lane) {
+__device__ void put_unit(const select_job &job, const tile_view<U> &tile, const uint16_t *list, const listed_unit &unit,
+                         uint64_t kept_before, uint64_t begun, int lane) {
     const U *values = tile.values;
     if (job.kept)
         put_listed(static_cast<U *>(job.kept) + kept_before, list, unit.kept, lane,
@@ -211,8 +213,8 @@ __device__ void put_unit(const compaction_job &job, const tile_view<U> &tile, co
     __syncwarp();
 }
 
-/* The results that only the end of the input knows. last: 1 + the index of the last kept element, 0 if none is. */
-__device__ inline void put_end(const compaction_job &job, uint64_t n, uint64_t kept, uint64_t last) {
+/* The count and the length of the last run. last: 1 + the index of the last kept element, 0 if none is. */
+__device__ inline void put_end(const select_job &job, uint64_t n, uint64_t kept, uint64_t last) {
     if (job.count)
         *job.count = kept;
     if (job.run_lengths && kept) {

@@ -3,11 +3,11 @@
 
 namespace scan_cuda {
 
-const compaction_kernels runs_kernels[ELEMENT_SIZES] = {
-    look_back_and_wave<runs_select<uint8_t>, uint8_t>(),
-    look_back_and_wave<runs_select<uint16_t>, uint16_t>(),
-    look_back_and_wave<runs_select<uint32_t>, uint32_t>(),
-    look_back_and_wave<runs_select<uint64_t>, uint64_t>(),
+const select_kernels runs_kernels[ELEMENT_SIZES] = {
+    look_back_and_wave<runs_selector<uint8_t>, uint8_t>(),
+    look_back_and_wave<runs_selector<uint16_t>, uint16_t>(),
+    look_back_and_wave<runs_selector<uint32_t>, uint32_t>(),
+    look_back_and_wave<runs_selector<uint64_t>, uint64_t>(),
 };
 
 } /* namespace scan_cuda */

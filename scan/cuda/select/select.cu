@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection on the host: which grid runs, its state, the launch.
+ * The select engine on the host: which grid runs, its state, the launch.
  */
 #include <cstdio>
 
@@ -9,9 +9,9 @@
 namespace scan_cuda {
 
 constexpr uint64_t max_tiles = 0x7fffffff; /* CTAs of a launch */
-constexpr uint64_t header_words = 8;       /* ticket, CTAs that left */
+constexpr uint64_t header_words = 8;       /* the ticket word, the count of CTAs that left, padding */
 
-struct choice {
+struct grid_choice {
     bool wave, single;
     uint64_t tiles;
     size_t state_bytes;
@@ -19,14 +19,14 @@ struct choice {
 
 static uint64_t tile_words(uint64_t tiles) { return (tiles + 1) / 2 * 2; /* words of groups lie in pairs */ }
 
-static bool has_wave(const scan_ctx *ctx, const compaction_kernels &kernels) {
+static bool has_wave(const scan_ctx *ctx, const select_kernels &kernels) {
     return kernels.wave && runs_wave(state_of(ctx), kernels.wave_shared_bytes);
 }
 
-/* AUTO: the wave where every SM gets tiles enough to look ahead. */
-static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+/* AUTO picks the wave where there are more tiles than SMs: it gains by loading and counting ahead. */
+static grid_choice choose(const scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, uint64_t n) {
     const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
-    choice c = {};
+    grid_choice c = {};
     c.tiles = ceil_div(n, uint64_t(kernels.look_back_tile));
     c.wave = grid != SCAN_GRID_LOOKBACK && has_wave(ctx, kernels) &&
              (grid == SCAN_GRID_WAVE || (c.tiles > 1 && ceil_div(n, uint64_t(kernels.wave_tile)) > sm_count));
@@ -38,14 +38,14 @@ static choice choose(const scan_ctx *ctx, const compaction_kernels &kernels, sca
     return c;
 }
 
-size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n) {
+size_t select_workspace(const scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, uint64_t n) {
     return workspace_bytes(choose(ctx, kernels, grid, n).state_bytes, 0);
 }
 
-static const compaction_kernels *const all_kernels[] = {range_kernels, flags_kernels, program_kernels, runs_kernels};
+static const select_kernels *const all_kernels[] = {range_kernels, flags_kernels, program_kernels, runs_kernels};
 
-scan_status compaction_open(scan_ctx *ctx) {
-    for (const compaction_kernels *kernels : all_kernels)
+scan_status select_open(scan_ctx *ctx) {
+    for (const select_kernels *kernels : all_kernels)
         for (int i = 0; i < ELEMENT_SIZES; i++)
             if (has_wave(ctx, kernels[i]))
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernels[i].wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -53,8 +53,8 @@ scan_status compaction_open(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
-scan_status compaction_load(scan_ctx *ctx) {
-    for (const compaction_kernels *kernels : all_kernels)
+scan_status select_load(scan_ctx *ctx) {
+    for (const select_kernels *kernels : all_kernels)
         for (int i = 0; i < ELEMENT_SIZES; i++) {
             SCAN_TRY(load_kernel(ctx, kernels[i].look_back));
             SCAN_TRY(load_kernel(ctx, kernels[i].wave));
@@ -62,7 +62,7 @@ scan_status compaction_load(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
-static scan_status check_grid(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid) {
+static scan_status check_grid(scan_ctx *ctx, const select_kernels &kernels, scan_grid grid) {
     if (grid != SCAN_GRID_AUTO && grid != SCAN_GRID_LOOKBACK && grid != SCAN_GRID_WAVE)
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "desc.grid: on CUDA auto, look-back or wave, not %s",
                          scan_grid_name(grid));
@@ -74,12 +74,11 @@ static scan_status check_grid(scan_ctx *ctx, const compaction_kernels &kernels, 
     return SCAN_OK;
 }
 
-scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
-                           void *source) {
+scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, select_job &job, void *source) {
     context_state *s = state_of(ctx);
     device_scope scope(s->device);
     SCAN_TRY(check_grid(ctx, kernels, grid));
-    const choice c = choose(ctx, kernels, grid, job.n);
+    const grid_choice c = choose(ctx, kernels, grid, job.n);
     if (c.tiles > max_tiles)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: %llu elements are too many", (unsigned long long)job.n);
     job.single = c.single;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection on CUDA: what scan_compact and scan_unique share, on both sides of a launch.
+ * The engine under compact and unique on CUDA: what scan_compact and scan_unique share, on both sides of a launch.
  *
- * Idea. A selector answers one bit an element. The set bits of a tile are listed as 16-bit positions in shared memory,
+ * Idea. A selector gives one bit an element. The set bits of a tile are listed as 16-bit positions in shared memory,
  * and every output is read off that list: kept elements, their indices, the lengths of runs; the clear bits, listed
  * behind the set ones, give the rejected elements. So there is one piece of code for any subset of outputs, element
  * sizes are the only types, and every store to global memory is a run of neighbours.
@@ -13,7 +13,7 @@
  *   rejected   in[1] in[2] in[5] in[7]            where `before` elements are kept before the tile, whose first
  *   indices    first + 0, first + 3, ...          element is element `first`
  *
- * Two grids run it: the wave (compaction/wave.cuh, sm_90 and later) and look-back (compaction/look_back.cuh, any GPU).
+ * Two grids run it: the wave (wave.cuh, sm_90 and later) and look-back (look_back.cuh, any GPU).
  *
  * Traffic: each input once, each output once; 8 bytes of state a tile. In bytes an element of size s, with share k
  * kept: s + k * s for a predicate on the elements alone; + 1 for flags; + the sizes of other columns; + 4 * k or 8 * k
@@ -22,12 +22,11 @@
  * Progress: a tile waits for the counts of lower tickets only, which CTAs that run hold (tickets.cuh), and counting
  * waits for nothing but the tile's own input. Limits: 2^31 - 1 tiles of 2,048 to 24,576 elements.
  *
- * In place (kept == in). An element moves towards the front only, so the stores of tile u go to what tiles t <= u have
- * read. Every read of a tile comes before its count is published, outputs being taken from shared memory; publishing
- * has release order, and who folds a prefix from counts has acquire order (walk.cuh): a tile that knows its prefix
- * knows that all tiles before it have been read. The element before a tile, which scan_unique looks at, is read
- * together with the tile: earlier tiles write to its place only if they kept everything so far, and then what stands
- * there already.
+ * In place (kept == in). Elements move towards the front only, so tile u stores only to places that tiles t <= u have
+ * read. A tile is read before its count is published, because outputs are taken from shared memory. Publishing has
+ * release order, and folding a prefix from counts has acquire order (walk.cuh): once a tile knows its prefix, all tiles
+ * before it have been read. scan_unique also reads the element before a tile, together with the tile. Earlier tiles
+ * write to its place only if they kept every element so far, and then they write the value that is already there.
  *
  * Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016, for one-pass
  * selection; Billeter, Olsson and Assarsson, "Efficient Stream Compaction on Wide SIMD Many-Core Architectures", 2009,
@@ -45,10 +44,10 @@ extern "C" {
 
 namespace scan_cuda {
 
-/* What the kernels are told; an output that is not wanted is NULL. */
-struct compaction_job {
-    const void *in;       /* elements that a selector of elements reads, and that kept and rejected take; may be NULL */
-    const uint8_t *flags; /* for the selector of flags */
+/* The argument of the kernels; an output that is not wanted is NULL. */
+struct select_job {
+    const void *in;       /* elements: read by range and runs selectors, and the source of kept and rejected; or NULL */
+    const uint8_t *flags; /* read by the flags selector */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
     void *kept, *rejected, *indices, *run_lengths;
@@ -60,7 +59,7 @@ struct compaction_job {
     scan_state state;
 };
 
-/* ---- what selectors are told ------------------------------------------------------------------------------------- */
+/* ---- arguments of the selectors ---------------------------------------------------------------------------------- */
 
 /* lo <= x <= lo + width, in a code in which the values of a type count up modulo 2^bits: integers as they are, floats
  * in ordered_code (selectors.cuh), where NaN lies outside every range. */
@@ -96,8 +95,8 @@ struct program_source {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The kernels of one selector and element size. They take a compaction_job and the selector's source. */
-struct compaction_kernels {
+/* The kernels of one selector and element size. They take a select_job and the selector's source. */
+struct select_kernels {
     const void *look_back, *wave;  /* wave may be NULL */
     int look_back_tile, wave_tile; /* elements */
     int look_back_threads, wave_threads;
@@ -106,13 +105,12 @@ struct compaction_kernels {
 
 enum { ELEMENT_SIZES = 4 }; /* 1, 2, 4, 8 bytes */
 
-extern const compaction_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES],
-    program_kernels[ELEMENT_SIZES], runs_kernels[ELEMENT_SIZES];
+extern const select_kernels range_kernels[ELEMENT_SIZES], flags_kernels[ELEMENT_SIZES], program_kernels[ELEMENT_SIZES],
+    runs_kernels[ELEMENT_SIZES];
 
-/* By the grid that is asked for, or one it picks: sets job.state and job.single, and launches. */
-scan_status run_compaction(scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, compaction_job &job,
-                           void *source);
-size_t compaction_workspace(const scan_ctx *ctx, const compaction_kernels &kernels, scan_grid grid, uint64_t n);
+/* Launches the grid that is asked for, or the one that AUTO picks. Sets job.state and job.single. */
+scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, select_job &job, void *source);
+size_t select_workspace(const scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, uint64_t n);
 
 } /* namespace scan_cuda */
 

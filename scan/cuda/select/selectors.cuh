@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The selectors. lanes<rows>() answers, in bit k of a lane, for element first + k * 32 + lane of a tile; what it says
- * of elements beyond the tile's count does not matter, but global memory there is not read.
+ * The selectors. lanes<rows>() returns, in bit k of a lane, whether element first + k * 32 + lane of a tile is
+ * selected. Its bits for elements beyond the tile's count are ignored, but it does not read global memory there.
  *
- *   range_select     one range of the elements themselves: every comparison, between, isnan, isfinite
- *   flags_select     a byte array beside the elements
- *   program_select   any predicate over any columns: steps run one after the other over 32 elements a lane, so all
- *                    lanes agree on what to do next, and a join is one instruction for 1,024 elements
- *   runs_select      differs from the element before
+ *   range_selector     one range of the elements themselves: every comparison, between, isnan, isfinite
+ *   flags_selector     a byte array beside the elements
+ *   program_selector   any predicate over any columns: the steps run one after another, each over 32 elements a lane,
+ *                      so all lanes take the same branches, and a join is one instruction for 1,024 elements
+ *   runs_selector      elements that differ from the one before
  */
 #ifndef SCAN_CUDA_SELECT_SELECTORS_CUH
 #define SCAN_CUDA_SELECT_SELECTORS_CUH
@@ -31,7 +31,7 @@ template <int rows, class Keep> __device__ uint32_t lane_bits(Keep keep) {
     return bits;
 }
 
-template <class U> struct range_select {
+template <class U> struct range_selector {
     using source = range_source;
     static constexpr bool reads_flags = false, reads_before = false;
 
@@ -47,7 +47,7 @@ template <class U> struct range_select {
     }
 };
 
-struct flags_select {
+struct flags_selector {
     using source = flags_source;
     static constexpr bool reads_flags = true, reads_before = false;
 
@@ -61,13 +61,13 @@ struct flags_select {
     }
 };
 
-template <class U> struct runs_select {
+template <class U> struct runs_selector {
     using source = runs_source;
     static constexpr bool reads_flags = false, reads_before = true;
 
     static __device__ bool negates(const source &) { return false; }
 
-    /* Equal floats, equal bits: one zero, one NaN. */
+    /* Gives floats that compare equal the same bits, and all NaN. */
     static __device__ U canonical(U x) {
         using bits = float_bits<U>;
         const U magnitude = U(x & U(~bits::sign));
@@ -86,13 +86,13 @@ template <class U> struct runs_select {
     }
 };
 
-struct program_select {
+struct program_selector {
     using source = program_source;
     static constexpr bool reads_flags = false, reads_before = false;
 
     static __device__ bool negates(const source &) { return false; }
 
-    /* begin: index of the lane's first element; left: how many elements there are from it on. */
+    /* begin: index of the lane's first element; left: elements of the tile from it on. */
     template <int rows, bool is_float, class U>
     static __device__ uint32_t column_in_range(const U *column, uint64_t begin, uint32_t left, uint64_t lo,
                                                uint64_t width) {

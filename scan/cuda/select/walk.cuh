@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many elements are kept before a tile, from what other CTAs have published. A tile publishes one word, {epoch,
- * kept, last}; the first tile of a group of 32 two pairs of words, what is before it, for sums need 64 bits. A warp
- * adds up the words since a tile that it knows all about, or since the newest beginning of a group if that tile is far.
+ * The look-back: how many elements are kept before a tile, from what other CTAs have published. Every tile publishes
+ * its status, one word {epoch, kept, last}. The first tile of a group of 32 also publishes its prefix, which is what
+ * all tiles before it keep: four words, because a prefix has two numbers of 64 bits. A warp adds up the statuses of the
+ * tiles between its own tile and one whose prefix it knows: an earlier tile of the CTA or, if that one is far, the
+ * newest group whose prefix is published.
  *
- * Order. Nobody reads anything else on the strength of these words, so relaxed order is enough, unless the output lies
- * over the input: then a tile's word says that the tile has been read, and whoever passes the news on, in the word of
- * a group or by storing outputs, must have it. `ordered` puts a fence on both sides: release, acquire.
+ * Memory order. Relaxed order is enough where the output lies beside the input, because no other memory is read after
+ * these words. In place, a tile's status also means that the tile has been read, and a CTA that publishes a prefix or
+ * stores outputs relies on that for all tiles before. Then `ordered` makes each publication a release and each prefix
+ * an acquire, by a fence on both sides.
  */
 #ifndef SCAN_CUDA_SELECT_WALK_CUH
 #define SCAN_CUDA_SELECT_WALK_CUH
@@ -18,41 +21,41 @@ namespace scan_cuda {
 
 constexpr uint64_t words_of_group = 4;
 
-/* What a tile tells: how many it keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
-struct tile_news {
+/* How many elements a tile keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
+struct tile_status {
     uint32_t bits;
-    __device__ static tile_news of(uint32_t kept, uint32_t last) { return {kept << 16 | last}; }
+    __device__ static tile_status of(uint32_t kept, uint32_t last) { return {kept << 16 | last}; }
     __device__ uint32_t kept() const { return bits >> 16; }
     __device__ uint32_t last() const { return bits & 0xffff; }
 };
 
-/* All tiles before some place: kept elements, and 1 + the index of the last of them, 0 if there is none. */
-struct kept_so_far {
+/* What the tiles before a tile keep: how many elements, and 1 + the index of the last of them, 0 if there is none. */
+struct kept_prefix {
     uint64_t count, last;
 };
 
-__device__ inline kept_so_far operator+(const kept_so_far &a, const kept_so_far &b) {
+__device__ inline kept_prefix operator+(const kept_prefix &a, const kept_prefix &b) {
     return {a.count + b.count, b.last ? b.last : a.last};
 }
 
-/* words: of a lane, asked for together. */
-template <int words> class compaction_walk {
+/* words: statuses that a lane loads at once. */
+template <int words> class tile_walk {
     const scan_state &state;
     const uint32_t epoch;
     const int tile; /* elements */
     const bool ordered;
     const int lane;
 
-    /* `left` tiles from tile `at` on, at most 32 * words. Lanes too many ask for the last of them: only loads without
-     * conditions are all in flight together. */
-    __device__ kept_so_far add(uint64_t at, uint32_t left) const {
+    /* What `left` tiles from tile `at` on keep, at most 32 * words tiles. Lanes without a tile load the status of the
+     * last one, because the compiler has only unconditional loads in flight together. */
+    __device__ kept_prefix sum_of(uint64_t at, uint32_t left) const {
         const uint64_t *from = state.tiles + at;
-        tile_news news[words];
+        tile_status status[words];
         for (bool there = false; !there;) {
             there = true;
 #pragma unroll
             for (int k = 0; k < words; k++)
-                there &= peek(from + min(uint32_t(k * 32 + lane), left - 1), epoch, news[k]);
+                there &= peek(from + min(uint32_t(k * 32 + lane), left - 1), epoch, status[k]);
             there = __all_sync(all_lanes, there);
         }
         uint32_t kept = 0, last = 0; /* last: 1 + the last kept element, counted from tile `at` on */
@@ -60,8 +63,8 @@ template <int words> class compaction_walk {
         for (int k = 0; k < words; k++) {
             const uint32_t i = uint32_t(k * 32 + lane);
             if (i < left) {
-                kept += news[k].kept();
-                last = news[k].last() ? i * uint32_t(tile) + news[k].last() : last;
+                kept += status[k].kept();
+                last = status[k].last() ? i * uint32_t(tile) + status[k].last() : last;
             }
         }
         __syncwarp();
@@ -70,21 +73,22 @@ template <int words> class compaction_walk {
     }
 
   public:
-    __device__ compaction_walk(const scan_state &state, uint32_t epoch, int tile, bool ordered)
+    __device__ tile_walk(const scan_state &state, uint32_t epoch, int tile, bool ordered)
         : state(state), epoch(epoch), tile(tile), ordered(ordered), lane(int(threadIdx.x % 32)) {}
 
-    /* By one thread, when all of the tile has been read. */
-    __device__ void tell(uint64_t t, tile_news news) const {
+    /* By one thread, after the whole tile has been read. */
+    __device__ void publish_tile(uint64_t t, tile_status status) const {
         if (ordered)
             gpu_fence();
         perturb();
-        publish(state.tiles + t, epoch, news);
+        publish(state.tiles + t, epoch, status);
     }
 
-    /* To the newest beginning of a group up to tile t's, among the last 32, that is published and after tile `from`, if
-     * there is one: it becomes `from`, and what is before it `before`. By a whole warp, as all below. */
-    __device__ bool jump(uint64_t t, uint64_t &from, kept_so_far &before) const {
-        kept_so_far there = {0, 0};
+    /* Looks for the newest group that begins after tile `from` and whose prefix is published, among the 32 groups up to
+     * that of tile t. If there is one, sets `from` to its first tile and `before` to its prefix, and returns true. By a
+     * whole warp, like the functions below. */
+    __device__ bool jump(uint64_t t, uint64_t &from, kept_prefix &before) const {
+        kept_prefix there = {0, 0};
         const uint64_t own = t / tiles_per_group, g = own - uint64_t(lane);
         const uint64_t *at = state.groups + g * words_of_group;
         const bool found = own >= uint64_t(lane) && g * tiles_per_group > from && peek(at, epoch, there.count) &&
@@ -98,19 +102,20 @@ template <int words> class compaction_walk {
         return true;
     }
 
-    /* What the tiles from `from` up to t keep; waits for those that have not told it yet. */
-    __device__ kept_so_far between(uint64_t from, uint64_t t) const {
-        kept_so_far sum = {0, 0};
+    /* What the tiles from `from` up to t keep, without t; waits for their statuses. */
+    __device__ kept_prefix between(uint64_t from, uint64_t t) const {
+        kept_prefix sum = {0, 0};
         while (from < t) {
             const uint32_t left = uint32_t(min(t - from, uint64_t(32 * words)));
-            sum = sum + add(from, left);
+            sum = sum + sum_of(from, left);
             from += left;
         }
         return sum;
     }
 
-    /* `before` is before tile t; called ahead of anything that is done on the strength of it. */
-    __device__ void pass_on(uint64_t t, const kept_so_far &before) const {
+    /* before: the prefix of tile t. Publishes it if t begins a group. To be called before anything that depends on the
+     * prefix: in place, it makes the reads of the tiles before t visible. */
+    __device__ void publish_prefix(uint64_t t, const kept_prefix &before) const {
         if (ordered)
             gpu_fence();
         if (t % tiles_per_group == 0 && t > 0 && lane == 0) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the tests of compaction and unique: the tiles of their grids, and the sizes around every switch.
+ * For the tests of compact and unique: the tile sizes of the select engine's grids, and array sizes around every
+ * switch.
  */
-#ifndef TESTS_GPU_COMPACTION_H
-#define TESTS_GPU_COMPACTION_H
+#ifndef TESTS_GPU_SELECT_H
+#define TESTS_GPU_SELECT_H
 
 #include <cuda_runtime_api.h>
 
 #include "gpu_support.h"
 
-static inline size_t gpu_processors(void) {
+static inline size_t gpu_sm_count(void) {
     int count = 0;
     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
     return (size_t)count;
@@ -21,24 +22,25 @@ static inline bool has_wave(void) {
     return major >= 9;
 }
 
-/* Elements a tile, by element size: of look-back, of the wave, of the wave with flags. */
+/* Elements of a tile, by element size: for look-back, for the wave, for the wave with flags. */
 static inline size_t look_back_tile(size_t size) { return size == 1 ? 8192 : 16384 / size; }
 static inline size_t wave_tile(size_t size) { return size == 1 ? 24576 : size == 2 ? 14336 : 32768 / size; }
 static inline size_t flags_wave_tile(size_t size) {
     return size == 1 ? 14336 : size == 2 ? 8192 : size == 4 ? 6144 : 3584;
 }
 
-enum { MOST_COMPACTION_SIZES = GPU_MOST_SIZES + 24 };
+enum { MAX_SELECT_SIZES = GPU_MAX_SIZES + 24 };
 
-/* Where one CTA hands over to many, where tiles of either grid end, and where the wave takes over. */
-static inline size_t compaction_sizes(scan_type type, size_t *sizes) {
+/* Around the sizes where one CTA no longer suffices, where tiles of either grid end, and where AUTO picks the wave. */
+static inline size_t select_sizes(scan_type type, size_t *sizes) {
     const size_t size = scan_type_size(type), look_back = look_back_tile(size);
-    const size_t wave = wave_tile(size), turn = gpu_processors() * wave;
-    const size_t ends[] = {look_back, 2 * look_back, 5 * look_back, 40 * look_back, turn, turn + wave, 2 * turn + 77};
+    const size_t wave = wave_tile(size), all_sms = gpu_sm_count() * wave; /* a tile for each SM */
+    const size_t ends[] = {look_back, 2 * look_back,  5 * look_back,   40 * look_back,
+                           all_sms,   all_sms + wave, 2 * all_sms + 77};
     size_t count = gpu_sizes(size, sizes);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         for (size_t n = ends[i] - 1; n <= ends[i] + 1 && (!gpu_is_small || ends[i] < 70000); n++) {
-            assert_true(count < MOST_COMPACTION_SIZES);
+            assert_true(count < MAX_SELECT_SIZES);
             sizes[count++] = n;
         }
     return count;
