@@ -17,6 +17,10 @@
 
 typedef enum data_format { FORMAT_NPY, FORMAT_RAW, FORMAT_CSV, FORMAT_TSV, FORMAT_TEXT } data_format;
 
+/* Binary formats are read by an array_reader, the others as a whole, by table.h or text.h. */
+bool format_is_binary(data_format format);
+bool format_is_table(data_format format);
+
 /* .npy by its magic; else raw if there is a dtype; else a table by its name or by --csv, --tsv; else text. */
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv);
 
