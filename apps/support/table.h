@@ -15,7 +15,7 @@ typedef struct table {
     unsigned char *bytes; /* the input, its last row ended like its first, and 62 zero bytes */
     size_t n_bytes;
     size_t head_bytes; /* byte order mark and header row: keep them first */
-    size_t n;          /* rows, without the header */
+    size_t n;          /* number of rows, without the header */
     size_t columns;    /* 0 for empty input */
     char **names;      /* of the columns, without quotes; NULL if there is no header */
     uint64_t *starts;  /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
@@ -30,7 +30,7 @@ void table_read(table *t, input *in, char delimiter, bool header, unsigned threa
  * is none, or if two have that name. On empty input any name is column 0. */
 size_t table_find(const table *t, const char *key);
 
-/* "3 (depth_km)" or "3": column 2 for messages. Static buffer of the caller's. */
+/* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);
 

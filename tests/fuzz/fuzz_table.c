@@ -21,7 +21,7 @@ const char *const fuzz_seeds[] = {
     NULL,
 };
 
-enum { MOST_COLUMNS = 64 };
+enum { MAX_COLUMNS = 64 };
 
 typedef struct place {
     size_t begin, end; /* of the text, without quotes */
@@ -159,14 +159,14 @@ static void check_column(run *x, const reader *r) {
     }
     if (!c.refused)
         settle(&c);
-    rethrow_fatal death;
-    if (die_catch(&death, read_numbers, x)) {
+    fatal_error error;
+    if (die_catch(&error, read_numbers, x)) {
         FUZZ_CHECK(!c.refused && x->c.type == c.type && x->c.n == c.n);
         for (size_t i = 0; i < c.n; i++)
             FUZZ_CHECK(x->c.u64[i] == expected_bits(&c, i));
     } else {
         FUZZ_CHECK(c.refused);
-        FUZZ_CHECK(refused_line(&death) == line_of(r, r->fields[(c.row + skip) * r->columns + x->column].begin));
+        FUZZ_CHECK(refused_line(&error) == line_of(r, r->fields[(c.row + skip) * r->columns + x->column].begin));
     }
     free(x->c.data);
     free(c.values);
@@ -185,7 +185,7 @@ static void check_table(run *x, const reader *r) {
     }
     for (size_t k = 0; k < t->columns && skip; k++)
         check_name(r, t->names[k], &r->fields[k]);
-    for (x->column = 0; x->column < t->columns && x->column < MOST_COLUMNS; x->column++)
+    for (x->column = 0; x->column < t->columns && x->column < MAX_COLUMNS; x->column++)
         check_column(x, r);
 }
 
@@ -200,12 +200,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     FUZZ_CHECK(r.fields && r.starts);
     read_all(&r, r.bytes >= 3 && memcmp(r.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     refuse_ends(&r);
-    rethrow_fatal death;
-    if (die_catch(&death, read_it, &x)) {
+    fatal_error error;
+    if (die_catch(&error, read_it, &x)) {
         FUZZ_CHECK(!r.bad_line);
         check_table(&x, &r);
     } else {
-        FUZZ_CHECK(refused_line(&death) == r.bad_line);
+        FUZZ_CHECK(refused_line(&error) == r.bad_line);
     }
     table_free(&x.t);
     free(x.in.peek);

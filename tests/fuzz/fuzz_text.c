@@ -63,11 +63,11 @@ static void read_it(void *arg) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     run r = {.in = reading_of(data, bytes)};
-    rethrow_fatal death;
+    fatal_error error;
     const uint8_t **starts = calloc(bytes + 1, sizeof *starts);
     FUZZ_CHECK(starts);
     expected_column c = parse_lines(data, bytes, starts);
-    if (die_catch(&death, read_it, &r)) {
+    if (die_catch(&error, read_it, &r)) {
         const text *t = &r.t;
         bool plain = true, ended = bytes == t->head_bytes || data[bytes - 1] == '\n';
         FUZZ_CHECK(!c.refused && t->n == c.n && t->values.n == c.n && t->values.type == c.type);
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         }
         FUZZ_CHECK(t->canonical == plain);
     } else {
-        FUZZ_CHECK(c.refused && refused_line(&death) == c.row + 1);
+        FUZZ_CHECK(c.refused && refused_line(&error) == c.row + 1);
     }
     text_free(&r.t);
     free(r.in.peek);

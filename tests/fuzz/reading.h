@@ -27,10 +27,10 @@ static inline input reading_of(const uint8_t *data, size_t bytes) {
 }
 
 /* A refusal is one line, with exit code 2, that names the line of the input. */
-static inline size_t refused_line(const rethrow_fatal *death) {
-    size_t line = 0, length = strlen(death->line);
-    FUZZ_CHECK(death->code == EXIT_USAGE && length > 0 && strchr(death->line, '\n') == death->line + length - 1);
-    FUZZ_CHECK(sscanf(death->line, "scan: in: line %zu", &line) == 1 && line > 0);
+static inline size_t refused_line(const fatal_error *error) {
+    size_t line = 0, length = strlen(error->line);
+    FUZZ_CHECK(error->code == EXIT_USAGE && length > 0 && strchr(error->line, '\n') == error->line + length - 1);
+    FUZZ_CHECK(sscanf(error->line, "scan: in: line %zu", &line) == 1 && line > 0);
     return line;
 }
 
