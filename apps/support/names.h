@@ -15,7 +15,7 @@ const char *const *block_names(void);
 const char *const *sort_method_names(void);
 const char *const *like_names(void);
 
-/* The operators that take integers only: a list of names, without regard to values. */
+/* The names of the operators that take integers only. */
 const char *const *integer_op_names(void);
 
 /* As above, but element i is the name of type i + 1: there is no type 0. */

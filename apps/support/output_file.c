@@ -150,7 +150,7 @@ static int link_to(const output_file *file, const char *name) {
     return linkat(AT_FDCWD, self, file->directory, name, AT_SYMLINK_FOLLOW);
 }
 
-/* renameat2 with NOREPLACE is not everywhere, hard links are not either; every file system has one of them. */
+/* Every file system has one of renameat2 with NOREPLACE and hard links, but not all have both. */
 static int rename_new(const output_file *file) {
     int d = file->directory;
     if (renameat2(d, file->hidden, d, file->name, RENAME_NOREPLACE) == 0 || errno == EEXIST)

@@ -27,7 +27,7 @@ void report_progress(uint64_t done, uint64_t total);
 /* Removes the bar, if there is one, before something else is written on stderr. */
 void report_clear_bar(void);
 
-/* Writes the reports, then makes all outputs real (output_commit_all). The last call of a program that succeeds. */
+/* Writes the reports, then commits all outputs (output_commit_all). The last call of a program that succeeds. */
 void report_finish(void);
 
 #endif

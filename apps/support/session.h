@@ -57,8 +57,8 @@ typedef enum session_work {
     WORK_COUNT
 } session_work;
 
-/* Begins to open the device that --device names; with auto, that waits for session_choose. A CUDA context takes a
- * quarter of a second and is made in a thread, while the program reads its input. */
+/* Begins to open the device that --device names; with auto session_choose does it. A CUDA context takes a quarter of a
+ * second and is made in a thread, while the program reads its input. */
 void session_open(session *s, const cli_common *common);
 
 /* auto: takes CUDA for jobs from a number of bytes on (session.c), else the CPU, without loading the driver. Bytes that

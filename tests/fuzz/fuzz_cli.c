@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command lines: no crash; what is accepted is what a reader of the same words finds, and what is refused is one line.
- * A line of input is a word.
+ * Command lines, one word in each line of the input: no crash; the options of an accepted command line are those that a
+ * simple reader of the same words finds; a refusal is one line.
  */
 #include <string.h>
 
@@ -41,13 +41,13 @@ static void split(run *r, const uint8_t *data, size_t bytes) {
         char *end = strchr(p, '\n');
         if (end)
             *end++ = 0;
-        r->words[r->count++] = strdup(p); /* each by itself, so that reading past it is seen */
+        r->words[r->count++] = strdup(p); /* a copy, so that a sanitizer sees reads past its end */
         p = end;
     }
     memcpy(r->given, r->words, sizeof r->given);
 }
 
-/* --help and --version end the process. */
+/* True if --help or --version, which end the process, may be among the words. */
 static bool ends(const run *r) {
     for (int i = 1; i < r->count; i++)
         if (r->given[i][0] == '-' && (strchr(r->given[i], 'h') || strncmp(r->given[i], "--ver", 5) == 0))
@@ -71,7 +71,7 @@ static void read_it(void *arg) {
     }
 }
 
-/* Takes the words one after another; only what is right comes here. */
+/* The simple reader: takes the words one after another, without checks, because cli_next has accepted them. */
 typedef struct reading {
     size_t keys, reverses, operands;
     const char *key, *dtype, *output, *device, *threads, *json, *progress;

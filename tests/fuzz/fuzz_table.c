@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables, cut into pieces of a few bytes: no crash; rows, names and numbers are those of a reader that goes through the
- * bytes once, and what is refused is refused for the line that it stops at.
+ * Tables, cut into pieces of a few bytes: no crash; rows, names and numbers are those of a simple reader that goes
+ * through the bytes once, and a refusal names the line at which that reader stops.
  */
 #define TABLE_PIECE_BYTES 13
 #define TABLE_PART_ROWS 3
@@ -10,7 +10,7 @@
 
 #include "reading.h"
 
-/* The first byte: odd for tabs; its second bit for a header. */
+/* The first byte of the input: its lowest bit chooses tabs, the next one a header. */
 const char *const fuzz_seeds[] = {
     "2a,b,c\n1,2,3\n4,5.5,-6\n",
     "2\xef\xbb\xbf\"a \"\"name\"\"\",b\r\n\"1\",\"two, three\"\r\n,\"line\nbreak\"\r\n7,8",
@@ -45,7 +45,7 @@ static size_t line_of(const reader *r, size_t place) {
     return line;
 }
 
-/* The end of the field at `at`, or SIZE_MAX for what is no field. */
+/* Returns the end of the field at `at`, or SIZE_MAX if it is malformed. */
 static size_t read_one(reader *r, size_t at, place *f) {
     bool quoted = byte_at(r, at) == '"';
     size_t i = at + quoted;
@@ -98,7 +98,7 @@ static void read_all(reader *r, size_t at) {
     }
 }
 
-/* UTF-16, and a first row with carriage returns where newlines should be. */
+/* What the whole is refused for: UTF-16, and a first row with carriage returns where newlines should be. */
 static void refuse_ends(reader *r) {
     for (size_t k = 0; k < r->columns; k++) {
         const place *f = &r->fields[k];
@@ -111,7 +111,7 @@ static void refuse_ends(reader *r) {
         r->bad_line = 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the table under test ---------------------------------------------------------------------------------------- */
 
 typedef struct run {
     table t;
