@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "apps/support/die.h"
 #include "apps/support/number.h"
 #include "prefix.h"
 
@@ -67,6 +68,8 @@ static bool to_float(const number *x, scan_type type, prefix_value *to) {
 }
 
 scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init) {
+    if (!scan_op_takes(job->op, type))
+        die_usage("--op %s: takes integers, the elements are %s", scan_op_name(job->op), scan_type_name(type));
     scan_prefix_desc desc = {.struct_size = sizeof desc,
                              .type = type,
                              .out_type = job->out_dtype ? job->out_dtype : default_out(job, type),

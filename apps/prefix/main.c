@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/support/die.h"
+#include "apps/support/names.h"
 #include "prefix.h"
 #include "apps/support/report.h"
 
@@ -22,7 +24,7 @@ static const char help[] =
     "number a line. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
-    "      --op OP           add, mul, min or max (default add)\n"
+    "      --op OP           {ops} (default add){integer ops}\n"
     "      --exclusive       without the element itself\n"
     "      --reverse         from the last element to the first\n"
     "      --init V          fold V in before the first element; a value of the output type\n"
@@ -33,7 +35,7 @@ static const char help[] =
     "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
     "                        blocked\n"
     "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
-    "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
+    "      --dtype T         the input is raw data of {types}\n"
     "      --csv, --tsv      the input is a table\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
@@ -42,7 +44,7 @@ static const char help[] =
     "hold them as a whole, as all do text and tables.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help[] = "Usage: @ [--op add|mul|min|max] [OPTION]... [FILE]\n"
+static const char short_help[] = "Usage: @ [--op {op|op}] [OPTION]... [FILE]\n"
                                  "Running sums and other folds of numbers. Try '@ --help'.\n";
 
 enum {
@@ -66,29 +68,15 @@ static const cli_option options[] = {
     {"tsv", 0, false, OPTION_TSV},  {"no-header", 0, false, OPTION_NO_HEADER}, {NULL, 0, false, 0},
 };
 
-enum { MAX_NAMES = 16 };
-
-static scan_op parse_op(const cli *c) {
-    const char *names[MAX_NAMES] = {NULL};
-    for (int i = 0; i + 1 < MAX_NAMES && scan_op_name((scan_op)i); i++)
-        names[i] = scan_op_name((scan_op)i);
-    return (scan_op)cli_choice(c->option, c->value, names);
-}
-
 /* GRID or GRID/BLOCK */
 static scan_algorithm parse_algorithm(const cli *c) {
-    const char *grids[MAX_NAMES] = {NULL}, *blocks[MAX_NAMES] = {NULL};
-    for (int i = 0; i + 1 < MAX_NAMES && scan_grid_name((scan_grid)i); i++)
-        grids[i] = scan_grid_name((scan_grid)i);
-    for (int i = 0; i + 1 < MAX_NAMES && scan_block_name((scan_block)i); i++)
-        blocks[i] = scan_block_name((scan_block)i);
     const char *slash = strchr(c->value, '/');
     char grid[64];
     int length = slash ? (int)(slash - c->value) : (int)strlen(c->value);
     snprintf(grid, sizeof grid, "%.*s", length, c->value);
-    scan_algorithm algorithm = {.grid = (scan_grid)cli_choice(c->option, grid, grids)};
+    scan_algorithm algorithm = {.grid = (scan_grid)cli_choice(c->option, grid, grid_names())};
     if (slash)
-        algorithm.block = (scan_block)cli_choice(c->option, slash + 1, blocks);
+        algorithm.block = (scan_block)cli_choice(c->option, slash + 1, block_names());
     return algorithm;
 }
 
@@ -114,7 +102,7 @@ int main(int argc, char **argv) {
     cli_start(&c, argc, argv);
     for (int key; (key = cli_next(&c)) != 0;)
         switch (key) {
-        case OPTION_OP: job.op = parse_op(&c); break;
+        case OPTION_OP: job.op = (scan_op)cli_choice(c.option, c.value, op_names()); break;
         case OPTION_EXCLUSIVE: job.kind = SCAN_EXCLUSIVE; break;
         case OPTION_REVERSE: job.reverse = true; break;
         case OPTION_INIT: job.init = c.value; break;

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
+#include "apps/support/die.h"
+#include "apps/support/names.h"
 #include "row_order.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
@@ -42,7 +45,7 @@ static const char help[] =
     "                        array's format; for lines and tables one a line\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split (on a CUDA device) or quick (arrays of keys alone, with AVX-512)\n"
-    "      --dtype T         raw numbers of type u8 i8 u16 i16 u32 i32 u64 i64 f32 f64, little-endian\n"
+    "      --dtype T         raw numbers of type {types}, little-endian\n"
     "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
@@ -129,13 +132,6 @@ static void add_key(job *j, const char *text) {
     j->keys[j->key_count++] = key;
 }
 
-static scan_sort_method method_of(const cli *c) {
-    const char *names[8] = {NULL};
-    for (int i = 0; i < 7 && scan_sort_method_name((scan_sort_method)i); i++)
-        names[i] = scan_sort_method_name((scan_sort_method)i);
-    return (scan_sort_method)cli_choice(c->option, c->value, names);
-}
-
 static void read_options(job *j, cli *c) {
     for (int key; (key = cli_next(c));) {
         switch (key) {
@@ -145,7 +141,7 @@ static void read_options(job *j, cli *c) {
         case CHECK: j->check = true; break;
         case ARGSORT: j->argsort = true; break;
         case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
-        case ALGORITHM: j->method = method_of(c); break;
+        case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
         case CSV: j->csv = true; break;
         case TSV: j->tsv = true; break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * .npy and raw arrays in pieces. A file's length is compared with its header before any work where it is known, and
- * again while reading, because it may change and pipes have none.
+ * .npy and raw arrays in pieces. Where a file's length is known it is compared with the header before any work, and
+ * again while reading: it may change, and a pipe has none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,14 @@
 #include <strings.h>
 
 #include "array.h"
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are taken to have the same byte order");
+
+bool format_is_binary(data_format format) { return format == FORMAT_NPY || format == FORMAT_RAW; }
+
+bool format_is_table(data_format format) { return format == FORMAT_CSV || format == FORMAT_TSV; }
 
 static bool ends_in(const char *name, const char *suffix) {
     size_t n = strlen(name), m = strlen(suffix);
@@ -156,7 +161,7 @@ size_t array_read(array_reader *r, void *to, size_t n) {
 
 void *array_read_all(array_reader *r, size_t *n) {
     if (r->npy) {
-        /* The count of a pipe's header is a claim: memory grows with what really comes. */
+        /* The header of a pipe may claim any count: memory grows with the data that come. */
         uint64_t left = r->header.count - r->done, room = left;
         if (!r->in->size_hint && room > (16u << 20) / r->size)
             room = (16u << 20) / r->size;

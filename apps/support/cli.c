@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line that all programs share. Written by hand because getopt_long prints its own messages, accepts
- * abbreviations (which break scripts when an option is added) and keeps global state.
+ * Options are read by hand because getopt_long prints its own messages, accepts abbreviations (which break scripts when
+ * an option is added) and keeps global state.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "die.h"
+#include "names.h"
 #include "output.h"
+#include "utf8.h"
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-/* A closed standard descriptor would be given to the next file opened, and messages or data would go into it. Opened in
- * the wrong direction, its use is an error as it was. */
+/* The next file opened would get the number of a closed standard descriptor, and messages or data would go into it.
+ * /dev/null takes the number instead, opened in the wrong direction, so that using it is an error as before. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
@@ -25,10 +28,10 @@ static void fill_standard_descriptors(void) {
 
 void cli_start(cli *c, int argc, char **argv) {
     if (argc > 0)
-        cli_name(argv[0]);
+        program_set_name(argv[0]);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* write() then answers EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* write() then fails with EFBIG */
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
@@ -38,7 +41,7 @@ void cli_start(cli *c, int argc, char **argv) {
     c->argv = argv;
     c->next = 1;
     c->operands = 0;
-    c->cluster = NULL;
+    c->letters = NULL;
     c->options_ended = false;
 }
 
@@ -87,7 +90,7 @@ static const cli_option *find_letter(const cli_option *list, char letter) {
     return NULL;
 }
 
-/* Levenshtein distance, for "did you mean"; names of 31 letters at most. */
+/* Levenshtein distance, for "did you mean"; 99 for names of more than 31 letters. */
 static unsigned distance(const char *a, size_t a_length, const char *b) {
     unsigned row[32];
     size_t b_length = strlen(b);
@@ -123,16 +126,6 @@ __attribute__((noreturn)) static void die_unknown(const cli *c, const char *name
     die_usage("unknown option --%.*s", (int)length, name);
 }
 
-/* The help with the program's name for each @, so that an installed scan-sort does not show lines for sort(1). */
-static const char *name_in(const char *help, char *text, size_t bytes) {
-    size_t length = 0;
-    text[0] = '\0';
-    for (; *help && length + 1 < bytes; help++)
-        length += (size_t)snprintf(text + length, bytes - length, "%s",
-                                   *help == '@' ? cli_program() : (const char[2]){*help, '\0'});
-    return text;
-}
-
 __attribute__((noreturn)) static void print_and_exit(const char *text) {
     output *out = output_open(NULL, false, false);
     output_write(out, text, strlen(text));
@@ -149,7 +142,7 @@ static void check_device(const char *device) {
     cli_number("--device cuda:N", device + 5, 0, 1023);
 }
 
-/* True if it was a common option, which is then dealt with. */
+/* Handles a common option; returns false for others. */
 static bool take_common(cli *c, int key) {
     static const char *const when[] = {"auto", "always", "never", NULL};
     cli_common *common = &c->common;
@@ -166,9 +159,9 @@ static bool take_common(cli *c, int key) {
     case KEY_JSON: common->json = cli_file(c); return true;
     case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
     case KEY_VERIFY: common->verify = true; return true;
-    case KEY_HELP: print_and_exit(name_in(c->help, text, sizeof text));
+    case KEY_HELP: print_and_exit(names_expand(text, sizeof text, c->help));
     case KEY_VERSION:
-        snprintf(version, sizeof version, "%.256s (scan) %s\n", cli_program(), scan_version());
+        snprintf(version, sizeof version, "%.256s (scan) %s\n", program_name(), scan_version());
         print_and_exit(version);
     }
     return false;
@@ -205,18 +198,18 @@ static int take_long(cli *c, const char *argument) {
 
 /* One letter of "-abc"; the rest of the argument is the value if the letter takes one. */
 static int take_letter(cli *c) {
-    char letter = *c->cluster++;
+    char letter = *c->letters++;
     const cli_option *o = c->options ? find_letter(c->options, letter) : NULL;
     if (!o)
         o = find_letter(common_options, letter);
     if (!o)
-        die_usage("unknown option -%.*s", cli_letter_bytes(c->cluster - 1) ? (int)cli_letter_bytes(c->cluster - 1) : 1,
-                  c->cluster - 1);
+        die_usage("unknown option -%.*s", utf8_bytes(c->letters - 1) ? (int)utf8_bytes(c->letters - 1) : 1,
+                  c->letters - 1);
     snprintf(c->letter, sizeof c->letter, "-%c", letter);
     c->option = c->letter;
     if (o->has_value) {
-        const char *attached = *c->cluster ? c->cluster : NULL;
-        c->cluster = NULL;
+        const char *attached = *c->letters ? c->letters : NULL;
+        c->letters = NULL;
         c->value = take_value(c, o, attached);
     } else {
         c->value = NULL;
@@ -227,7 +220,7 @@ static int take_letter(cli *c) {
 int cli_next(cli *c) {
     for (;;) {
         int key;
-        if (c->cluster && *c->cluster) {
+        if (c->letters && *c->letters) {
             key = take_letter(c);
         } else if (c->next < c->argc) {
             char *argument = c->argv[c->next++];
@@ -240,7 +233,7 @@ int cli_next(cli *c) {
                 continue;
             }
             if (argument[1] != '-') {
-                c->cluster = argument + 1;
+                c->letters = argument + 1;
                 continue;
             }
             key = take_long(c, argument);
@@ -265,7 +258,7 @@ const char *cli_operand(const cli *c) {
         return c->argv[0];
     if (c->argc == 0 && isatty(STDIN_FILENO)) {
         char text[HELP_BYTES];
-        fputs(name_in(c->short_help, text, sizeof text), stderr);
+        fputs(names_expand(text, sizeof text, c->short_help), stderr);
         exit(EXIT_USAGE);
     }
     return NULL;
@@ -296,21 +289,25 @@ uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t
 }
 
 int cli_choice(const char *option, const char *text, const char *const *names) {
-    char list[512] = "";
-    for (int i = 0; names[i]; i++) {
+    char list[512];
+    for (int i = 0; names[i]; i++)
         if (strcmp(text, names[i]) == 0)
             return i;
-        size_t length = strlen(list);
-        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", names[i]);
-    }
-    die_usage("%s: \"%s\" is none of %s", option, text, list);
+    die_usage("%s: \"%s\" is none of %s", option, text, names_join(list, sizeof list, names, ", "));
+}
+
+/* "float32" */
+static bool is_numpy_name(const char *text, scan_type type) {
+    static const char *const classes[] = {[SCAN_UNSIGNED] = "uint", [SCAN_SIGNED] = "int", [SCAN_FLOAT] = "float"};
+    char name[16];
+    snprintf(name, sizeof name, "%s%zu", classes[scan_type_class(type)], 8 * scan_type_size(type));
+    return strcmp(text, name) == 0;
 }
 
 scan_type cli_type(const char *option, const char *text) {
-    static const char *const numpy[] = {"",      "uint8",  "int8",  "uint16",  "int16",  "uint32",
-                                        "int32", "uint64", "int64", "float32", "float64"};
-    for (int t = SCAN_U8; t <= SCAN_F64; t++)
-        if (strcmp(text, scan_type_name((scan_type)t)) == 0 || strcmp(text, numpy[t]) == 0)
-            return (scan_type)t;
-    die_usage("%s: \"%s\" is none of u8, i8, u16, i16, u32, i32, u64, i64, f32, f64", option, text);
+    const char *const *names = type_names();
+    for (int i = 0; names[i]; i++)
+        if (is_numpy_name(text, (scan_type)(i + 1)))
+            return (scan_type)(i + 1);
+    return (scan_type)(cli_choice(option, text, names) + 1);
 }
