@@ -31,31 +31,27 @@ typedef struct scan_sort_kind {
     unsigned value_bytes; /* 0, 4, 8 */
 } scan_sort_kind;
 
-/* Element i of an array of `bytes`-wide elements. memcpy: the arrays have the caller's types. */
+/* Elements as they lie in the caller's arrays, whatever type of their size these have. */
+typedef uint16_t __attribute__((may_alias)) scan_sort_u16;
+typedef uint32_t __attribute__((may_alias)) scan_sort_u32;
+typedef uint64_t __attribute__((may_alias)) scan_sort_u64;
+
+/* Element i of an array of `bytes`-wide elements. */
 SCAN_INLINE uint64_t scan_sort_load(const void *array, size_t i, unsigned bytes) {
-    const char *p = (const char *)array + i * bytes;
-    uint8_t u8;
-    uint16_t u16;
-    uint32_t u32;
-    uint64_t u64;
     switch (bytes) {
-    case 1: memcpy(&u8, p, 1); return u8;
-    case 2: memcpy(&u16, p, 2); return u16;
-    case 4: memcpy(&u32, p, 4); return u32;
-    default: memcpy(&u64, p, 8); return u64;
+    case 1: return ((const uint8_t *)array)[i];
+    case 2: return ((const scan_sort_u16 *)array)[i];
+    case 4: return ((const scan_sort_u32 *)array)[i];
+    default: return ((const scan_sort_u64 *)array)[i];
     }
 }
 
 SCAN_INLINE void scan_sort_store(void *array, size_t i, uint64_t x, unsigned bytes) {
-    char *p = (char *)array + i * bytes;
-    uint8_t u8 = (uint8_t)x;
-    uint16_t u16 = (uint16_t)x;
-    uint32_t u32 = (uint32_t)x;
     switch (bytes) {
-    case 1: memcpy(p, &u8, 1); return;
-    case 2: memcpy(p, &u16, 2); return;
-    case 4: memcpy(p, &u32, 4); return;
-    default: memcpy(p, &x, 8); return;
+    case 1: ((uint8_t *)array)[i] = (uint8_t)x; return;
+    case 2: ((scan_sort_u16 *)array)[i] = (uint16_t)x; return;
+    case 4: ((scan_sort_u32 *)array)[i] = (uint32_t)x; return;
+    default: ((scan_sort_u64 *)array)[i] = x; return;
     }
 }
 
