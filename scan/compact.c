@@ -6,6 +6,9 @@
 
 #include "shared/predicate.h"
 
+SCAN_FIRST_STRUCT(scan_compact_desc, reserved, 72);
+SCAN_FIRST_STRUCT(scan_compact_out, count, 40);
+
 enum { NAME_BYTES = 32 };
 
 /* Column i + 1; `name` is where its name goes. */
@@ -18,7 +21,7 @@ static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t
 static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size_t n, scan_compact_desc *desc,
                              bool *reads_in) {
     static const uint8_t no_flags[1] = {0};
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_compact_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_compact_desc_first_size, sizeof *desc, "scan_compact_desc"));
     if (desc->invert > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.invert: %u is neither 0 nor 1", desc->invert);
     if (desc->reserved)
@@ -69,7 +72,7 @@ scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const vo
     scan_compact_out out;
     bool reads_in = false;
     SCAN_TRY(take_desc(ctx, given, n, &desc, &reads_in));
-    SCAN_TRY(scan_take_struct(ctx, &out, given_out, sizeof out, "scan_compact_out"));
+    SCAN_TRY(scan_take_struct(ctx, &out, given_out, scan_compact_out_first_size, sizeof out, "scan_compact_out"));
     if (n && !out.kept && !out.rejected && !out.indices && !out.count)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "out: every field is NULL");
 

@@ -10,6 +10,9 @@
 
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_options, detail_bytes, 64);
+SCAN_FIRST_STRUCT(scan_info, name, 24);
+
 scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...) {
     if (ctx) {
         va_list arguments;
@@ -58,7 +61,6 @@ static scan_status check_options(scan_ctx *ctx, const scan_options *options) {
 }
 
 static scan_status open_context(scan_ctx *ctx, const scan_options *options) {
-    ctx->info.struct_size = sizeof ctx->info;
     ctx->ran = "";
     SCAN_TRY(check_options(ctx, options));
     ctx->alloc_hook = options->alloc;
@@ -74,7 +76,7 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
     *out = NULL;
     scan_options options = {.struct_size = sizeof options};
     if (given)
-        SCAN_TRY(scan_take_struct(NULL, &options, given, sizeof options, "scan_options"));
+        SCAN_TRY(scan_take_struct(NULL, &options, given, scan_options_first_size, sizeof options, "scan_options"));
     scan_ctx *ctx = calloc(1, sizeof *ctx);
     scan_status status = ctx ? open_context(ctx, &options) : SCAN_ERR_MEMORY;
     if (status == SCAN_OK) {
@@ -249,10 +251,5 @@ const char *scan_ctx_ran(const scan_ctx *ctx) { return ctx ? ctx->ran : ""; }
 scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info) {
     if (!ctx || !info)
         return SCAN_ERR_ARGUMENT;
-    if (info->struct_size < sizeof *info)
-        return SCAN_ERR_VERSION;
-    uint32_t struct_size = info->struct_size;
-    memcpy(info, &ctx->info, sizeof *info);
-    info->struct_size = struct_size;
-    return SCAN_OK;
+    return scan_give_struct(info, &ctx->info, scan_info_first_size, sizeof *info);
 }

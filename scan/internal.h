@@ -8,6 +8,7 @@
 #define SCAN_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lists.h"
 
@@ -85,9 +86,22 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */
 
-/* Copies the first known_size bytes of a caller's struct into `copy`. SCAN_ERR_VERSION if the struct is shorter, or if
- * what follows them is not zero. `what` names the struct in the detail. */
-scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what);
+/* A public struct as it was first published: its last field and its size, TYPE_first_size. Later fields are appended;
+ * these numbers stay. */
+#define SCAN_FIRST_STRUCT(type, last_field, bytes)                                                                     \
+    enum { type##_first_size = bytes };                                                                                \
+    SCAN_ASSERT(offsetof(type, last_field) + sizeof(((type *)0)->last_field) == type##_first_size,                     \
+                #type ": a field that was published has moved")
+
+/* Copies a caller's struct, of which this library knows known_size bytes, into `copy`; fields that it does not have
+ * become zero. SCAN_ERR_VERSION if it is shorter than first_size, or if what this library does not know is not zero.
+ * `what` names the struct in the detail. */
+scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t first_size, size_t known_size,
+                             const char *what);
+
+/* The other direction: fills a caller's struct, whose struct_size says how much of it there is, from `from`; fields
+ * that this library does not know become zero. SCAN_ERR_VERSION if it is shorter than first_size. */
+scan_status scan_give_struct(void *to, const void *from, size_t first_size, size_t known_size);
 
 scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what);
 scan_status scan_check_grid(scan_ctx *ctx, scan_grid grid, const char *what);

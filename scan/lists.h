@@ -26,7 +26,7 @@
  *   ORDERED   the result depends on the order of operations, which scan.h fixes
  *   COMPARED  it compares, and so may work on keys that are ordered as the floats are
  *   NONE      it takes integers only
- * In C++ xor, and, or are operators themselves: a row uses `name` behind # or beside ##, never alone. */
+ * In C++ the words xor, and, or are operators: use `name` behind # or beside ##, never alone. */
 #define SCAN_OPS(X, ...)                                                                                               \
     X(ADD, add, ORDERED, __VA_ARGS__)                                                                                  \
     X(MUL, mul, ORDERED, __VA_ARGS__)                                                                                  \
@@ -36,7 +36,8 @@
     X(AND, and, NONE, __VA_ARGS__)                                                                                     \
     X(OR, or, NONE, __VA_ARGS__)
 
-/* X(enum, name, C type, wider enum, wider name, wider C type, class of both): accumulators other than the element type */
+/* Accumulators other than the element type: X(enum, name, C type, wider enum, wider name, wider C type, class of both)
+ */
 #define SCAN_WIDENINGS(X)                                                                                              \
     X(U8, u8, uint8_t, U32, u32, uint32_t, UNSIGNED)                                                                   \
     X(U8, u8, uint8_t, U64, u64, uint64_t, UNSIGNED)                                                                   \

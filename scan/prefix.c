@@ -4,6 +4,8 @@
  */
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_prefix_desc, n_device, 64);
+
 static bool widens(scan_type type, scan_type out_type) {
     static const bool table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
 #define ROW(ENUM, ...) [SCAN_##ENUM][SCAN_##ENUM] = true,
@@ -33,7 +35,7 @@ static scan_status check_enums(scan_ctx *ctx, const scan_prefix_desc *desc) {
 
 /* Takes the caller's descriptor into `desc` with defaults filled in. */
 static scan_status take_desc(scan_ctx *ctx, scan_prefix_desc *desc, const scan_prefix_desc *given) {
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_prefix_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_prefix_desc_first_size, sizeof *desc, "scan_prefix_desc"));
     SCAN_TRY(scan_check_type(ctx, desc->type, "scan_prefix_desc.type"));
     if (desc->out_type == SCAN_TYPE_NONE)
         desc->out_type = desc->type;

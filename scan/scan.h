@@ -21,8 +21,11 @@
  *   n          counts elements, is a size_t, may exceed 2^32. n == 0 succeeds, and then array pointers may be NULL.
  *   n_device   in a descriptor, if not NULL: a count in context memory, read when the call executes; the call then
  *              works on min(*n_device, n) elements, so that one call's result can size the next without a host wait.
- *   Structs    begin with struct_size = sizeof the struct; every other field that is zero means its default. A
- *              struct of a later version is accepted while the part unknown here is zero, else SCAN_ERR_VERSION.
+ *   Structs    begin with struct_size = sizeof the struct; a field that is zero means its default. Later versions
+ *              append fields, so that programs and libraries of different versions work together: fields missing from
+ *              a shorter struct are zero; a longer struct is accepted while the part unknown here is zero, else
+ *              SCAN_ERR_VERSION (as is a struct shorter than in the first version that had it). In a struct that a
+ *              call fills, the part unknown here becomes zero.
  *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals.
  *   Errors     Nothing here prints, exits or aborts. Argument and launch errors return at once and leave outputs
  *              untouched; asynchronous ones (CUDA) at scan_ctx_sync. scan_ctx_detail says more in words.

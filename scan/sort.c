@@ -6,6 +6,8 @@
 
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_sort_desc, n_device, 48);
+
 /* No array can be longer; below it, sums of a few arrays do not overflow. */
 static const size_t MOST_ELEMENTS = SIZE_MAX / 64;
 
@@ -27,7 +29,7 @@ static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
 
 /* Copies the descriptor, checks what sort and argsort share and fills in the defaults. */
 static scan_status take_desc(scan_ctx *ctx, scan_sort_desc *copy, const scan_sort_desc *desc, size_t n) {
-    SCAN_TRY(scan_take_struct(ctx, copy, desc, sizeof *copy, "scan_sort_desc"));
+    SCAN_TRY(scan_take_struct(ctx, copy, desc, scan_sort_desc_first_size, sizeof *copy, "scan_sort_desc"));
     SCAN_TRY(scan_check_type(ctx, copy->type, "type"));
     if (copy->descending > 1 || copy->nan_first > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "descending, nan_first: %u, %u, each is 0 or 1", copy->descending,
