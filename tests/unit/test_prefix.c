@@ -46,26 +46,15 @@ static wide integer_identity(const scan_prefix_desc *d) {
     return 0;
 }
 
-/* Two bits are 0, 1 or 2 in sum. */
-static wide bitwise_op(const scan_prefix_desc *d, wide a, wide b) {
-    unsigned __int128 result = 0;
-    for (unsigned i = 0; i < scan_type_size(d->out_type) * 8; i++) {
-        int sum = (int)(a >> i & 1) + (int)(b >> i & 1);
-        bool set = d->op == SCAN_XOR ? sum == 1 : d->op == SCAN_AND ? sum == 2 : sum >= 1;
-        result |= (unsigned __int128)set << i;
-    }
-    return wrap(d->out_type, (wide)result);
-}
-
 static wide integer_op(const scan_prefix_desc *d, wide a, wide b) {
     switch (d->op) {
     case SCAN_ADD: return wrap(d->out_type, a + b);
     case SCAN_MUL: return wrap(d->out_type, (wide)((unsigned __int128)a * (unsigned __int128)b));
     case SCAN_MIN: return a < b ? a : b;
     case SCAN_MAX: return a > b ? a : b;
-    case SCAN_XOR:
-    case SCAN_AND:
-    case SCAN_OR: return bitwise_op(d, a, b);
+    case SCAN_XOR: return a ^ b; /* sign-extended, so the result is too */
+    case SCAN_AND: return a & b;
+    case SCAN_OR: return a | b;
     }
     return 0;
 }
