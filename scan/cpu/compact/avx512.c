@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection kernels with AVX-512. Compares give bits directly; compression is VPCOMPRESS in its register form and a
- * full store: the form that writes memory is microcode on Zen 4. The masks merge into the source, which is at hand,
+ * Select kernels for AVX-512. Compares give bits directly; compression is VPCOMPRESS in its register form and a
+ * full store: the form that writes memory is microcode on Zen 4. The masks merge into the source,
  * because the zeroing form waits for the old value of its destination. The last, partial word uses masked loads.
  */
 #if defined(__AVX512VBMI2__)
 #include <immintrin.h>
 #include <string.h>
 
-#include "compact.h"
+#include "select.h"
 
 /* The first m of `lanes` bits. */
 static inline uint64_t first_bits(size_t m, size_t lanes) {
@@ -108,7 +108,7 @@ FLOAT_KERNELS(f64, pd, 8, double, uint64_t, __m512d)
 
 /* ---- compression ------------------------------------------------------------------------------------------------- */
 
-/* VECTOR is what the `lanes` elements from i on, of which m are in the array, would store. */
+/* VECTOR gives what to store of the `lanes` elements from i on, of which m are in the array. */
 #define COMPRESS(width, lanes, ctype, VECTOR)                                                                          \
     ctype *out = to;                                                                                                   \
     size_t kept = 0;                                                                                                   \
@@ -131,7 +131,7 @@ FLOAT_KERNELS(f64, pd, 8, double, uint64_t, __m512d)
 #define COMPRESS_32(v, mask) _mm512_mask_compress_epi32(v, (__mmask16)(mask), v)
 #define COMPRESS_64(v, mask) _mm512_mask_compress_epi64(v, (__mmask8)(mask), v)
 
-/* The memory is busy meanwhile with the piece that the selector reads next. */
+/* Meanwhile memory delivers the piece that `select` reads next. */
 #define COMPRESS_KERNEL(width, lanes, ctype)                                                                           \
     static size_t compress_##width(const void *data, const uint64_t *bits, uint64_t flip, size_t n, void *to) {        \
         const ctype *x = data;                                                                                         \
