@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks that every verb needs.
+ * Argument checks shared by the verbs.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks of scan_compact; unique.c is alike.
+ * scan_compact: argument checks, then the backend; unique.c is alike.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ SCAN_FIRST_STRUCT(scan_compact_out, count, 40);
 
 enum { NAME_BYTES = 32 };
 
-/* Column i + 1; `name` is where its name goes. */
+/* Column i + 1; its name is written to `name`. */
 static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t n, char name[NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "desc.columns[%u].data", i);
     return (scan_array){desc->columns[i].data, n, scan_type_size(desc->columns[i].type), name};
@@ -28,12 +28,12 @@ static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.reserved: not 0");
     SCAN_TRY(scan_check_grid(ctx, desc->grid, "desc.grid"));
     if (n == 0 && !desc->terms && !desc->flags)
-        desc->flags = no_flags; /* the array of no elements may be NULL */
+        desc->flags = no_flags; /* an array of no elements may be NULL */
     SCAN_TRY(scan_predicate_check(ctx, desc, reads_in));
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
 }
 
-/* An output may touch no input and no other output; kept may be `in` itself. */
+/* No output may overlap an input or another output, except that kept may be `in` itself. */
 static scan_status check_overlaps(scan_ctx *ctx, const scan_compact_desc *desc, scan_array in,
                                   const scan_array *outputs, size_t output_count, size_t n) {
     bool in_place = in.pointer && outputs[0].pointer == in.pointer && !outputs[1].pointer && !outputs[2].pointer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts: creation, workspace, memory, the words of the last failure. What a context holds on a device or in threads
- * is its backend's business (scan_backend_table.open).
+ * Contexts: creation, workspace, memory, the text of the last failure. Devices and threads are opened by the backend
+ * (scan_backend_table.open).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* purpose: for the detail where there is no memory; other failures speak for themselves. */
+/* purpose: ends the detail if there is no memory; the backend describes other failures. */
 static scan_status context_alloc(scan_ctx *ctx, size_t bytes, void **memory, const char *purpose) {
     scan_status status = SCAN_OK;
     *memory = NULL;
@@ -145,7 +145,7 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
     return SCAN_OK;
 }
 
-/* Code takes memory too: who sets a workspace aside is not to be surprised by a call that loads some. */
+/* Loading code allocates device memory: after reserve and lend no later call does. */
 static scan_status load_code(scan_ctx *ctx) { return ctx->backend->load ? ctx->backend->load(ctx) : SCAN_OK; }
 
 scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
@@ -173,7 +173,8 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
     return SCAN_OK;
 }
 
-/* scan_free is not told the size, a free hook is: for a hook it stands in a header before the caller's bytes. */
+/* scan_free has no size to pass to a free hook, so with hooks the size is stored in a header before the caller's bytes.
+ */
 static size_t header_bytes(const scan_ctx *ctx) { return ctx->free_hook ? 256 : 0; }
 
 scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize: argument checks, then the backend. An empty image still has tables (they change nothing), so the
- * backend is called with n == 0 if luts is given.
+ * scan_equalize: argument checks, then the backend. An empty image still has tables (the identity), so the backend is
+ * called with n == 0 if luts is given.
  */
 #include "equalize_check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_histogram: argument checks, then the backend. An empty image has a histogram too, all zero, so the backend is
- * called with n == 0 as long as there are bins to clear.
+ * scan_histogram: argument checks, then the backend. The histogram of an empty image is all zero, so the backend is
+ * called with n == 0 if there are bins to clear.
  */
 #include "internal.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one list of element types, the one list of operators and the one list of widening pairs. Everything that exists
- * once a type or once an operator is generated from these rows: dispatch tables, names, tests, bench.
+ * The one list of element types, the one list of operators and the one list of widening pairs. Whatever exists once for
+ * each type or operator is generated from these rows: dispatch tables, names, tests, bench. What a new row lacks is a
+ * compile error (tests/install/test_lists.py).
  */
 #ifndef SCAN_LISTS_H
 #define SCAN_LISTS_H

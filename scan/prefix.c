@@ -88,7 +88,7 @@ scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *given, const void
     return ctx->backend->prefix(ctx, &desc, in, out, n);
 }
 
-/* The context is const here, so what is wrong with the descriptor is told by the status alone. */
+/* The context is const here, so the status alone says what is wrong with the descriptor. */
 scan_status scan_prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *given, size_t n, size_t *bytes) {
     if (!ctx || !bytes)
         return SCAN_ERR_ARGUMENT;

@@ -8,7 +8,7 @@
 
 SCAN_FIRST_STRUCT(scan_sort_desc, n_device, 48);
 
-/* No array can be longer; below it, sums of a few arrays do not overflow. */
+/* Up to this length the sum of the sizes of a few arrays does not overflow. */
 static const size_t MAX_ELEMENTS = SIZE_MAX / 64;
 
 static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
@@ -25,7 +25,7 @@ static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
     return SCAN_OK;
 }
 
-/* Copies the descriptor, checks what sort and argsort share and fills in the defaults. */
+/* Copies the descriptor, checks the fields that sort and argsort share and fills in their defaults. */
 static scan_status take_desc(scan_ctx *ctx, scan_sort_desc *copy, const scan_sort_desc *desc, size_t n) {
     SCAN_TRY(scan_take_struct(ctx, copy, desc, scan_sort_desc_first_size, sizeof *copy, "scan_sort_desc"));
     SCAN_TRY(scan_check_type(ctx, copy->type, "type"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks of scan_unique.
+ * scan_unique: argument checks, then the backend.
  */
 #include "internal.h"
 
