@@ -18,8 +18,9 @@ scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t
     for (size_t i = known_size; i < size; i++)
         if (((const unsigned char *)from)[i])
             return scan_fail(ctx, SCAN_ERR_VERSION, "%s: a field that this library does not know is set", what);
-    memset(copy, 0, known_size);
-    memcpy(copy, from, size < known_size ? size : known_size);
+    const size_t has = size < known_size ? size : known_size;
+    memcpy(copy, from, has);
+    memset((char *)copy + has, 0, known_size - has);
     return SCAN_OK;
 }
 

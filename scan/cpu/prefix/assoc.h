@@ -21,7 +21,7 @@
 #define SCAN_F32_INFINITY INT32_C(0x7f800000)
 #define SCAN_F64_INFINITY INT64_C(0x7ff0000000000000)
 
-/* Arrays are read and written as their own type, a fold by whoever has it. */
+/* An array is accessed as its own type; a fold is also copied as bytes. */
 typedef uint8_t __attribute__((may_alias)) scan_alias_u8;
 typedef int8_t __attribute__((may_alias)) scan_alias_i8;
 typedef uint16_t __attribute__((may_alias)) scan_alias_u16;
@@ -75,7 +75,7 @@ SCAN_INLINE uint64_t scan_assoc_wrap(scan_type type, uint64_t word) {
     return word;
 }
 
-/* Floats to keys, and back by the same map. */
+/* Bits of a float to its key, and back by the same map. */
 SCAN_INLINE int32_t scan_f32_flip(int32_t bits) { return bits ^ ((bits >> 31) & INT32_MAX); }
 SCAN_INLINE int64_t scan_f64_flip(int64_t bits) { return bits ^ ((bits >> 63) & INT64_MAX); }
 

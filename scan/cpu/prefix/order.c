@@ -3,12 +3,12 @@
  * Float add and mul in the order that scan.h fixes: a small state that can stop and go on at any element.
  *
  * The order is a tree over the element's index: vector, row, chunk, tile, group. before(i) needs one fold from every
- * level, so the state is those folds, plus the totals inside the current row and group that a Kogge-Stone fold still
- * looks back to. Single elements go through the state one by one; whole rows go to a kernel (rows_*.c), which is
- * given the folds above the row; whole tiles can be passed over when their totals are known, which is how threads share
- * a scan (prefix.c).
+ * level. So the state holds these folds, and the totals in the current row and group that later steps of a Kogge-Stone
+ * fold need. Single elements update the state one by one. Whole rows are scanned by a kernel (rows_*.c), which gets the
+ * folds above the row. Whole tiles can be passed over if their totals are known, which is how threads share a scan
+ * (prefix.c).
  *
- * "Dropped where nothing precedes it" is done with identities: x + -0.0 and x * 1 are x, bit for bit.
+ * A term that nothing precedes (scan.h) is the identity here: x + -0.0 and x * 1 are x, bit for bit.
  */
 #include <string.h>
 
@@ -49,7 +49,7 @@
 #define ENGINE_SIGNED(...)
 #define ENGINE_FLOAT(IN, in, ENUM, name)                                                                               \
     [SCAN_##IN][SCAN_##ENUM] = {in##_##name##_begin, in##_##name##_run,      in##_##name##_pass,  in##_##name##_tiles, \
-                                in##_##name##_shown, in##_##name##_position, in##_##name##_finish},
+                                in##_##name##_next,  in##_##name##_position, in##_##name##_finish},
 #define SAME(ENUM, name, ctype, CLASS) ENGINE_##CLASS(ENUM, name, ENUM, name)
 #define WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS) ENGINE_##CLASS(IN, in, ENUM, name)
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of float add and mul in plain C (the order: order.c). A row is a table of 32 vectors, and its loops run
- * over vectors or over the places of a Kogge-Stone step, not along a chain of additions, so that a compiler can use
- * what SIMD it has.
+ * Rows of float add and mul in plain C (the order: order.c). A row is a table of 32 vectors. Its loops run over vectors
+ * or over the places of a Kogge-Stone step, which are independent, so that the compiler can vectorize them.
  */
 #include <string.h>
 

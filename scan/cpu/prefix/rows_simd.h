@@ -18,16 +18,16 @@ enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MAX_PARTS = 8, ROW_M
 
 #define ROW_UNROLL _Pragma("GCC unroll 16")
 
-/* Places of the totals moved up by d, out of the part before. */
+/* The totals moved up by d places; the lowest come from the part before. */
 SCAN_INLINE vec row_up(size_t size, vec x, vec previous, size_t d) {
     return d < ROW_LANES ? vec_shift(x, vec_align(x, previous, 16 - size), 16 * d)
                          : vec_align(x, previous, 16 - size * (d / ROW_LANES));
 }
 
-/* ... down by one, out of the part behind. */
+/* The totals moved down by one place; the highest comes from the part behind. */
 SCAN_INLINE vec row_down(size_t size, vec x, vec next) { return vec_lane_down(x, vec_align(next, x, size)); }
 
-/* E registers, transposed inside their lanes; its own inverse. */
+/* Transposes E registers inside their lanes; its own inverse. */
 SCAN_INLINE void row_transpose(size_t size, vec *x) {
     if (size == 8) {
         vec low = vec_unpack_low(8, x[0], x[1]), high = vec_unpack_high(8, x[0], x[1]);
@@ -40,7 +40,7 @@ SCAN_INLINE void row_transpose(size_t size, vec *x) {
     x[2] = vec_unpack_low(8, ab_high, cd_high), x[3] = vec_unpack_high(8, ab_high, cd_high);
 }
 
-/* The first register of a part, at element p of the piece; the others follow. */
+/* Loads one register, whose first element in scan order is element p of the piece. */
 SCAN_INLINE vec row_load(scan_type in_type, scan_type type, const scan_cpu_piece *piece, bool reverse, size_t p) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), count = sizeof(vec) / size;
     const char *at = piece->in;
@@ -73,7 +73,7 @@ SCAN_INLINE void row_fold_part(scan_type in_type, scan_type type, scan_op op, co
         x[j] = vec_float_op(type, op, x[j - 1], x[j]);
 }
 
-/* One step of Kogge-Stone over the row's totals, in as many parts: by d places, and by d parts. */
+/* One step of Kogge-Stone over the totals of a row, which are in `parts` registers: by d places, and by d parts. */
 SCAN_INLINE void row_step_places(scan_type type, scan_op op, vec none, size_t parts, vec *z, size_t d) {
     const size_t size = scan_assoc_size(type);
     ROW_UNROLL
@@ -110,7 +110,7 @@ SCAN_INLINE void row_advance(scan_type type, scan_op op, row_folds *f, size_t ro
     }
 }
 
-/* One row at element p. */
+/* Scans one row, at element p. */
 SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                           bool exclusive, bool stream, size_t p, size_t row, row_folds *f) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
@@ -148,7 +148,7 @@ SCAN_INLINE void rows_scan_as(scan_type in_type, scan_type type, scan_op op, con
                               bool exclusive, bool stream, size_t first_row, row_folds *f) {
     const size_t row_elements = SCAN_CPU_ROW_BYTES / scan_assoc_size(type);
     const size_t row_bytes = row_elements * scan_assoc_size(in_type);
-    const char *ahead = piece->fetch_next;
+    const char *ahead = piece->prefetch;
     for (size_t i = 0; i < piece->n / row_elements; i++) {
         if (ahead)
             for (size_t byte = 0; byte < row_bytes; byte += 64)
@@ -165,16 +165,16 @@ SCAN_INLINE vec row_identity(scan_type type, scan_op op) {
     return vec_fill(scan_assoc_size(type), word);
 }
 
-SCAN_INLINE vec row_take(size_t size, const void *folds, size_t i) {
+SCAN_INLINE vec row_load_fold(size_t size, const void *folds, size_t i) {
     return vec_fill(size, size == 4 ? ((const scan_alias_u32 *)folds)[i] : ((const scan_alias_u64 *)folds)[i]);
 }
 
-SCAN_INLINE void row_give(size_t size, void *folds, size_t i, vec x) {
+SCAN_INLINE void row_store_fold(size_t size, void *folds, size_t i, vec x) {
     uint64_t word = vec_first(x);
     memcpy((char *)folds + i * size, &word, size);
 }
 
-/* Past the caches, whatever the alignment: ordinary stores up to the first and after the last whole line. */
+/* Copies past the caches, to any alignment: with ordinary stores before the first and after the last whole vector. */
 SCAN_INLINE void rows_stream(char *to, const char *from, size_t bytes) {
     size_t head = -(uintptr_t)to % sizeof(vec), i = head;
     memcpy(to, from, head);
@@ -183,13 +183,14 @@ SCAN_INLINE void rows_stream(char *to, const char *from, size_t bytes) {
     memcpy(to + i, from + i, bytes - i);
 }
 
-/* Rows begin where the order says, not where lines do. Rows to be streamed to an address that is not aligned are put
- * together in a buffer first, some at a time. */
+/* Rows may begin inside a cache line. Rows to be streamed to an unaligned address are collected in a buffer first, some
+ * at a time. */
 SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, size_t first_row,
                            void *folds) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type);
-    row_folds f = {
-        .tile = row_take(size, folds, 0), .chunks = row_take(size, folds, 1), .rows = row_take(size, folds, 2)};
+    row_folds f = {.tile = row_load_fold(size, folds, 0),
+                   .chunks = row_load_fold(size, folds, 1),
+                   .rows = row_load_fold(size, folds, 2)};
     f.none = row_identity(type, op);
     f.chunk = vec_float_op(type, op, f.tile, f.chunks);
 
@@ -203,8 +204,8 @@ SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const 
         part.n = piece->n - done < at_once ? piece->n - done : at_once;
         const size_t bytes = part.n * size, row = first_row + done * size / SCAN_CPU_ROW_BYTES;
         part.in = (const char *)piece->in + (reverse ? -(ptrdiff_t)(done * in_size) : (ptrdiff_t)(done * in_size));
-        if (piece->fetch_next)
-            part.fetch_next = (const char *)piece->fetch_next + done * in_size;
+        if (piece->prefetch)
+            part.prefetch = (const char *)piece->prefetch + done * in_size;
         if (buffered)
             part.out = reverse ? buffer + bytes - size : buffer;
 
@@ -220,11 +221,11 @@ SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const 
     }
     if (piece->stream)
         vec_fence();
-    row_give(size, folds, 1, f.chunks);
-    row_give(size, folds, 2, f.rows);
+    row_store_fold(size, folds, 1, f.chunks);
+    row_store_fold(size, folds, 2, f.rows);
 }
 
-/* z[31] of a row's Kogge-Stone scan, in every place: of the steps only what leads to it. */
+/* Returns z[31] of a row's Kogge-Stone scan, in every place, with only the steps that lead to it. */
 SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                           size_t p) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
@@ -253,7 +254,7 @@ SCAN_INLINE void rows_totals(scan_type in_type, scan_type type, scan_op op, cons
         f.tile = f.chunks = f.rows = f.none;
         for (size_t r = 0; r < SCAN_CPU_TILE_ROWS; r++)
             row_advance(type, op, &f, r, row_total(in_type, type, op, piece, reverse, t * tile + r * row));
-        row_give(size, totals, t, f.chunks);
+        row_store_fold(size, totals, t, f.chunks);
     }
 }
 
