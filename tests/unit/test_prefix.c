@@ -128,15 +128,15 @@ static int destroy_contexts(void **state) {
     return 0;
 }
 
-enum { MOST_BYTES = 3 << 20 };
+enum { MAX_BYTES = 3 << 20 };
 static guarded in_memory, out_memory;
 static char *expected, *original;
 
 static int create_all(void **state) {
-    in_memory = guarded_create(MOST_BYTES);
-    out_memory = guarded_create(MOST_BYTES);
-    expected = malloc(MOST_BYTES);
-    original = malloc(MOST_BYTES);
+    in_memory = guarded_create(MAX_BYTES);
+    out_memory = guarded_create(MAX_BYTES);
+    expected = malloc(MAX_BYTES);
+    original = malloc(MAX_BYTES);
     return create_contexts(state);
 }
 
@@ -205,13 +205,13 @@ static size_t small_sizes[256], small_count;
 
 static void fill_sizes(void) {
 #if defined(__SANITIZE_THREAD__)
-    const size_t step = 9, most = 11; /* what threads do is in the large sizes */
+    const size_t step = 9, max_log = 11; /* what threads do is in the large sizes */
 #else
-    const size_t step = 1, most = 14;
+    const size_t step = 1, max_log = 14;
 #endif
     for (size_t n = 0; n <= 130; n += step)
         small_sizes[small_count++] = n;
-    for (size_t k = 8; k <= most; k++)
+    for (size_t k = 8; k <= max_log; k++)
         for (size_t d = 0; d < 3; d++)
             small_sizes[small_count++] = ((size_t)1 << k) - 1 + d;
 }

@@ -175,10 +175,10 @@ static void carries_of_other_calls(void **state) {
 static void check_pieces(scan_type type, scan_type out_type, scan_op op, unsigned way) {
     if (is_float(type) && is_bitwise(op))
         return;
-    enum { MOST = 3000 };
-    static char from[MOST * 8], whole[MOST * 8], pieces[MOST * 8], folds[MOST * 8];
+    enum { MAX_N = 3000 };
+    static char from[MAX_N * 8], whole[MAX_N * 8], pieces[MAX_N * 8], folds[MAX_N * 8];
     uint64_t init, seed = (uint64_t)type * 1000 + (uint64_t)out_type * 100 + (uint64_t)op * 10 + way;
-    size_t in_size = scan_type_size(type), size = scan_type_size(out_type), n = random_u64(&seed) % MOST;
+    size_t in_size = scan_type_size(type), size = scan_type_size(out_type), n = random_u64(&seed) % MAX_N;
     scan_prefix_desc d = {.struct_size = sizeof d,
                           .type = type,
                           .out_type = out_type,

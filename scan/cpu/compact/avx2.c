@@ -42,9 +42,9 @@ static inline uint32_t lanes_64(__m256i v) { return (uint32_t)_mm256_movemask_pd
                                  uint64_t *bits) {                                                                     \
         const ctype *x = data;                                                                                         \
         const uint64_t sign = 1ull << (width - 1);                                                                     \
-        const __m256i least = set1((itype)(ctype)(lo ^ sign)), span = set1((itype)(ctype)((hi - lo) ^ sign));          \
+        const __m256i min = set1((itype)(ctype)(lo ^ sign)), span = set1((itype)(ctype)((hi - lo) ^ sign));            \
         FOR_WORDS(                                                                                                     \
-            lanes, lanes_##width(_mm256_cmpgt_epi##width(_mm256_sub_epi##width(LOAD(x + i), least), span)), ~flip,     \
+            lanes, lanes_##width(_mm256_cmpgt_epi##width(_mm256_sub_epi##width(LOAD(x + i), min), span)), ~flip,       \
             scan_select_portable.in_range[SCAN_LANE_##width](x + whole, n - whole, lo, hi, flip, bits + whole / 64))   \
     }                                                                                                                  \
     static void differs_##width(const void *data, size_t n, uint64_t *bits) {                                          \
@@ -70,11 +70,11 @@ INTEGER_KERNELS(64, _mm256_set1_epi64x, 4, uint64_t, long long)
         ctype lo_value, hi_value;                                                                                      \
         memcpy(&lo_value, &lo_bits, sizeof lo_value);                                                                  \
         memcpy(&hi_value, &hi_bits, sizeof hi_value);                                                                  \
-        const vector least = _mm256_set1_##suffix(lo_value), greatest = _mm256_set1_##suffix(hi_value);                \
+        const vector min = _mm256_set1_##suffix(lo_value), max = _mm256_set1_##suffix(hi_value);                       \
         FOR_WORDS(lanes,                                                                                               \
                   _mm256_movemask_##suffix(                                                                            \
-                      _mm256_and_##suffix(_mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), least, _CMP_GE_OQ),        \
-                                          _mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), greatest, _CMP_LE_OQ))),   \
+                      _mm256_and_##suffix(_mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), min, _CMP_GE_OQ),          \
+                                          _mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), max, _CMP_LE_OQ))),        \
                   flip, scan_select_portable.in_range[LANE](x + whole, n - whole, lo, hi, flip, bits + whole / 64))    \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \

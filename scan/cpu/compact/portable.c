@@ -66,8 +66,8 @@ static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
 #define INTEGER_KERNELS(name, ctype)                                                                                   \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
-        const ctype least = (ctype)lo, span = (ctype)(hi - lo);                                                        \
-        FILL_BITS((ctype)(x[i] - least) <= span)                                                                       \
+        const ctype min = (ctype)lo, span = (ctype)(hi - lo);                                                          \
+        FILL_BITS((ctype)(x[i] - min) <= span)                                                                         \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \
@@ -84,15 +84,15 @@ INTEGER_KERNELS(16, uint16_t)
 INTEGER_KERNELS(32, uint32_t)
 INTEGER_KERNELS(64, uint64_t)
 
-/* C comparisons with NaN are false, as they should be. */
+/* NaN is in no range: comparisons with it are false. Two NaN do not differ. */
 #define FLOAT_KERNELS(name, ctype, bits_type)                                                                          \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
         const bits_type lo_bits = (bits_type)lo, hi_bits = (bits_type)hi;                                              \
-        ctype least, greatest;                                                                                         \
-        memcpy(&least, &lo_bits, sizeof least);                                                                        \
-        memcpy(&greatest, &hi_bits, sizeof greatest);                                                                  \
-        FILL_BITS((x[i] >= least) & (x[i] <= greatest))                                                                \
+        ctype min, max;                                                                                                \
+        memcpy(&min, &lo_bits, sizeof min);                                                                            \
+        memcpy(&max, &hi_bits, sizeof max);                                                                            \
+        FILL_BITS((x[i] >= min) & (x[i] <= max))                                                                       \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \
