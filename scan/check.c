@@ -1,23 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks that every verb needs.
+ * Argument checks shared by the verbs.
  */
 #include <string.h>
 
 #include "internal.h"
 
-scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what) {
+scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t first_size, size_t known_size,
+                             const char *what) {
     if (!from)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: is NULL", what);
     uint32_t size;
     memcpy(&size, from, sizeof size);
-    if (size < known_size)
+    if (size < first_size)
         return scan_fail(ctx, SCAN_ERR_VERSION, "%s: struct_size is %u, this library knows %zu", what, size,
                          known_size);
     for (size_t i = known_size; i < size; i++)
         if (((const unsigned char *)from)[i])
             return scan_fail(ctx, SCAN_ERR_VERSION, "%s: a field that this library does not know is set", what);
-    memcpy(copy, from, known_size);
+    const size_t has = size < known_size ? size : known_size;
+    memcpy(copy, from, has);
+    memset((char *)copy + has, 0, known_size - has);
+    return SCAN_OK;
+}
+
+scan_status scan_give_struct(void *to, const void *from, size_t first_size, size_t known_size) {
+    uint32_t size;
+    memcpy(&size, to, sizeof size);
+    if (size < first_size)
+        return SCAN_ERR_VERSION;
+    memset(to, 0, size);
+    memcpy(to, from, size < known_size ? size : known_size);
+    memcpy(to, &size, sizeof size);
     return SCAN_OK;
 }
 

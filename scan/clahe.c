@@ -23,7 +23,7 @@ static scan_status check_desc(scan_ctx *ctx, scan_equalize_desc *desc, const sca
         desc->tiles_x = 8;
     if (!desc->tiles_y)
         desc->tiles_y = 8;
-    /* A quarter of the address space is room for the tables: a backend may add an image's size to this without care. */
+    /* The tables get at most a quarter of the address space, so that a backend can add an image's size to theirs. */
     size_t table_bytes = desc->type == SCAN_U8 ? 256 : 2 * 65536, tiles, bytes;
     if (__builtin_mul_overflow((size_t)desc->tiles_x, desc->tiles_y, &tiles) ||
         __builtin_mul_overflow(tiles, table_bytes, &bytes) || bytes > SIZE_MAX / 4 || width > SIZE_MAX / 64 ||

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks of scan_compact; unique.c is alike.
+ * scan_compact: argument checks, then the backend; unique.c is alike.
  */
 #include <stdio.h>
 
 #include "shared/predicate.h"
 
+SCAN_FIRST_STRUCT(scan_compact_desc, reserved, 72);
+SCAN_FIRST_STRUCT(scan_compact_out, count, 40);
+
 enum { NAME_BYTES = 32 };
 
-/* Column i + 1; `name` is where its name goes. */
+/* Column i + 1; its name is written to `name`. */
 static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t n, char name[NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "desc.columns[%u].data", i);
     return (scan_array){desc->columns[i].data, n, scan_type_size(desc->columns[i].type), name};
@@ -18,19 +21,19 @@ static scan_array column_array(const scan_compact_desc *desc, uint32_t i, size_t
 static scan_status take_desc(scan_ctx *ctx, const scan_compact_desc *given, size_t n, scan_compact_desc *desc,
                              bool *reads_in) {
     static const uint8_t no_flags[1] = {0};
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_compact_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_compact_desc_first_size, sizeof *desc, "scan_compact_desc"));
     if (desc->invert > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.invert: %u is neither 0 nor 1", desc->invert);
     if (desc->reserved)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.reserved: not 0");
     SCAN_TRY(scan_check_grid(ctx, desc->grid, "desc.grid"));
     if (n == 0 && !desc->terms && !desc->flags)
-        desc->flags = no_flags; /* the array of no elements may be NULL */
+        desc->flags = no_flags; /* an array of no elements may be NULL */
     SCAN_TRY(scan_predicate_check(ctx, desc, reads_in));
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
 }
 
-/* An output may touch no input and no other output; kept may be `in` itself. */
+/* No output may overlap an input or another output, except that kept may be `in` itself. */
 static scan_status check_overlaps(scan_ctx *ctx, const scan_compact_desc *desc, scan_array in,
                                   const scan_array *outputs, size_t output_count, size_t n) {
     bool in_place = in.pointer && outputs[0].pointer == in.pointer && !outputs[1].pointer && !outputs[2].pointer;
@@ -69,7 +72,7 @@ scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const vo
     scan_compact_out out;
     bool reads_in = false;
     SCAN_TRY(take_desc(ctx, given, n, &desc, &reads_in));
-    SCAN_TRY(scan_take_struct(ctx, &out, given_out, sizeof out, "scan_compact_out"));
+    SCAN_TRY(scan_take_struct(ctx, &out, given_out, scan_compact_out_first_size, sizeof out, "scan_compact_out"));
     if (n && !out.kept && !out.rejected && !out.indices && !out.count)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "out: every field is NULL");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts: creation, workspace, memory, the words of the last failure. What a context holds on a device or in threads
- * is its backend's business (scan_backend_table.open).
+ * Contexts: creation, workspace, memory, the text of the last failure. Devices and threads are opened by the backend
+ * (scan_backend_table.open).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "internal.h"
+
+SCAN_FIRST_STRUCT(scan_options, detail_bytes, 64);
+SCAN_FIRST_STRUCT(scan_info, name, 24);
 
 scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...) {
     if (ctx) {
@@ -58,7 +61,6 @@ static scan_status check_options(scan_ctx *ctx, const scan_options *options) {
 }
 
 static scan_status open_context(scan_ctx *ctx, const scan_options *options) {
-    ctx->info.struct_size = sizeof ctx->info;
     ctx->ran = "";
     SCAN_TRY(check_options(ctx, options));
     ctx->alloc_hook = options->alloc;
@@ -74,7 +76,7 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
     *out = NULL;
     scan_options options = {.struct_size = sizeof options};
     if (given)
-        SCAN_TRY(scan_take_struct(NULL, &options, given, sizeof options, "scan_options"));
+        SCAN_TRY(scan_take_struct(NULL, &options, given, scan_options_first_size, sizeof options, "scan_options"));
     scan_ctx *ctx = calloc(1, sizeof *ctx);
     scan_status status = ctx ? open_context(ctx, &options) : SCAN_ERR_MEMORY;
     if (status == SCAN_OK) {
@@ -90,7 +92,7 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* purpose: for the detail where there is no memory; other failures speak for themselves. */
+/* purpose: ends the detail if there is no memory; the backend describes other failures. */
 static scan_status context_alloc(scan_ctx *ctx, size_t bytes, void **memory, const char *purpose) {
     scan_status status = SCAN_OK;
     *memory = NULL;
@@ -143,7 +145,7 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
     return SCAN_OK;
 }
 
-/* Code takes memory too: who sets a workspace aside is not to be surprised by a call that loads some. */
+/* Loading code allocates device memory: after reserve and lend no later call does. */
 static scan_status load_code(scan_ctx *ctx) { return ctx->backend->load ? ctx->backend->load(ctx) : SCAN_OK; }
 
 scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
@@ -171,7 +173,8 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
     return SCAN_OK;
 }
 
-/* scan_free is not told the size, a free hook is: for a hook it stands in a header before the caller's bytes. */
+/* scan_free has no size to pass to a free hook, so with hooks the size is stored in a header before the caller's bytes.
+ */
 static size_t header_bytes(const scan_ctx *ctx) { return ctx->free_hook ? 256 : 0; }
 
 scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
@@ -249,10 +252,5 @@ const char *scan_ctx_ran(const scan_ctx *ctx) { return ctx ? ctx->ran : ""; }
 scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info) {
     if (!ctx || !info)
         return SCAN_ERR_ARGUMENT;
-    if (info->struct_size < sizeof *info)
-        return SCAN_ERR_VERSION;
-    uint32_t struct_size = info->struct_size;
-    memcpy(info, &ctx->info, sizeof *info);
-    info->struct_size = struct_size;
-    return SCAN_OK;
+    return scan_give_struct(info, &ctx->info, scan_info_first_size, sizeof *info);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize: argument checks, then the backend. An empty image still has tables (they change nothing), so the
- * backend is called with n == 0 if luts is given.
+ * scan_equalize: argument checks, then the backend. An empty image still has tables (the identity), so the backend is
+ * called with n == 0 if luts is given.
  */
 #include "equalize_check.h"
 
+SCAN_FIRST_STRUCT(scan_equalize_desc, mask, 48);
+
 scan_status scan_check_equalize(scan_ctx *ctx, scan_equalize_desc *desc, const scan_equalize_desc *given, size_t n) {
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_equalize_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_equalize_desc_first_size, sizeof *desc, "scan_equalize_desc"));
     if (desc->type != SCAN_U8 && desc->type != SCAN_U16) {
         SCAN_TRY(scan_check_type(ctx, desc->type, "type"));
         return scan_fail(ctx, SCAN_ERR_TYPE, "type: %s, but samples are u8 or u16", scan_type_name(desc->type));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scan_equalize and scan_clahe check alike in their common descriptor, and the defaults they fill in.
+ * Argument checks and defaults of the descriptor that scan_equalize and scan_clahe share.
  */
 #ifndef SCAN_EQUALIZE_CHECK_H
 #define SCAN_EQUALIZE_CHECK_H

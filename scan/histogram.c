@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_histogram: argument checks, then the backend. An empty image has a histogram too, all zero, so the backend is
- * called with n == 0 as long as there are bins to clear.
+ * scan_histogram: argument checks, then the backend. The histogram of an empty image is all zero, so the backend is
+ * called with n == 0 if there are bins to clear.
  */
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_histogram_desc, n_device, 32);
+
 static scan_status check_desc(scan_ctx *ctx, scan_histogram_desc *desc, const scan_histogram_desc *given, size_t n) {
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_histogram_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_histogram_desc_first_size, sizeof *desc, "scan_histogram_desc"));
     if (desc->type != SCAN_U8 && desc->type != SCAN_U16) {
         SCAN_TRY(scan_check_type(ctx, desc->type, "type"));
         return scan_fail(ctx, SCAN_ERR_TYPE, "type: %s, but samples are u8 or u16", scan_type_name(desc->type));

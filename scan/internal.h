@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the verbs (scan/VERB.c) and the backends (scan/cpu, scan/cuda) share: the context, the table of a backend,
- * argument checks. A verb checks its arguments, fills the descriptor's defaults in a copy, and calls its backend's
- * table; the backend may rely on everything checked here.
+ * Shared by the verbs (scan/VERB.c) and the backends (scan/cpu, scan/cuda): the context, the table of a backend,
+ * argument checks. A verb checks its arguments, fills in the descriptor's defaults in a copy, and calls its backend's
+ * table; the backend relies on these checks.
  */
 #ifndef SCAN_INTERNAL_H
 #define SCAN_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lists.h"
 
@@ -19,14 +20,15 @@
             return scan_try_status_;                                                                                   \
     } while (0)
 
-/* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero. *_workspace answers
- * in bytes and cannot fail. */
+/* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero. *_workspace returns
+ * bytes and cannot fail. */
 typedef struct scan_backend_table {
     scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
-    scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a workspace that is new; may be NULL */
-    scan_status (*load)(scan_ctx *ctx); /* what calls would load when they first need it; may be NULL */
+    scan_status (*prepare)(scan_ctx *ctx, void *workspace,
+                           size_t bytes); /* called with each new workspace; may be NULL */
+    scan_status (*load)(scan_ctx *ctx);   /* loads what calls otherwise load on first use; may be NULL */
     scan_status (*check_memory)(scan_ctx *ctx, const void *memory, const char *name); /* context memory? may be NULL */
     scan_status (*alloc)(scan_ctx *ctx, size_t bytes, void **memory); /* context memory, 256-byte aligned */
     void (*free)(scan_ctx *ctx, void *memory, size_t bytes);
@@ -62,7 +64,7 @@ extern const scan_backend_table scan_cuda_backend;
 
 struct scan_ctx {
     const scan_backend_table *backend;
-    void *state; /* the backend's own: scan_cpu_state, ... */
+    void *state; /* of the backend: scan_cpu_state, ... */
     scan_info info;
     void *(*alloc_hook)(size_t bytes, void *user, struct CUstream_st *stream);
     void (*free_hook)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
@@ -80,14 +82,27 @@ struct scan_ctx {
 /* Writes the detail (printf format) and returns status, so that a failure is one return statement. ctx may be NULL. */
 __attribute__((format(printf, 3, 4))) scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...);
 
-/* The context's workspace, grown to at least `bytes`; aligned to 256. Its content does not outlive the call. */
+/* Returns the context's workspace, grown to at least `bytes` and aligned to 256. Its content is lost after the call. */
 scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */
 
-/* Copies the first known_size bytes of a caller's struct into `copy`. SCAN_ERR_VERSION if the struct is shorter, or if
- * what follows them is not zero. `what` names the struct in the detail. */
-scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t known_size, const char *what);
+/* A public struct as it was first published: its last field and its size, TYPE_first_size. Later fields are appended;
+ * these numbers stay. */
+#define SCAN_FIRST_STRUCT(type, last_field, bytes)                                                                     \
+    enum { type##_first_size = bytes };                                                                                \
+    SCAN_ASSERT(offsetof(type, last_field) + sizeof(((type *)0)->last_field) == type##_first_size,                     \
+                #type ": a field that was published has moved")
+
+/* Copies a caller's struct, of which this library knows known_size bytes, into `copy`; fields that it does not have
+ * become zero. SCAN_ERR_VERSION if it is shorter than first_size, or if what this library does not know is not zero.
+ * `what` names the struct in the detail. */
+scan_status scan_take_struct(scan_ctx *ctx, void *copy, const void *from, size_t first_size, size_t known_size,
+                             const char *what);
+
+/* The other direction: fills a caller's struct, whose struct_size says how much of it there is, from `from`; fields
+ * that this library does not know become zero. SCAN_ERR_VERSION if it is shorter than first_size. */
+scan_status scan_give_struct(void *to, const void *from, size_t first_size, size_t known_size);
 
 scan_status scan_check_type(scan_ctx *ctx, scan_type type, const char *what);
 scan_status scan_check_grid(scan_ctx *ctx, scan_grid grid, const char *what);
@@ -100,17 +115,18 @@ typedef struct scan_array {
     const char *name;
 } scan_array;
 
-/* Not NULL (unless count is 0), aligned, its byte count representable, in memory of the context's backend. */
+/* Checks that an array is not NULL (unless count is 0), aligned, of a representable byte count, and in memory of the
+ * context's backend. */
 scan_status scan_check_array(scan_ctx *ctx, scan_array array);
 
 /* True if two arrays share a byte. Empty arrays and NULL share nothing. */
 bool scan_arrays_overlap(scan_array a, scan_array b);
 
-/* The type of indices index_base ... index_base + n: NONE becomes u32 while index_base + n < 2^32, else u64. ARGUMENT
- * where they do not fit the type, or 64 bits. */
+/* Settles the type of the indices index_base ... index_base + n: NONE becomes u32 if index_base + n < 2^32, else u64.
+ * ARGUMENT if they do not fit the type, or 64 bits. */
 scan_status scan_settle_index_type(scan_ctx *ctx, scan_type *type, uint64_t index_base, size_t n);
 
-/* SCAN_ERR_OVERLAP, naming both, if they share a byte. */
+/* SCAN_ERR_OVERLAP, with both names, if the arrays share a byte. */
 scan_status scan_check_disjoint(scan_ctx *ctx, scan_array a, scan_array b);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one list of element types, the one list of operators and the one list of widening pairs. Everything that exists
- * once a type or once an operator is generated from these rows: dispatch tables, names, tests, bench.
+ * The one list of element types, the one list of operators and the one list of widening pairs. Whatever exists once for
+ * each type or operator is generated from these rows: dispatch tables, names, tests, bench. What a new row lacks is a
+ * compile error (tests/install/test_lists.py).
  */
 #ifndef SCAN_LISTS_H
 #define SCAN_LISTS_H
@@ -25,23 +26,28 @@
  * does with floats:
  *   ORDERED   the result depends on the order of operations, which scan.h fixes
  *   COMPARED  it compares, and so may work on keys that are ordered as the floats are
- *   NONE      it takes integers only */
+ *   NONE      it takes integers only
+ * In C++ the words xor, and, or are operators: use `name` behind # or beside ##, never alone. */
 #define SCAN_OPS(X, ...)                                                                                               \
     X(ADD, add, ORDERED, __VA_ARGS__)                                                                                  \
     X(MUL, mul, ORDERED, __VA_ARGS__)                                                                                  \
     X(MIN, min, COMPARED, __VA_ARGS__)                                                                                 \
-    X(MAX, max, COMPARED, __VA_ARGS__)
+    X(MAX, max, COMPARED, __VA_ARGS__)                                                                                 \
+    X(XOR, xor, NONE, __VA_ARGS__)                                                                                     \
+    X(AND, and, NONE, __VA_ARGS__)                                                                                     \
+    X(OR, or, NONE, __VA_ARGS__)
 
-/* X(enum, name, C type, wider enum, wider name, wider C type): accumulators other than the element type */
+/* Accumulators other than the element type: X(enum, name, C type, wider enum, wider name, wider C type, class of both)
+ */
 #define SCAN_WIDENINGS(X)                                                                                              \
-    X(U8, u8, uint8_t, U32, u32, uint32_t)                                                                             \
-    X(U8, u8, uint8_t, U64, u64, uint64_t)                                                                             \
-    X(I8, i8, int8_t, I64, i64, int64_t)                                                                               \
-    X(U16, u16, uint16_t, U64, u64, uint64_t)                                                                          \
-    X(I16, i16, int16_t, I64, i64, int64_t)                                                                            \
-    X(U32, u32, uint32_t, U64, u64, uint64_t)                                                                          \
-    X(I32, i32, int32_t, I64, i64, int64_t)                                                                            \
-    X(F32, f32, float, F64, f64, double)
+    X(U8, u8, uint8_t, U32, u32, uint32_t, UNSIGNED)                                                                   \
+    X(U8, u8, uint8_t, U64, u64, uint64_t, UNSIGNED)                                                                   \
+    X(I8, i8, int8_t, I64, i64, int64_t, SIGNED)                                                                       \
+    X(U16, u16, uint16_t, U64, u64, uint64_t, UNSIGNED)                                                                \
+    X(I16, i16, int16_t, I64, i64, int64_t, SIGNED)                                                                    \
+    X(U32, u32, uint32_t, U64, u64, uint64_t, UNSIGNED)                                                                \
+    X(I32, i32, int32_t, I64, i64, int64_t, SIGNED)                                                                    \
+    X(F32, f32, float, F64, f64, double, FLOAT)
 
 #define SCAN_COUNT_ROW(...) +1
 enum { SCAN_TYPE_COUNT = 0 SCAN_TYPES(SCAN_COUNT_ROW), SCAN_OP_COUNT = 0 SCAN_OPS(SCAN_COUNT_ROW, ) };
@@ -72,6 +78,6 @@ SCAN_TYPES(SCAN_ASSERT_ROW)
 SCAN_OPS(SCAN_ASSERT_ROW, )
 #undef SCAN_ASSERT_ROW
 SCAN_ASSERT((int)SCAN_TYPE_COUNT == (int)SCAN_F64, "enum scan_type has a member without a row in SCAN_TYPES");
-SCAN_ASSERT((int)SCAN_OP_COUNT == (int)SCAN_MAX + 1, "enum scan_op has a member without a row in SCAN_OPS");
+SCAN_ASSERT((int)SCAN_OP_COUNT == (int)SCAN_OR + 1, "enum scan_op has a member without a row in SCAN_OPS");
 
 #endif

@@ -4,12 +4,14 @@
  */
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_prefix_desc, n_device, 64);
+
 static bool widens(scan_type type, scan_type out_type) {
     static const bool table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
 #define ROW(ENUM, ...) [SCAN_##ENUM][SCAN_##ENUM] = true,
         SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) [SCAN_##ENUM][SCAN_##WIDE] = true,
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) [SCAN_##ENUM][SCAN_##WIDE] = true,
             SCAN_WIDENINGS(ROW)
 #undef ROW
     };
@@ -33,7 +35,7 @@ static scan_status check_enums(scan_ctx *ctx, const scan_prefix_desc *desc) {
 
 /* Takes the caller's descriptor into `desc` with defaults filled in. */
 static scan_status take_desc(scan_ctx *ctx, scan_prefix_desc *desc, const scan_prefix_desc *given) {
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_prefix_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_prefix_desc_first_size, sizeof *desc, "scan_prefix_desc"));
     SCAN_TRY(scan_check_type(ctx, desc->type, "scan_prefix_desc.type"));
     if (desc->out_type == SCAN_TYPE_NONE)
         desc->out_type = desc->type;
@@ -41,7 +43,11 @@ static scan_status take_desc(scan_ctx *ctx, scan_prefix_desc *desc, const scan_p
     if (!widens(desc->type, desc->out_type))
         return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: %s cannot be accumulated in %s", scan_type_name(desc->type),
                          scan_type_name(desc->out_type));
-    return check_enums(ctx, desc);
+    SCAN_TRY(check_enums(ctx, desc));
+    if (!scan_op_takes(desc->op, desc->type))
+        return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: %s does not take %s", scan_op_name(desc->op),
+                         scan_type_name(desc->type));
+    return SCAN_OK;
 }
 
 static scan_status check_arrays(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {
@@ -82,7 +88,7 @@ scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *given, const void
     return ctx->backend->prefix(ctx, &desc, in, out, n);
 }
 
-/* The context is const here, so what is wrong with the descriptor is told by the status alone. */
+/* The context is const here, so the status alone says what is wrong with the descriptor. */
 scan_status scan_prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *given, size_t n, size_t *bytes) {
     if (!ctx || !bytes)
         return SCAN_ERR_ARGUMENT;

@@ -16,24 +16,29 @@
  *              is in context memory; descriptors, and what they point to as "host", are ordinary host memory, read
  *              before the call returns.
  *   Alignment  A pointer is aligned to its element, no more.
- *   Overlap    in == out is accepted where an entry says so. Any other overlap of an output with an input or with
+ *   Overlap    in == out is accepted where an entry says so. Every other overlap of an output with an input or with
  *              another output is SCAN_ERR_OVERLAP.
  *   n          counts elements, is a size_t, may exceed 2^32. n == 0 succeeds, and then array pointers may be NULL.
  *   n_device   in a descriptor, if not NULL: a count in context memory, read when the call executes; the call then
- *              works on min(*n_device, n) elements, so that one call's result can size the next without a host wait.
- *   Structs    begin with struct_size = sizeof the struct; every other field that is zero means its default. A
- *              struct of a later version is accepted while the part unknown here is zero, else SCAN_ERR_VERSION.
+ *              works on min(*n_device, n) elements, so that the result of one call can be the size of the next without
+ *              a host wait.
+ *   Structs    begin with struct_size = sizeof the struct; a field that is zero means its default. Later versions
+ *              append fields, so that programs and libraries of different versions work together: fields missing from
+ *              a shorter struct are zero; a longer struct is accepted while the part unknown here is zero, else
+ *              SCAN_ERR_VERSION (as is a struct shorter than in the first version that had it). In a struct that a
+ *              call fills, the part unknown here becomes zero.
  *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals.
  *   Errors     Nothing here prints, exits or aborts. Argument and launch errors return at once and leave outputs
- *              untouched; asynchronous ones (CUDA) at scan_ctx_sync. scan_ctx_detail says more in words.
+ *              untouched; asynchronous ones (CUDA) are returned by scan_ctx_sync. scan_ctx_detail has the reason in
+ *              words.
  *   Order      CPU calls are synchronous. CUDA calls are ordered on the context's stream and can be captured in a
  *              graph; the one exception, SCAN_GRID_HOST_SUMS, says so.
  *
  * Meaning of results, the same on both backends
  *   Integers wrap. Integer scans and all compaction, sort, histogram and equalize results are bit-identical everywhere.
- *   Float add and mul have ONE order of operations, which depends on the element's index only: not on addresses, n,
- *   threads, SIMD, GPU, timing, nor on how a long array is cut into carry_in/carry_out pieces. With T the accumulator
- *   type (out_type), and for reverse scans the index counted from the end:
+ *   Float add and mul have ONE order of operations. It depends on the element's index alone; addresses, n, threads,
+ *   SIMD, GPU, timing and the pieces that a long array is cut into (carry_in, carry_out) do not change it. With T the
+ *   accumulator type (out_type), and for reverse scans the index counted from the end:
  *
  *     vector   16 bytes: E = 16 / sizeof(T) accumulators
  *     row      32 vectors       (512 bytes)
@@ -50,10 +55,9 @@
  *     before(i) = ((((P[group] op tiles before) op chunks before) op rows before) op vectors before) op elements before
  *     exclusive[i] = before(i)          inclusive[i] = before(i + 1)
  *
- *   so exclusive[i + 1] == inclusive[i] bit for bit. Exclusive without init shows the identity at out[0], +0 for add.
+ *   so exclusive[i + 1] == inclusive[i] bit for bit. Exclusive without init writes the identity to out[0], +0 for add.
  *   Elements are converted to T first; no fused multiply-add. Which NaN comes out of float add and mul is unspecified.
- *   Teaching grids (SCAN_GRID_HOST_SUMS, SCAN_GRID_HIERARCHICAL) are the same from run to run but keep an order of
- *   their own.
+ *   Teaching grids (SCAN_GRID_HOST_SUMS, SCAN_GRID_HIERARCHICAL) have another order, also the same in every run.
  *   Float min and max: from the first NaN on, every result is the quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000
  *   (f64); -0 < +0.
  *   Float order in sorts is NumPy's: -inf ... -0 and +0 equal ... +inf, NaN last, ties in input order; descending also
@@ -83,20 +87,20 @@ extern "C" {
 
 typedef enum scan_status {
     SCAN_OK = 0,
-    SCAN_ERR_ARGUMENT = 1,    /* a null pointer, an enum out of range, a size that cannot be */
+    SCAN_ERR_ARGUMENT = 1,    /* a null pointer, an enum out of range, an impossible size */
     SCAN_ERR_TYPE = 2,        /* the verb does not serve this element type, accumulator or operator */
     SCAN_ERR_ALGORITHM = 3,   /* the algorithm asked for cannot serve this call on this backend */
-    SCAN_ERR_VERSION = 4,     /* struct_size is not one this library knows */
+    SCAN_ERR_VERSION = 4,     /* struct_size, or a field unknown to this library that is set: see "Structs" */
     SCAN_ERR_OVERLAP = 5,     /* arrays overlap in a way the verb does not allow */
     SCAN_ERR_ALIGNMENT = 6,   /* a pointer is not aligned to its element */
-    SCAN_ERR_MEMORY = 7,      /* host or device memory could not be had */
+    SCAN_ERR_MEMORY = 7,      /* an allocation of host or device memory failed */
     SCAN_ERR_WORKSPACE = 8,   /* the workspace lent with scan_ctx_lend is too small */
     SCAN_ERR_NO_BACKEND = 9,  /* this build or machine has no such backend */
     SCAN_ERR_DEVICE = 10,     /* a device call failed; the context is still usable */
-    SCAN_ERR_DEVICE_LOST = 11 /* the device is in a state only a new process can leave */
+    SCAN_ERR_DEVICE_LOST = 11 /* the device fails every call until the process ends */
 } scan_status;
 
-/* A short English phrase for a status, never NULL. Static storage. */
+/* Returns a short English phrase for a status, never NULL. Static storage. */
 SCAN_API const char *scan_status_string(scan_status status);
 
 /* "0.1.0". Static storage. */
@@ -120,9 +124,20 @@ typedef enum scan_type {
 
 typedef enum scan_class { SCAN_CLASS_NONE = 0, SCAN_UNSIGNED = 1, SCAN_SIGNED = 2, SCAN_FLOAT = 3 } scan_class;
 
-typedef enum scan_op { SCAN_ADD = 0, SCAN_MUL = 1, SCAN_MIN = 2, SCAN_MAX = 3 } scan_op;
+/* XOR, AND and OR work bit by bit on integers; floats are SCAN_ERR_TYPE. Their identities are 0, all ones and 0. Wider
+ * accumulators are those of ADD: any integer to the 64-bit integer of its sign, sign-extended. */
+typedef enum scan_op {
+    SCAN_ADD = 0,
+    SCAN_MUL = 1,
+    SCAN_MIN = 2,
+    SCAN_MAX = 3,
+    SCAN_XOR = 4,
+    SCAN_AND = 5,
+    SCAN_OR = 6
+} scan_op;
 
-/* How blocks of a grid get their prefix, and how a block scans itself. AUTO picks by backend, device, type and n. */
+/* How the blocks of a grid get their prefixes, and how a block is scanned. AUTO picks by backend, device, type and n.
+ */
 typedef enum scan_grid {
     SCAN_GRID_AUTO = 0,
     SCAN_GRID_HOST_SUMS = 1,    /* CUDA: block sums scanned on the host; waits for the device, cannot be captured */
@@ -144,15 +159,14 @@ typedef struct scan_algorithm {
     scan_block block;
 } scan_algorithm;
 
-/* Names as the programs spell them: "u32", "add", "wave", "kogge-stone". NULL for a value that is not in the enum, so
- * a loop from 0 (types: from 1) until NULL lists them all. Size in bytes, 0 for a value that is not a type; its class
- * is then SCAN_CLASS_NONE. */
+/* Names as the programs spell them: "u32", "add", "wave", "kogge-stone". NULL for a value outside the enum, so that a
+ * loop from 0 (types: from 1) until NULL lists them all. scan_type_size is in bytes. Outside the enum it is 0, and the
+ * class SCAN_CLASS_NONE. scan_op_takes is 1 if the operator is defined on elements of the type, else 0. */
 SCAN_API const char *scan_type_name(scan_type type);
 SCAN_API size_t scan_type_size(scan_type type);
 SCAN_API scan_class scan_type_class(scan_type type);
 SCAN_API const char *scan_op_name(scan_op op);
-SCAN_API int scan_op_takes(scan_op op,
-                           scan_type type); /* 1 if the operator is defined on elements of the type, else 0 */
+SCAN_API int scan_op_takes(scan_op op, scan_type type);
 SCAN_API const char *scan_grid_name(scan_grid grid);
 SCAN_API const char *scan_block_name(scan_block block);
 
@@ -165,13 +179,13 @@ typedef union scan_value {
 
 /* ---- context ----------------------------------------------------------------------------------------------------- */
 
-typedef struct scan_ctx scan_ctx; /* device + stream + workspace + threads: what concurrent calls must not share */
+typedef struct scan_ctx scan_ctx; /* device + stream + workspace + threads; concurrent calls need one each */
 struct CUstream_st;               /* cudaStream_t is a pointer to this */
 
 typedef enum scan_backend {
     SCAN_BACKEND_CPU = 0,
     SCAN_BACKEND_CUDA = 1,
-    SCAN_BACKEND_AUTO = 2 /* CUDA if a device answers, else CPU */
+    SCAN_BACKEND_AUTO = 2 /* CUDA if there is a usable device, else CPU */
 } scan_backend;
 
 typedef struct scan_options {
@@ -194,21 +208,22 @@ typedef struct scan_options {
  * Errors: ARGUMENT, VERSION, MEMORY, NO_BACKEND (no CUDA in this build, no driver, no device), DEVICE. */
 SCAN_API scan_status scan_ctx_create(scan_ctx **ctx, const scan_options *options);
 
-/* Waits for the context's work and frees all it owns, the caller's scan_malloc memory excepted. NULL is fine. */
+/* Waits for the context's work and frees everything it owns, except the caller's scan_malloc memory. NULL is fine. */
 SCAN_API void scan_ctx_destroy(scan_ctx *ctx);
 
-/* Waits until everything queued on the context is done, and reports what failed since the last call.
+/* Waits until everything queued on the context is done, and returns any failure since the last call.
  * Errors: DEVICE, DEVICE_LOST. Always SCAN_OK on the CPU backend. */
 SCAN_API scan_status scan_ctx_sync(scan_ctx *ctx);
 
-/* The last failure of this context in words, "" if none; valid until the next call on it. */
+/* Returns the last failure of this context in words, "" if none; valid until the next call on it. */
 SCAN_API const char *scan_ctx_detail(const scan_ctx *ctx);
 
-/* What the last verb ran, e.g. "blocked avx512" or "wave/warp"; valid until the next call on the context. */
+/* Returns the algorithm that the last verb ran, e.g. "blocked avx512" or "wave/warp"; valid until the next call on the
+ * context. */
 SCAN_API const char *scan_ctx_ran(const scan_ctx *ctx);
 
 typedef struct scan_info {
-    uint32_t struct_size; /* in: set by the caller */
+    uint32_t struct_size; /* set by the caller */
     scan_backend backend; /* never AUTO */
     int32_t device;       /* CUDA ordinal, -1 on the CPU */
     uint32_t threads;     /* CPU threads that run, 0 on CUDA */
@@ -219,10 +234,10 @@ SCAN_API scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info);
 
 /* Workspace. By default the context's workspace grows when a verb needs more. After scan_ctx_reserve(bytes), calls that
  * need no more than that never allocate. scan_ctx_lend makes the context use the caller's memory (context memory,
- * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more answers SCAN_ERR_WORKSPACE. The needs
- * are what the *_workspace functions report: they depend on the descriptor and n alone, for a given context. On CUDA
- * both also load every kernel, once a context; a kernel is loaded by the first call that runs it otherwise.
- * Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent). */
+ * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more returns SCAN_ERR_WORKSPACE.
+ * Requirements are reported by the *_workspace functions: for a given context they depend on the descriptor and n
+ * alone. On CUDA both functions also load every kernel, once per context; otherwise the first call that runs a kernel
+ * loads it. Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent). */
 SCAN_API scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes);
 SCAN_API scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes);
 
@@ -253,9 +268,9 @@ typedef struct scan_prefix_desc {
     scan_algorithm algorithm; /* 0: AUTO */
     const void *init;         /* host: one value of out_type, folded in before the first element; NULL: none */
     /* A long array in pieces, with the bits of one call: SCAN_CARRY_BYTES of context memory, aligned to 8. carry_in is
-     * what an earlier call with the same type, out_type, op, kind and reverse left in carry_out; init must then be
-     * NULL. The two may be the same memory. A reverse scan takes its pieces from the last to the first. The first
-     * element of the carry, of out_type, is the fold of everything so far. */
+     * the carry_out of an earlier call with the same type, out_type, op, kind and reverse; init must then be NULL. The
+     * two may be the same memory. A reverse scan takes its pieces from the last to the first. The first element of the
+     * carry, of out_type, is the fold of everything so far. */
     const void *carry_in;
     void *carry_out;
     const uint64_t *n_device;
@@ -311,7 +326,7 @@ typedef struct scan_compact_desc {
     scan_type type;       /* of in, kept and rejected */
     scan_type index_type; /* SCAN_U32 or SCAN_U64; 0: u32 if index_base + n < 2^32, else u64. ARGUMENT where
                              index_base + n - 1 does not fit, even if no index is asked for */
-    uint32_t invert;      /* 1: keep what the predicate or the flags refuse */
+    uint32_t invert;      /* 1: keep the elements that the predicate or the flags reject */
     /* Exactly one of terms and flags. */
     const scan_term *terms; /* host */
     uint32_t term_count;
@@ -332,13 +347,13 @@ typedef struct scan_compact_out {
     void *kept;      /* kept elements, in input order */
     void *rejected;  /* the others, in input order */
     void *indices;   /* index of each kept element, of index_type */
-    uint64_t *count; /* how many were kept, context memory */
+    uint64_t *count; /* number of kept elements, context memory */
 } scan_compact_out;
 
 /* Stream compaction in one pass: writes the elements that a predicate or flags select, their indices, the others, the
  * count. in: n elements; it may be NULL if neither kept, rejected nor a term needs it (type is then ignored).
- * kept == in is allowed with no other array output and no further column read from in; nothing else may overlap. What
- * lies beyond the count in an output is unspecified, within its n elements. Deterministic. Errors: as scan_prefix. */
+ * kept == in is allowed with no other array output and no further column read from in; nothing else may overlap. The
+ * elements of an output from the count up to n are unspecified. Deterministic. Errors: as scan_prefix. */
 SCAN_API scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *desc, const void *in,
                                   const scan_compact_out *out, size_t n);
 SCAN_API scan_status scan_compact_workspace(const scan_ctx *ctx, const scan_compact_desc *desc, size_t n,
@@ -356,9 +371,9 @@ typedef struct scan_unique_desc {
 typedef struct scan_unique_out {
     uint32_t struct_size;
     void *kept;        /* the first element of each run */
-    void *indices;     /* where each run begins, of index_type */
-    void *run_lengths; /* how long each run is, of index_type */
-    uint64_t *count;   /* how many runs, context memory */
+    void *indices;     /* index of the first element of each run, of index_type */
+    void *run_lengths; /* length of each run, of index_type */
+    uint64_t *count;   /* number of runs, context memory */
 } scan_unique_out;
 
 /* Like scan_compact, but keeps the first of each run of equal elements: -0 equals +0, NaN equals NaN.
@@ -371,10 +386,10 @@ SCAN_API scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_uniqu
 
 typedef enum scan_sort_method {
     SCAN_SORT_AUTO = 0,
-    SCAN_SORT_RADIX = 1, /* histogram, scan, stable scatter, once a digit, the least significant first; on the CPU that
-                            happens in cache, after one partition by the leading digit */
+    SCAN_SORT_RADIX = 1, /* histogram, scan, stable scatter for each digit, the least significant first; on the CPU in
+                            cache, after one partition by the leading digit */
     SCAN_SORT_SPLIT = 2, /* CUDA, for teaching: one bit at a time, flags -> exclusive scan -> scatter */
-    SCAN_SORT_QUICK = 3  /* CPU with AVX-512, keys of 4 or 8 bytes alone, all bits: radix partition, then
+    SCAN_SORT_QUICK = 3  /* CPU with AVX-512, keys of 4 or 8 bytes without values, all bits: radix partition, then
                             vectorized quicksort in cache */
 } scan_sort_method;
 
@@ -385,8 +400,8 @@ typedef struct scan_sort_desc {
     scan_type type;          /* of the keys */
     uint32_t descending;     /* 1: largest first; equal keys keep their input order all the same */
     uint32_t nan_first;      /* 1: NaN before everything; 0: after everything, whatever the direction */
-    uint32_t begin_bit;      /* integer keys: only bits [begin_bit, end_bit) of the key decide; end_bit 0: all bits. */
-    uint32_t end_bit;        /* The sign bit of a signed type, where it is in the range, orders as a sign. */
+    uint32_t begin_bit;      /* integer keys: only bits [begin_bit, end_bit) are compared; end_bit 0: all bits. */
+    uint32_t end_bit;        /* The sign bit of a signed type, if in the range, orders as a sign. */
     uint32_t value_bytes;    /* scan_sort: 0 (keys alone), 4 or 8 */
     scan_type index_type;    /* scan_argsort: SCAN_U32 or SCAN_U64; 0: u32 if n < 2^32, else u64 */
     scan_sort_method method; /* 0: AUTO */
@@ -394,16 +409,17 @@ typedef struct scan_sort_desc {
     const uint64_t *n_device;
 } scan_sort_desc;
 
-/* Stable sort of keys, with values that travel along if value_bytes is 4 or 8 (aligned to that; else both NULL).
- * keys_in == keys_out and values_in == values_out are allowed. With begin_bit == end_bit != 0 every key is equal: a
- * copy. Workspace: at most 1.1 times the bytes of keys and values, plus 4 MiB. Deterministic. Errors: as scan_prefix.
+/* Stable sort of keys, with values that move with their keys if value_bytes is 4 or 8 (aligned to that; else both
+ * NULL). keys_in == keys_out and values_in == values_out are allowed. With begin_bit == end_bit != 0 every key is
+ * equal: a copy. Workspace: at most 1.1 times the bytes of keys and values, plus 4 MiB. Deterministic. Errors: as
+ * scan_prefix.
  */
 SCAN_API scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys_in, void *keys_out,
                                const void *values_in, void *values_out, size_t n);
 SCAN_API scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, size_t *bytes);
 
-/* Like scan_sort, but leaves the keys alone and writes the permutation: keys[indices[0]], keys[indices[1]], ... is the
- * stable order. keys and indices may not overlap. Workspace: at most 1.6 times (keys + indices), plus 4 MiB. */
+/* Like scan_sort, but leaves the keys as they are and writes the permutation: keys[indices[0]], keys[indices[1]], ...
+ * is the stable order. keys and indices may not overlap. Workspace: at most 1.6 times (keys + indices), plus 4 MiB. */
 SCAN_API scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n);
 SCAN_API scan_status scan_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, size_t *bytes);
 
@@ -425,15 +441,13 @@ SCAN_API scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *de
 SCAN_API scan_status scan_histogram_workspace(const scan_ctx *ctx, const scan_histogram_desc *desc, size_t n,
                                               size_t *bytes);
 
-/* Whose bytes equalization gives. With h the histogram, C its inclusive scan, N their total and B the number of bins:
- *   opencv       m = first bin with h > 0; unchanged if h[m] == N; else L[m] = 0 and for i > m
- *                L[i] = round-half-even(float(C[i] - h[m]) * ((B-1).f / (N - h[m]))), saturated
- *   pillow       step = (N - h[last nonzero]) / (B-1) in integers; unchanged if one level or step == 0; else
- *                L[i] = min(B-1, (step / 2 + C[i-1]) / step)
- *   imagemagick  on 65,536 bins (8-bit samples times 257): q = floor(65535 * (C[i] - C[0]) / (C[65535] - C[0]) + .5),
- *                unchanged if C[65535] == C[0]; 8-bit result q / 257, truncated
- *   vips         floor(float(M / N) * float(C[i])), M = 255, or for 16 bits the largest sample of the image
- *   skimage      (B-1) * C[i] / N in double, rounded half to even */
+/* Implementation to reproduce bit for bit. With h the histogram, C its inclusive scan, N their total and B the number
+ * of bins: opencv       m = first bin with h > 0; unchanged if h[m] == N; else L[m] = 0 and for i > m L[i] =
+ * round-half-even(float(C[i] - h[m]) * ((B-1).f / (N - h[m]))), saturated pillow       step = (N - h[last nonzero]) /
+ * (B-1) in integers; unchanged if one level or step == 0; else L[i] = min(B-1, (step / 2 + C[i-1]) / step) imagemagick
+ * on 65,536 bins (8-bit samples times 257): q = floor(65535 * (C[i] - C[0]) / (C[65535] - C[0]) + .5), unchanged if
+ * C[65535] == C[0]; 8-bit result q / 257, truncated vips         floor(float(M / N) * float(C[i])), M = 255, or for 16
+ * bits the largest sample of the image skimage      (B-1) * C[i] / N in double, rounded half to even */
 typedef enum scan_like {
     SCAN_LIKE_OPENCV = 0,
     SCAN_LIKE_PILLOW = 1,
@@ -444,8 +458,9 @@ typedef enum scan_like {
 
 SCAN_API const char *scan_like_name(scan_like like); /* as scan_grid_name */
 
-/* Colour images: LUMA equalizes the luma (imagemagick: one table from Rec. 709 luma, applied to R, G and B; else the Y
- * of OpenCV's fixed-point YCrCb), CHANNELS each of R, G and B alone. AUTO: channels for pillow and vips, else luma. */
+/* Colour images: LUMA equalizes the luma (imagemagick: one table from Rec. 709 luma, applied to R, G and B; others: the
+ * Y of OpenCV's fixed-point YCrCb), CHANNELS each of R, G and B by itself. AUTO: channels for pillow and vips, else
+ * luma. */
 typedef enum scan_color { SCAN_COLOR_AUTO = 0, SCAN_COLOR_LUMA = 1, SCAN_COLOR_CHANNELS = 2 } scan_color;
 
 typedef struct scan_equalize_desc {
@@ -463,14 +478,14 @@ typedef struct scan_equalize_desc {
 } scan_equalize_desc;
 
 /* Histogram, its scan, the look-up table, the map. in, out: n pixels of interleaved samples; in == out allowed.
- * luts, if not NULL: the tables used, 65,536 or 256 entries of type each, one a channel equalized (1 for grey and luma,
- * 3 for channels). Errors: as scan_prefix. */
+ * luts, if not NULL: receives the tables used, 256 (u8) or 65,536 (u16) entries of type each: one for grey and luma,
+ * three for channels. Errors: as scan_prefix. */
 SCAN_API scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts,
                                    size_t n);
 SCAN_API scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n,
                                              size_t *bytes);
 
-/* Contrast-limited adaptive equalization, the bytes of OpenCV's CLAHE for grey images. in, out: width * height pixels,
+/* Contrast-limited adaptive equalization, for grey images bit for bit OpenCV's CLAHE. in, out: width * height pixels,
  * rows one after another; in == out allowed. Errors: as scan_prefix. */
 SCAN_API scan_status scan_clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width,
                                 size_t height);

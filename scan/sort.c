@@ -6,10 +6,10 @@
 
 #include "internal.h"
 
-/* No array can be longer; below it, sums of a few arrays do not overflow. */
-static const size_t MOST_ELEMENTS = SIZE_MAX / 64;
+SCAN_FIRST_STRUCT(scan_sort_desc, n_device, 48);
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+/* Up to this length the sum of the sizes of a few arrays does not overflow. */
+static const size_t MAX_ELEMENTS = SIZE_MAX / 64;
 
 static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
     uint32_t width = (uint32_t)(8 * scan_type_size(desc->type));
@@ -20,14 +20,14 @@ static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
                          scan_type_name(desc->type), width);
     if (desc->begin_bit > desc->end_bit)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "begin_bit: %u lies after end_bit %u", desc->begin_bit, desc->end_bit);
-    if (is_float(desc->type) && (desc->begin_bit != 0 || desc->end_bit != width))
+    if (scan_type_class(desc->type) == SCAN_FLOAT && (desc->begin_bit != 0 || desc->end_bit != width))
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "begin_bit, end_bit: floats are sorted by all their bits");
     return SCAN_OK;
 }
 
-/* Copies the descriptor, checks what sort and argsort share and fills in the defaults. */
+/* Copies the descriptor, checks the fields that sort and argsort share and fills in their defaults. */
 static scan_status take_desc(scan_ctx *ctx, scan_sort_desc *copy, const scan_sort_desc *desc, size_t n) {
-    SCAN_TRY(scan_take_struct(ctx, copy, desc, sizeof *copy, "scan_sort_desc"));
+    SCAN_TRY(scan_take_struct(ctx, copy, desc, scan_sort_desc_first_size, sizeof *copy, "scan_sort_desc"));
     SCAN_TRY(scan_check_type(ctx, copy->type, "type"));
     if (copy->descending > 1 || copy->nan_first > 1)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "descending, nan_first: %u, %u, each is 0 or 1", copy->descending,
@@ -36,7 +36,7 @@ static scan_status take_desc(scan_ctx *ctx, scan_sort_desc *copy, const scan_sor
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "method: %d is not a sort method", (int)copy->method);
     if (copy->reserved)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "reserved: %u, must be 0", copy->reserved);
-    if (n > MOST_ELEMENTS)
+    if (n > MAX_ELEMENTS)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "n: %zu elements do not fit the address space", n);
     return check_bits(ctx, copy);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argument checks of scan_unique.
+ * scan_unique: argument checks, then the backend.
  */
 #include "internal.h"
 
+SCAN_FIRST_STRUCT(scan_unique_desc, n_device, 32);
+SCAN_FIRST_STRUCT(scan_unique_out, count, 40);
+
 static scan_status take_desc(scan_ctx *ctx, const scan_unique_desc *given, size_t n, scan_unique_desc *desc) {
-    SCAN_TRY(scan_take_struct(ctx, desc, given, sizeof *desc, "scan_unique_desc"));
+    SCAN_TRY(scan_take_struct(ctx, desc, given, scan_unique_desc_first_size, sizeof *desc, "scan_unique_desc"));
     SCAN_TRY(scan_check_type(ctx, desc->type, "desc.type"));
     SCAN_TRY(scan_check_grid(ctx, desc->grid, "desc.grid"));
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
@@ -18,7 +21,7 @@ scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void
     scan_unique_desc desc;
     scan_unique_out out;
     SCAN_TRY(take_desc(ctx, given, n, &desc));
-    SCAN_TRY(scan_take_struct(ctx, &out, given_out, sizeof out, "scan_unique_out"));
+    SCAN_TRY(scan_take_struct(ctx, &out, given_out, scan_unique_out_first_size, sizeof out, "scan_unique_out"));
     if (n && !out.kept && !out.indices && !out.run_lengths && !out.count)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "out: every field is NULL");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU backend's table: context state, memory, and where each verb lives.
+ * The CPU backend's table: context state, memory, and the functions of the verbs.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static scan_status cpu_sync(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
-/* Large blocks begin on a huge page and ask for more: page faults otherwise cost as much as sorting does. */
+/* Large blocks are aligned to huge pages and request them: otherwise page faults cost as much as sorting. */
 static scan_status cpu_alloc(scan_ctx *ctx, size_t bytes, void **memory) {
     size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
     if (posix_memalign(memory, alignment, bytes) != 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the CPU verbs share: the state of a context, and the verbs themselves (one file each: prefix.c, compact.c, ...).
+ * What the CPU verbs share: the state of a context, and the verbs themselves. Each verb has a file in the room of its
+ * kind: prefix/prefix.c, compact/compact.c, sort/sort.c, image/equalize.c, ...
  */
 #ifndef SCAN_CPU_CPU_H
 #define SCAN_CPU_CPU_H
@@ -18,12 +19,12 @@ typedef struct scan_cpu_state {
 
 static inline scan_cpu_state *scan_cpu(const scan_ctx *ctx) { return ctx->state; }
 
-/* The true count of a call. */
+/* Returns the number of elements to process. */
 static inline size_t scan_cpu_count(size_t n, const uint64_t *n_device) {
     return n_device && *n_device < n ? (size_t)*n_device : n;
 }
 
-/* Notes "method simd" as what ran. */
+/* Sets the text of scan_ctx_ran to "METHOD SIMD". */
 void scan_cpu_note(scan_ctx *ctx, const char *method);
 
 scan_status scan_cpu_prefix(scan_ctx *, const scan_prefix_desc *, const void *in, void *out, size_t n);

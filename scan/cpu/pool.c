@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads wait by spinning for some microseconds, which is how long the gaps inside one call are, and then sleep.
+ * The thread pool. A waiting thread spins for some microseconds, which covers the gaps inside one call, then sleeps.
  */
 #include "pool.h"
 
@@ -90,7 +90,7 @@ static void *worker(void *arg) {
     }
 }
 
-/* Workers leave signals to the program's own threads. */
+/* Workers block all signals: the program's own threads handle them. */
 static bool start_worker(scan_pool *pool, unsigned index) {
     worker_start *start = malloc(sizeof *start);
     if (!start)

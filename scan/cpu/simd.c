@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIMD levels: what the processor has, what SCAN_SIMD allows.
+ * SIMD levels: what the processor supports and SCAN_SIMD allows.
  */
 #include "simd.h"
 
@@ -15,7 +15,9 @@ static const char *const level_names[SCAN_SIMD_LEVELS] = {"portable", "avx2", "a
 const char *scan_simd_name(scan_simd level) { return level_names[level]; }
 
 #if defined(__x86_64__)
-/* __builtin_cpu_supports knows LZCNT in late compilers only. Where it is missing it runs as BSR, with wrong results. */
+/* Only late compilers know LZCNT in __builtin_cpu_supports. A processor without LZCNT runs it as BSR, with wrong
+ * results.
+ */
 static bool has_lzcnt(void) {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(0x80000001u, &eax, &ebx, &ecx, &edx) && (ecx & bit_LZCNT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIMD levels. A level is a fixed set of instruction sets, chosen once a context: a file NAME_avx2.c or NAME_avx512.c
- * is compiled with exactly these enabled (CMakeLists.txt), and only called when the level says so.
+ * SIMD levels. A level is a fixed set of instruction sets, chosen once per context. A file avx2.c, NAME_avx2.c,
+ * avx512.c or NAME_avx512.c is compiled with exactly these enabled (scan/CMakeLists.txt), and called only at its level.
  *
  *   avx2     AVX2, BMI1, BMI2, LZCNT, POPCNT            (Haswell, Zen)
  *   avx512   those and AVX-512 F BW DQ VL CD VBMI VBMI2  (Ice Lake, Zen 4)
@@ -15,7 +15,7 @@ typedef enum scan_simd { SCAN_SIMD_PORTABLE = 0, SCAN_SIMD_AVX2 = 1, SCAN_SIMD_A
 
 enum { SCAN_SIMD_LEVELS = 3 };
 
-/* What the processor has, capped by the environment variable SCAN_SIMD. ARGUMENT if that names no level. */
+/* Finds the processor's level, capped by the environment variable SCAN_SIMD. ARGUMENT if that names no level. */
 scan_status scan_simd_detect(scan_ctx *ctx, scan_simd *level);
 
 const char *scan_simd_name(scan_simd level);

@@ -4,10 +4,10 @@
  * Graphics Gems IV, 1994, as OpenCV computes it). The image is cut into tiles_x * tiles_y tiles of equal size; each
  * gets the table of its clipped histogram, and a pixel blends the results of the four tables around it.
  *
- * Where a side is not a multiple of its tile count the tiles cover more than the image (if either side is not, both
- * grow): what lies beyond reflects the image about its last row or column, again and again if need be.
+ * If a side is not a multiple of its tile count, the tiles cover more than the image, in both directions: pixels beyond
+ * an edge are reflected about the last row or column, repeatedly if needed.
  *
- * float32 throughout and one operation at a time, without contraction: the bytes are part of the contract.
+ * All arithmetic is float32, one operation at a time, without contraction: the bytes are part of the contract.
  */
 #ifndef SCAN_SHARED_CLAHE_TILES_H
 #define SCAN_SHARED_CLAHE_TILES_H
@@ -34,8 +34,8 @@ typedef struct scan_clahe_grid {
     uint32_t bins;
 } scan_clahe_grid;
 
-/* The position of a pixel between the centres of two tiles: `tile` and tile + 1, which weighs `weight`. -1 is left of
- * the first centre; both are to be clamped to the grid. */
+/* The position of a pixel between the centres of two tiles: `tile`, and tile + 1 with weight `weight`. Tile -1 is left
+ * of the first centre; the caller clamps both to the grid. */
 typedef struct scan_clahe_place {
     int64_t tile;
     float weight;
@@ -52,8 +52,8 @@ SCAN_CLAHE_FN size_t scan_clahe_clamp(int64_t tile, size_t tiles) {
     return tile < 0 ? 0 : (uint64_t)tile >= tiles ? tiles - 1 : (size_t)tile;
 }
 
-/* The first position in [0, side) right of the centre of tile - 1: where the pixels that blend `tile` and the one
- * before it begin. Positions are monotone, so a binary search finds it with the very arithmetic that the blend uses. */
+/* Returns the first position in [0, side) whose left tile is `tile` or a later one; `side` if there is none. Tiles
+ * ascend with positions, so a binary search finds it with the same arithmetic that the blend uses. */
 SCAN_CLAHE_FN size_t scan_clahe_cell_begin(int64_t tile, size_t side, float inverse_side) {
     size_t low = 0, high = side;
     while (low < high) {
@@ -66,7 +66,7 @@ SCAN_CLAHE_FN size_t scan_clahe_cell_begin(int64_t tile, size_t side, float inve
     return low;
 }
 
-/* The pixel that position x of the grown image shows: ... 2 1 0 1 2 ... side-2 side-1 side-2 ... */
+/* Returns the pixel at position x of the extended image: ... 2 1 0 1 2 ... side-2 side-1 side-2 ... */
 SCAN_CLAHE_FN size_t scan_clahe_reflect(size_t x, size_t side) {
     if (x < side)
         return x;
@@ -82,9 +82,9 @@ SCAN_CLAHE_FN scan_clahe_grid scan_clahe_grid_of(const scan_equalize_desc *desc,
     g.height = height;
     g.tiles_x = desc->tiles_x;
     g.tiles_y = desc->tiles_y;
-    const int grown = width % g.tiles_x || height % g.tiles_y;
-    g.tile_width = width / g.tiles_x + (grown ? 1 : 0);
-    g.tile_height = height / g.tiles_y + (grown ? 1 : 0);
+    const int extended = width % g.tiles_x || height % g.tiles_y;
+    g.tile_width = width / g.tiles_x + (extended ? 1 : 0);
+    g.tile_height = height / g.tiles_y + (extended ? 1 : 0);
     g.inverse_width = 1.0f / (float)g.tile_width;
     g.inverse_height = 1.0f / (float)g.tile_height;
     g.area = (uint64_t)g.tile_width * g.tile_height;
@@ -98,13 +98,13 @@ SCAN_CLAHE_FN scan_clahe_grid scan_clahe_grid_of(const scan_equalize_desc *desc,
     return g;
 }
 
-/* v rounded half to even, for 0 <= v < 2^22: the sum has no fraction bits left. (rintf is a call on a plain x86-64.) */
+/* Rounds v half to even, for 0 <= v < 2^22: the sum has no fraction bits left. (rintf is a call on a plain x86-64.) */
 SCAN_CLAHE_FN float scan_clahe_round(float v) {
     const float two_23 = 8388608.0f;
     return (v + two_23) - two_23;
 }
 
-/* The sample that blends the tables' answers for one pixel: u is the weight of the right pair, v of the lower one. */
+/* Returns the blend of four table entries for one pixel: u is the weight of the right pair, v of the lower pair. */
 SCAN_CLAHE_FN uint32_t scan_clahe_blend(float upper_left, float upper_right, float lower_left, float lower_right,
                                         float u, float v, uint32_t top) {
     const float upper = upper_left * (1.0f - u) + upper_right * u;
@@ -113,14 +113,14 @@ SCAN_CLAHE_FN uint32_t scan_clahe_blend(float upper_left, float upper_right, flo
     return value > (int32_t)top ? top : (uint32_t)value;
 }
 
-/* The entry of a tile's table for a bin whose inclusive prefix sum, clipped and refilled, is `sum`. */
+/* Returns the entry of a tile's table for a bin whose inclusive prefix sum, clipped and refilled, is `sum`. */
 SCAN_CLAHE_FN uint32_t scan_clahe_entry(const scan_clahe_grid *g, uint64_t sum) {
     const float value = scan_clahe_round((float)sum * g->scale), top = (float)(g->bins - 1);
     return value > top ? g->bins - 1 : (uint32_t)value;
 }
 
-/* How the counts above the limit, `excess` of them, are given back: every bin gets `each`, and `rest` bins get one
- * more: those at multiples of `step`, from the first. */
+/* How the `excess` counts above the limit are redistributed: every bin gets `each`, and the first `rest` bins at
+ * multiples of `step` get one more. */
 typedef struct scan_clahe_refill {
     uint64_t each;
     uint32_t rest, step;
@@ -133,7 +133,7 @@ SCAN_CLAHE_FN scan_clahe_refill scan_clahe_refill_of(const scan_clahe_grid *g, u
     return r;
 }
 
-/* The count of bin `bin` after clipping and refilling. */
+/* Returns the count of bin `bin` after clipping and refilling. */
 SCAN_CLAHE_FN uint64_t scan_clahe_count(const scan_clahe_grid *g, scan_clahe_refill r, uint32_t bin, uint64_t count) {
     const uint64_t kept = count < g->limit ? count : g->limit;
     return kept + r.each + (bin % r.step == 0 && bin / r.step < r.rest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One equalization table on the host. The scan of 256 or 65,536 counts is a running sum here: it is shorter than the
- * start of a parallel one.
+ * One equalization table on the host. The scan of 256 or 65,536 counts is a serial running sum, which takes less time
+ * than starting a parallel one.
  */
 #include "equalize_lut.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks and compiles predicates.
+ * Compiles predicates into range tests.
  *
- * The values of an element type, NaN left out, are numbered in ascending order: position 0 is the least, -inf for
- * floats; -0 comes just before +0. Both ends of a range are found by binary search over these positions with one exact
- * comparison of element and constant, so no rounding rule needs a case of its own: u32 x >= 4.5 becomes [5, max], f32
- * x < 0.1 becomes [-inf, largest float below 0.1], i8 x == 0.5 becomes the empty range. Two tests of one column that
- * are joined become one where the result is a range, or all but a range.
+ * The values of an element type have ranks in ascending order; for floats -inf has the lowest rank of a number, and -0
+ * comes just before +0. Both ends of a range are found by binary search over the ranks with one exact comparison of
+ * element and constant, so that no rounding rule needs a case of its own: u32 x >= 4.5 becomes [5, max], f32 x < 0.1
+ * becomes [-inf, largest float below 0.1], i8 x == 0.5 becomes the empty range. Two joined tests of one column become
+ * one test if the result is a range, or everything outside a range.
  */
 #include "predicate.h"
 
@@ -14,84 +14,11 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
-
-static bool is_comparison(scan_term_op op) { return op <= SCAN_TERM_NE; }
-
-static bool is_leaf(scan_term_op op) { return op <= SCAN_TERM_ISFINITE; }
-
-static scan_status check_leaf(scan_ctx *ctx, const scan_compact_desc *desc, uint32_t i) {
-    const scan_term *term = &desc->terms[i];
-    if (term->column > desc->column_count && term->column != SCAN_COLUMN_INDEX)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: column %u, but column_count is %u", i, term->column,
-                         desc->column_count);
-    if (term->column == 0 && scan_type_size(desc->type) == 0)
-        return scan_fail(ctx, SCAN_ERR_TYPE, "desc.terms[%u] reads column 0, but desc.type %d is not an element type",
-                         i, (int)desc->type);
-    scan_type type = term->constant_type;
-    if (is_comparison(term->op) && type != SCAN_U64 && type != SCAN_I64 && type != SCAN_F64)
-        return scan_fail(ctx, SCAN_ERR_TYPE, "desc.terms[%u]: constant_type %d is none of u64, i64, f64", i, (int)type);
-    return SCAN_OK;
-}
-
-static scan_status check_terms(scan_ctx *ctx, const scan_compact_desc *desc, bool *reads_in) {
-    if (desc->term_count == 0 || desc->term_count > SCAN_MAX_TERMS)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.term_count: %u, not in 1 to %d", desc->term_count,
-                         SCAN_MAX_TERMS);
-    uint32_t alive = 0;
-    for (uint32_t i = 0; i < desc->term_count; i++) {
-        const scan_term *term = &desc->terms[i];
-        if ((uint32_t)term->op > SCAN_TERM_NOT)
-            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u].op: %d is not a term", i, (int)term->op);
-        if (term->reserved)
-            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u].reserved: not 0", i);
-        if (is_leaf(term->op)) {
-            SCAN_TRY(check_leaf(ctx, desc, i));
-            *reads_in |= term->column == 0;
-            alive++;
-            continue;
-        }
-        uint32_t takes = term->op == SCAN_TERM_NOT ? 1 : 2;
-        if (alive < takes)
-            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: joins %u results, but only %u came before it", i,
-                             takes, alive);
-        alive -= takes - 1;
-    }
-    if (alive != 1)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.terms[%u]: %u results remain after this last term, not one",
-                         desc->term_count - 1, alive);
-    return SCAN_OK;
-}
-
-scan_status scan_predicate_check(scan_ctx *ctx, const scan_compact_desc *desc, bool *reads_in) {
-    *reads_in = false;
-    if (!desc->terms == !desc->flags)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc: %s of terms and flags is given, it takes one",
-                         desc->terms ? "each" : "none");
-    if (!desc->terms && desc->term_count)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.term_count: %u, but terms is NULL", desc->term_count);
-    if (desc->column_count > SCAN_MAX_COLUMNS)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.column_count: %u, at most %d", desc->column_count,
-                         SCAN_MAX_COLUMNS);
-    if (desc->column_count && !desc->columns)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.columns: is NULL, but column_count is %u", desc->column_count);
-    for (uint32_t i = 0; i < desc->column_count; i++) {
-        if (scan_type_size(desc->columns[i].type) == 0)
-            return scan_fail(ctx, SCAN_ERR_TYPE, "desc.columns[%u].type: %d is not an element type", i,
-                             (int)desc->columns[i].type);
-        if (desc->columns[i].reserved)
-            return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.columns[%u].reserved: not 0", i);
-    }
-    return desc->terms ? check_terms(ctx, desc, reads_in) : SCAN_OK;
-}
-
 /* ---- the values of a type in order ------------------------------------------------------------------------------- */
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 static uint64_t all_bits(scan_type type) { return ~0ull >> (64 - 8 * scan_type_size(type)); }
 
@@ -99,7 +26,7 @@ static uint64_t sign_bit(scan_type type) { return all_bits(type) ^ (all_bits(typ
 
 static uint64_t infinity_bits(scan_type type) { return type == SCAN_F32 ? 0x7f800000ull : 0x7ff0000000000000ull; }
 
-/* Bits of an element to its rank among all bit patterns. Floats: negative ones count downwards. */
+/* The rank of an element among all bit patterns. Negative floats ascend as their bits descend. */
 static uint64_t rank_of_bits(scan_type type, uint64_t bits) {
     if (is_float(type))
         return bits & sign_bit(type) ? all_bits(type) ^ bits : bits | sign_bit(type);
@@ -112,11 +39,11 @@ static uint64_t bits_of_rank(scan_type type, uint64_t rank) {
     return is_signed(type) ? rank ^ sign_bit(type) : rank;
 }
 
-static uint64_t least_rank(scan_type type) {
+static uint64_t min_rank(scan_type type) {
     return is_float(type) ? rank_of_bits(type, infinity_bits(type) | sign_bit(type)) : 0;
 }
 
-static uint64_t greatest_rank(scan_type type) {
+static uint64_t max_rank(scan_type type) {
     return is_float(type) ? rank_of_bits(type, infinity_bits(type)) : all_bits(type);
 }
 
@@ -148,7 +75,8 @@ static number number_of_rank(scan_type type, uint64_t rank) {
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* An integer against a double that is not NaN. Inside the integer's range the double's whole part converts exactly. */
+/* Compares an integer with a double that is not NaN. In the integer's range the double's whole part converts exactly.
+ */
 static int order_unsigned_double(uint64_t u, double d) {
     if (d < 0)
         return 1;
@@ -167,7 +95,7 @@ static int order_signed_double(int64_t i, double d) {
     return i != whole ? ORDER(i, whole) : ORDER((double)whole, d);
 }
 
-/* -1, 0, 1 as a is less than, equal to, greater than b. Neither is NaN. */
+/* Returns -1, 0, 1 if a is less than, equal to, greater than b. Neither is NaN. */
 static int order(number a, number b) {
     if (a.type == SCAN_F64 && b.type == SCAN_F64)
         return ORDER(a.value.f, b.value.f);
@@ -183,9 +111,10 @@ static int order(number a, number b) {
     return ORDER(a.value.u, b.value.u);
 }
 
-/* The first rank whose value is at least the constant, or if `above` greater than it. False: there is none. */
+/* Finds the first rank whose value is at least the constant, or, if `above`, greater than it; false if there is none.
+ */
 static bool first_rank(scan_type type, number constant, bool above, uint64_t *rank) {
-    uint64_t lo = least_rank(type), hi = greatest_rank(type);
+    uint64_t lo = min_rank(type), hi = max_rank(type);
     if (order(number_of_rank(type, hi), constant) < (int)above)
         return false;
     while (lo < hi) {
@@ -219,7 +148,7 @@ static void push_constant(compiler *c, bool constant) {
 }
 
 static void push_range(compiler *c, scan_type type, uint32_t column, uint64_t lo, uint64_t hi, bool negate) {
-    bool everything = !is_float(type) && lo == least_rank(type) && hi == greatest_rank(type);
+    bool everything = !is_float(type) && lo == min_rank(type) && hi == max_rank(type);
     if (everything) {
         push_constant(c, !negate);
         return;
@@ -236,10 +165,10 @@ static void push_comparison(compiler *c, scan_type type, const scan_term *term) 
         push_constant(c, negate);
         return;
     }
-    /* [lo, end): end stands one past the range; past the last rank it is `open`. */
-    uint64_t least = least_rank(type), greatest = greatest_rank(type), at = 0, above = 0;
+    /* The range is [lo, end), or [lo, max_rank] if `open`. */
+    uint64_t at = 0, above = 0;
     bool has_at = first_rank(type, constant, false, &at), has_above = first_rank(type, constant, true, &above);
-    uint64_t lo = least, end = 0;
+    uint64_t lo = min_rank(type), end = 0;
     bool starts = true, open = false;
     switch (term->op) {
     case SCAN_TERM_LT: end = at, open = !has_at; break;
@@ -251,18 +180,18 @@ static void push_comparison(compiler *c, scan_type type, const scan_term *term) 
     if (!starts || (!open && end <= lo))
         push_constant(c, negate);
     else
-        push_range(c, type, term->column, lo, open ? greatest : end - 1, negate);
+        push_range(c, type, term->column, lo, open ? max_rank(type) : end - 1, negate);
 }
 
 static void push_leaf(compiler *c, scan_type type, const scan_term *term) {
-    if (is_comparison(term->op)) {
+    if (scan_term_is_comparison(term->op)) {
         push_comparison(c, type, term);
     } else if (!is_float(type)) {
         push_constant(c, term->op == SCAN_TERM_ISFINITE);
     } else if (term->op == SCAN_TERM_ISNAN) {
-        push_range(c, type, term->column, least_rank(type), greatest_rank(type), true);
+        push_range(c, type, term->column, min_rank(type), max_rank(type), true);
     } else {
-        push_range(c, type, term->column, least_rank(type) + 1, greatest_rank(type) - 1, false);
+        push_range(c, type, term->column, min_rank(type) + 1, max_rank(type) - 1, false);
     }
 }
 
@@ -274,9 +203,9 @@ static void negate_top(compiler *c) {
         c->out->steps[c->out->step_count - 1].negate ^= true;
 }
 
-/* a AND b, each a range or (negated) all but a range: cut, and true, if that is one of the two again. Nothing is left
- * where lo > hi. NaN is in no range, hence in all that are negated. */
-static bool cut(const scan_step *a, const scan_step *b, scan_step *result) {
+/* The intersection of a and b, each a range or, negated, everything outside a range. True if the result is one of the
+ * two again; lo > hi is the empty range. NaN is in no range, so it is in every negated one. */
+static bool intersect(const scan_step *a, const scan_step *b, scan_step *result) {
     *result = *a;
     if (a->negate != b->negate) {
         const scan_step *range = a->negate ? b : a, *hole = a->negate ? a : b;
@@ -292,20 +221,20 @@ static bool cut(const scan_step *a, const scan_step *b, scan_step *result) {
         return hole->lo <= range->lo || hole->hi >= range->hi;
     }
     const scan_step *first = a->lo <= b->lo ? a : b, *second = first == a ? b : a;
-    uint64_t least_hi = a->hi < b->hi ? a->hi : b->hi, greatest_hi = a->hi < b->hi ? b->hi : a->hi;
+    uint64_t min_hi = a->hi < b->hi ? a->hi : b->hi, max_hi = a->hi < b->hi ? b->hi : a->hi;
     if (!a->negate) {
         result->lo = second->lo;
-        result->hi = least_hi;
+        result->hi = min_hi;
         return true;
     }
     if (second->lo <= first->hi || second->lo - first->hi == 1) { /* two holes that touch */
         result->lo = first->lo;
-        result->hi = greatest_hi;
+        result->hi = max_hi;
         return true;
     }
-    if (is_float(a->type) || first->lo != least_rank(a->type) || greatest_hi != greatest_rank(a->type))
+    if (is_float(a->type) || first->lo != min_rank(a->type) || max_hi != max_rank(a->type))
         return false;
-    result->negate = false; /* what is between two holes that reach the ends */
+    result->negate = false; /* two holes that reach the ends leave the range between them */
     result->lo = first->hi + 1;
     result->hi = second->lo - 1;
     return true;
@@ -316,22 +245,22 @@ static bool merge_ranges(compiler *c, scan_step_kind kind, const operand *left, 
     scan_step a = c->out->steps[left->first], b = c->out->steps[right->first], both;
     if (right->first != left->first + 1 || c->out->step_count != right->first + 1 || a.column != b.column)
         return false;
-    const bool turn = kind == SCAN_STEP_OR;
-    a.negate ^= turn;
-    b.negate ^= turn;
-    if (!cut(&a, &b, &both))
+    const bool de_morgan = kind == SCAN_STEP_OR;
+    a.negate ^= de_morgan;
+    b.negate ^= de_morgan;
+    if (!intersect(&a, &b, &both))
         return false;
     c->out->step_count = left->first;
     if (both.lo > both.hi)
-        push_constant(c, both.negate != turn);
+        push_constant(c, both.negate != de_morgan);
     else
-        push_range(c, both.type, both.column, both.lo, both.hi, both.negate != turn);
+        push_range(c, both.type, both.column, both.lo, both.hi, both.negate != de_morgan);
     return true;
 }
 
 static void join(compiler *c, scan_step_kind kind) {
     operand right = c->stack[--c->alive], left = c->stack[--c->alive];
-    bool decides = kind == SCAN_STEP_OR; /* the constant that settles the join; the other one changes nothing */
+    bool decides = kind == SCAN_STEP_OR; /* the constant that decides the join; the other one is its identity */
     if ((left.is_constant && left.constant == decides) || (right.is_constant && right.constant == decides)) {
         c->out->step_count = left.first;
         push_constant(c, decides);
@@ -362,7 +291,7 @@ void scan_predicate_compile(const scan_compact_desc *desc, scan_predicate *predi
         push_range(&c, SCAN_U8, SCAN_COLUMN_FLAGS, 1, 255, false);
     for (uint32_t i = 0; i < desc->term_count; i++) {
         const scan_term *term = &desc->terms[i];
-        if (is_leaf(term->op))
+        if (scan_term_is_leaf(term->op))
             push_leaf(&c,
                       term->column == SCAN_COLUMN_INDEX ? SCAN_U64
                       : term->column == 0               ? desc->type

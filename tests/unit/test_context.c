@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "scan/lists.h"
+#include "scan/internal.h"
 
 static void create_default(void **state) {
     (void)state;
@@ -74,14 +74,86 @@ static void bad_options(void **state) {
     }
 }
 
+/* A struct as its first version had it, and as the next version has it. */
+typedef struct first_struct {
+    uint32_t struct_size, a;
+} first_struct;
+typedef struct next_struct {
+    uint32_t struct_size, a;
+    uint64_t added;
+} next_struct;
+
+static scan_status take_first(void *copy, const void *given) {
+    return scan_take_struct(NULL, copy, given, sizeof(first_struct), sizeof(first_struct), "a struct");
+}
+
+static scan_status take_next(void *copy, const void *given) {
+    return scan_take_struct(NULL, copy, given, sizeof(first_struct), sizeof(next_struct), "a struct");
+}
+
+static void structs_in(void **state) {
+    (void)state;
+    first_struct first = {sizeof first, 7}, first_copy;
+    next_struct next = {sizeof next, 8, 9}, copy;
+
+    /* a program of the first version with the next library */
+    memset(&copy, 0xee, sizeof copy);
+    assert_int_equal(take_next(&copy, &first), SCAN_OK);
+    assert_true(copy.a == 7 && copy.added == 0);
+    /* both of the next version */
+    assert_int_equal(take_next(&copy, &next), SCAN_OK);
+    assert_true(copy.a == 8 && copy.added == 9);
+    /* a program of the next version with the first library: only without what it does not know */
+    assert_int_equal(take_first(&first_copy, &next), SCAN_ERR_VERSION);
+    next.added = 0;
+    assert_int_equal(take_first(&first_copy, &next), SCAN_OK);
+    assert_int_equal(first_copy.a, 8);
+
+    for (first.struct_size = 0; first.struct_size < sizeof first; first.struct_size++) {
+        assert_int_equal(take_next(&copy, &first), SCAN_ERR_VERSION);
+        assert_int_equal(take_first(&first_copy, &first), SCAN_ERR_VERSION);
+    }
+    assert_int_equal(take_first(&first_copy, NULL), SCAN_ERR_ARGUMENT);
+}
+
+static void structs_out(void **state) {
+    (void)state;
+    const next_struct from = {0, 8, 9};
+    next_struct next = {sizeof(first_struct), 1, 2};
+
+    /* a program of the first version with the next library: nothing is written past its struct */
+    assert_int_equal(scan_give_struct(&next, &from, sizeof(first_struct), sizeof(next_struct)), SCAN_OK);
+    assert_true(next.struct_size == sizeof(first_struct) && next.a == 8 && next.added == 2);
+    /* a program of the next version with the first library */
+    next.struct_size = sizeof next;
+    assert_int_equal(scan_give_struct(&next, &from, sizeof(first_struct), sizeof(first_struct)), SCAN_OK);
+    assert_true(next.struct_size == sizeof next && next.a == 8 && next.added == 0);
+    next.struct_size = sizeof(first_struct) - 1;
+    next.a = 3;
+    assert_int_equal(scan_give_struct(&next, &from, sizeof(first_struct), sizeof(first_struct)), SCAN_ERR_VERSION);
+    assert_int_equal(next.a, 3);
+}
+
 static void struct_versions(void **state) {
     (void)state;
     struct {
         scan_options options;
         unsigned char tail[16];
     } later = {.options = {.struct_size = sizeof later}};
+    struct {
+        scan_info info;
+        uint64_t added;
+    } info = {.info = {.struct_size = sizeof info}, .added = 1};
     scan_ctx *ctx;
     assert_int_equal(scan_ctx_create(&ctx, &later.options), SCAN_OK);
+    assert_int_equal(scan_ctx_info(ctx, &info.info), SCAN_OK);
+    assert_true(info.info.threads >= 1 && info.info.struct_size == sizeof info && info.added == 0);
+    info.info.struct_size = sizeof info.info;
+    info.added = 1;
+    assert_int_equal(scan_ctx_info(ctx, &info.info), SCAN_OK);
+    assert_int_equal(info.added, 1);
+    info.info.struct_size--;
+    assert_int_equal(scan_ctx_info(ctx, &info.info), SCAN_ERR_VERSION);
     scan_ctx_destroy(ctx);
     later.tail[15] = 1;
     assert_int_equal(scan_ctx_create(&ctx, &later.options), SCAN_ERR_VERSION);
@@ -218,7 +290,7 @@ static void names(void **state) {
     assert_int_equal(scan_type_size(SCAN_TYPE_NONE), 0);
     assert_int_equal(scan_type_size((scan_type)-1), 0);
     assert_string_equal(scan_op_name(SCAN_MUL), "mul");
-    assert_null(scan_op_name((scan_op)4));
+    assert_null(scan_op_name((scan_op)SCAN_OP_COUNT));
     assert_string_equal(scan_grid_name(SCAN_GRID_LOOKBACK), "look-back");
     assert_null(scan_grid_name((scan_grid)6));
     assert_string_equal(scan_block_name(SCAN_BLOCK_KOGGE_STONE), "kogge-stone");
@@ -237,9 +309,12 @@ static void names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(create_default),  cmocka_unit_test(thread_counts), cmocka_unit_test(bad_options),
-        cmocka_unit_test(struct_versions), cmocka_unit_test(simd_cap),      cmocka_unit_test(hooks_see_every_byte),
-        cmocka_unit_test(lending),         cmocka_unit_test(copies),        cmocka_unit_test(names),
+        cmocka_unit_test(create_default), cmocka_unit_test(thread_counts),
+        cmocka_unit_test(bad_options),    cmocka_unit_test(structs_in),
+        cmocka_unit_test(structs_out),    cmocka_unit_test(struct_versions),
+        cmocka_unit_test(simd_cap),       cmocka_unit_test(hooks_see_every_byte),
+        cmocka_unit_test(lending),        cmocka_unit_test(copies),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("context", tests, NULL, NULL);
 }

@@ -39,6 +39,9 @@ static wide integer_identity(const scan_prefix_desc *d) {
     case SCAN_MUL: return 1;
     case SCAN_MIN: return highest(d->out_type);
     case SCAN_MAX: return lowest(d->out_type);
+    case SCAN_XOR: return 0;
+    case SCAN_AND: return wrap(d->out_type, -1);
+    case SCAN_OR: return 0;
     }
     return 0;
 }
@@ -49,6 +52,9 @@ static wide integer_op(const scan_prefix_desc *d, wide a, wide b) {
     case SCAN_MUL: return wrap(d->out_type, (wide)((unsigned __int128)a * (unsigned __int128)b));
     case SCAN_MIN: return a < b ? a : b;
     case SCAN_MAX: return a > b ? a : b;
+    case SCAN_XOR: return a ^ b; /* sign-extended, so the result is too */
+    case SCAN_AND: return a & b;
+    case SCAN_OR: return a | b;
     }
     return 0;
 }
@@ -122,15 +128,15 @@ static int destroy_contexts(void **state) {
     return 0;
 }
 
-enum { MOST_BYTES = 3 << 20 };
+enum { MAX_BYTES = 3 << 20 };
 static guarded in_memory, out_memory;
 static char *expected, *original;
 
 static int create_all(void **state) {
-    in_memory = guarded_create(MOST_BYTES);
-    out_memory = guarded_create(MOST_BYTES);
-    expected = malloc(MOST_BYTES);
-    original = malloc(MOST_BYTES);
+    in_memory = guarded_create(MAX_BYTES);
+    out_memory = guarded_create(MAX_BYTES);
+    expected = malloc(MAX_BYTES);
+    original = malloc(MAX_BYTES);
     return create_contexts(state);
 }
 
@@ -171,8 +177,8 @@ static void check(scan_ctx *ctx, const scan_prefix_desc *d, size_t n, size_t off
 static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, size_t size_count) {
     static unsigned round;
     for (size_t k = 0; k < size_count; k++)
-        for (scan_op op = SCAN_ADD; op <= SCAN_MAX; op++) {
-            if (is_float(type) && op <= SCAN_MUL)
+        for (scan_op op = 0; op < (scan_op)SCAN_OP_COUNT; op++) {
+            if (is_float(type) && op != SCAN_MIN && op != SCAN_MAX)
                 continue;
             for (unsigned way = 0; way < 8; way++) {
                 uint64_t init_bits;
@@ -199,13 +205,13 @@ static size_t small_sizes[256], small_count;
 
 static void fill_sizes(void) {
 #if defined(__SANITIZE_THREAD__)
-    const size_t step = 9, most = 11; /* what threads do is in the large sizes */
+    const size_t step = 9, max_log = 11; /* what threads do is in the large sizes */
 #else
-    const size_t step = 1, most = 14;
+    const size_t step = 1, max_log = 14;
 #endif
     for (size_t n = 0; n <= 130; n += step)
         small_sizes[small_count++] = n;
-    for (size_t k = 8; k <= most; k++)
+    for (size_t k = 8; k <= max_log; k++)
         for (size_t d = 0; d < 3; d++)
             small_sizes[small_count++] = ((size_t)1 << k) - 1 + d;
 }
@@ -220,7 +226,7 @@ static void fill_sizes(void) {
 #define ROW(ENUM, name, ...) PAIR_TEST(name, SCAN_##ENUM, SCAN_##ENUM)
 SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) PAIR_TEST(name##_##wide_name, SCAN_##ENUM, SCAN_##WIDE)
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) PAIR_TEST(name##_##wide_name, SCAN_##ENUM, SCAN_##WIDE)
 SCAN_WIDENINGS(ROW)
 #undef ROW
 
@@ -310,14 +316,18 @@ static void identities(void **state) {
     uint32_t bits;
     const uint32_t first[] = {0, 0x3f800000, 0x7f800000, 0xff800000};
     d.type = SCAN_F32;
-    for (d.op = SCAN_ADD; d.op <= SCAN_MAX; d.op++) {
+    for (d.op = 0; d.op < (scan_op)SCAN_OP_COUNT; d.op++) {
+        if (is_bitwise(d.op))
+            continue;
         assert_int_equal(scan_prefix(contexts[0], &d, &one, &out, 1), SCAN_OK);
         memcpy(&bits, &out, sizeof bits);
         assert_int_equal(bits, first[d.op]);
     }
-    int8_t i8 = 5, i8_first[] = {0, 1, INT8_MAX, INT8_MIN}, i8_out;
+    const int8_t i8 = 5, i8_first[] = {0, 1, INT8_MAX, INT8_MIN, 0, -1, 0};
+    int8_t i8_out;
+    assert_int_equal(sizeof i8_first, SCAN_OP_COUNT);
     d.type = SCAN_I8;
-    for (d.op = SCAN_ADD; d.op <= SCAN_MAX; d.op++) {
+    for (d.op = 0; d.op < (scan_op)SCAN_OP_COUNT; d.op++) {
         assert_int_equal(scan_prefix(contexts[0], &d, &i8, &i8_out, 1), SCAN_OK);
         assert_int_equal(i8_out, i8_first[d.op]);
     }
@@ -329,7 +339,7 @@ int main(void) {
 #define ROW(ENUM, name, ...) cmocka_unit_test(matrix_##name),
         SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) cmocka_unit_test(matrix_##name##_##wide_name),
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) cmocka_unit_test(matrix_##name##_##wide_name),
             SCAN_WIDENINGS(ROW)
 #undef ROW
                 cmocka_unit_test(large_arrays),

@@ -7,7 +7,7 @@
 #include "float_records.h"
 #include "prefix_support.h"
 
-enum { MOST = (3 << 18) + 5000, MOST_BYTES = MOST * 8 };
+enum { MAX_N = (3 << 18) + 5000, MAX_BYTES = MAX_N * 8 };
 
 static scan_ctx *contexts[CONTEXTS];
 static guarded in_memory, out_memory;
@@ -19,12 +19,12 @@ static char *expected; /* the output */
 static int create_all(void **state) {
     (void)state;
     contexts_create(contexts);
-    in_memory = guarded_create(MOST_BYTES);
-    out_memory = guarded_create(MOST_BYTES);
-    original = malloc(MOST_BYTES);
-    ordered = malloc(MOST_BYTES);
-    before = malloc(MOST_BYTES + 8);
-    expected = malloc(MOST_BYTES);
+    in_memory = guarded_create(MAX_BYTES);
+    out_memory = guarded_create(MAX_BYTES);
+    original = malloc(MAX_BYTES);
+    ordered = malloc(MAX_BYTES);
+    before = malloc(MAX_BYTES + 8);
+    expected = malloc(MAX_BYTES);
     return !original || !ordered || !before || !expected;
 }
 
@@ -194,7 +194,7 @@ static void large_arrays(void **state) {
 static void check_record(const char *line) {
     float_record r;
     assert_true(float_record_parse(&r, line));
-    assert_true(r.n <= MOST);
+    assert_true(r.n <= MAX_N);
     scan_prefix_desc d = {.struct_size = sizeof d,
                           .type = r.type,
                           .out_type = r.out_type,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection kernels with AVX2, which has no compress instruction: eight bits of the mask pick a row of a table that
- * lists which lanes to take, and one shuffle takes them. The table holds bytes, 2 KiB in all, and is widened to what
- * the shuffle of an element size wants. The last, partial word goes to the portable kernels.
+ * Select kernels for AVX2, which has no compress instruction: eight bits of the mask pick a row of a table that lists
+ * the lanes to take, and one shuffle takes them. The table holds bytes, 2 KiB in all, and is widened to the element
+ * size of the shuffle. The last, partial word goes to the portable kernels.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #include <string.h>
 
-#include "compact.h"
+#include "select.h"
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@
 
 #define LOAD(pointer) _mm256_loadu_si256((const __m256i *)(pointer))
 
-/* One bit a lane of an integer compare. */
+/* One bit for each lane of an integer compare. */
 static inline uint32_t lanes_8(__m256i v) { return (uint32_t)_mm256_movemask_epi8(v); }
 static inline uint32_t lanes_16(__m256i v) {
     return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
@@ -36,15 +36,15 @@ static inline uint32_t lanes_16(__m256i v) {
 static inline uint32_t lanes_32(__m256i v) { return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v)); }
 static inline uint32_t lanes_64(__m256i v) { return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(v)); }
 
-/* Compares are signed: with the sign bit added to both sides, x - lo > hi - lo without sign. */
+/* Compares are signed: with the sign bit added to both sides they give x - lo > hi - lo, unsigned. */
 #define INTEGER_KERNELS(width, set1, lanes, ctype, itype)                                                              \
     static void in_range_##width(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip,                  \
                                  uint64_t *bits) {                                                                     \
         const ctype *x = data;                                                                                         \
         const uint64_t sign = 1ull << (width - 1);                                                                     \
-        const __m256i least = set1((itype)(ctype)(lo ^ sign)), span = set1((itype)(ctype)((hi - lo) ^ sign));          \
+        const __m256i min = set1((itype)(ctype)(lo ^ sign)), span = set1((itype)(ctype)((hi - lo) ^ sign));            \
         FOR_WORDS(                                                                                                     \
-            lanes, lanes_##width(_mm256_cmpgt_epi##width(_mm256_sub_epi##width(LOAD(x + i), least), span)), ~flip,     \
+            lanes, lanes_##width(_mm256_cmpgt_epi##width(_mm256_sub_epi##width(LOAD(x + i), min), span)), ~flip,       \
             scan_select_portable.in_range[SCAN_LANE_##width](x + whole, n - whole, lo, hi, flip, bits + whole / 64))   \
     }                                                                                                                  \
     static void differs_##width(const void *data, size_t n, uint64_t *bits) {                                          \
@@ -70,11 +70,11 @@ INTEGER_KERNELS(64, _mm256_set1_epi64x, 4, uint64_t, long long)
         ctype lo_value, hi_value;                                                                                      \
         memcpy(&lo_value, &lo_bits, sizeof lo_value);                                                                  \
         memcpy(&hi_value, &hi_bits, sizeof hi_value);                                                                  \
-        const vector least = _mm256_set1_##suffix(lo_value), greatest = _mm256_set1_##suffix(hi_value);                \
+        const vector min = _mm256_set1_##suffix(lo_value), max = _mm256_set1_##suffix(hi_value);                       \
         FOR_WORDS(lanes,                                                                                               \
                   _mm256_movemask_##suffix(                                                                            \
-                      _mm256_and_##suffix(_mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), least, _CMP_GE_OQ),        \
-                                          _mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), greatest, _CMP_LE_OQ))),   \
+                      _mm256_and_##suffix(_mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), min, _CMP_GE_OQ),          \
+                                          _mm256_cmp_##suffix(_mm256_loadu_##suffix(x + i), max, _CMP_LE_OQ))),        \
                   flip, scan_select_portable.in_range[LANE](x + whole, n - whole, lo, hi, flip, bits + whole / 64))    \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
@@ -90,7 +90,7 @@ FLOAT_KERNELS(f64, SCAN_LANE_F64, pd, 4, double, uint64_t, __m256d)
 
 /* ---- compression ------------------------------------------------------------------------------------------------- */
 
-/* Row m lists the set bits of m, ascending, a byte each: bit i is byte number (set bits below i). */
+/* Row m lists the set bits of m, ascending, one byte each: bit i is byte number (set bits below i). */
 #define BIT(m, i) ((uint64_t)(m) >> (i)&1)
 #define BELOW_1(m) BIT(m, 0)
 #define BELOW_2(m) (BELOW_1(m) + BIT(m, 1))
@@ -164,7 +164,7 @@ COMPRESS_KERNEL(16, 1, 8, uint16_t)
 COMPRESS_KERNEL(32, 2, 8, uint32_t)
 COMPRESS_KERNEL(64, 3, 4, uint64_t)
 
-/* A row of the table, widened, is positions already. */
+/* A widened row of the table holds positions. */
 static size_t positions_u32(uint64_t base, const uint64_t *bits, size_t n, void *to) {
     uint32_t *out = to;
     const uint64_t flip = 0;
@@ -196,8 +196,8 @@ size_t scan_select_count_avx2(const uint64_t *bits, size_t n) {
     return n % 64 ? kept + ones(bits[n / 64] << (64 - n % 64)) : kept;
 }
 
-/* Whole cache lines go past the caches; the fence orders them before whatever announces that they are written. Writes
- * alone would leave the read side of the memory idle. */
+/* Whole cache lines go past the caches; the fence orders them before later stores. Writes alone would leave the read
+ * side of the memory idle, hence the prefetches. */
 void scan_select_stream_avx2(void *to, const void *from, size_t bytes, scan_ahead *ahead) {
     enum { LINE = 64, LINES_AHEAD = 2 };
     char *out = to;

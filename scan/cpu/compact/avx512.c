@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection kernels with AVX-512. Compares give bits directly; compression is VPCOMPRESS in its register form and a
- * full store: the form that writes memory is microcode on Zen 4. The masks merge into the source, which is at hand,
+ * Select kernels for AVX-512. Compares give bits directly; compression is VPCOMPRESS in its register form and a
+ * full store: the form that writes memory is microcode on Zen 4. The masks merge into the source,
  * because the zeroing form waits for the old value of its destination. The last, partial word uses masked loads.
  */
 #if defined(__AVX512VBMI2__)
 #include <immintrin.h>
 #include <string.h>
 
-#include "compact.h"
+#include "select.h"
 
 /* The first m of `lanes` bits. */
 static inline uint64_t first_bits(size_t m, size_t lanes) {
@@ -63,9 +63,9 @@ static inline __m512d load_f64(const double *x, size_t m) {
     static void in_range_##width(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip,                  \
                                  uint64_t *bits) {                                                                     \
         const ctype *x = data;                                                                                         \
-        const __m512i least = _mm512_set1_epi##width((itype)(ctype)lo);                                                \
+        const __m512i min = _mm512_set1_epi##width((itype)(ctype)lo);                                                  \
         const __m512i span = _mm512_set1_epi##width((itype)(ctype)(hi - lo));                                          \
-        FILL_BITS(lanes, _mm512_cmple_epu##width##_mask(_mm512_sub_epi##width(load_##width(x + i, m), least), span),   \
+        FILL_BITS(lanes, _mm512_cmple_epu##width##_mask(_mm512_sub_epi##width(load_##width(x + i, m), min), span),     \
                   flip)                                                                                                \
     }                                                                                                                  \
     static void differs_##width(const void *data, size_t n, uint64_t *bits) {                                          \
@@ -85,9 +85,8 @@ INTEGER_KERNELS(64, 8, uint64_t, long long)
         uint64_t nan_b = _mm512_cmp_##suffix##_mask(b, b, _CMP_UNORD_Q);                                               \
         return _mm512_cmp_##suffix##_mask(a, b, _CMP_NEQ_UQ) & ~(nan_a & nan_b);                                       \
     }                                                                                                                  \
-    static inline uint64_t between_##name(vector a, vector least, vector greatest) {                                   \
-        return _mm512_mask_cmp_##suffix##_mask(_mm512_cmp_##suffix##_mask(a, least, _CMP_GE_OQ), a, greatest,          \
-                                               _CMP_LE_OQ);                                                            \
+    static inline uint64_t between_##name(vector a, vector min, vector max) {                                          \
+        return _mm512_mask_cmp_##suffix##_mask(_mm512_cmp_##suffix##_mask(a, min, _CMP_GE_OQ), a, max, _CMP_LE_OQ);    \
     }                                                                                                                  \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
@@ -95,8 +94,8 @@ INTEGER_KERNELS(64, 8, uint64_t, long long)
         ctype lo_value, hi_value;                                                                                      \
         memcpy(&lo_value, &lo_bits, sizeof lo_value);                                                                  \
         memcpy(&hi_value, &hi_bits, sizeof hi_value);                                                                  \
-        const vector least = _mm512_set1_##suffix(lo_value), greatest = _mm512_set1_##suffix(hi_value);                \
-        FILL_BITS(lanes, between_##name(load_##name(x + i, m), least, greatest), flip)                                 \
+        const vector min = _mm512_set1_##suffix(lo_value), max = _mm512_set1_##suffix(hi_value);                       \
+        FILL_BITS(lanes, between_##name(load_##name(x + i, m), min, max), flip)                                        \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \
@@ -108,7 +107,7 @@ FLOAT_KERNELS(f64, pd, 8, double, uint64_t, __m512d)
 
 /* ---- compression ------------------------------------------------------------------------------------------------- */
 
-/* VECTOR is what the `lanes` elements from i on, of which m are in the array, would store. */
+/* VECTOR gives what to store of the `lanes` elements from i on, of which m are in the array. */
 #define COMPRESS(width, lanes, ctype, VECTOR)                                                                          \
     ctype *out = to;                                                                                                   \
     size_t kept = 0;                                                                                                   \
@@ -131,7 +130,7 @@ FLOAT_KERNELS(f64, pd, 8, double, uint64_t, __m512d)
 #define COMPRESS_32(v, mask) _mm512_mask_compress_epi32(v, (__mmask16)(mask), v)
 #define COMPRESS_64(v, mask) _mm512_mask_compress_epi64(v, (__mmask8)(mask), v)
 
-/* The memory is busy meanwhile with the piece that the selector reads next. */
+/* Meanwhile memory delivers the piece that `select` reads next. */
 #define COMPRESS_KERNEL(width, lanes, ctype)                                                                           \
     static size_t compress_##width(const void *data, const uint64_t *bits, uint64_t flip, size_t n, void *to) {        \
         const ctype *x = data;                                                                                         \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_compact on the CPU: a predicate as a selector of the block loop in engine.c.
+ * scan_compact on the CPU: the select engine with the bits of a predicate.
  */
 #include <string.h>
 
 #include "../../shared/predicate.h"
-#include "compact.h"
+#include "select.h"
 
 typedef struct predicate_source {
     scan_predicate predicate;
@@ -15,7 +15,7 @@ typedef struct predicate_source {
 
 static void fill(uint64_t *bits, size_t words, bool value) { memset(bits, value ? 0xff : 0, words * sizeof *bits); }
 
-/* The index of an element is known without reading: of [first, first + n) those in [lo, hi]. */
+/* A range test of the index reads nothing: the bits of [first, first + n) that lie in [lo, hi]. */
 static void index_in_range(uint64_t first, size_t n, const scan_step *step, uint64_t *bits) {
     uint64_t last = first + (n - 1);
     size_t from = step->lo > first ? (step->lo > last ? n : (size_t)(step->lo - first)) : 0;

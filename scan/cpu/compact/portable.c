@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selection kernels in plain C; also the tails of the AVX2 ones. Tests write bytes that the compiler can vectorize,
- * bytes become bits, and compression stores every element but advances only after the selected ones.
+ * Select kernels in plain C, also used for the tails of the AVX2 ones. Tests write bytes that the compiler can
+ * vectorize, bytes become bits, and compression stores every element but advances only after the selected ones.
  */
 #include <string.h>
 
-#include "compact.h"
+#include "select.h"
 
 static inline size_t word_length(size_t n, size_t at) { return n - at < 64 ? n - at : 64; }
 
@@ -43,7 +43,7 @@ static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
         bits[at / 64] = bits_of_bytes(t) ^ flip;                                                                       \
     }
 
-/* Stores `value` of every i, advances where bit i is set. Fixed inner loops are unrolled. */
+/* Stores `value` of every i, and advances where bit i is set. Inner loops of fixed length are unrolled. */
 #define COMPRESS(ctype, value)                                                                                         \
     ctype *out = to;                                                                                                   \
     size_t kept = 0;                                                                                                   \
@@ -66,8 +66,8 @@ static inline uint64_t bits_of_bytes(const uint8_t t[64]) {
 #define INTEGER_KERNELS(name, ctype)                                                                                   \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
-        const ctype least = (ctype)lo, span = (ctype)(hi - lo);                                                        \
-        FILL_BITS((ctype)(x[i] - least) <= span)                                                                       \
+        const ctype min = (ctype)lo, span = (ctype)(hi - lo);                                                          \
+        FILL_BITS((ctype)(x[i] - min) <= span)                                                                         \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \
@@ -84,15 +84,15 @@ INTEGER_KERNELS(16, uint16_t)
 INTEGER_KERNELS(32, uint32_t)
 INTEGER_KERNELS(64, uint64_t)
 
-/* Plain C comparisons are quiet enough: they give the right answer for NaN. */
+/* NaN is in no range: comparisons with it are false. Two NaN do not differ. */
 #define FLOAT_KERNELS(name, ctype, bits_type)                                                                          \
     static void in_range_##name(const void *data, size_t n, uint64_t lo, uint64_t hi, uint64_t flip, uint64_t *bits) { \
         const ctype *x = data;                                                                                         \
         const bits_type lo_bits = (bits_type)lo, hi_bits = (bits_type)hi;                                              \
-        ctype least, greatest;                                                                                         \
-        memcpy(&least, &lo_bits, sizeof least);                                                                        \
-        memcpy(&greatest, &hi_bits, sizeof greatest);                                                                  \
-        FILL_BITS((x[i] >= least) & (x[i] <= greatest))                                                                \
+        ctype min, max;                                                                                                \
+        memcpy(&min, &lo_bits, sizeof min);                                                                            \
+        memcpy(&max, &hi_bits, sizeof max);                                                                            \
+        FILL_BITS((x[i] >= min) & (x[i] <= max))                                                                       \
     }                                                                                                                  \
     static void differs_##name(const void *data, size_t n, uint64_t *bits) {                                           \
         const ctype *x = data, *before = x - 1;                                                                        \

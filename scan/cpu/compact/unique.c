@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_unique on the CPU: "differs from its predecessor" as a selector of the block loop in engine.c.
+ * scan_unique on the CPU: the select engine with the bits "differs from its predecessor".
  */
-#include "compact.h"
+#include "select.h"
 
 static void select_first_of_runs(const scan_select_job *job, size_t first, size_t n, uint64_t *bits) {
     const scan_lane *lane = job->source;

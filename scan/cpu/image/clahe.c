@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * CLAHE on the CPU: the tables of all tiles, then the blend. Both take work items from a shared counter: tiles, then
- * bands of cells (a cell is the set of pixels that blend the same four tables), so that four tables stay in the cache.
- * Colour works on a plane: the luma, or one channel after another.
+ * CLAHE on the CPU: the tables of all tiles, then the blend. Threads take work items from a shared counter: tiles, then
+ * bands of rows. A band is blended cell by cell (a cell is the set of pixels that blend the same four tables), so that
+ * four tables stay in the cache. Colour images are processed as a plane: the luma, or one channel after another.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -16,11 +16,11 @@ typedef struct clahe {
     const scan_cpu_image_kernels *kernels;
     scan_clahe_grid grid;
     const unsigned char *in; /* a plane */
-    unsigned char *out;      /* a plane, perhaps the same */
+    unsigned char *out;      /* a plane; may be `in` */
     unsigned char *luts;     /* tiles_y * tiles_x tables */
     uint32_t *tables;        /* counters of each thread */
     uint64_t *wide;          /* 64-bit counters of each thread; NULL if tiles are small enough for 32 bits */
-    float *weights;          /* of the right tile, a column of the image each */
+    float *weights;          /* of the right tile, for each column of the image */
     atomic_size_t next;
     /* colour */
     const unsigned char *image;
@@ -29,7 +29,7 @@ typedef struct clahe {
     unsigned channel;
 } clahe;
 
-static size_t align(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t align_up(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
@@ -44,7 +44,7 @@ static uint32_t sample_at(const clahe *c, size_t x, size_t y) {
     return c->desc->type == SCAN_U8 ? c->in[i] : ((const uint16_t *)(const void *)c->in)[i];
 }
 
-/* Columns [left, right) of one row of the grown image. */
+/* Columns [left, right) of one row of the extended image. */
 static void count_row(const clahe *c, const scan_cpu_counter *counter, size_t y, size_t left, size_t right) {
     size_t width = c->grid.width, inside = left >= width ? 0 : (right < width ? right : width) - left;
     if (inside)
@@ -78,7 +78,7 @@ static void count_tile(const clahe *c, size_t tile_x, size_t tile_y, uint32_t *c
         scan_cpu_counter_end(&counter);
 }
 
-/* Clips and refills the counts of a tile, which end as their own inclusive scan: see scan_clahe_count. */
+/* Clips and refills the counts of a tile (see scan_clahe_count) and replaces them with their inclusive scan. */
 static void equalize_counts(const scan_clahe_grid *g, uint32_t *counts) {
     uint32_t excess = 0, limit = g->limit < UINT32_MAX ? (uint32_t)g->limit : UINT32_MAX;
     for (uint32_t i = 0; i < g->bins; i++) {
@@ -222,7 +222,7 @@ static void put_task(void *arg, unsigned index, unsigned count) {
         c->kernels->replace_u16(in, plane, out, end - begin, c->desc->channels);
 }
 
-/* Alpha is carried over by the luma's put_task; otherwise channel by channel. */
+/* Copies a channel: alpha, where the luma's put_task has not copied it. */
 static void copy_task(void *arg, unsigned index, unsigned count) {
     take_task(arg, index, count);
     put_task(arg, index, count);
@@ -250,17 +250,17 @@ typedef struct layout {
     size_t wide, luts, weights, plane, bytes;
 } layout;
 
-/* Workspace: counters of the threads, 64-bit ones if need be, tables of the tiles, column weights, a plane if the image
- * is not one. */
+/* Workspace: counters of the threads, 64-bit ones if needed, tables of the tiles, column weights, a plane if the image
+ * has several channels. */
 static layout layout_of(const scan_ctx *ctx, const scan_equalize_desc *desc, const scan_clahe_grid *g) {
     size_t size = scan_type_size(desc->type);
     layout l;
     size_t threads = scan_pool_threads(scan_cpu(ctx)->pool);
-    l.wide = align(threads * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
-    l.luts = l.wide + (g->area > SCAN_CPU_COUNTED_AT_ONCE ? align(threads * g->bins * sizeof(uint64_t)) : 0);
-    l.weights = l.luts + align(g->tiles_x * g->tiles_y * g->bins * size);
-    l.plane = l.weights + align(g->width * sizeof(float));
-    l.bytes = l.plane + (desc->channels > 1 ? align(g->width * g->height * size) : 0);
+    l.wide = align_up(threads * scan_cpu_counter_size(desc->type) * sizeof(uint32_t));
+    l.luts = l.wide + (g->area > SCAN_CPU_COUNTED_AT_ONCE ? align_up(threads * g->bins * sizeof(uint64_t)) : 0);
+    l.weights = l.luts + align_up(g->tiles_x * g->tiles_y * g->bins * size);
+    l.plane = l.weights + align_up(g->width * sizeof(float));
+    l.bytes = l.plane + (desc->channels > 1 ? align_up(g->width * g->height * size) : 0);
     return l;
 }
 

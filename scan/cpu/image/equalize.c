@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Equalization on the CPU: histograms (histogram.c), tables (scan/shared/equalize_lut.c), map. The map runs from the
- * end of the image to its start, so that it first meets what counting has left in the caches. Alpha is a channel whose
- * table changes nothing.
+ * end of the image to its start, so that it begins with the part that counting has left in the caches. Alpha is a
+ * channel whose table is the identity.
  */
 #include <string.h>
 
@@ -11,13 +11,12 @@
 
 enum { MAP_BLOCK = 1 << 15 };
 
-/* An image of this many bytes would push more out of the caches than it leaves of use in them. */
-enum { STREAM_BYTES = 8 << 20 };
+enum { STREAM_BYTES = 8 << 20 /* outputs from this size on are written past the caches */ };
 
 typedef struct plan {
     scan_cpu_counting counting;
     bool luma;       /* the map replaces Y */
-    unsigned tables; /* that the caller sees */
+    unsigned tables; /* in the caller's luts */
 } plan;
 
 typedef struct mapping {
@@ -51,7 +50,7 @@ static plan plan_of(const scan_equalize_desc *desc) {
         p.luma = desc->like != SCAN_LIKE_IMAGEMAGICK;
         p.counting.view = p.luma ? SCAN_CPU_LUMA : SCAN_CPU_REC709;
     }
-    /* The largest 16-bit sample that vips scales by may be an alpha. */
+    /* vips scales 16-bit images by their largest sample, alpha included. */
     if (desc->like == SCAN_LIKE_VIPS && desc->type == SCAN_U16 && p.counting.view == SCAN_CPU_CHANNELS)
         p.counting.planes = desc->channels;
     return p;
@@ -105,7 +104,7 @@ static void map_task(void *arg, unsigned index, unsigned count) {
     }
 }
 
-/* Workspace: tables of the threads, histograms, then tables: one a channel equalized and the identity. */
+/* Workspace: counters of the threads, histograms, then tables: one for each equalized channel, and the identity. */
 typedef struct layout {
     size_t bins, luts, bytes;
 } layout;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of equalize and clahe for AVX2. Most are the plain loops, compiled for it; the map of bytes looks 32
- * samples up with byte shuffles of 16 entries each.
+ * The inner loops of equalize and clahe for AVX2. Most are the plain loops compiled for AVX2; the map of bytes looks up
+ * 32 samples at a time with byte shuffles of 16 entries each.
  *
- * A shuffle gives 0 where the index has its top bit set. So with T[0], T[1], ... the rows of 16 entries of half a
- * table, the shuffles of row differences T[0], T[1] ^ T[0], T[2] ^ T[1], ... by x, x - 16, x - 32, ... (saturated: once
- * negative, always negative) combine by xor to the row that x lies in. Samples of the other half begin negative and
- * give 0 throughout.
+ * A shuffle gives 0 where the index has its top bit set. Let T[0], T[1], ... be the rows of 16 entries of half a table.
+ * The differences T[0], T[1] ^ T[0], T[2] ^ T[1], ... are shuffled by x, x - 16, x - 32, ... (saturated, so an index
+ * that has become negative stays negative); the xor of the results is the entry in the row that x lies in. Samples of
+ * the other half begin negative and give 0 throughout.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -2,7 +2,7 @@
  *
  * The inner loops of equalize and clahe for AVX-512 with VBMI: a table of 256 bytes lives in four registers, and one
  * look-up of 64 samples is two two-register byte permutes (by the low seven bits of the sample) and a blend by its top
- * bit. CLAHE keeps the tables of all four tiles around a cell in 16 registers.
+ * bit. CLAHE holds the tables of all four tiles around a cell in 16 registers.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>

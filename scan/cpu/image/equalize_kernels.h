@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of histogram, equalize and clahe, one set a SIMD level, and what the three verbs share. Colour and
- * interleaved images pass through planar blocks of SCAN_CPU_BLOCK samples, so that counting knows contiguous samples
- * only.
+ * The inner loops of histogram, equalize and clahe, one set for each SIMD level, and what the three verbs share. Colour
+ * and interleaved images are copied to planar blocks of SCAN_CPU_BLOCK samples, so that counting reads contiguous
+ * samples.
  */
 #ifndef SCAN_CPU_IMAGE_EQUALIZE_KERNELS_H
 #define SCAN_CPU_IMAGE_EQUALIZE_KERNELS_H
@@ -13,21 +13,20 @@
 enum {
     SCAN_CPU_BLOCK = 2048,
     SCAN_CPU_BYTE_TABLES = 8,
-    SCAN_CPU_PARALLEL_SAMPLES = 1 << 16 /* fewer are not worth waking the threads */
+    SCAN_CPU_PARALLEL_SAMPLES = 1 << 16 /* from this many on, all threads work */
 };
 
-/* So many samples at a time keep 32-bit counters from overflowing. */
+/* Samples counted between two additions to 64-bit counters, so that 32-bit counters do not overflow. */
 #define SCAN_CPU_COUNTED_AT_ONCE ((size_t)1 << 30)
 
-/* The cell of CLAHE around a row of pixels: tables of the four tiles, weights of the lower pair and of the right one.
- */
+/* A cell of CLAHE: the tables of the four tiles around its pixels. */
 typedef struct scan_cpu_cell {
     const void *upper_left, *upper_right, *lower_left, *lower_right;
 } scan_cpu_cell;
 
 typedef struct scan_cpu_image_kernels {
     /* out = luts[channel][in] for n pixels of interleaved samples; luts are 256 or 65,536 entries each. stream: write
-     * past the caches if that is possible. */
+     * past the caches if possible. */
     void (*map_u8)(const uint8_t *in, uint8_t *out, size_t n, unsigned channels, const uint8_t *const luts[],
                    bool stream);
     void (*map_u16)(const uint16_t *in, uint16_t *out, size_t n, unsigned channels, const uint16_t *const luts[],
@@ -37,7 +36,7 @@ typedef struct scan_cpu_image_kernels {
     void (*take_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *plane);
     void (*put_u8)(const uint8_t *plane, size_t n, unsigned channels, uint8_t *out);
     void (*put_u16)(const uint16_t *plane, size_t n, unsigned channels, uint16_t *out);
-    /* Y of n pixels of 3 or 4 channels; and the pixels given another Y. */
+    /* Y of n pixels of 3 or 4 channels; the pixels with their Y replaced. */
     void (*luma_u8)(const uint8_t *in, size_t n, unsigned channels, uint8_t *y);
     void (*luma_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *y);
     void (*replace_u8)(const uint8_t *in, const uint8_t *to, uint8_t *out, size_t n, unsigned channels);
@@ -45,7 +44,7 @@ typedef struct scan_cpu_image_kernels {
     /* ImageMagick's 65,536 levels of n pixels of 3 or 4 channels. */
     void (*rec709_u8)(const uint8_t *in, size_t n, unsigned channels, uint16_t *levels);
     void (*rec709_u16)(const uint16_t *in, size_t n, unsigned channels, uint16_t *levels);
-    /* One row of a CLAHE cell: n pixels whose right tile weighs u[i], and whose lower tiles weigh v. */
+    /* One row of a CLAHE cell: n pixels; u[i] is the weight of the right tiles, v of the lower tiles. */
     void (*blend_u8)(const uint8_t *in, uint8_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
     void (*blend_u16)(const uint16_t *in, uint16_t *out, size_t n, const scan_cpu_cell *cell, const float *u, float v);
     /* scan_clahe_entry of every bin's prefix sum. */
@@ -60,9 +59,9 @@ extern const scan_cpu_image_kernels scan_cpu_image_avx512;
 
 const scan_cpu_image_kernels *scan_cpu_image(const scan_ctx *ctx);
 
-/* What of an image is counted. */
+/* The samples of an image to count. */
 typedef enum scan_cpu_view {
-    SCAN_CPU_CHANNELS, /* `planes` first channels, each alone */
+    SCAN_CPU_CHANNELS, /* the first `planes` channels, one histogram each */
     SCAN_CPU_LUMA,     /* OpenCV's Y */
     SCAN_CPU_REC709    /* ImageMagick's intensity, 65,536 levels */
 } scan_cpu_view;
@@ -86,8 +85,8 @@ void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *c, const void 
                           void *workspace);
 size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting *c);
 
-/* Counting contiguous samples into 32-bit counters: begin with an estimate of how many will come, add any number of
- * times fewer than 2^32 samples in all, end; then counts[0 ... bins) is the histogram. counts has
+/* Counts contiguous samples into 32-bit counters: begin, with an estimate of the number of samples; add any number of
+ * times, fewer than 2^32 samples in all; end. Then counts[0 ... bins) is the histogram. counts has
  * scan_cpu_counter_size(type) elements. */
 typedef struct scan_cpu_counter {
     scan_type type;
@@ -118,7 +117,7 @@ static inline void scan_cpu_put_channel(const scan_cpu_image_kernels *kernels, s
         kernels->put_u16(plane, n, channels, (uint16_t *)out + channel);
 }
 
-/* Runs a task on all threads, or alone for work too small to be worth waking them. */
+/* Runs a task on all threads, or on the calling thread if there is too little work to wake the others. */
 static inline void scan_cpu_run_task(scan_ctx *ctx, scan_task *task, void *arg, bool parallel) {
     if (parallel)
         scan_pool_run(scan_cpu(ctx)->pool, task, arg);
@@ -126,7 +125,7 @@ static inline void scan_cpu_run_task(scan_ctx *ctx, scan_task *task, void *arg, 
         task(arg, 0, 1);
 }
 
-/* Part `index` of `count` of n things, in steps of `step`. */
+/* [begin, end) is part `index` of `count` of n elements, cut at multiples of `step`. */
 static inline void scan_cpu_share(size_t n, size_t step, unsigned index, unsigned count, size_t *begin, size_t *end) {
     size_t steps = n / step + (n % step != 0), each = steps / count, rest = steps % count;
     size_t first = each * index + (index < rest ? index : rest);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of equalize and clahe in plain C: the formulas, pixel by pixel. Each SIMD level compiles them with
- * its own flags and replaces those that it can do better by hand. The number of channels is a constant in each loop,
- * which is what lets the compiler vectorize them.
+ * The inner loops of equalize and clahe in plain C, pixel by pixel. Each SIMD level compiles them with its own flags
+ * and replaces some by faster intrinsics. The number of channels is a constant in each loop, so that the compiler can
+ * vectorize it.
  */
 #ifndef SCAN_CPU_IMAGE_EQUALIZE_LOOPS_H
 #define SCAN_CPU_IMAGE_EQUALIZE_LOOPS_H
@@ -107,7 +107,7 @@ REC709(loop_rec709_u8, uint8_t, 257)
 REC709(loop_rec709_u16, uint16_t, 1)
 #undef REC709
 
-/* Look-ups do not vectorize and arithmetic does: a block of the one, then of the other. */
+/* Arithmetic vectorizes, look-ups do not: hence blocks of look-ups, each followed by its block of arithmetic. */
 enum { BLEND_BLOCK = 256 };
 
 #define BLEND(NAME, T, TOP)                                                                                            \
@@ -145,7 +145,7 @@ static inline void loop_entries(const int32_t *sums, const scan_clahe_grid *grid
 }
 #undef LOOP
 
-/* The part of a level's table that no level does better by hand. */
+/* The kernels that every SIMD level takes from here. */
 #define LOOP_KERNELS                                                                                                   \
     .map_u16 = loop_map_u16, .take_u8 = loop_take_u8, .take_u16 = loop_take_u16, .put_u8 = loop_put_u8,                \
     .put_u16 = loop_put_u16, .luma_u8 = loop_luma_u8, .luma_u16 = loop_luma_u16, .replace_u8 = loop_replace_u8,        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Histograms on the CPU. Every thread counts its share of the pixels in tables of its own (histogram_counter.c);
- * then the threads add up all tables, each for its share of the bins. Grey images are counted where they lie;
- * other views (a channel, a luma, pixels under a mask) are first copied block by block into a short plane.
+ * then the threads add up all tables, each for its share of the bins. Grey images are counted in place; other views (a
+ * channel, a luma, pixels under a mask) are first copied block by block into a short plane.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct counting {
     uint64_t *bins;
 } counting;
 
-/* Moves the samples under the mask to the front and returns how many they are. */
+/* Moves the samples under the mask to the front and returns their number. */
 static size_t keep_masked(scan_type type, void *plane, const uint8_t *mask, size_t n) {
     size_t kept = 0;
     if (type == SCAN_U8) {

@@ -4,11 +4,11 @@
  *
  * The cost of a histogram is one load, add and store of a counter for each increment, so many bytes are counted two at
  * a time: as 16-bit samples in 65,536 counters (256 KiB: the second-level cache; the pairs that occur in a natural
- * image mostly fit the first), whose marginal sums are the byte histogram. Few bytes do not repay the sums of 65,536
- * counters and go to eight tables of 256 in turn: a counter incremented twice in a row would wait for its own store.
- * Very few go to one.
+ * image mostly fit the first), whose marginal sums are the byte histogram. For fewer bytes the sums over 65,536
+ * counters would cost more than they save: these are counted in eight tables of 256 in turn, because a counter that is
+ * incremented twice in a row waits for its own store. Very few bytes are counted in one table.
  *
- * Runs of one value, as in backgrounds and saturated areas, are added at once.
+ * Runs of one value, as in backgrounds and saturated areas, are counted with one addition.
  */
 #include <string.h>
 
@@ -25,8 +25,8 @@ static bool is_flat(const uint64_t words[WORDS]) {
     return differ == 0;
 }
 
-/* 2 n bytes at `in`, of any alignment. The counters' misses keep the hardware from reading far ahead of the samples:
- * hence the prefetch, which may point past the end. */
+/* Counts the n 16-bit words at `in`, of any alignment. Cache misses of the counters keep the hardware from reading far
+ * ahead of the samples, hence the prefetch, which may point past the end. */
 static void count_words(const unsigned char *in, size_t n, uint32_t *counts) {
     const unsigned char *end = in + 2 * n;
     for (; end - in >= STRIDE; in += STRIDE) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Associative prefix kernels in plain C: one running value, the latency of one operation an element.
+ * Associative prefix kernels in plain C: one running value, so each element takes the latency of one operation.
  */
 #include "assoc.h"
 

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Associative prefix kernels in terms of vectors. The file that includes this defines `vec` and these primitives, each
- * with constant types and sizes:
- *
- *     vec_load(at)  vec_store(at, x)  vec_stream(at, x)  vec_fence()
- *     vec_widen(in_type, type, at)     as many elements as fit once widened
- *     vec_shift(x, fill, bytes)        x moved up by bytes, the top of fill below it
- *     vec_last(size, x)                the last element in every place
- *     vec_reverse(size, x)             elements in opposite order
- *     vec_fill(size, word)             a word in every place
- *     vec_first(x)                     the first element, not extended, with whatever is above it
- *     vec_op(type, op, a, b)           on keys for floats (assoc.h)
- *     vec_to_key(type, op, x)  vec_from_key(type, op, x)
+ * Associative prefix kernels in terms of the vectors of vec.h.
  *
  * A vector is scanned by log2(elements) steps: Kogge-Stone, in a register. The only chain from vector to vector is one
  * operation on the running fold, so the steps of several vectors overlap. Exclusive is the inclusive vector moved up by
@@ -20,11 +9,11 @@
 #ifndef SCAN_CPU_PREFIX_ASSOC_SIMD_H
 #define SCAN_CPU_PREFIX_ASSOC_SIMD_H
 
-#include "assoc.h"
+#include "vec.h"
 
 enum { SIMD_STEP = 4 /* vectors between two fetches ahead */, SIMD_LINE = 64 };
 
-/* Elements of a vector in scan order, at element p of the piece. */
+/* Loads a vector in scan order, at element p of the piece. */
 SCAN_INLINE vec simd_load(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                           size_t p) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), lanes = sizeof(vec) / size;
@@ -46,7 +35,7 @@ SCAN_INLINE void simd_store(scan_type type, scan_op op, const scan_cpu_piece *pi
         vec_store(at, x);
 }
 
-/* How many elements come before a vector's store is aligned. */
+/* Returns the number of elements before the first aligned store of a vector. */
 SCAN_INLINE size_t simd_unaligned(scan_type type, const scan_cpu_piece *piece) {
     const size_t size = scan_assoc_size(type);
     uintptr_t out = (uintptr_t)piece->out;
@@ -74,7 +63,7 @@ SCAN_INLINE uint64_t simd_scan_vectors(scan_type in_type, scan_type type, scan_o
                                        bool reverse, size_t begin, size_t end, uint64_t fold) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), lanes = sizeof(vec) / size;
     const vec none = vec_fill(size, scan_assoc_identity(type, op));
-    const char *ahead = piece->fetch_next;
+    const char *ahead = piece->prefetch;
     vec before = vec_fill(size, fold);
     for (size_t step = begin; step < end; step += SIMD_STEP * lanes) {
         if (ahead)
@@ -104,7 +93,8 @@ SCAN_INLINE void simd_scan(scan_type in_type, scan_type type, scan_op op, const 
     scan_assoc_store(type, memory, fold);
 }
 
-/* The order of elements does not matter: always upward. Four folds at once hide the latency of one operation. */
+/* Always upward in memory, because the order of elements does not matter. Four folds hide the latency of an operation.
+ */
 SCAN_INLINE void simd_reduce(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *given, void *memory) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), lanes = sizeof(vec) / size;
     scan_cpu_piece piece = *given;

@@ -2,18 +2,18 @@
  *
  * The prefix verb: the carry, and how threads share one scan.
  *
- * A short array is scanned by the calling thread in one sweep. A long one is cut into blocks that fit in a core's
- * cache beside the next one. A thread takes the next block by ticket, reduces it, which brings it into its cache,
- * waits for its turn, in which it adds the block's total to the running fold of the scan, and then scans the block
- * from its cache. So memory is read once and written once, and the only thing that goes from block to block in order
- * is a turn of some nanoseconds. While it scans, a thread already fetches the block that it will take next if all go on
- * at one pace, so that reads and writes go on together. It takes the ticket only when it is free: a thread that is held
- * up in its long part, the scan, holds up nobody. A thread waits only for blocks whose tickets were taken before its
- * own, which always come to their turn.
+ * The calling thread scans a short array in one sweep. A long array is cut into blocks; two fit in a core's cache. A
+ * thread takes the next block by ticket and reduces it, which brings it into the cache. It waits for its turn, adds the
+ * block's total to the running fold of the scan, and ends its turn. Then it scans the block from the cache. So memory
+ * is read once and written once, and the serial part of a block is a turn of some nanoseconds.
  *
- * Float add and mul have their own order (order.c): blocks are then whole tiles, "total" is the totals of a
- * block's tiles, and the running fold is the state of that order; elements before the first and after the last whole
- * tile are scanned by the calling thread. Hence the same bits for any number of threads.
+ * While a thread scans, it prefetches the block that it will take next if all threads keep the same pace, so that reads
+ * and writes overlap. It takes the ticket only when the scan is done: a thread that is delayed in its long part, the
+ * scan, delays no other. A thread waits only for blocks whose tickets were taken before its own, and their turns come.
+ *
+ * Float add and mul have their own order (order.c): blocks are then whole tiles, the reduction gives the totals of
+ * their tiles, and the running fold is the state of that order. The calling thread scans the elements before the first
+ * and after the last whole tile. Hence the same bits for any number of threads.
  */
 #include <pthread.h>
 #include <stdalign.h>
@@ -26,7 +26,7 @@ enum {
     PARALLEL_BYTES = 512 << 10, /* below this the pool costs more than it gains */
     BLOCK_BYTES = 256 << 10,
     STREAM_BYTES = 16 << 20,
-    SPINS = 1000 /* some microseconds: how long a turn is waited for if all threads run */
+    SPINS = 1000 /* some microseconds, which covers the wait for a turn while all threads run */
 };
 
 #if defined(__x86_64__)
@@ -47,7 +47,7 @@ typedef union fold {
 typedef struct job {
     scan_cpu_piece whole;
     size_t in_size, out_size;
-    const scan_cpu_assoc_kernel *assoc;   /* one of assoc and rows */
+    const scan_cpu_assoc_kernel *assoc;   /* empty if rows is not */
     const scan_cpu_assoc_kernel *combine; /* the same operator, from accumulators */
     const scan_cpu_rows_kernel *rows;
     const scan_cpu_order_engine *engine;
@@ -59,11 +59,11 @@ typedef struct job {
     pthread_mutex_t mutex;
     pthread_cond_t turn_ended;
     alignas(64) atomic_uint sleepers;
-    atomic_size_t turn; /* the block that may use what follows */
+    atomic_size_t turn; /* the block that may use `running` */
     union {
         fold fold;
         scan_cpu_order order;
-    } so_far;
+    } running; /* fold of all blocks before `turn` */
 } job;
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static scan_cpu_piece piece_of(const job *j, size_t begin, size_t n) {
     return piece;
 }
 
-/* The least that a thread takes, in elements, and what a block has a whole number of. */
+/* Elements of a tile. A block is a whole number of tiles. */
 static size_t tile_of(const job *j) { return SCAN_CPU_TILE_BYTES / j->out_size; }
 
 static scan_cpu_piece block_of(const job *j, size_t block) {
@@ -87,8 +87,8 @@ static scan_cpu_piece block_of(const job *j, size_t block) {
 
 /* ---- on all threads ---------------------------------------------------------------------------------------------- */
 
-/* Spins as long as a wait takes when every thread has a processor, then sleeps: yielding would hand a whole time slice
- * to whoever else wants the processor. */
+/* Spins for as long as a wait takes when every thread has a processor, then sleeps. Yielding instead would give a whole
+ * time slice to another process. */
 static void wait_for_turn(job *j, size_t block) {
     for (unsigned i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&j->turn, memory_order_acquire) == block)
@@ -103,7 +103,7 @@ static void wait_for_turn(job *j, size_t block) {
     pthread_mutex_unlock(&j->mutex);
 }
 
-/* Either this sees the sleeper or the sleeper sees the turn: both orders are sequentially consistent. */
+/* Either this thread sees the sleeper or the sleeper sees the turn: all four accesses are sequentially consistent. */
 static void end_turn(job *j, size_t block) {
     atomic_store(&j->turn, block + 1);
     if (atomic_load(&j->sleepers) == 0)
@@ -115,12 +115,12 @@ static void end_turn(job *j, size_t block) {
 
 static size_t next_ticket(job *j) { return atomic_fetch_add_explicit(&j->ticket, 1, memory_order_relaxed); }
 
-/* Has a block fetched while this piece is scanned, if there is such a block. */
-static void fetch(const job *j, scan_cpu_piece *piece, size_t block) {
+/* Lets the scan of this piece prefetch a block, if there is such a block. */
+static void prefetch(const job *j, scan_cpu_piece *piece, size_t block) {
     if (block >= j->blocks)
         return;
     scan_cpu_piece ahead = block_of(j, block);
-    piece->fetch_next = (const char *)ahead.in - (ahead.reverse ? (ahead.n - 1) * j->in_size : 0);
+    piece->prefetch = (const char *)ahead.in - (ahead.reverse ? (ahead.n - 1) * j->in_size : 0);
 }
 
 static void assoc_task(void *arg, unsigned index, unsigned count) {
@@ -132,11 +132,11 @@ static void assoc_task(void *arg, unsigned index, unsigned count) {
         j->assoc->reduce(&piece, &total);
 
         wait_for_turn(j, block);
-        fold before = j->so_far.fold;
-        j->combine->reduce(&(scan_cpu_piece){.in = &total, .n = 1}, &j->so_far.fold);
+        fold before = j->running.fold;
+        j->combine->reduce(&(scan_cpu_piece){.in = &total, .n = 1}, &j->running.fold);
         end_turn(j, block);
 
-        fetch(j, &piece, block + count);
+        prefetch(j, &piece, block + count);
         j->assoc->scan(&piece, &before);
     }
 }
@@ -151,10 +151,10 @@ static void order_task(void *arg, unsigned index, unsigned count) {
         j->rows->totals(&piece, totals);
 
         wait_for_turn(j, block);
-        j->engine->pass(&j->so_far.order, totals, piece.n / tile, before);
+        j->engine->pass(&j->running.order, totals, piece.n / tile, before);
         end_turn(j, block);
 
-        fetch(j, &piece, block + count);
+        prefetch(j, &piece, block + count);
         j->engine->tiles(j->op, &piece, before, j->rows);
     }
 }
@@ -175,32 +175,32 @@ static void run_shared(job *j, scan_pool *pool, scan_task *task) {
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
-/* Cuts a piece that is worth sharing into blocks. */
+/* Cuts the array into blocks. False: one thread scans it faster. */
 static bool share(job *j, size_t threads) {
     size_t tile = tile_of(j), size = j->in_size > j->out_size ? j->in_size : j->out_size;
     if (threads == 1 || j->whole.n < PARALLEL_BYTES / size)
         return false;
-    size_t most = BLOCK_BYTES / size, even = j->whole.n / (threads * 2);
-    size_t block = even < most ? even : most;
+    size_t max_block = BLOCK_BYTES / size, even = j->whole.n / (threads * 2);
+    size_t block = even < max_block ? even : max_block;
     j->block = block < tile ? tile : block / tile * tile;
     j->blocks = (j->whole.n + j->block - 1) / j->block;
     return true;
 }
 
-static void share_assoc(job *j, scan_pool *pool, fold *so_far) {
+static void share_assoc(job *j, scan_pool *pool, fold *before) {
     if (!share(j, scan_pool_threads(pool))) {
-        j->assoc->scan(&j->whole, so_far);
+        j->assoc->scan(&j->whole, before);
         return;
     }
-    j->so_far.fold = *so_far;
+    j->running.fold = *before;
     run_shared(j, pool, assoc_task);
-    *so_far = j->so_far.fold;
+    *before = j->running.fold;
 }
 
-/* Elements up to the first tile's beginning and after the last tile's end are this thread's. */
+/* The calling thread scans the elements before the first and after the last whole tile. */
 static void share_ordered(job *j, scan_pool *pool) {
     const size_t tile = tile_of(j);
-    scan_cpu_order *order = &j->so_far.order;
+    scan_cpu_order *order = &j->running.order;
     const scan_cpu_piece whole = j->whole;
     size_t past = (size_t)(j->engine->position(order) % tile), n = whole.n;
     size_t head = past ? tile - past : 0;
@@ -214,13 +214,13 @@ static void share_ordered(job *j, scan_pool *pool) {
     scan_cpu_piece shared = j->whole;
     j->whole = whole;
     scan_cpu_piece first = piece_of(j, 0, head), last = piece_of(j, head + tiles, n - head - tiles);
-    fold shown;
+    fold first_out;
     j->engine->run(order, &first, j->rows);
-    j->engine->shown(order, &shown);
+    j->engine->next(order, &first_out);
     j->whole = shared;
     run_shared(j, pool, order_task);
     if (shared.exclusive)
-        memcpy(shared.out, &shown, j->out_size);
+        memcpy(shared.out, &first_out, j->out_size);
     j->engine->run(order, &last, j->rows);
 }
 
@@ -232,22 +232,22 @@ static uint64_t call_of(const scan_prefix_desc *desc) {
 
 static void call_assoc(scan_ctx *ctx, job *j, const scan_prefix_desc *desc, const scan_cpu_carry *from,
                        scan_cpu_carry *to) {
-    fold so_far = j->identity;
+    fold before = j->identity;
     if (from)
-        memcpy(&so_far, from->fold, sizeof so_far);
+        memcpy(&before, from->fold, sizeof before);
     else if (desc->init)
-        memcpy(&so_far, desc->init, j->out_size);
-    j->combine->reduce(&(scan_cpu_piece){.n = 0}, &so_far); /* gives NaN its one form */
-    share_assoc(j, scan_cpu(ctx)->pool, &so_far);
-    memcpy(to->fold, &so_far, sizeof so_far);
+        memcpy(&before, desc->init, j->out_size);
+    j->combine->reduce(&(scan_cpu_piece){.n = 0}, &before); /* makes a NaN in init the quiet NaN */
+    share_assoc(j, scan_cpu(ctx)->pool, &before);
+    memcpy(to->fold, &before, sizeof before);
     to->position = (from ? from->position : 0) + j->whole.n;
 }
 
 static void call_ordered(scan_ctx *ctx, job *j, const scan_prefix_desc *desc, const scan_cpu_carry *from,
                          scan_cpu_carry *to) {
-    j->engine->begin(&j->so_far.order, desc->op, from, desc->init);
+    j->engine->begin(&j->running.order, desc->op, from, desc->init);
     share_ordered(j, scan_cpu(ctx)->pool);
-    j->engine->finish(&j->so_far.order, to);
+    j->engine->finish(&j->running.order, to);
 }
 
 scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {
@@ -279,6 +279,10 @@ scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const v
         j.whole.out = (char *)out + (n - 1) * j.out_size;
     }
 
+    if (!j.rows->scan && !(j.assoc->scan && j.combine->reduce))
+        return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: the CPU backend has no %s of %s accumulated in %s",
+                         scan_op_name(desc->op), scan_type_name(desc->type), scan_type_name(desc->out_type));
+
     scan_cpu_carry carry = {.call = call_of(desc)};
     (j.rows->scan ? call_ordered : call_assoc)(ctx, &j, desc, from, &carry);
     if (desc->carry_out)
@@ -287,7 +291,7 @@ scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const v
     return SCAN_OK;
 }
 
-/* Everything fits on the stack of the call. */
+/* All temporaries are on the stack of the call. */
 size_t scan_cpu_prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n) {
     (void)ctx, (void)desc, (void)n;
     return 0;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of the prefix verb on the CPU, and what they hand each other.
+ * The parts of the prefix verb on the CPU, and their interfaces.
  *
- *   prefix.c             the verb: carry, blocks and threads
- *   assoc.h       operators whose order does not matter (integers, min, max), one element at a time
- *                        (associative); their kernels are in assoc_portable.c, and in assoc_simd.h for assoc_avx2.c
- *                        and assoc_avx512.c
- *   order.*       float add and mul: the state of the order fixed in scan.h, one element at a time; kernels for
- *                        its rows and tiles are in rows_portable.*, and in rows_simd.h for
- *                        rows_avx2.c and rows_avx512.c
- *   vec_*.h       the vector primitives that both kinds of SIMD kernels are written in
+ *   prefix.c      the verb: carry, blocks and threads
+ *   assoc.h       associative operators (all on integers; min, max on floats), one element at a time; their kernels are
+ *                 in assoc_portable.c, and in assoc_simd.h for assoc_avx2.c and assoc_avx512.c
+ *   ordered.h     float add and mul, whose order of operations scan.h fixes
+ *   order.*       the state of that order, one element at a time; the kernels for its rows and tiles are in
+ *                 rows_portable.*, and in rows_simd.h for rows_avx2.c and rows_avx512.c
+ *   vec.h         the vector primitives of both kinds of SIMD kernels, defined in vec_avx2.h and vec_avx512.h
+ *
+ * To add an operator: its enum, its row in lists.h, its function and identity in assoc.h, and vec_OP in both vec_*.h;
+ * if it is ORDERED also its macros in ordered.h and vec_float_OP. What is missing does not compile.
  *
  * Everywhere `in` and `out` point to the first element in scan order: element p is at [p], and in a reverse scan,
  * where scan order runs down, at [-p].
@@ -19,18 +21,20 @@
 
 #include "../cpu.h"
 
+#define SCAN_INLINE static inline __attribute__((always_inline))
+
 typedef struct scan_cpu_piece {
     const void *in;
     void *out;
     size_t n;
     bool exclusive;
     bool reverse;
-    bool stream;            /* write past the caches */
-    const void *fetch_next; /* bring this into the cache meanwhile, as many bytes as in, upward; may be NULL */
+    bool stream;          /* write past the caches */
+    const void *prefetch; /* prefetch this meanwhile, as many bytes as `in` has, upward; may be NULL */
 } scan_cpu_piece;
 
-/* Operators whose order does not matter. `fold`, of the accumulator's type, is what comes before the piece and then
- * what comes before its successor. */
+/* A kernel of an associative operator. `fold`, of the accumulator's type, is the fold of everything before the piece;
+ * the kernel adds the piece to it. */
 typedef struct scan_cpu_assoc_kernel {
     void (*reduce)(const scan_cpu_piece *piece, void *fold);
     void (*scan)(const scan_cpu_piece *piece, void *fold);
@@ -41,21 +45,16 @@ typedef const scan_cpu_assoc_kernel scan_cpu_assoc_table[SCAN_TYPE_COUNT + 1][SC
 extern scan_cpu_assoc_table scan_cpu_assoc_portable, scan_cpu_assoc_avx2, scan_cpu_assoc_avx512;
 
 /* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table. */
-#define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_SAME) SCAN_WIDENINGS(SCAN_CPU_WIDER)
-#define SCAN_CPU_SAME(ENUM, name, ctype, CLASS) SCAN_CPU_OPS_##name(ENUM, name, ENUM, name)
-#define SCAN_CPU_WIDER(IN, in, ctype, ENUM, name, wide_ctype) SCAN_CPU_OPS_##name(IN, in, ENUM, name)
-#define SCAN_CPU_OPS_u8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u16(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i16(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u32(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i32(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u64(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i64(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_f32(...) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_OPS_f64(...) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_ALL_OPS(...) KERNEL(__VA_ARGS__, ADD, add) KERNEL(__VA_ARGS__, MUL, mul) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_MIN_MAX(...) KERNEL(__VA_ARGS__, MIN, min) KERNEL(__VA_ARGS__, MAX, max)
+#define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_ASSOC_SAME) SCAN_WIDENINGS(SCAN_CPU_ASSOC_WIDER)
+#define SCAN_CPU_ASSOC_SAME(ENUM, name, ctype, CLASS) SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, ENUM, name, ENUM, name)
+#define SCAN_CPU_ASSOC_WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS)                                             \
+    SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, IN, in, ENUM, name)
+#define SCAN_CPU_ASSOC_UNSIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_SIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_FLOAT(OP, op, FLOATS, ...) SCAN_CPU_ASSOC_FLOAT_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ASSOC_FLOAT_ORDERED(...)
+#define SCAN_CPU_ASSOC_FLOAT_COMPARED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_FLOAT_NONE(...)
 
 /* ---- float add and mul: the order of operations fixed in scan.h -------------------------------------------------- */
 
@@ -73,12 +72,12 @@ enum {
 
 /* Rows and tiles, where nearly all the time goes; one set for each level of SIMD. */
 typedef struct scan_cpu_rows_kernel {
-    /* Scans whole rows that lie in one tile, the first of them row first_row of the tile. folds, accumulators: before
-     * the tile, of the tile's chunks so far, of the chunk's rows so far; the last two are brought up to date, and after
-     * the tile's last row folds[1] is its total. A fold of nothing is the identity. The last inclusive value of a tile
-     * is not for the kernel to know; it may write anything there. */
+    /* Scans whole rows of one tile, from its row first_row on. folds, accumulators: before the tile, of the tile's
+     * chunks so far, of the chunk's rows so far. The kernel updates the last two; after the tile's last row folds[1] is
+     * the tile's total. A fold of nothing is the identity. The kernel cannot know the last inclusive value of a tile;
+     * it may write anything there. */
     void (*scan)(const scan_cpu_piece *piece, size_t first_row, void *folds);
-    /* Writes the total of each of the piece's tiles. */
+    /* Writes the total of each tile of the piece. */
     void (*totals)(const scan_cpu_piece *piece, void *totals);
 } scan_cpu_rows_kernel;
 
@@ -86,30 +85,31 @@ typedef struct scan_cpu_rows_kernel {
 typedef const scan_cpu_rows_kernel scan_cpu_rows_table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1][SCAN_OP_COUNT];
 extern scan_cpu_rows_table scan_cpu_rows_portable, scan_cpu_rows_avx2, scan_cpu_rows_avx512;
 
-/* Every kernel of such a table, as in SCAN_CPU_ASSOC_KERNELS, and its entry in the table. */
-#define SCAN_CPU_ROWS_KERNELS(X)                                                                                       \
-    X(F32, f32, F32, f32, ADD, add)                                                                                    \
-    X(F32, f32, F32, f32, MUL, mul)                                                                                    \
-    X(F32, f32, F64, f64, ADD, add)                                                                                    \
-    X(F32, f32, F64, f64, MUL, mul)                                                                                    \
-    X(F64, f64, F64, f64, ADD, add)                                                                                    \
-    X(F64, f64, F64, f64, MUL, mul)
-#define SCAN_CPU_ROWS_ENTRY(IN, in, ENUM, name, OP, op)                                                                \
-    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
+/* Expands to KERNEL(...) for every cell of such a table, as SCAN_CPU_ASSOC_KERNELS does. */
+#define SCAN_CPU_ROWS_KERNELS SCAN_TYPES(SCAN_CPU_ROWS_SAME) SCAN_WIDENINGS(SCAN_CPU_ROWS_WIDER)
+#define SCAN_CPU_ROWS_SAME(ENUM, name, ctype, CLASS) SCAN_CPU_ROWS_##CLASS(ENUM, name, ENUM, name)
+#define SCAN_CPU_ROWS_WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS) SCAN_CPU_ROWS_##CLASS(IN, in, ENUM, name)
+#define SCAN_CPU_ROWS_UNSIGNED(...)
+#define SCAN_CPU_ROWS_SIGNED(...)
+#define SCAN_CPU_ROWS_FLOAT(...) SCAN_OPS(SCAN_CPU_ROWS_OP, __VA_ARGS__)
+#define SCAN_CPU_ROWS_OP(OP, op, FLOATS, ...) SCAN_CPU_ROWS_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ROWS_ORDERED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ROWS_COMPARED(...)
+#define SCAN_CPU_ROWS_NONE(...)
 
-/* How far a scan has come. The arrays hold, for each level k of a Kogge-Stone fold, z[l] before step d = 2^k; only
+/* The state of a scan. The arrays hold, for each level k of a Kogge-Stone fold, z[l] before step d = 2^k; only
  * l < the current tile of the group or vector of the row counts. A fold of nothing is the identity. */
 #define SCAN_CPU_ORDER(T)                                                                                              \
     struct {                                                                                                           \
         uint64_t position;                                                                                             \
         scan_op op;                                                                                                    \
-        T shown;   /* before(position), but +0 where nothing has come yet */                                           \
+        T next;    /* what an exclusive scan writes next: before(position), +0 for an empty sum */                     \
         T start;   /* P of the group */                                                                                \
         T tile;    /* before the tile */                                                                               \
         T chunks;  /* of the tile, so far */                                                                           \
-        T rows;    /* of the chunk */                                                                                  \
-        T vector;  /* the vectors of the row so far, scanned: its last value */                                        \
-        T element; /* of the vector */                                                                                 \
+        T rows;    /* of the chunk, so far */                                                                          \
+        T vector;  /* the last value of the scan over the vectors of the row so far */                                 \
+        T element; /* of the elements of the vector, so far */                                                         \
         T tiles[SCAN_CPU_FOLD_LEVELS][SCAN_CPU_GROUP_TILES];                                                           \
         T vectors[SCAN_CPU_FOLD_LEVELS][SCAN_CPU_ROW_VECTORS];                                                         \
     }
@@ -120,11 +120,11 @@ typedef union scan_cpu_order {
     scan_cpu_order_f64 f64;
 } scan_cpu_order;
 
-/* carry_in and carry_out. Associative operators need nothing but `fold`. */
+/* carry_in and carry_out. Associative operators use only the first three fields. */
 typedef struct scan_cpu_carry {
     unsigned char fold[8];
     uint64_t position;
-    uint64_t call; /* type, out_type, op, kind, reverse: what must agree */
+    uint64_t call; /* type, out_type, op, kind, reverse: must be equal in both calls */
     uint64_t reserved;
     unsigned char folds[SCAN_CARRY_BYTES - 32]; /* start, chunks, rows, element, tile totals, vector totals */
 } scan_cpu_carry;
@@ -135,12 +135,12 @@ typedef struct scan_cpu_order_engine {
     void (*begin)(scan_cpu_order *order, scan_op op, const scan_cpu_carry *carry, const void *init);
     /* Scans a piece on this thread. */
     void (*run)(scan_cpu_order *order, const scan_cpu_piece *piece, const scan_cpu_rows_kernel *rows);
-    /* At the beginning of a tile: goes forward by whole tiles whose totals are known, and says what is before each and
-     * after the last. */
+    /* At the beginning of a tile: advances by whole tiles whose totals are given, and writes the fold before each of
+     * them and after the last. */
     void (*pass)(scan_cpu_order *order, const void *totals, size_t tiles, void *before);
-    /* Scans whole tiles, with what pass() said. */
+    /* Scans whole tiles, with the folds that pass() wrote. */
     void (*tiles)(scan_op op, const scan_cpu_piece *piece, const void *before, const scan_cpu_rows_kernel *rows);
-    void (*shown)(const scan_cpu_order *order, void *value);
+    void (*next)(const scan_cpu_order *order, void *value); /* what an exclusive scan writes next */
     uint64_t (*position)(const scan_cpu_order *order);
     void (*finish)(const scan_cpu_order *order, scan_cpu_carry *carry);
 } scan_cpu_order_engine;

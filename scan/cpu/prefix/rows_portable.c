@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of float add and mul in plain C (the order: order.c). A row is a table of 32 vectors, and its loops run
- * over vectors or over the places of a Kogge-Stone step, not along a chain of additions, so that a compiler can use
- * what SIMD it has.
+ * Rows of float add and mul in plain C (the order: order.c). A row is a table of 32 vectors. Its loops run over vectors
+ * or over the places of a Kogge-Stone step, which are independent, so that the compiler can vectorize them.
  */
 #include <string.h>
 
-#include "assoc.h"
+#include "ordered.h"
 
 enum { VECTORS = SCAN_CPU_ROW_VECTORS };
 
 #define IN float
 #define T float
+#define OP(x) scan_f32_##x
 #define NAME(x) f32_f32_##x
 #include "rows_portable.inc"
 #undef IN
 #undef T
+#undef OP
 #undef NAME
 
 #define IN float
 #define T double
+#define OP(x) scan_f64_##x
 #define NAME(x) f32_f64_##x
 #include "rows_portable.inc"
 #undef IN
 #undef T
+#undef OP
 #undef NAME
 
 #define IN double
 #define T double
+#define OP(x) scan_f64_##x
 #define NAME(x) f64_f64_##x
 #include "rows_portable.inc"
 
@@ -38,6 +42,10 @@ enum { VECTORS = SCAN_CPU_ROW_VECTORS };
     static void totals_##in##_##name##_##op(const scan_cpu_piece *piece, void *totals) {                               \
         in##_##name##_totals(SCAN_##OP, piece, totals);                                                                \
     }
-SCAN_CPU_ROWS_KERNELS(KERNEL)
+SCAN_CPU_ROWS_KERNELS
 
-scan_cpu_rows_table scan_cpu_rows_portable = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
+#undef KERNEL
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
+    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
+
+scan_cpu_rows_table scan_cpu_rows_portable = {SCAN_CPU_ROWS_KERNELS};

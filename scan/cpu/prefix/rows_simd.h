@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of float add and mul in terms of vectors, in the order that scan.h fixes (order.c). Besides the
- * primitives of assoc_simd.h:
- *
- *     vec_float_op(type, op, a, b)
- *     vec_align(x, fill, bytes)          in each 16-byte lane: fill without its low bytes, and above it x
- *     vec_lane_down(x, next)             x moved down by a lane, the first lane of next on top
- *     vec_unpack_low(size, a, b)  vec_unpack_high(size, a, b)    in each lane
+ * Rows of float add and mul in terms of the vectors of vec.h, in the order that scan.h fixes (order.c).
  *
  * The order's "vector" of 16 bytes is a lane of a register here: E elements. E registers together hold a part of the
  * row, LANES * E lanes; transposed inside the lanes, register j holds element j of each, so the serial fold inside the
@@ -18,22 +12,22 @@
 #ifndef SCAN_CPU_PREFIX_ROWS_SIMD_H
 #define SCAN_CPU_PREFIX_ROWS_SIMD_H
 
-#include "assoc.h"
+#include "vec.h"
 
-enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MOST_PARTS = 8, ROW_MOST_E = 4, ROW_BUFFER_BYTES = 4096 };
+enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MAX_PARTS = 8, ROW_MAX_E = 4, ROW_BUFFER_BYTES = 4096 };
 
 #define ROW_UNROLL _Pragma("GCC unroll 16")
 
-/* Places of the totals moved up by d, out of the part before. */
+/* The totals moved up by d places; the lowest come from the part before. */
 SCAN_INLINE vec row_up(size_t size, vec x, vec previous, size_t d) {
     return d < ROW_LANES ? vec_shift(x, vec_align(x, previous, 16 - size), 16 * d)
                          : vec_align(x, previous, 16 - size * (d / ROW_LANES));
 }
 
-/* ... down by one, out of the part behind. */
+/* The totals moved down by one place; the highest comes from the part behind. */
 SCAN_INLINE vec row_down(size_t size, vec x, vec next) { return vec_lane_down(x, vec_align(next, x, size)); }
 
-/* E registers, transposed inside their lanes; its own inverse. */
+/* Transposes E registers inside their lanes; its own inverse. */
 SCAN_INLINE void row_transpose(size_t size, vec *x) {
     if (size == 8) {
         vec low = vec_unpack_low(8, x[0], x[1]), high = vec_unpack_high(8, x[0], x[1]);
@@ -46,7 +40,7 @@ SCAN_INLINE void row_transpose(size_t size, vec *x) {
     x[2] = vec_unpack_low(8, ab_high, cd_high), x[3] = vec_unpack_high(8, ab_high, cd_high);
 }
 
-/* The first register of a part, at element p of the piece; the others follow. */
+/* Loads one register, whose first element in scan order is element p of the piece. */
 SCAN_INLINE vec row_load(scan_type in_type, scan_type type, const scan_cpu_piece *piece, bool reverse, size_t p) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), count = sizeof(vec) / size;
     const char *at = piece->in;
@@ -79,7 +73,7 @@ SCAN_INLINE void row_fold_part(scan_type in_type, scan_type type, scan_op op, co
         x[j] = vec_float_op(type, op, x[j - 1], x[j]);
 }
 
-/* One step of Kogge-Stone over the row's totals, in as many parts: by d places, and by d parts. */
+/* One step of Kogge-Stone over the totals of a row, which are in `parts` registers: by d places, and by d parts. */
 SCAN_INLINE void row_step_places(scan_type type, scan_op op, vec none, size_t parts, vec *z, size_t d) {
     const size_t size = scan_assoc_size(type);
     ROW_UNROLL
@@ -116,12 +110,12 @@ SCAN_INLINE void row_advance(scan_type type, scan_op op, row_folds *f, size_t ro
     }
 }
 
-/* One row at element p. */
+/* Scans one row, at element p. */
 SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                           bool exclusive, bool stream, size_t p, size_t row, row_folds *f) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
     const size_t parts = SCAN_CPU_ROW_VECTORS / count;
-    vec x[ROW_MOST_PARTS][ROW_MOST_E], z[ROW_MOST_PARTS], before[ROW_MOST_PARTS + 1];
+    vec x[ROW_MAX_PARTS][ROW_MAX_E], z[ROW_MAX_PARTS], before[ROW_MAX_PARTS + 1];
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
         row_fold_part(in_type, type, op, piece, reverse, p + part * e * count, x[part]);
@@ -138,7 +132,7 @@ SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const s
 
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
-        vec y[ROW_MOST_E];
+        vec y[ROW_MAX_E];
         ROW_UNROLL
         for (size_t j = 0; j + 1 < e; j++)
             y[exclusive ? j + 1 : j] = vec_float_op(type, op, before[part], x[part][j]);
@@ -154,7 +148,7 @@ SCAN_INLINE void rows_scan_as(scan_type in_type, scan_type type, scan_op op, con
                               bool exclusive, bool stream, size_t first_row, row_folds *f) {
     const size_t row_elements = SCAN_CPU_ROW_BYTES / scan_assoc_size(type);
     const size_t row_bytes = row_elements * scan_assoc_size(in_type);
-    const char *ahead = piece->fetch_next;
+    const char *ahead = piece->prefetch;
     for (size_t i = 0; i < piece->n / row_elements; i++) {
         if (ahead)
             for (size_t byte = 0; byte < row_bytes; byte += 64)
@@ -163,22 +157,24 @@ SCAN_INLINE void rows_scan_as(scan_type in_type, scan_type type, scan_op op, con
     }
 }
 
-SCAN_INLINE uint64_t row_identity(scan_type type, scan_op op) {
-    if (type == SCAN_F32)
-        return op == SCAN_ADD ? UINT64_C(0x80000000) : UINT64_C(0x3f800000);
-    return op == SCAN_ADD ? UINT64_C(0x8000000000000000) : UINT64_C(0x3ff0000000000000);
+SCAN_INLINE vec row_identity(scan_type type, scan_op op) {
+    const float f32 = scan_f32_identity(op);
+    const double f64 = scan_f64_identity(op);
+    uint64_t word = 0;
+    memcpy(&word, type == SCAN_F32 ? (const void *)&f32 : (const void *)&f64, scan_assoc_size(type));
+    return vec_fill(scan_assoc_size(type), word);
 }
 
-SCAN_INLINE vec row_take(size_t size, const void *folds, size_t i) {
+SCAN_INLINE vec row_load_fold(size_t size, const void *folds, size_t i) {
     return vec_fill(size, size == 4 ? ((const scan_alias_u32 *)folds)[i] : ((const scan_alias_u64 *)folds)[i]);
 }
 
-SCAN_INLINE void row_give(size_t size, void *folds, size_t i, vec x) {
+SCAN_INLINE void row_store_fold(size_t size, void *folds, size_t i, vec x) {
     uint64_t word = vec_first(x);
     memcpy((char *)folds + i * size, &word, size);
 }
 
-/* Past the caches, whatever the alignment: ordinary stores up to the first and after the last whole line. */
+/* Copies past the caches, to any alignment: with ordinary stores before the first and after the last whole vector. */
 SCAN_INLINE void rows_stream(char *to, const char *from, size_t bytes) {
     size_t head = -(uintptr_t)to % sizeof(vec), i = head;
     memcpy(to, from, head);
@@ -187,14 +183,15 @@ SCAN_INLINE void rows_stream(char *to, const char *from, size_t bytes) {
     memcpy(to + i, from + i, bytes - i);
 }
 
-/* Rows begin where the order says, not where lines do. Rows to be streamed to an address that is not aligned are put
- * together in a buffer first, some at a time. */
+/* Rows may begin inside a cache line. Rows to be streamed to an unaligned address are collected in a buffer first, some
+ * at a time. */
 SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, size_t first_row,
                            void *folds) {
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type);
-    row_folds f = {
-        .tile = row_take(size, folds, 0), .chunks = row_take(size, folds, 1), .rows = row_take(size, folds, 2)};
-    f.none = vec_fill(size, row_identity(type, op));
+    row_folds f = {.tile = row_load_fold(size, folds, 0),
+                   .chunks = row_load_fold(size, folds, 1),
+                   .rows = row_load_fold(size, folds, 2)};
+    f.none = row_identity(type, op);
     f.chunk = vec_float_op(type, op, f.tile, f.chunks);
 
     _Alignas(64) char buffer[ROW_BUFFER_BYTES];
@@ -207,8 +204,8 @@ SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const 
         part.n = piece->n - done < at_once ? piece->n - done : at_once;
         const size_t bytes = part.n * size, row = first_row + done * size / SCAN_CPU_ROW_BYTES;
         part.in = (const char *)piece->in + (reverse ? -(ptrdiff_t)(done * in_size) : (ptrdiff_t)(done * in_size));
-        if (piece->fetch_next)
-            part.fetch_next = (const char *)piece->fetch_next + done * in_size;
+        if (piece->prefetch)
+            part.prefetch = (const char *)piece->prefetch + done * in_size;
         if (buffered)
             part.out = reverse ? buffer + bytes - size : buffer;
 
@@ -224,19 +221,19 @@ SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const 
     }
     if (piece->stream)
         vec_fence();
-    row_give(size, folds, 1, f.chunks);
-    row_give(size, folds, 2, f.rows);
+    row_store_fold(size, folds, 1, f.chunks);
+    row_store_fold(size, folds, 2, f.rows);
 }
 
-/* z[31] of a row's Kogge-Stone scan, in every place: of the steps only what leads to it. */
+/* Returns z[31] of a row's Kogge-Stone scan, in every place, with only the steps that lead to it. */
 SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                           size_t p) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
     const size_t parts = SCAN_CPU_ROW_VECTORS / count;
-    vec z[ROW_MOST_PARTS];
+    vec z[ROW_MAX_PARTS];
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
-        vec x[ROW_MOST_E];
+        vec x[ROW_MAX_E];
         row_fold_part(in_type, type, op, piece, reverse, p + part * e * count, x);
         z[part] = x[e - 1];
         ROW_UNROLL
@@ -252,22 +249,26 @@ SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const s
 SCAN_INLINE void rows_totals(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                              void *totals) {
     const size_t size = scan_assoc_size(type), row = SCAN_CPU_ROW_BYTES / size, tile = SCAN_CPU_TILE_BYTES / size;
-    row_folds f = {.none = vec_fill(size, row_identity(type, op))};
+    row_folds f = {.none = row_identity(type, op)};
     for (size_t t = 0; t < piece->n / tile; t++) {
         f.tile = f.chunks = f.rows = f.none;
         for (size_t r = 0; r < SCAN_CPU_TILE_ROWS; r++)
             row_advance(type, op, &f, r, row_total(in_type, type, op, piece, reverse, t * tile + r * row));
-        row_give(size, totals, t, f.chunks);
+        row_store_fold(size, totals, t, f.chunks);
     }
 }
 
-#define ROWS_KERNEL(IN, in, ENUM, name, OP, op)                                                                        \
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
     static void scan_##in##_##name##_##op(const scan_cpu_piece *piece, size_t first_row, void *folds) {                \
         rows_scan(SCAN_##IN, SCAN_##ENUM, SCAN_##OP, piece, first_row, folds);                                         \
     }                                                                                                                  \
     static void totals_##in##_##name##_##op(const scan_cpu_piece *piece, void *totals) {                               \
         rows_totals(SCAN_##IN, SCAN_##ENUM, SCAN_##OP, piece, piece->reverse, totals);                                 \
     }
-SCAN_CPU_ROWS_KERNELS(ROWS_KERNEL)
+SCAN_CPU_ROWS_KERNELS
+#undef KERNEL
+
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
+    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
 
 #endif

@@ -1,31 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * The block loop of selection (compact.h).
+ * The block loop of the select engine (select.h).
  *
- * Blocks are taken by ticket, so a slow thread takes fewer. A thread that has staged block b waits for the end that
- * block b - 1 publishes, publishes its own and only then copies: the chain passes at the speed of the counting, never
- * of the copying. The next ticket is taken before the copy, which prefetches that block's input. A thread only waits
- * for blocks before its current one; the first block that is not published is therefore the current one of its thread,
- * or that thread is on its way there: no deadlock.
+ * Threads take blocks by ticket, so a slow thread takes fewer. A thread that has staged block b waits until block b - 1
+ * has published its end, publishes the end of b, and copies after that: the chain of ends advances at the speed of
+ * counting. The next ticket is taken before the copy, which prefetches that block's input.
  *
- * In place, the output of block b lands on input of blocks up to b. Blocks before b have published their ends by then,
- * yet their successors may still read the last of their elements (unique compares with the predecessor): a copy that
- * ends at element e waits until every block up to the one that holds e, b excepted, has been read. The read of a block
- * waits for nothing but its selector, so that terminates too. While nothing has been dropped nothing is moved.
+ * No deadlock: a thread waits only for blocks before its current one. The first unpublished block is the current block
+ * of its thread, or that thread reaches it without waiting for it.
+ *
+ * In place, the output of block b overwrites input of blocks up to b. Blocks before b have published their ends by
+ * then, but their successors may still read the last of their elements (unique compares with the predecessor). So a
+ * copy that ends at element e waits until every block up to the one that holds e, b excepted, has been read. A block is
+ * marked as read without a wait before, so this terminates too. Blocks before the first dropped element stay where
+ * they are.
  */
 #include <sched.h>
 #include <string.h>
 
-#include "compact.h"
+#include "select.h"
 
 enum { ALIGN = 256, SLACK = 64, SPINS = 256, STREAM_BYTES = 8 << 20, POOL_BLOCKS = 8 };
 
 scan_lane scan_lane_of(scan_type type) {
-    static const uint8_t lanes[SCAN_TYPE_COUNT + 1] = {
-        [SCAN_U8] = SCAN_LANE_8,    [SCAN_I8] = SCAN_LANE_8,    [SCAN_U16] = SCAN_LANE_16, [SCAN_I16] = SCAN_LANE_16,
-        [SCAN_U32] = SCAN_LANE_32,  [SCAN_I32] = SCAN_LANE_32,  [SCAN_U64] = SCAN_LANE_64, [SCAN_I64] = SCAN_LANE_64,
-        [SCAN_F32] = SCAN_LANE_F32, [SCAN_F64] = SCAN_LANE_F64,
-    };
+#define INTEGER(ctype)                                                                                                 \
+    (sizeof(ctype) == 1   ? SCAN_LANE_8                                                                                \
+     : sizeof(ctype) == 2 ? SCAN_LANE_16                                                                               \
+     : sizeof(ctype) == 4 ? SCAN_LANE_32                                                                               \
+                          : SCAN_LANE_64)
+#define LANE_UNSIGNED(ENUM, ctype) INTEGER(ctype)
+#define LANE_SIGNED(ENUM, ctype) INTEGER(ctype)
+#define LANE_FLOAT(ENUM, ctype) SCAN_LANE_##ENUM
+#define ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = LANE_##CLASS(ENUM, ctype),
+    static const uint8_t lanes[SCAN_TYPE_COUNT + 1] = {SCAN_TYPES(ROW)};
+#undef ROW
     return lanes[type];
 }
 
@@ -42,14 +50,14 @@ static const scan_select_kernels *kernels_of(scan_simd simd) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static size_t round_up(size_t bytes) { return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+static size_t align_up(size_t bytes) { return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t blocks_of(size_t n) { return n / SCAN_SELECT_BLOCK + (n % SCAN_SELECT_BLOCK != 0); }
 
-/* One staging area: values kept, values rejected (or the lengths of runs), positions. */
-static size_t values_bytes(size_t size, size_t n) { return round_up(min_size(n, SCAN_SELECT_BLOCK) * size + SLACK); }
+/* One staging area: values kept, values rejected, positions, lengths of runs. */
+static size_t values_bytes(size_t size, size_t n) { return align_up(min_size(n, SCAN_SELECT_BLOCK) * size + SLACK); }
 
 static size_t staging_bytes(size_t size, scan_type index_type, size_t n) {
     size_t index_size = scan_type_size(index_type);
@@ -58,7 +66,7 @@ static size_t staging_bytes(size_t size, scan_type index_type, size_t n) {
 
 size_t scan_select_workspace(const scan_ctx *ctx, size_t size, scan_type index_type, size_t n) {
     size_t blocks = blocks_of(n), threads = min_size(scan_pool_threads(scan_cpu(ctx)->pool), blocks);
-    return round_up(blocks * sizeof(scan_select_block)) + threads * staging_bytes(size, index_type, n);
+    return align_up(blocks * sizeof(scan_select_block)) + threads * staging_bytes(size, index_type, n);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -67,7 +75,7 @@ static inline void relax(int *spins) {
     if (++*spins < SPINS)
         scan_pool_pause();
     else
-        sched_yield(); /* more threads than processors: the one waited for may not be running */
+        sched_yield(); /* with more threads than processors the awaited one may not be running */
 }
 
 static uint64_t wait_end(scan_select_block *block) {
@@ -236,12 +244,12 @@ scan_status scan_select_run(scan_ctx *ctx, scan_select_job *job) {
     job->block_count = blocks_of(n);
     job->blocks = workspace;
     memset(job->blocks, 0, job->block_count * sizeof *job->blocks);
-    job->staging = (char *)workspace + round_up(job->block_count * sizeof(scan_select_block));
+    job->staging = (char *)workspace + align_up(job->block_count * sizeof(scan_select_block));
     job->staging_bytes = staging_bytes(job->size, job->index_type, n);
     job->in_place = job->kept && job->kept == job->in;
     job->streams = n * (job->size ? job->size : 1) >= STREAM_BYTES;
     atomic_init(&job->ticket, 0);
-    if (job->block_count < POOL_BLOCKS) /* waking the threads would take longer */
+    if (job->block_count < POOL_BLOCKS) /* less time than it takes to wake the threads */
         work(job, 0, 1);
     else
         scan_pool_run(scan_cpu(ctx)->pool, work, job);
