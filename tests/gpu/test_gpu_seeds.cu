@@ -29,7 +29,8 @@ static __host__ __device__ uint64_t span(uint64_t first, uint64_t last) { return
 /* Operands are spans of elements first ... last; whoever combines two is noted. */
 struct recorder {
     using type = uint64_t;
-    static constexpr bool coded = false, commutative = false;
+    static constexpr scan_cuda::operand_form form = scan_cuda::operand_form::plain;
+    static constexpr bool commutative = false;
     static __host__ __device__ uint64_t identity() { return ~uint64_t(0); }
     static __device__ uint64_t apply(uint64_t left, uint64_t right) {
         unsigned i = atomicAdd(&record_count, 1u);

@@ -142,7 +142,7 @@ template <class Op> __device__ uint32_t fold_word(uint32_t x, uint32_t w) {
     constexpr int bits = sizeof(typename Op::type) * 8;
 #pragma unroll
     for (int i = 0; i < 32; i += bits)
-        x = on_words<Op>::type::apply(x, Op::coded ? w >> i & ((1u << bits) - 1) : w >> i);
+        x = on_words<Op>::type::apply(x, Op::form == operand_form::sortable ? w >> i & ((1u << bits) - 1) : w >> i);
     return x;
 }
 template <> __device__ inline uint32_t fold_word<add<uint8_t>>(uint32_t x, uint32_t w) {
@@ -189,7 +189,7 @@ template <class Op> struct operands<Op, true> {
 #pragma unroll
             for (int q = 0; q < 32 / bits; q++) {
                 uint32_t x = w[i] >> q * bits;
-                fold = on_words<Op>::type::apply(fold, Op::coded ? x & uint32_t(T(~T(0))) : x);
+                fold = on_words<Op>::type::apply(fold, Op::form == operand_form::sortable ? x & uint32_t(T(~T(0))) : x);
                 folds[q] = fold;
             }
             uint32_t inclusive;
@@ -216,7 +216,7 @@ template <class Op> struct operands<Op, true> {
     /* Types of 1 and 2 bytes are integers, whose code is its own inverse. */
     __device__ operands coded(const element_code &code) const {
         operands x = *this;
-        if constexpr (Op::coded)
+        if constexpr (Op::form != operand_form::plain)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 x.w[i] ^= spread(T(code.flip));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A row of kernels.h, made from the templates.
+ * The kernels of a class of kernels.h, made from the templates.
  */
 #ifndef SCAN_CUDA_PREFIX_INSTANCE_CUH
 #define SCAN_CUDA_PREFIX_INSTANCE_CUH
@@ -43,6 +43,8 @@ template <class I, class Op> prefix_kernels instantiate() {
     k.host_scan_sums = host_scan_sums<Op>;
     return k;
 }
+
+#define SCAN_CUDA_INSTANCE(op, name, I, T) const prefix_kernels op##_##name = instantiate<I, op<T>>();
 
 } /* namespace scan_cuda */
 

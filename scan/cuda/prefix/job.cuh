@@ -37,10 +37,7 @@ template <class Op> __device__ typename Op::type job_first(const scan_job &job) 
     using T = typename Op::type;
     if (!job.has_init)
         return Op::identity();
-    if constexpr (Op::coded)
-        return encode(from_bits<T>(job.init), job.code);
-    else
-        return from_bits<T>(job.init);
+    return encode<Op>(from_bits<T>(job.init), job.code);
 }
 
 /* ---- pieces, see carry.cuh --------------------------------------------------------------------------------------- */

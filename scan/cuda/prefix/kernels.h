@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of one class of prefix scans (an input type, an operator over an accumulator type), as the host launches
- * them: prefix.cu knows no types. A class is a row here and an instance in a prefix_*.cu.
+ * them: the host knows no types. A class is a row of the list below and an instance in its operator's .cu file.
  */
 #ifndef SCAN_CUDA_PREFIX_KERNELS_H
 #define SCAN_CUDA_PREFIX_KERNELS_H
@@ -31,25 +31,31 @@ struct prefix_kernels {
     void (*host_scan_sums)(void *sums, size_t n);
 };
 
-/* X(name, input type, accumulator type); max classes serve min and max of every type of that size. */
-#define SCAN_CUDA_SAME(X)                                                                                              \
-    X(u8, uint8_t, uint8_t) X(u16, uint16_t, uint16_t) X(u32, uint32_t, uint32_t) X(u64, uint64_t, uint64_t)
-#define SCAN_CUDA_SAME_FLOAT(X) X(f32, float, float) X(f64, double, double)
-#define SCAN_CUDA_WIDER(X)                                                                                             \
-    X(u8_u32, uint8_t, uint32_t)                                                                                       \
-    X(u8_u64, uint8_t, uint64_t) X(u16_u64, uint16_t, uint64_t) X(u32_u64, uint32_t, uint64_t)
-#define SCAN_CUDA_WIDER_FLOAT(X) X(f32_f64, float, double)
+/* X(operator of element.cuh, name, input type, accumulator type) for every class of an operator. */
+#define SCAN_CUDA_INTEGERS(X, op)                                                                                      \
+    X(op, u8, uint8_t, uint8_t)                                                                                        \
+    X(op, u16, uint16_t, uint16_t)                                                                                     \
+    X(op, u32, uint32_t, uint32_t)                                                                                     \
+    X(op, u64, uint64_t, uint64_t)                                                                                     \
+    X(op, u8_u32, uint8_t, uint32_t)                                                                                   \
+    X(op, u8_u64, uint8_t, uint64_t)                                                                                   \
+    X(op, u16_u64, uint16_t, uint64_t)                                                                                 \
+    X(op, u32_u64, uint32_t, uint64_t)
+#define SCAN_CUDA_NUMBERS(X, op)                                                                                       \
+    SCAN_CUDA_INTEGERS(X, op)                                                                                          \
+    X(op, f32, float, float)                                                                                           \
+    X(op, f64, double, double)                                                                                         \
+    X(op, f32_f64, float, double)
 
-#define SCAN_CUDA_DECLARE(name, I, T) extern const prefix_kernels add_##name, mul_##name;
-SCAN_CUDA_SAME(SCAN_CUDA_DECLARE)
-SCAN_CUDA_SAME_FLOAT(SCAN_CUDA_DECLARE)
-SCAN_CUDA_WIDER(SCAN_CUDA_DECLARE)
-SCAN_CUDA_WIDER_FLOAT(SCAN_CUDA_DECLARE)
-#undef SCAN_CUDA_DECLARE
-#define SCAN_CUDA_DECLARE(name, I, T) extern const prefix_kernels max_##name;
-SCAN_CUDA_SAME(SCAN_CUDA_DECLARE)
-SCAN_CUDA_WIDER(SCAN_CUDA_DECLARE)
-#undef SCAN_CUDA_DECLARE
+/* Every class. Those of maximum serve min and max of floats too, as sortable bits. */
+#define SCAN_CUDA_CLASSES(X)                                                                                           \
+    SCAN_CUDA_NUMBERS(X, add)                                                                                          \
+    SCAN_CUDA_NUMBERS(X, mul)                                                                                          \
+    SCAN_CUDA_INTEGERS(X, maximum)
+
+#define SCAN_CUDA_ROW(op, name, I, T) extern const prefix_kernels op##_##name;
+SCAN_CUDA_CLASSES(SCAN_CUDA_ROW)
+#undef SCAN_CUDA_ROW
 
 } /* namespace scan_cuda */
 
