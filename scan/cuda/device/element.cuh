@@ -55,6 +55,22 @@ template <class T> struct maximum {
     static __host__ __device__ T apply(T a, T b) { return a > b ? a : b; }
 };
 
+template <class T> struct bit_xor {
+    using type = T;
+    static constexpr operand_form form = operand_form::plain;
+    static constexpr bool commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return T(a ^ b); }
+};
+
+template <class T> struct bit_or {
+    using type = T;
+    static constexpr operand_form form = operand_form::flipped;
+    static constexpr bool commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return T(a | b); }
+};
+
 struct element_code {
     uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
     uint64_t flip; /* in the bits of the accumulator */

@@ -4,8 +4,8 @@
  *
  * Operands of 4 and 8 bytes are registers of their own. Those of 1 and 2 bytes stay packed in four words until their
  * outputs are made, as a chain from the base: they are integers, which may be folded in any order. The chain runs in
- * whole registers, of which the lower 1 or 2 bytes count: sums and products have those right whatever is above, and
- * max is given nothing above.
+ * whole registers, of which the lower 1 or 2 bytes count: sums, products and bitwise operators have those right
+ * whatever is above, and max is given nothing above.
  */
 #ifndef SCAN_CUDA_DEVICE_VECTOR_CUH
 #define SCAN_CUDA_DEVICE_VECTOR_CUH

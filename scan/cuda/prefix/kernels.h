@@ -47,11 +47,13 @@ struct prefix_kernels {
     X(op, f64, double, double)                                                                                         \
     X(op, f32_f64, float, double)
 
-/* Every class. Those of maximum serve min and max of floats too, as sortable bits. */
+/* Every class. Those of maximum serve min and max of floats too, as sortable bits; bit_or is or, and and. */
 #define SCAN_CUDA_CLASSES(X)                                                                                           \
     SCAN_CUDA_NUMBERS(X, add)                                                                                          \
     SCAN_CUDA_NUMBERS(X, mul)                                                                                          \
-    SCAN_CUDA_INTEGERS(X, maximum)
+    SCAN_CUDA_INTEGERS(X, maximum)                                                                                     \
+    SCAN_CUDA_INTEGERS(X, bit_xor)                                                                                     \
+    SCAN_CUDA_INTEGERS(X, bit_or)
 
 #define SCAN_CUDA_ROW(op, name, I, T) extern const prefix_kernels op##_##name;
 SCAN_CUDA_CLASSES(SCAN_CUDA_ROW)

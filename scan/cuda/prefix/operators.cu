@@ -8,7 +8,7 @@ namespace scan_cuda {
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-enum class operation { add, mul, maximum };
+enum class operation { add, mul, maximum, bit_xor, bit_or };
 
 static const struct {
     operation op;
@@ -30,6 +30,8 @@ const prefix_kernels *const all_kernels[] = {
 /* ---- identities, as bits of a type ------------------------------------------------------------------------------- */
 
 static uint64_t zero(scan_type) { return 0; }
+
+static uint64_t ones(scan_type) { return ~0ull; }
 
 static uint64_t one(scan_type type) {
     return type == SCAN_F32 ? 0x3f800000u : type == SCAN_F64 ? 0x3ff0000000000000ull : 1;
@@ -59,7 +61,7 @@ static uint64_t smallest(scan_type type) {
 struct operator_row {
     operation op;
     bool sortable;   /* on sortable bits, as unsigned integers */
-    bool complement; /* on complements: min(a, b) = ~max(~a, ~b) */
+    bool complement; /* on complements: min(a, b) = ~max(~a, ~b), a & b = ~(~a | ~b) */
     uint64_t (*identity)(scan_type);
 };
 
@@ -67,6 +69,9 @@ static constexpr operator_row of_ADD = {operation::add, false, false, zero};
 static constexpr operator_row of_MUL = {operation::mul, false, false, one};
 static constexpr operator_row of_MIN = {operation::maximum, true, true, largest};
 static constexpr operator_row of_MAX = {operation::maximum, true, false, smallest};
+static constexpr operator_row of_XOR = {operation::bit_xor, false, false, zero};
+static constexpr operator_row of_AND = {operation::bit_or, false, true, ones};
+static constexpr operator_row of_OR = {operation::bit_or, false, false, zero};
 
 /* Indexed by scan_op. An operator of scan/lists.h without a row above does not compile. */
 static constexpr operator_row operators[] = {

@@ -77,8 +77,8 @@ scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     *p = {};
     const prefix_kernels *k = p->kernels = find_kernels(desc);
     if (!k)
-        return scan_fail(failing, SCAN_ERR_TYPE, "scan_prefix: the CUDA backend has no %s of %s in %s",
-                         scan_op_name(desc->op), scan_type_name(desc->type), scan_type_name(desc->out_type));
+        return scan_fail(failing, SCAN_ERR_TYPE, "scan_prefix: %s does not take %s", scan_op_name(desc->op),
+                         scan_type_name(desc->type));
     const bool carries = desc->carry_in || desc->carry_out;
     const bool wave_runs = runs_wave(state_of(ctx), size_t(k->wave_shared_bytes));
     p->grid = desc->algorithm.grid;
