@@ -4,28 +4,16 @@
  */
 #include "plan.h"
 
+#include "../thresholds.h"
 #include "job.cuh"
 #include "operators.h"
 
 namespace scan_cuda {
 
-/* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
- * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Where the curves of `tools/bench --device cuda
- * --verb prefix --algorithm all --type u32,u64,u8 --n 2^10..2^22` cross on an H200, 2026-11-20. */
-#ifndef SCAN_CUDA_SINGLE_CHUNKS
-#define SCAN_CUDA_SINGLE_CHUNKS 8
-#endif
-#ifndef SCAN_CUDA_CLUSTER_CHUNKS
-#define SCAN_CUDA_CLUSTER_CHUNKS 64
-#endif
-#ifndef SCAN_CUDA_LOOK_BACK_CHUNKS
-#define SCAN_CUDA_LOOK_BACK_CHUNKS 2048
-#endif
-
 /* One CTA, or a cluster of as few chunks a CTA as the CTAs allow. */
 static void plan_small(prefix_plan *p, uint64_t chunks, int max_ctas) {
-    const bool single = chunks <= SCAN_CUDA_SINGLE_CHUNKS;
-    if (!single && (chunks > SCAN_CUDA_CLUSTER_CHUNKS || chunks > uint64_t(max_ctas) * max_chunks_per_cta))
+    const bool single = chunks <= max_single_chunks;
+    if (!single && (chunks > max_cluster_chunks || chunks > uint64_t(max_ctas) * max_chunks_per_cta))
         return;
     p->ctas = p->chunks_per_cta = 1;
     while (!single && p->ctas < max_ctas && uint64_t(p->ctas) < chunks)
@@ -90,7 +78,7 @@ scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
         const uint64_t chunks = ceil_div(n, uint64_t(k->chunk));
         if (!carries)
             plan_small(p, chunks, state_of(ctx)->cluster);
-        p->grid = wave_runs && chunks > SCAN_CUDA_LOOK_BACK_CHUNKS ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+        p->grid = wave_runs && chunks > max_look_back_chunks ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
     }
     if (p->block == SCAN_BLOCK_AUTO)
         p->block = SCAN_BLOCK_WARP;

@@ -50,19 +50,12 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
 };
 
 /* Of the kernel that is being compiled. */
-#if defined(__CUDA_ARCH__) && !defined(SCAN_EMULATED)
+#ifdef __CUDA_ARCH__
 constexpr bool roomy_here = is_roomy(__CUDA_ARCH__ / 10);
 #else
 constexpr bool roomy_here = false;
 #endif
 
-/* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
- * what it had of each digit to where the next one's keys begin. */
-#ifdef SCAN_EMULATED
-constexpr uint64_t max_portion_keys = 50000; /* so that small tests see portions */
-#else
-constexpr uint64_t max_portion_keys = 1u << 30;
-#endif
 template <class Shape> constexpr uint64_t portion_tiles = max_portion_keys / Shape::tile;
 
 /* Arrays of two are for tiles in turns. */
