@@ -273,14 +273,13 @@ static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) 
         job.in = from + at;
         job.out = to + at;
         job.piece = NULL;
-        bool end = false;
-        void *arguments[] = {&job, &carry_in, &piece, &rest, &carry, &end};
-        direct_launch(k->carry, 1, 256, arguments, 0);
+        void *begin_arguments[] = {&job, &carry_in, &piece, &rest};
+        direct_launch(k->carry_begin, 1, 256, begin_arguments, 0);
         job.piece = piece;
         if (m > 0)
             run_single_pass(&c, &job);
-        end = true;
-        direct_launch(k->carry, 1, 32, arguments, 0);
+        void *end_arguments[] = {&job, &piece, &rest, &carry};
+        direct_launch(k->carry_end, 1, 32, end_arguments, 0);
         carry_in = carry;
     }
     gpu_get(&d_out, got);

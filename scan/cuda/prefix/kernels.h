@@ -22,7 +22,7 @@ struct prefix_kernels {
     int tile, chunk; /* elements */
     const void *wave, *look_back, *cluster;
     int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
-    const void *carry;
+    const void *carry_begin, *carry_end;
     struct {
         const void *section; /* hierarchical.cuh: kernels 1 and 2 */
         int elements_per_thread, max_section;

@@ -45,7 +45,7 @@ scan_status prefix_open(scan_ctx *ctx) {
 
 scan_status prefix_load(scan_ctx *ctx) {
     for (const prefix_kernels *k : all_kernels) {
-        const void *const kernels[] = {k->wave, k->look_back, k->cluster, k->carry, k->add};
+        const void *const kernels[] = {k->wave, k->look_back, k->cluster, k->carry_begin, k->carry_end, k->add};
         for (const void *kernel : kernels)
             SCAN_TRY(load_kernel(ctx, kernel));
         for (const auto &block : k->blocks)
@@ -72,10 +72,9 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     job.state = {words, words + 1, words + 8, words + 8 + p.tile_words, uint64_t(scratch - state) / 8 - 8};
     const void *from = desc->carry_in;
     void *piece = scratch, *rest = scratch + p.piece_bytes, *to = desc->carry_out;
-    bool end = false;
-    void *carry_arguments[] = {&job, &from, &piece, &rest, &to, &end};
     if (p.piece_bytes) {
-        SCAN_TRY(launch(ctx, k->carry, 1, 256, carry_arguments, 0));
+        void *arguments[] = {&job, &from, &piece, &rest};
+        SCAN_TRY(launch(ctx, k->carry_begin, 1, 256, arguments, 0));
         job.piece = piece;
     }
     void *arguments[] = {&job};
@@ -85,8 +84,8 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
                             size_t(k->wave_shared_bytes)));
     else
         SCAN_TRY(launch_pdl(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
-    end = true;
-    return desc->carry_out ? launch(ctx, k->carry, 1, 32, carry_arguments, 0) : SCAN_OK;
+    void *end_arguments[] = {&job, &piece, &rest, &to};
+    return desc->carry_out ? launch(ctx, k->carry_end, 1, 32, end_arguments, 0) : SCAN_OK;
 }
 
 /* The levels of S, lowest first; the last has one element. */
