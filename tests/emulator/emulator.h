@@ -4,9 +4,9 @@
  * where they wait for each other, poll, or do an atomic operation, in an order drawn from a seed. Device functions
  * (device.h, emulated_ptx.h) are made of the few calls below.
  *
- *   lanes    meet(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
+ *   lanes    join(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
  *   CTA      cta_barrier(id, threads, ...)
- *   polls    poll(what) in every loop that waits for another CTA: lets everybody else run
+ *   polls    poll(what) in every loop that waits for another CTA: lets all others run
  *   copies   copy_later(...) is done some time later, in any order: its destination holds rubbish until then
  *
  * What can never go on is reported with every thread's place, and the process is aborted.
@@ -73,7 +73,8 @@ struct lane_value {
     uint64_t words[2];
 };
 
-struct meeting {
+/* An operation that the lanes of a mask make together: a shuffle, a vote, __syncwarp(). */
+struct collective {
     const char *what;
     unsigned mask, arrived, departed;
     bool complete;
@@ -96,7 +97,7 @@ struct fiber {
     size_t stack_bytes;
     void *asan_stack;
     enum { ready, yielding, polling, waiting, exited } state;
-    const void *waits_for; /* a meeting, a CTA barrier, or an mbarrier */
+    const void *waits_for; /* a collective, a CTA barrier, or an mbarrier */
     const char *what;      /* the same in words */
     uint32_t parity;       /* of the mbarrier */
     unsigned cluster_generation;
@@ -121,15 +122,16 @@ uint32_t draw();
 /* Now and then lets others run: at every place where hardware might. */
 void maybe_switch();
 void wait_for_previous(); /* counts who did; launches follow each other here */
-/* In a loop that waits for memory: lets everybody else run before it returns. */
+/* In a loop that waits for memory: lets all others run before it returns. */
 void poll(const char *what);
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-meeting &meet(unsigned mask, const char *what, lane_value value);
-void depart(meeting &);
-/* Those that came and brought this. */
-unsigned lanes_with(const meeting &, lane_value value);
+/* Waits until all lanes of the mask have joined. */
+collective &join(unsigned mask, const char *what, lane_value value);
+void depart(collective &);
+/* The lanes that have joined with this value. */
+unsigned lanes_with(const collective &, lane_value value);
 
 template <class T> lane_value lane_value_of(T x) {
     static_assert(sizeof(T) <= sizeof(lane_value));
@@ -139,7 +141,7 @@ template <class T> lane_value lane_value_of(T x) {
 }
 
 /* What lane `from` brought; rubbish if it did not come. */
-template <class T> T brought(const meeting &m, int from) {
+template <class T> T brought(const collective &m, int from) {
     T x;
     if (m.arrived >> from & 1)
         memcpy(&x, &m.values[from], sizeof x);
@@ -148,12 +150,12 @@ template <class T> T brought(const meeting &m, int from) {
     return x;
 }
 
-/* Meets, and answers use(meeting). */
+/* Joins a collective and returns use(collective). */
 template <class T, class Use> auto gather(unsigned mask, const char *what, T value, Use use) {
-    meeting &m = meet(mask, what, lane_value_of(value));
-    auto answer = use(m);
+    collective &m = join(mask, what, lane_value_of(value));
+    auto result = use(m);
     depart(m);
-    return answer;
+    return result;
 }
 
 /* ---- CTA --------------------------------------------------------------------------------------------------------- */

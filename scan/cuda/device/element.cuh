@@ -128,8 +128,7 @@ template <class Op, class I> __device__ typename Op::type to_operand(I x, const 
     }
 }
 
-/* Calls f with a value of the input type that has in_size bytes: the accumulator's own or a narrower one (kernels.h).
- */
+/* Calls f with a value of the input type that has in_size bytes: the accumulator's own or one that widens to it. */
 template <class Op, class F> __device__ void for_input(uint32_t in_size, F f) {
     using T = typename Op::type;
     if constexpr (sizeof(T) == 8 && is_floating<T>) {

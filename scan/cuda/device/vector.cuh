@@ -25,8 +25,8 @@ template <> struct word_of<4> { using type = uint32_t; };
 template <> struct word_of<8> { using type = uint2; };
 template <> struct word_of<16> { using type = uint4; };
 
-/* A vector from memory aligned to its size, by one instruction: read as a struct it would be one an element, for the
- * compiler does not take the alignment of an address from its type. */
+/* A vector from memory aligned to its size, by one instruction. Read as a struct it would take one for each element:
+ * the compiler does not infer the alignment of an address from its type. */
 template <class V> __device__ V load_vector(const void *at) {
     const auto word = *static_cast<const typename word_of<sizeof(V)>::type *>(at);
     V v;
@@ -46,8 +46,8 @@ template <class T> __device__ vector<T, vector_elements<T>> load_elements(const 
     return v;
 }
 
-/* 16 bytes the other way, of unsigned elements. Made words first, and the instruction named: the compiler stores 2-byte
- * elements two by two. */
+/* Stores 16 bytes of unsigned elements. They are packed into words first, and the instruction is named, because the
+ * compiler would store 2-byte elements two by two. */
 template <class T> __device__ void store_vector(void *at, const vector<T, vector_elements<T>> &v) {
     uint32_t words[4];
     if constexpr (sizeof(T) < 4) {
@@ -73,7 +73,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
     /* The vector as it lies in memory, to be loaded at once. */
     template <class I> using raw = vector<I, E>;
 
-    template <class I> static __device__ operands lifted(const raw<I> &raw, const element_code &code) {
+    template <class I> static __device__ operands from_elements(const raw<I> &raw, const element_code &code) {
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
@@ -97,7 +97,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         return x;
     }
 
-    /* Does what can be done without the base; answers the fold. */
+    /* Scans inside the vector; returns its fold. */
     __device__ T scan() {
 #pragma unroll
         for (int q = 1; q < E; q++)
@@ -122,7 +122,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         return out;
     }
 
-    __device__ uint4 lowered(const element_code &code) const {
+    __device__ uint4 to_elements(const element_code &code) const {
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
@@ -154,9 +154,9 @@ template <class Op> struct operands<Op, true> {
     static constexpr int E = vector_elements<T>, bits = sizeof(T) * 8;
     uint32_t w[4];
 
-    template <class> using raw = uint4; /* as bytes it would be taken to pieces */
+    template <class> using raw = uint4; /* an array of bytes would be split into registers */
 
-    template <class> static __device__ operands lifted(const uint4 &raw, const element_code &code) {
+    template <class> static __device__ operands from_elements(const uint4 &raw, const element_code &code) {
         operands x = {{raw.x, raw.y, raw.z, raw.w}};
         return x.coded(code);
     }
@@ -204,7 +204,7 @@ template <class Op> struct operands<Op, true> {
         return out;
     }
 
-    __device__ uint4 lowered(const element_code &code) const {
+    __device__ uint4 to_elements(const element_code &code) const {
         operands x = coded(code);
         return make_uint4(x.w[0], x.w[1], x.w[2], x.w[3]);
     }

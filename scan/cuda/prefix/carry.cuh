@@ -22,7 +22,7 @@
 #ifndef SCAN_CUDA_PREFIX_CARRY_CUH
 #define SCAN_CUDA_PREFIX_CARRY_CUH
 
-#include "groups.cuh"
+#include "../grid/groups.cuh"
 
 namespace scan_cuda {
 

@@ -14,8 +14,6 @@ namespace scan_cuda {
 /* Blocks in the order of enum scan_block, after AUTO. */
 enum { BLOCK_ROWS = 3 };
 
-constexpr int max_chunks_per_cta = 16; /* of a cluster scan */
-
 /* All but wave serve every input type of their operator and are the same in all its classes. */
 struct prefix_kernels {
     size_t in_size, out_size;

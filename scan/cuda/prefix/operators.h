@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host knows of operators: which kernels serve a scan, and what they are told of its types.
+ * What the host knows of operators: which kernels serve a scan, and what they are told of it.
  */
 #ifndef SCAN_CUDA_PREFIX_OPERATORS_H
 #define SCAN_CUDA_PREFIX_OPERATORS_H
@@ -19,9 +19,10 @@ extern const prefix_kernels *const all_kernels[class_count];
 /* NULL if the operator does not take the types. */
 const prefix_kernels *find_kernels(const scan_prefix_desc *desc);
 
+/* What kernels are told of the types and the operator. */
 element_code code_of(const scan_prefix_desc *desc);
 
-/* What an exclusive scan shows where nothing comes before, as bits of the output type. */
+/* What an exclusive scan writes first, as bits of the output type. */
 uint64_t identity_of(const scan_prefix_desc *desc);
 
 } /* namespace scan_cuda */

@@ -5,7 +5,7 @@
 #include "plan.h"
 
 #include "../thresholds.h"
-#include "job.cuh"
+#include "../grid/job.cuh"
 #include "operators.h"
 
 namespace scan_cuda {

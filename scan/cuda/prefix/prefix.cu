@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "../cuda.h"
-#include "job.cuh"
+#include "../grid/job.cuh"
 #include "operators.h"
 #include "plan.h"
 

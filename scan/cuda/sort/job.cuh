@@ -7,7 +7,8 @@
 #ifndef SCAN_CUDA_SORT_JOB_CUH
 #define SCAN_CUDA_SORT_JOB_CUH
 
-#include "../prefix/job.cuh"
+#include "../device/order.cuh"
+#include "../device/tickets.cuh"
 #include "../thresholds.h"
 #include "key_bits.cuh"
 
