@@ -86,13 +86,13 @@ static inline void prefix_put_float(scan_type type, void *at, double x) {
 
 static inline void prefix_extremes(const scan_prefix_desc *d, const char *in, char *out, size_t n) {
     const size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
-    const bool least = d->op == SCAN_MIN;
-    double fold = d->init ? prefix_float(d->out_type, d->init) : least ? (double)INFINITY : -(double)INFINITY;
+    const bool minimum = d->op == SCAN_MIN;
+    double fold = d->init ? prefix_float(d->out_type, d->init) : minimum ? (double)INFINITY : -(double)INFINITY;
     for (size_t p = 0; p < n; p++) {
         const size_t i = d->reverse ? n - 1 - p : p;
         const double before = fold, x = prefix_float(d->type, in + i * in_size);
         const bool smaller = x < fold || (x == fold && signbit(x) && !signbit(fold));
-        if (x != x || (fold == fold && smaller == least))
+        if (x != x || (fold == fold && smaller == minimum))
             fold = x;
         prefix_put_float(d->out_type, out + i * size, d->kind == SCAN_EXCLUSIVE ? before : fold);
     }
@@ -178,7 +178,7 @@ static inline void prefix_reference(const scan_prefix_desc *d, const void *in, v
         prefix_integers(d, (const char *)in, (char *)out, n);
 }
 
-/* Same bits; where sums or products give NaN, any NaN. Answers the first element that is wrong, n if none is. */
+/* Same bits; where sums or products give NaN, any NaN. Returns the first wrong element, n if none is. */
 static inline size_t prefix_difference(const scan_prefix_desc *d, const void *got, const void *want, size_t n) {
     const size_t size = scan_type_size(d->out_type);
     size_t i = gpu_first_difference(got, want, n, size);
@@ -194,7 +194,8 @@ static inline size_t prefix_difference(const scan_prefix_desc *d, const void *go
 }
 
 /* Sums, and products of factors near one, in an order unknown: every result within the error that any tree of
- * additions over so many elements can have, the serial part over block sums included. Answers as prefix_difference. */
+ * additions over that number of elements can have, the serial part over block sums included. Returns as
+ * prefix_difference does. */
 static inline size_t prefix_far(const scan_prefix_desc *d, const char *got, const char *in, size_t n) {
     const size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
     const bool mul = d->op == SCAN_MUL;

@@ -295,15 +295,15 @@ static void counts_on_device(void **state) {
 
 /* ---- the tests: one of each for every grid and block ------------------------------------------------------------- */
 
-enum { MOST_ALGORITHMS = 24 };
+enum { MAX_ALGORITHMS = 24 };
 
 int main(int argc, char **argv) {
-    static scan_algorithm algorithms[MOST_ALGORITHMS];
-    static char names[2 * MOST_ALGORITHMS][64];
-    gpu_test tests[2 * MOST_ALGORITHMS + 1];
+    static scan_algorithm algorithms[MAX_ALGORITHMS];
+    static char names[2 * MAX_ALGORITHMS][64];
+    gpu_test tests[2 * MAX_ALGORITHMS + 1];
     size_t count = 0, tests_count = 0;
     for (int grid = 0; scan_grid_name((scan_grid)grid); grid++)
-        for (int block = 0; scan_block_name((scan_block)block) && count < MOST_ALGORITHMS; block++, count++) {
+        for (int block = 0; scan_block_name((scan_block)block) && count < MAX_ALGORITHMS; block++, count++) {
             const char *grid_name = scan_grid_name((scan_grid)grid), *block_name = scan_block_name((scan_block)block);
             algorithms[count] = (scan_algorithm){(scan_grid)grid, (scan_block)block};
             snprintf(names[2 * count], sizeof names[0], "matrix.%s/%s", grid_name, block_name);

@@ -37,7 +37,7 @@ template <class I> static __global__ void fill_kernel(I *in, uint64_t n, bool od
     in[i] = element<I>(i, odd);
 }
 
-/* *wrong: the least position (from the scan's start) whose output is not what its neighbour demands. */
+/* *wrong: the lowest position (from the scan's start) whose output is not what its neighbour demands. */
 template <class I, class T>
 static __global__ void check_kernel(const T *out, uint64_t n, int op, bool exclusive, bool reverse, T first,
                                     unsigned long long *wrong) {
