@@ -18,7 +18,7 @@
  *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3
  *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
  *   SCAN_EMULATED_SEED         of every order; default 1
- *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to so much now and then
+ *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to this, now and then
  *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 120
  *   SCAN_EMULATED_FAIL         CALL[:ERROR[:forever]]: the CALL-th runtime call fails (control.h)
  */
