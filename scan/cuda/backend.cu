@@ -13,7 +13,7 @@ namespace scan_cuda {
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-/* Errors after which only a new process gets anything done. */
+/* Errors after which every call of the process fails. */
 static bool is_sticky(cudaError_t error) {
     switch (error) {
     case cudaErrorIllegalAddress:
@@ -94,16 +94,17 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
-int max_cluster_size(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes) {
-    for (; most > 1; most /= 2) {
+int max_cluster_size(const scan_ctx *ctx, const void *kernel, int max_ctas, int threads, size_t shared_bytes) {
+    int ctas = max_ctas;
+    for (; ctas > 1; ctas /= 2) {
         cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t config = one_cluster(ctx, most, threads, shared_bytes, &attribute);
+        const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
         int clusters = 0;
         if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
             break;
         cudaGetLastError();
     }
-    return most;
+    return ctas;
 }
 
 scan_status load_kernel(scan_ctx *ctx, const void *kernel) {
@@ -181,7 +182,7 @@ static scan_status open(scan_ctx *ctx, const scan_options *options) {
     return SCAN_OK;
 }
 
-/* Once a context; where another has been before it finds all loaded. */
+/* Once a context. Kernels that another context has loaded stay loaded. */
 static scan_status load(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     if (s->loaded)
@@ -204,7 +205,8 @@ static scan_status sync(scan_ctx *ctx) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* A kernel would lose the device over ordinary host memory. Managed and pinned memory is fine. Legal in a capture. */
+/* A kernel that touches ordinary host memory loses the device; managed and pinned memory is fine. Legal in a capture.
+ */
 static scan_status check_memory(scan_ctx *ctx, const void *memory, const char *name) {
     device_scope scope(state_of(ctx)->device);
     cudaPointerAttributes attributes;
@@ -249,14 +251,14 @@ static scan_status download(scan_ctx *ctx, void *to, const void *from, size_t by
 
 size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes) {
     size_t state = state_bytes * state_share;
-    size_t scratch = scratch_bytes / (state_share - 1) * state_share + state_share * 256;
+    size_t scratch = scratch_bytes / (state_share - 1) * state_share + state_share * workspace_alignment;
     size_t bytes = state > scratch || !scratch_bytes ? state : scratch;
-    return (bytes + state_share * 256 - 1) / (state_share * 256) * (state_share * 256);
+    return ceil_div(bytes, state_share * workspace_alignment) * state_share * workspace_alignment;
 }
 
-static size_t state_part(size_t bytes) { return bytes / state_share / 256 * 256; }
+static size_t state_part(size_t bytes) { return bytes / state_share / workspace_alignment * workspace_alignment; }
 
-/* The workspace is new: its words must not look like anybody's. */
+/* The workspace is new: no word of its state may carry an epoch. */
 static scan_status prepare(scan_ctx *ctx, void *workspace, size_t bytes) {
     device_scope scope(state_of(ctx)->device);
     return check(ctx, cudaMemsetAsync(workspace, 0, state_part(bytes), state_of(ctx)->stream), "cudaMemsetAsync");

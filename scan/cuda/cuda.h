@@ -1,6 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the CUDA verbs share on the host: the state of a context, errors, the workspace's two parts.
+ *
+ * The rooms, in the order in which a call passes through them:
+ *
+ *   backend.cu      the table of the backend (scan/internal.h): contexts, memory, errors
+ *   thresholds.h    where one way of doing a thing gives way to another
+ *   prefix/         the prefix verb: operators and types, the choice of kernels, launches, and pieces of a long array
+ *   select/         compaction and unique: one engine for every kind of selection
+ *   sort/           radix sort and argsort
+ *   image/          histograms, equalization, CLAHE
+ *   grid/           how a prefix scan of a whole array is spread over CTAs, a file each
+ *   block/          how a CTA scans a section, a file each
+ *   device/         what kernels are made of, and no verb: elements and operators, vectors, the order of operations,
+ *                   tiles, tickets, the ring, PTX
+ *
+ * Each verb has a host file named after it, which plans and launches, and kernels.h or the like, a table of kernels as
+ * untyped values. Files of device/ include those of device/ alone.
+ *
+ * Words that are not CUDA's:
+ *
+ *   row, chunk, tile, group    units of the order of operations in scan.h: 32 vectors of 16 bytes, 8 rows, 8 chunks, 32
+ *                              tiles (device/order.cuh)
+ *   operand      an element as an operator folds it: extended to the accumulator, for some operators recoded
+ *                (device/element.cuh)
+ *   ticket       the number of a tile, drawn by the CTA that will process it (device/tickets.cuh)
+ *   epoch        the number of a launch on one state; words of other epochs are stale (device/tickets.cuh)
+ *   state        the tickets and the tagged words by which the CTAs of a launch and successive launches agree
+ *   ring         the slots of shared memory through which a persistent CTA's tiles pass (device/ring.cuh)
+ *   wave         the grid of persistent, warp-specialized CTAs that reduce tiles ahead of scanning them
+ *                (grid/wave.cuh); never CUDA's wave of CTAs
+ *   piece, carry a part of a long array that is scanned by calls in succession, and what one call leaves for the next
+ *                (prefix/carry.cuh)
+ *   teaching grids    hierarchical and host sums: the textbook's scans, in three kernels
  */
 #ifndef SCAN_CUDA_CUDA_H
 #define SCAN_CUDA_CUDA_H
@@ -18,11 +50,11 @@ struct context_state {
     cudaStream_t stream;
     bool owns_stream, lost, loaded;
     int sm_count, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
-    int cluster;              /* CTAs that a cluster may have */
+    int cluster;              /* CTAs that a cluster of a prefix scan may have */
     int image_cluster;        /* CTAs that equalize a small image */
     int sort_small_cluster;   /* CTAs that sort in place by counting */
-    int count_ctas[4];        /* CTAs of a kernel that an SM runs at once, by channels - 1 */
-    int map_ctas[2][4];       /* for bytes, for words */
+    int count_ctas[4];        /* CTAs of the counting kernel that an SM runs at once, by channels - 1 */
+    int map_ctas[2][4];       /* of the mapping kernel, for bytes and for words */
     size_t shared_bytes;      /* that a CTA can have */
     char name[256];
     char ran[64];
@@ -35,29 +67,31 @@ struct context_state {
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }
 
 /* Wave kernels fill the shared memory of an SM of 228 KB; there are GPUs of 9.0 and later with less. */
-constexpr size_t wave_static_bytes = 4096; /* at most, beside the dynamic ones */
+constexpr size_t wave_static_bytes = 4096; /* of static shared memory, at most */
 inline bool runs_wave(const context_state *s, size_t dynamic_bytes) {
     return s->capability >= 90 && s->shared_bytes >= dynamic_bytes + wave_static_bytes;
 }
 
-/* SCAN_OK, or the status and detail for a failed CUDA call; notes when the device is lost. */
+/* Returns SCAN_OK, or the status of a failed CUDA call, with its detail; notes when the device is lost. */
 scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
 
 #define SCAN_CUDA_TRY(ctx, call) SCAN_TRY(scan_cuda::check(ctx, call, #call))
 
-/* Pieces of `size` that n elements make, the last one whole or not. */
+/* n / size, rounded up. */
 template <class N, class Size> constexpr N ceil_div(N n, Size size) { return n / N(size) + (n % N(size) != 0); }
 
-/* A part of the workspace: parts begin at multiples of 256 bytes. */
-constexpr size_t align_up(size_t bytes) { return ceil_div(bytes, 256) * 256; }
+/* Parts of the workspace begin at multiples of 256 bytes. */
+constexpr size_t workspace_alignment = 256;
+constexpr size_t align_up(size_t bytes) { return ceil_div(bytes, workspace_alignment) * workspace_alignment; }
 
-/* kernel: by address() (kernel.cuh). arguments: a pointer to each, of exactly the parameter's type. */
+/* kernel: as address() of device/kernel.cuh returns it. arguments: a pointer to each, of exactly the parameter's type.
+ */
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes);
 
-/* The same for a kernel of which every thread calls grid_dependency_wait() (ptx.cuh) before it reads or writes global
- * memory: it is brought to the SMs while the launch before it ends, not thereafter, which saves most of a microsecond
- * on an H200. */
+/* launch() with programmatic dependent launch: the kernel starts on the SMs while the launch before it ends, which
+ * saves most of a microsecond on an H200. Every thread of the kernel must call grid_dependency_wait() (device/ptx.cuh)
+ * before it reads or writes global memory. */
 scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                        size_t shared_bytes);
 
@@ -65,9 +99,9 @@ scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int t
 scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
                            size_t shared_bytes);
 
-/* The CTAs that a cluster of this kernel is granted: `most`, a power of two, or the next lower one that fits; 1: none.
- * More than 8 take the attribute NonPortableClusterSizeAllowed. */
-int max_cluster_size(const scan_ctx *ctx, const void *kernel, int most, int threads, size_t shared_bytes);
+/* The CTAs that a cluster of this kernel is granted: max_ctas, a power of two, or the next lower one that fits; 1:
+ * none. More than 8 take the attribute NonPortableClusterSizeAllowed. */
+int max_cluster_size(const scan_ctx *ctx, const void *kernel, int max_ctas, int threads, size_t shared_bytes);
 
 /* Makes the context's device current for a scope, and the caller's again after it. */
 class device_scope {

@@ -30,8 +30,8 @@ constexpr unsigned char rubbish = 0xa5;
 
 struct warp {
     unsigned live;
-    uint32_t used; /* of meetings */
-    meeting meetings[32];
+    uint32_t used; /* of collectives */
+    collective collectives[32];
 };
 
 struct named_barrier {

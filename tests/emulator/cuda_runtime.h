@@ -290,7 +290,7 @@ template <class T> T atomicCAS_block(T *p, std::common_type_t<T> compare, std::c
 /* ---- warps ------------------------------------------------------------------------------------------------------- */
 
 inline void __syncwarp(unsigned mask = ~0u) {
-    emulator::gather(mask, "__syncwarp()", 0, [](const emulator::meeting &) { return 0; });
+    emulator::gather(mask, "__syncwarp()", 0, [](const emulator::collective &) { return 0; });
 }
 inline unsigned __activemask() { return 1u << emulator::current->lane; }
 
@@ -298,7 +298,7 @@ inline unsigned __activemask() { return 1u << emulator::current->lane; }
 template <class T, class From> T emulated_shuffle(unsigned mask, const char *what, T x, int width, From from) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 1 || sizeof(T) == 2, "");
     const int lane = emulator::current->lane, first = lane / width * width, source = from(lane - first);
-    return emulator::gather(mask, what, x, [=](const emulator::meeting &m) {
+    return emulator::gather(mask, what, x, [=](const emulator::collective &m) {
         return source < 0 || source >= width ? x : emulator::brought<T>(m, first + source);
     });
 }
@@ -317,7 +317,7 @@ template <class T> T __shfl_xor_sync(unsigned mask, T x, int lanes, int width = 
 
 /* The lanes that bring what is wanted, or those that bring another value. */
 template <class T> unsigned emulated_lanes_with(unsigned mask, const char *what, T x, T wanted, bool other = false) {
-    return emulator::gather(mask, what, x, [=](const emulator::meeting &m) {
+    return emulator::gather(mask, what, x, [=](const emulator::collective &m) {
         const unsigned lanes = emulator::lanes_with(m, emulator::lane_value_of(wanted));
         return other ? m.arrived & ~lanes : lanes;
     });
@@ -335,7 +335,7 @@ template <class T> unsigned __match_all_sync(unsigned mask, T x, int *all) {
 
 #define EMULATED_REDUCE(name, T, expression)                                                                           \
     inline T name(unsigned mask, T x) {                                                                                \
-        return emulator::gather(mask, #name "()", x, [=](const emulator::meeting &m) {                                 \
+        return emulator::gather(mask, #name "()", x, [=](const emulator::collective &m) {                              \
             T a{};                                                                                                     \
             bool any = false;                                                                                          \
             for (int i = 0; i < 32; i++)                                                                               \

@@ -35,8 +35,8 @@ template <class T> void publish(uint64_t *word, uint32_t epoch, T value) {
         __atomic_store_n(word + 1, tag | (bits >> 32), __ATOMIC_RELAXED);
 }
 
-template <class T> bool peek(const uint64_t *word, uint32_t epoch, T &value) {
-    emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "peek()");
+template <class T> bool try_load(const uint64_t *word, uint32_t epoch, T &value) {
+    emulated_aligned(reinterpret_cast<const uint64_t(*)[tagged_words<T>]>(word), "try_load()");
     uint64_t low = __atomic_load_n(word, __ATOMIC_RELAXED), bits = uint32_t(low);
     bool there = uint32_t(low >> 32) == epoch;
     emulator::maybe_switch();
@@ -47,7 +47,7 @@ template <class T> bool peek(const uint64_t *word, uint32_t epoch, T &value) {
     }
     memcpy(&value, &bits, sizeof value);
     if (!there)
-        emulator::poll("peek()");
+        emulator::poll("try_load()");
     return there;
 }
 
@@ -71,36 +71,36 @@ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
 inline void barrier_wait(uint64_t *barrier, uint32_t parity) { emulator::mbarrier_wait(barrier, parity); }
 
 /* Of the device that is emulated. */
-template <int id, int threads> struct meeting {
+template <int id, int threads> struct named_barrier {
     uint64_t barrier;
 
     void open() { barrier_init(&barrier, threads); }
-    void meet(uint32_t turn) {
+    void sync(uint32_t parity) {
         if (!emulator::has_mbarriers())
             return named_barrier_sync(id, threads);
         barrier_arrive(&barrier);
-        barrier_wait(&barrier, turn);
+        barrier_wait(&barrier, parity);
     }
 };
 
-template <int id, int first_threads, int second_threads> struct meeting_of_two {
+template <int id, int first_threads, int second_threads> struct named_barrier_pair {
     uint64_t first, second;
 
     void open() {
         barrier_init(&first, first_threads);
         barrier_init(&second, second_threads);
     }
-    void first_meet(uint32_t turn) {
+    void first_sync(uint32_t parity) {
         if (!emulator::has_mbarriers())
             return named_barrier_sync(id, first_threads + second_threads);
-        barrier_wait(&second, turn);
+        barrier_wait(&second, parity);
         barrier_arrive(&first);
     }
-    void second_meet(uint32_t turn) {
+    void second_sync(uint32_t parity) {
         if (!emulator::has_mbarriers())
             return named_barrier_sync(id, first_threads + second_threads);
         barrier_arrive(&second);
-        barrier_wait(&first, turn);
+        barrier_wait(&first, parity);
     }
 };
 

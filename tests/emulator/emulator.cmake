@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # emulate(TARGET SOURCE...): compiles sources with the emulator's headers in place of the CUDA toolkit's, those of CUDA
-# (.cu) as plain C++. They may cast between types as nvcc lets them, and shuffle values that nobody looks at.
+# (.cu) as plain C++. They may cast between types as nvcc lets them, and shuffle values that no lane uses.
 # emulator_sources and emulator_libraries go into the library.
 find_library(BOOST_CONTEXT_LIBRARY boost_context REQUIRED)
 set(emulator_dir ${CMAKE_CURRENT_LIST_DIR})

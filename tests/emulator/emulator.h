@@ -4,9 +4,9 @@
  * where they wait for each other, poll, or do an atomic operation, in an order drawn from a seed. Device functions
  * (device.h, emulated_ptx.h) are made of the few calls below.
  *
- *   lanes    meet(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
+ *   lanes    join(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
  *   CTA      cta_barrier(id, threads, ...)
- *   polls    poll(what) in every loop that waits for another CTA: lets everybody else run
+ *   polls    poll(what) in every loop that waits for another CTA: lets all others run
  *   copies   copy_later(...) is done some time later, in any order: its destination holds rubbish until then
  *
  * What can never go on is reported with every thread's place, and the process is aborted.
@@ -18,7 +18,7 @@
  *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3
  *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
  *   SCAN_EMULATED_SEED         of every order; default 1
- *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to so much now and then
+ *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to this, now and then
  *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 120
  *   SCAN_EMULATED_FAIL         CALL[:ERROR[:forever]]: the CALL-th runtime call fails (control.h)
  */
@@ -73,7 +73,8 @@ struct lane_value {
     uint64_t words[2];
 };
 
-struct meeting {
+/* An operation that the lanes of a mask make together: a shuffle, a vote, __syncwarp(). */
+struct collective {
     const char *what;
     unsigned mask, arrived, departed;
     bool complete;
@@ -93,7 +94,7 @@ struct alignas(64) fiber {
     size_t stack_bytes;
     void *asan_stack;
     cta *in_cta;
-    const void *waits_for; /* a meeting, a CTA barrier, or an mbarrier */
+    const void *waits_for; /* a collective, a CTA barrier, or an mbarrier */
     int index;
     enum { ready, yielding, polling, waiting, exited } state;
     warp *in_warp;
@@ -123,15 +124,16 @@ uint32_t draw();
 /* Now and then lets others run: at every place where hardware might. */
 void maybe_switch();
 void wait_for_previous(); /* counts who did; launches follow each other here */
-/* In a loop that waits for memory: lets everybody else run before it returns. */
+/* In a loop that waits for memory: lets all others run before it returns. */
 void poll(const char *what);
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-meeting &meet(unsigned mask, const char *what, lane_value value);
-void depart(meeting &);
-/* Those that came and brought this. */
-unsigned lanes_with(const meeting &, lane_value value);
+/* Waits until all lanes of the mask have joined. */
+collective &join(unsigned mask, const char *what, lane_value value);
+void depart(collective &);
+/* The lanes that have joined with this value. */
+unsigned lanes_with(const collective &, lane_value value);
 
 template <class T> lane_value lane_value_of(T x) {
     static_assert(sizeof(T) <= sizeof(lane_value));
@@ -141,7 +143,7 @@ template <class T> lane_value lane_value_of(T x) {
 }
 
 /* What lane `from` brought; rubbish if it did not come. */
-template <class T> T brought(const meeting &m, int from) {
+template <class T> T brought(const collective &m, int from) {
     T x;
     if (m.arrived >> from & 1)
         memcpy(&x, &m.values[from], sizeof x);
@@ -150,12 +152,12 @@ template <class T> T brought(const meeting &m, int from) {
     return x;
 }
 
-/* Meets, and answers use(meeting). */
+/* Joins a collective and returns use(collective). */
 template <class T, class Use> auto gather(unsigned mask, const char *what, T value, Use use) {
-    meeting &m = meet(mask, what, lane_value_of(value));
-    auto answer = use(m);
+    collective &m = join(mask, what, lane_value_of(value));
+    auto result = use(m);
     depart(m);
-    return answer;
+    return result;
 }
 
 /* ---- CTA --------------------------------------------------------------------------------------------------------- */

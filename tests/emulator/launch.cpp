@@ -172,7 +172,7 @@ void work(cta &c, unsigned index) {
         fill_shared(c);
         place.gather([] {});
         run_block(c, place.next * size + c.rank);
-        memset(c.shared, rubbish, m.work->shared_bytes); /* nobody may read it now */
+        memset(c.shared, rubbish, m.work->shared_bytes); /* no thread may read it now */
     }
 }
 

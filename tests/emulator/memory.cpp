@@ -174,7 +174,7 @@ void cluster_wait() {
         wait_for(k, "cluster_wait()");
 }
 
-/* A thread has ended: nobody waits for it. */
+/* A thread has ended, and no thread waits for it. */
 void cluster_leave(cta &c) {
     cluster &k = *c.in_cluster;
     std::lock_guard<std::mutex> lock(k.mutex);

@@ -331,11 +331,11 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     EMULATED_ENTER();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
-    const int most = int(properties_of(current_device).sharedMemPerBlockOptin);
+    const int max_bytes = int(properties_of(current_device).sharedMemPerBlockOptin);
     std::lock_guard<std::mutex> lock(attributes_mutex);
     kernel_attributes &a = (*attributes)[kernel];
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-        if (value < 0 || value > most)
+        if (value < 0 || value > max_bytes)
             return note(cudaErrorInvalidValue);
         a.shared_bytes = value;
     } else if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
@@ -343,17 +343,17 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     }
     return cudaSuccess;
 }
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *answer, const void *kernel) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes_out, const void *kernel) {
     EMULATED_ENTER();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
     int major, minor;
     capability(&major, &minor);
-    *answer = {};
-    answer->maxThreadsPerBlock = 1024;
-    answer->numRegs = 32;
-    answer->ptxVersion = answer->binaryVersion = major * 10 + minor;
-    answer->maxDynamicSharedSizeBytes = attributes_of(kernel).shared_bytes;
+    *attributes_out = {};
+    attributes_out->maxThreadsPerBlock = 1024;
+    attributes_out->numRegs = 32;
+    attributes_out->ptxVersion = attributes_out->binaryVersion = major * 10 + minor;
+    attributes_out->maxDynamicSharedSizeBytes = attributes_of(kernel).shared_bytes;
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,

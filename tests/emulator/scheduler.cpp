@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads of a CTA as fibers: who runs next, lanes that meet, CTA barriers, and what is said when nobody can go on.
+ * Threads of a CTA as fibers: which runs next, collectives of lanes, CTA barriers, and the report of a deadlock.
  *
- * Order. A thread that may run is in `ready`; one that polls is in `polling` and runs again when nobody else can, or
- * now and then. Each CTA draws one of three ways to choose from `ready`: anybody; whoever became ready last, which
+ * Order. A thread that may run is in `ready`; one that polls is in `polling` and runs again when no other can, or now
+ * and then. Each CTA draws one of three ways to choose from `ready`: any thread; the one that became ready last, which
  * drives one warp as far as it gets while others have not begun; or by a random priority of its warp, which leaves some
  * warps behind.
  */
@@ -172,7 +172,7 @@ void wake(cta &c, const void *object) { wake(c, object, 0, c.threads); }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-static void complete_if_all_there(cta &c, warp &w, meeting &m) {
+static void complete_if_all_there(cta &c, warp &w, collective &m) {
     if (m.complete || ((m.arrived | ~w.live) & m.mask) != m.mask)
         return;
     m.complete = true;
@@ -180,7 +180,7 @@ static void complete_if_all_there(cta &c, warp &w, meeting &m) {
     wake(c, &m, first, std::min(first + 32, c.threads));
 }
 
-meeting &meet(unsigned mask, const char *what, lane_value value) {
+collective &join(unsigned mask, const char *what, lane_value value) {
     fiber *f = current;
     warp &w = *f->in_warp;
     const unsigned bit = 1u << f->lane;
@@ -188,18 +188,18 @@ meeting &meet(unsigned mask, const char *what, lane_value value) {
         die("%s with mask %08x, which leaves out the calling lane", what, mask);
     int place = -1;
     for (int i = 0; i < 32 && place < 0; i++)
-        if (w.used >> i & 1 && !w.meetings[i].complete && w.meetings[i].mask == mask)
+        if (w.used >> i & 1 && !w.collectives[i].complete && w.collectives[i].mask == mask)
             place = i;
     if (place < 0) {
         place = __builtin_ctz(~w.used);
         w.used |= 1u << place;
-        meeting &m = w.meetings[place];
+        collective &m = w.collectives[place];
         m.what = what;
         m.mask = mask;
         m.arrived = m.departed = 0;
         m.complete = false;
     }
-    meeting &m = w.meetings[place];
+    collective &m = w.collectives[place];
     if (m.what != what && strcmp(m.what, what))
         die("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
     m.values[f->lane] = value;
@@ -212,14 +212,14 @@ meeting &meet(unsigned mask, const char *what, lane_value value) {
     return m;
 }
 
-void depart(meeting &m) {
+void depart(collective &m) {
     warp &w = *current->in_warp;
     m.departed |= 1u << current->lane;
     if (m.departed == m.arrived)
-        w.used &= ~(1u << (&m - w.meetings));
+        w.used &= ~(1u << (&m - w.collectives));
 }
 
-unsigned lanes_with(const meeting &m, lane_value value) {
+unsigned lanes_with(const collective &m, lane_value value) {
     unsigned lanes = 0;
     for (unsigned i = 0; i < 32; i++)
         lanes |= unsigned(!memcmp(&m.values[i], &value, sizeof value)) << i;
@@ -260,7 +260,7 @@ static void thread_ends() {
     c.live--;
     w.live &= ~(1u << f->lane);
     for (uint32_t used = w.used; used; used &= used - 1)
-        complete_if_all_there(c, w, w.meetings[__builtin_ctz(used)]);
+        complete_if_all_there(c, w, w.collectives[__builtin_ctz(used)]);
     if (c.barriers[0].arrived && c.barriers[0].expected == c.threads)
         die("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
     if (!f->stores.empty())
@@ -298,7 +298,7 @@ static fiber *new_fiber(cta &c, int index) {
     f->in_warp = &c.warps[index / 32];
     f->stack = memory + page;
     f->stack_bytes = stack_bytes;
-    /* from other lines of a page for each, or all would meet in the same few sets of a cache */
+    /* from other lines of a page for each, or all would lie in the same few sets of a cache */
     const size_t used_bytes = stack_bytes - size_t(index) % 64 * 64;
     f->context = boost::context::detail::make_fcontext(f->stack + used_bytes, used_bytes, fiber_main);
     return f;
@@ -353,8 +353,8 @@ void describe(const cta &c) {
         case fiber::exited: fprintf(stderr, "have ended\n"); break;
         case fiber::waiting: {
             fprintf(stderr, "wait at %s", f->what);
-            const meeting *m = static_cast<const meeting *>(f->waits_for);
-            if (m >= f->in_warp->meetings && m < f->in_warp->meetings + 32)
+            const collective *m = static_cast<const collective *>(f->waits_for);
+            if (m >= f->in_warp->collectives && m < f->in_warp->collectives + 32)
                 fprintf(stderr, " with mask %08x for lanes %08x", m->mask, m->mask & ~m->arrived);
             fprintf(stderr, "\n");
         }

@@ -76,7 +76,7 @@ static __global__ void shared_memory_too_far(uint32_t *) { dynamic_shared<uint32
 
 static __global__ void two_blocks_wait_for_each_other(uint32_t *out) {
     uint32_t x;
-    while (!scan_cuda::peek(reinterpret_cast<uint64_t *>(out) + (blockIdx.x ^ 1), 77, x))
+    while (!scan_cuda::try_load(reinterpret_cast<uint64_t *>(out) + (blockIdx.x ^ 1), 77, x))
         ;
     scan_cuda::publish(reinterpret_cast<uint64_t *>(out) + blockIdx.x, 77, x);
 }
@@ -157,7 +157,7 @@ static void defects_are_reported(void **) {
 
 /* ---- races ------------------------------------------------------------------------------------------------------- */
 
-/* All answer 1 in every element if nothing goes wrong. */
+/* Each writes 1 to every element if nothing goes wrong. */
 static __global__ void no_barrier_between_write_and_read(uint32_t *out) {
     __shared__ uint32_t x[128];
     x[threadIdx.x] = 1;

@@ -36,7 +36,8 @@ static inline void direct_launch(const void *kernel, uint64_t blocks, int thread
 /* x -> ax + b modulo 2^32, packed as a << 32 | b, composed left to right: every operand out of place shows. */
 struct affine {
     using type = uint64_t;
-    static constexpr bool coded = false, commutative = false;
+    static constexpr scan_cuda::operand_form form = scan_cuda::operand_form::plain;
+    static constexpr bool commutative = false;
     static __host__ __device__ uint64_t identity() { return uint64_t(1) << 32; }
     static __host__ __device__ uint64_t apply(uint64_t x, uint64_t y) {
         const uint32_t a = uint32_t(x >> 32), b = uint32_t(x), c = uint32_t(y >> 32), d = uint32_t(y);

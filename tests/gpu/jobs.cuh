@@ -40,7 +40,8 @@ static const struct {
     scan_op op;
 } kinds[] = {{SCAN_U32, SCAN_U32, SCAN_ADD}, {SCAN_F64, SCAN_F64, SCAN_ADD}, {SCAN_U8, SCAN_U64, SCAN_ADD},
              {SCAN_I16, SCAN_I16, SCAN_MIN}, {SCAN_F32, SCAN_F32, SCAN_ADD}, {SCAN_I64, SCAN_I64, SCAN_MAX},
-             {SCAN_U8, SCAN_U8, SCAN_MUL},   {SCAN_F32, SCAN_F32, SCAN_MAX}};
+             {SCAN_U8, SCAN_U8, SCAN_MUL},   {SCAN_F32, SCAN_F32, SCAN_MAX}, {SCAN_U16, SCAN_U16, SCAN_XOR},
+             {SCAN_I8, SCAN_I64, SCAN_AND}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const scan_grid capturable[] = {SCAN_GRID_AUTO, SCAN_GRID_LOOKBACK, SCAN_GRID_WAVE, SCAN_GRID_HIERARCHICAL};

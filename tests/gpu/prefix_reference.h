@@ -25,16 +25,33 @@ static inline uint64_t prefix_integer(scan_type type, const void *at) {
 
 static inline uint64_t prefix_integer_op(const scan_prefix_desc *d, uint64_t a, uint64_t b) {
     const bool less = gpu_is_signed(d->out_type) ? (int64_t)a < (int64_t)b : a < b;
-    uint64_t x = d->op == SCAN_ADD ? a + b : d->op == SCAN_MUL ? a * b : (d->op == SCAN_MIN) == less ? a : b;
+    uint64_t x = 0;
+    switch (d->op) {
+    case SCAN_ADD: x = a + b; break;
+    case SCAN_MUL: x = a * b; break;
+    case SCAN_MIN: x = less ? a : b; break;
+    case SCAN_MAX: x = less ? b : a; break;
+    case SCAN_XOR: x = a ^ b; break;
+    case SCAN_AND: x = a & b; break;
+    case SCAN_OR: x = a | b; break;
+    }
     return prefix_integer(d->out_type, &x);
 }
 
 static inline uint64_t prefix_integer_identity(const scan_prefix_desc *d) {
     const unsigned bits = (unsigned)scan_type_size(d->out_type) * 8;
     const bool is_signed = gpu_is_signed(d->out_type);
-    const uint64_t most = ~(uint64_t)0 >> (64 - bits + is_signed);
-    const uint64_t of_min = most, of_max = is_signed ? ~most : 0;
-    return d->op == SCAN_ADD ? 0 : d->op == SCAN_MUL ? 1 : d->op == SCAN_MIN ? of_min : of_max;
+    const uint64_t largest = ~(uint64_t)0 >> (64 - bits + is_signed);
+    switch (d->op) {
+    case SCAN_MUL: return 1;
+    case SCAN_MIN: return largest;
+    case SCAN_MAX: return is_signed ? ~largest : 0;
+    case SCAN_AND: return ~(uint64_t)0;
+    case SCAN_ADD:
+    case SCAN_XOR:
+    case SCAN_OR: break;
+    }
+    return 0;
 }
 
 static inline void prefix_integers(const scan_prefix_desc *d, const char *in, char *out, size_t n) {
@@ -69,13 +86,13 @@ static inline void prefix_put_float(scan_type type, void *at, double x) {
 
 static inline void prefix_extremes(const scan_prefix_desc *d, const char *in, char *out, size_t n) {
     const size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
-    const bool least = d->op == SCAN_MIN;
-    double fold = d->init ? prefix_float(d->out_type, d->init) : least ? (double)INFINITY : -(double)INFINITY;
+    const bool minimum = d->op == SCAN_MIN;
+    double fold = d->init ? prefix_float(d->out_type, d->init) : minimum ? (double)INFINITY : -(double)INFINITY;
     for (size_t p = 0; p < n; p++) {
         const size_t i = d->reverse ? n - 1 - p : p;
         const double before = fold, x = prefix_float(d->type, in + i * in_size);
         const bool smaller = x < fold || (x == fold && signbit(x) && !signbit(fold));
-        if (x != x || (fold == fold && smaller == least))
+        if (x != x || (fold == fold && smaller == minimum))
             fold = x;
         prefix_put_float(d->out_type, out + i * size, d->kind == SCAN_EXCLUSIVE ? before : fold);
     }
@@ -83,19 +100,46 @@ static inline void prefix_extremes(const scan_prefix_desc *d, const char *in, ch
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 
-/* Elements fit for the operator: products of odd integers and of floats near one do not die out. */
-static inline void prefix_fill(scan_type type, scan_op op, gpu_shape shape, void *memory, size_t n, uint64_t seed) {
-    gpu_fill(type, shape, memory, n, seed);
-    if (op != SCAN_MUL || shape == GPU_SPARSE || shape == GPU_EXTREMES || shape == GPU_SPECIAL)
-        return;
+/* The operator of this number, among those that take the type. */
+static inline scan_op prefix_op(scan_type type, size_t number) {
+    size_t ops = 0;
+    for (int op = 0; op < SCAN_OP_COUNT; op++)
+        ops += scan_op_takes((scan_op)op, type) != 0;
+    for (int op = 0;; op++)
+        if (scan_op_takes((scan_op)op, type) && number-- % ops == 0)
+            return (scan_op)op;
+}
+
+/* Odd integers and floats near one, so that their product does not die out. */
+static inline void prefix_fill_factors(scan_type type, gpu_shape shape, char *at, size_t n) {
     const size_t size = scan_type_size(type);
-    char *at = (char *)memory;
     for (size_t i = 0; i < n; i++, at += size) {
         if (!gpu_is_float(type))
             at[0] = (char)(at[0] | 1);
         else if (shape == GPU_RANDOM)
             prefix_put_float(type, at, 1 + prefix_float(type, at) * 0x1p-10);
     }
+}
+
+/* One bit in some 64 elements of the array, so that the fold changes all along it. */
+static inline void prefix_fill_bits(scan_type type, bool complement, char *at, size_t n, uint64_t seed) {
+    const size_t size = scan_type_size(type);
+    for (size_t i = 0; i < n; i++, at += size) {
+        const uint64_t bit = gpu_random(&seed) % n < 64 ? (uint64_t)1 << gpu_random(&seed) % (size * 8) : 0;
+        const uint64_t x = complement ? ~bit : bit;
+        memcpy(at, &x, size);
+    }
+}
+
+/* Elements fit for the operator. */
+static inline void prefix_fill(scan_type type, scan_op op, gpu_shape shape, void *memory, size_t n, uint64_t seed) {
+    gpu_fill(type, shape, memory, n, seed);
+    if (shape == GPU_SPARSE || shape == GPU_EXTREMES || shape == GPU_SPECIAL)
+        return;
+    if (op == SCAN_MUL)
+        prefix_fill_factors(type, shape, (char *)memory, n);
+    else if (op == SCAN_AND || op == SCAN_OR)
+        prefix_fill_bits(type, op == SCAN_AND, (char *)memory, n, seed);
 }
 
 /* ---- float sums and products ------------------------------------------------------------------------------------- */
@@ -134,7 +178,7 @@ static inline void prefix_reference(const scan_prefix_desc *d, const void *in, v
         prefix_integers(d, (const char *)in, (char *)out, n);
 }
 
-/* Same bits; where sums or products give NaN, any NaN. Answers the first element that is wrong, n if none is. */
+/* Same bits; where sums or products give NaN, any NaN. Returns the first wrong element, n if none is. */
 static inline size_t prefix_difference(const scan_prefix_desc *d, const void *got, const void *want, size_t n) {
     const size_t size = scan_type_size(d->out_type);
     size_t i = gpu_first_difference(got, want, n, size);
@@ -150,7 +194,8 @@ static inline size_t prefix_difference(const scan_prefix_desc *d, const void *go
 }
 
 /* Sums, and products of factors near one, in an order unknown: every result within the error that any tree of
- * additions over so many elements can have, the serial part over block sums included. Answers as prefix_difference. */
+ * additions over that number of elements can have, the serial part over block sums included. Returns as
+ * prefix_difference does. */
 static inline size_t prefix_far(const scan_prefix_desc *d, const char *got, const char *in, size_t n) {
     const size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
     const bool mul = d->op == SCAN_MUL;

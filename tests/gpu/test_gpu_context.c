@@ -91,7 +91,7 @@ static void check_is_legal_in_a_capture(void **state) {
 
 /* ---- devices and threads ----------------------------------------------------------------------------------------- */
 
-/* One scan on a context of its own; answers the first status that is not SCAN_OK. */
+/* One scan on a context of its own; returns the first status that is not SCAN_OK. */
 static scan_status scan_once(const scan_options *options, scan_algorithm algorithm) {
     scan_ctx *ctx;
     uint32_t *d_in = NULL, *d_out = NULL, *got = (uint32_t *)malloc(sizeof input);

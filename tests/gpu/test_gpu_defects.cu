@@ -166,9 +166,9 @@ static void test_defect_7_more_sums_than_one_section(void **state) {
     } blocks[] = {{SCAN_BLOCK_KOGGE_STONE, kogge_stone::max_section},
                   {SCAN_BLOCK_BRENT_KUNG, brent_kung::max_section},
                   {SCAN_BLOCK_WARP, warp_shuffle::max_section}};
-    const size_t most = 2048 * 2048 + 2049;
-    uint32_t *many = static_cast<uint32_t *>(malloc(most * 4));
-    gpu_fill(SCAN_U32, GPU_RANDOM, many, most, 77);
+    const size_t max_n = 2048 * 2048 + 2049;
+    uint32_t *many = static_cast<uint32_t *>(malloc(max_n * 4));
+    gpu_fill(SCAN_U32, GPU_RANDOM, many, max_n, 77);
     for (size_t b = 0; b < COUNT(blocks); b++) {
         const size_t square = blocks[b].section * blocks[b].section;
         const size_t sizes[] = {square - 1, square, square + 1, square + blocks[b].section + 1};

@@ -96,16 +96,16 @@ static __global__ void device_functions(results *r) {
         uint32_t lanes = __ballot_sync(all_lanes, few == v);
         same = few == v ? lanes : same;
     }
-    uint32_t sum = 0, most = 0, bits = 0;
+    uint32_t sum = 0, largest = 0, bits = 0;
     for (int i = 0; i < 32; i++) {
         uint32_t y = __shfl_sync(all_lanes, x, i);
         sum += y;
-        most = max(most, y);
+        largest = max(largest, y);
         bits |= y & 0x11111111u;
     }
     put(same);
     put(sum);
-    put(most);
+    put(largest);
     put(bits);
 #endif
 }
@@ -196,10 +196,10 @@ static int expected(uint32_t t, uint32_t *want) {
     put(count(0, THREADS, [](uint32_t y) { return y & 1; }));
     put(1);
     put(0);
-    uint32_t sum = 0, most = 0, bits = 0;
+    uint32_t sum = 0, largest = 0, bits = 0;
     for (uint32_t i = 0; i < THREADS; i++) {
         sum += value_of(i) % 5;
-        most = value_of(i) > most ? value_of(i) : most;
+        largest = value_of(i) > largest ? value_of(i) : largest;
         bits |= 1u << value_of(i) % 32;
     }
     uint64_t wide_sum = 0;
@@ -207,19 +207,19 @@ static int expected(uint32_t t, uint32_t *want) {
         wide_sum += uint64_t(value_of(i)) << 8;
     put(sum);
     put(uint32_t(wide_sum >> 8));
-    put(most);
+    put(largest);
     put(bits);
     put(count(0, THREADS, [=](uint32_t y) { return y % 5 == few; }));
     put(1);
     put(lanes(warp, [=](uint32_t y) { return y % 5 == few; }));
-    sum = most = bits = 0;
+    sum = largest = bits = 0;
     for (uint32_t i = warp; i < warp + 32; i++) {
         sum += value_of(i);
-        most = value_of(i) > most ? value_of(i) : most;
+        largest = value_of(i) > largest ? value_of(i) : largest;
         bits |= value_of(i) & 0x11111111u;
     }
     put(sum);
-    put(most);
+    put(largest);
     put(bits);
     return k;
 }

@@ -24,19 +24,20 @@ static scan_ctx *context_on(cudaStream_t stream) {
 
 /* A scan is captured once and replayed on other data and other counts, with eager calls between the replays. */
 static void replay(scan_grid grid, size_t kind) {
-    const size_t most = gpu_is_small ? 9001 : 300007, size = scan_type_size(kinds[kind].in);
+    const size_t max_n = gpu_is_small ? 9001 : 300007, size = scan_type_size(kinds[kind].in);
     const unsigned rounds = gpu_is_small ? 3 : 25;
     cudaStream_t stream;
     cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     scan_ctx *ctx = context_on(stream);
     gpu_array count = {};
-    uint64_t n = most;
-    job j = make_job(drawn_desc(kind, grid), most, 1), eager = make_job(drawn_desc((kind + 1) % KINDS, grid), most, 2);
+    uint64_t n = max_n;
+    job j = make_job(drawn_desc(kind, grid), max_n, 1),
+        eager = make_job(drawn_desc((kind + 1) % KINDS, grid), max_n, 2);
     j.desc.n_device = static_cast<uint64_t *>(gpu_put(&count, &n, 1, 8, 0));
     gpu_ok(scan_ctx_sync(gpu));
     size_t bytes, eager_bytes;
-    gpu_ok(scan_prefix_workspace(ctx, &j.desc, most, &bytes));
-    gpu_ok(scan_prefix_workspace(ctx, &eager.desc, most, &eager_bytes));
+    gpu_ok(scan_prefix_workspace(ctx, &j.desc, max_n, &bytes));
+    gpu_ok(scan_prefix_workspace(ctx, &eager.desc, max_n, &eager_bytes));
     gpu_ok(scan_ctx_reserve(ctx, bytes > eager_bytes ? bytes : eager_bytes));
     gpu_ok(scan_ctx_sync(ctx));
 
@@ -49,7 +50,7 @@ static void replay(scan_grid grid, size_t kind) {
     for (unsigned round = 0; round < rounds; round++) {
         for (unsigned k = unsigned(below(3)); k > 0; k--)
             assert_int_equal(run_job(ctx, &eager), SCAN_OK);
-        n = round == 0 ? most : round == 1 ? 0 : below(most) + 1;
+        n = round == 0 ? max_n : round == 1 ? 0 : below(max_n) + 1;
         j.n = size_t(n);
         set_input(&j, 10 + round);
         gpu_ok(scan_upload(ctx, j.in.at, j.input, j.n * size));

@@ -7,7 +7,7 @@
 
 static gpu_array d_in, d_out, d_more, d_count, d_workspace;
 static char *host_in, *host_more, *want, *got;
-static size_t most; /* elements */
+static size_t max_n; /* elements */
 static uint64_t seed;
 
 static size_t below(size_t bound) { return random_below(&seed, bound); }
@@ -139,7 +139,7 @@ static void rounds(unsigned count) {
         const int verb = (int)below(9);
         const bool samples = verb >= 6; /* histogram, equalize, clahe */
         const scan_type type = samples ? (below(2) ? SCAN_U8 : SCAN_U16) : (scan_type)(1 + below(SCAN_TYPE_COUNT));
-        const size_t n = below(2) ? below(most) : below(most / 20 + 1);
+        const size_t n = below(2) ? below(max_n) : below(max_n / 20 + 1);
         gpu_fill(type, (gpu_shape)below(GPU_SHAPE_COUNT), host_in, n, round);
         switch (verb) {
         case 2: one_compact(type, n); break;
@@ -155,8 +155,8 @@ static void rounds(unsigned count) {
 }
 
 static void make_room(void) {
-    most = gpu_is_racecheck ? 8000 : gpu_is_small ? 9000 : 300000;
-    const size_t bytes = most * 8 + (1 << 19);
+    max_n = gpu_is_racecheck ? 8000 : gpu_is_small ? 9000 : 300000;
+    const size_t bytes = max_n * 8 + (1 << 19);
     assert_non_null(host_in = (char *)malloc(bytes));
     assert_non_null(host_more = (char *)malloc(bytes));
     assert_non_null(want = (char *)malloc(bytes));

@@ -32,7 +32,7 @@ static void look_at_device(void) {
     capability = properties.major * 10 + properties.minor;
 }
 
-/* State words for so many tiles of 8-byte accumulators, all zero. */
+/* State words for `tiles` tiles of 8-byte accumulators, all zero. */
 static scan_cuda::scan_state new_state(uint64_t tiles) {
     const uint64_t tile_words = (tiles + scan_cuda::spare_tiles) * 2, words = tile_words + tile_words / 32 + 64;
     uint64_t *zero = static_cast<uint64_t *>(calloc(words + 8, 8));
@@ -101,7 +101,7 @@ static scan_job level_of(const prefix_kernels *k, void *sums, uint64_t n) {
     return job;
 }
 
-/* Sections of less than the most that the block can do make levels of few elements. */
+/* Sections shorter than the block's limit make levels of few elements. */
 static void run_teaching(const order_case *c, scan_job *job, unsigned section) {
     const prefix_kernels *k = c->kernels;
     const auto &block = k->blocks[c->block - SCAN_BLOCK_KOGGE_STONE];
@@ -272,14 +272,13 @@ static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) 
         job.in = from + at;
         job.out = to + at;
         job.piece = NULL;
-        bool end = false;
-        void *arguments[] = {&job, &carry_in, &piece, &rest, &carry, &end};
-        direct_launch(k->carry, 1, 256, arguments, 0);
+        void *begin_arguments[] = {&job, &carry_in, &piece, &rest};
+        direct_launch(k->carry_begin, 1, 256, begin_arguments, 0);
         job.piece = piece;
         if (m > 0)
             run_single_pass(&c, &job);
-        end = true;
-        direct_launch(k->carry, 1, 32, arguments, 0);
+        void *end_arguments[] = {&job, &piece, &rest, &carry};
+        direct_launch(k->carry_end, 1, 32, end_arguments, 0);
         carry_in = carry;
     }
     gpu_get(&d_out, got);
@@ -305,7 +304,7 @@ static void test_defect_8_pieces_do_not_commute(void **state) {
                 check_pieces(sizes[s], round & 1, round & 2, s * 100 + round);
 }
 
-/* ---- the same bits whoever is late ------------------------------------------------------------------------------- */
+/* ---- the same bits in any order of events ------------------------------------------------------------------------ */
 
 static const prefix_kernels float_kernels = scan_cuda::instantiate<float, scan_cuda::add<float>>();
 

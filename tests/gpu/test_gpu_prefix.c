@@ -203,6 +203,17 @@ static bool serves(scan_algorithm a) {
 /* Names that stand for another pair of names, by the choice of AUTO: some sizes are enough. */
 static bool is_double(scan_algorithm a) { return (a.grid == SCAN_GRID_AUTO) != (a.block == SCAN_BLOCK_AUTO); }
 
+/* Bitwise operators of floats. */
+static void refused(size_t pair, scan_op op, scan_algorithm a) {
+    const scan_prefix_desc d = {
+        .struct_size = sizeof d, .type = pairs[pair].in, .out_type = pairs[pair].out, .op = op, .algorithm = a};
+    uint64_t x = 7;
+    void *from = gpu_put(&d_in, &x, 1, 8, 0), *to = gpu_put(&d_out, NULL, 1, 8, 0);
+    assert_int_equal(scan_prefix(gpu, &d, from, to, 1), SCAN_ERR_TYPE);
+    gpu_get(&d_out, &x);
+    assert_int_equal(x, 0xeeeeeeeeeeeeeeee);
+}
+
 static void matrix(void **state) {
     const scan_algorithm *a = (const scan_algorithm *)*state;
     gpu_need();
@@ -212,6 +223,10 @@ static void matrix(void **state) {
     uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
     for (size_t pair = 0; pair < PAIRS; pair++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
+            if (!scan_op_takes((scan_op)op, pairs[pair].in)) {
+                refused(pair, (scan_op)op, *a);
+                continue;
+            }
             size_t sizes[GPU_MAX_SIZES], count = gpu_sizes(scan_type_size(pairs[pair].out), sizes), kept = 0;
             for (; kept < most && kept < count; kept++) { /* all, or some drawn without repetition */
                 const size_t drawn = kept + (most < count ? random_below(&random, count - kept) : 0);
@@ -241,7 +256,7 @@ static void path_sizes(void **state) {
         for (size_t groups = 1; groups <= 8; groups += groups < 7 ? 3 : 1)
             for (size_t n = groups * group - 1; n <= groups * group + 1; n++)
                 sizes[count++] = n;
-        check_sizes(pair, (scan_op)((pair + (size_t)a->block) % SCAN_OP_COUNT), *a, sizes, count, &random);
+        check_sizes(pair, prefix_op(pairs[pair].in, pair + (size_t)a->block), *a, sizes, count, &random);
     }
 }
 
@@ -281,15 +296,15 @@ static void counts_on_device(void **state) {
 
 /* ---- the tests: one of each for every grid and block ------------------------------------------------------------- */
 
-enum { MOST_ALGORITHMS = 24 };
+enum { MAX_ALGORITHMS = 24 };
 
 int main(int argc, char **argv) {
-    static scan_algorithm algorithms[MOST_ALGORITHMS];
-    static char names[2 * MOST_ALGORITHMS][64];
-    gpu_test tests[2 * MOST_ALGORITHMS + 1];
+    static scan_algorithm algorithms[MAX_ALGORITHMS];
+    static char names[2 * MAX_ALGORITHMS][64];
+    gpu_test tests[2 * MAX_ALGORITHMS + 1];
     size_t count = 0, tests_count = 0;
     for (int grid = 0; scan_grid_name((scan_grid)grid); grid++)
-        for (int block = 0; scan_block_name((scan_block)block) && count < MOST_ALGORITHMS; block++, count++) {
+        for (int block = 0; scan_block_name((scan_block)block) && count < MAX_ALGORITHMS; block++, count++) {
             const char *grid_name = scan_grid_name((scan_grid)grid), *block_name = scan_block_name((scan_block)block);
             algorithms[count] = (scan_algorithm){(scan_grid)grid, (scan_block)block};
             snprintf(names[2 * count], sizeof names[0], "matrix.%s/%s", grid_name, block_name);

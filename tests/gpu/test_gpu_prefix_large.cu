@@ -19,7 +19,17 @@ template <class I> static __host__ __device__ I element(uint64_t i, bool odd) {
 }
 
 template <class T> static __device__ T combine(int op, T a, T b) {
-    return op == SCAN_ADD ? T(a + b) : op == SCAN_MUL ? T(a * b) : (op == SCAN_MIN) == (a < b) ? a : b;
+    switch (op) {
+    case SCAN_ADD: return T(a + b);
+    case SCAN_MUL: return T(a * b);
+    case SCAN_MIN: return a < b ? a : b;
+    case SCAN_MAX: return a < b ? b : a;
+    default: break;
+    }
+    if constexpr (T(0.5) == T(0))
+        return op == SCAN_XOR ? T(a ^ b) : op == SCAN_AND ? T(a & b) : T(a | b);
+    else
+        return T(NAN);
 }
 
 template <class I> static __global__ void fill_kernel(I *in, uint64_t n, bool odd) {
@@ -27,7 +37,7 @@ template <class I> static __global__ void fill_kernel(I *in, uint64_t n, bool od
     in[i] = element<I>(i, odd);
 }
 
-/* *wrong: the least position (from the scan's start) whose output is not what its neighbour demands. */
+/* *wrong: the lowest position (from the scan's start) whose output is not what its neighbour demands. */
 template <class I, class T>
 static __global__ void check_kernel(const T *out, uint64_t n, int op, bool exclusive, bool reverse, T first,
                                     unsigned long long *wrong) {
@@ -70,7 +80,7 @@ static const large_case cases[] = {
     {&u8, SCAN_ADD, SCAN_INCLUSIVE, false, true},   {&u8_u64, SCAN_ADD, SCAN_EXCLUSIVE, false, false},
     {&u32, SCAN_ADD, SCAN_INCLUSIVE, true, false},  {&u64, SCAN_MUL, SCAN_EXCLUSIVE, true, true},
     {&i16, SCAN_MIN, SCAN_INCLUSIVE, false, true},  {&f32, SCAN_MAX, SCAN_EXCLUSIVE, false, true},
-    {&u64, SCAN_ADD, SCAN_INCLUSIVE, false, false},
+    {&u64, SCAN_ADD, SCAN_INCLUSIVE, false, false}, {&u32, SCAN_XOR, SCAN_EXCLUSIVE, true, false},
 };
 
 /* The fold of nothing, as exclusive scans show it, in the case's accumulator type. */

@@ -15,25 +15,26 @@ static gpu_array d_records, d_count;
 
 /* ---- every operation of a block scan, recorded ------------------------------------------------------------------- */
 
-enum { MOST_RECORDS = 16384 };
+enum { MAX_RECORDS = 16384 };
 
 struct operation {
     uint64_t left, right;
 };
 
 static __device__ unsigned record_count;
-static __device__ operation records[MOST_RECORDS];
+static __device__ operation records[MAX_RECORDS];
 
 static __host__ __device__ uint64_t span(uint64_t first, uint64_t last) { return first << 32 | last; }
 
-/* Operands are spans of elements first ... last; whoever combines two is noted. */
+/* Operands are spans of elements first ... last; each combination is recorded. */
 struct recorder {
     using type = uint64_t;
-    static constexpr bool coded = false, commutative = false;
+    static constexpr scan_cuda::operand_form form = scan_cuda::operand_form::plain;
+    static constexpr bool commutative = false;
     static __host__ __device__ uint64_t identity() { return ~uint64_t(0); }
     static __device__ uint64_t apply(uint64_t left, uint64_t right) {
         unsigned i = atomicAdd(&record_count, 1u);
-        if (i < MOST_RECORDS)
+        if (i < MAX_RECORDS)
             records[i] = {left, right};
         return span(left >> 32, uint32_t(right));
     }
@@ -55,13 +56,13 @@ template <class Block> static __global__ void record_kernel(uint64_t *out) {
 static __global__ void take_records_kernel(unsigned *count, operation *to) {
     if (threadIdx.x == 0)
         *count = record_count;
-    for (unsigned i = threadIdx.x; i < record_count && i < MOST_RECORDS; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < record_count && i < MAX_RECORDS; i += blockDim.x)
         to[i] = records[i];
 }
 
 struct recording {
     unsigned count;
-    operation operations[MOST_RECORDS];
+    operation operations[MAX_RECORDS];
 };
 
 /* Scans n elements with a block of the right size; every element ends as the span from 0. */
@@ -73,7 +74,7 @@ template <class Block> static const recording *record(unsigned n) {
     void *arguments[] = {&to};
     direct_launch(address(record_kernel<Block>), 1, threads, arguments, 2 * n * 8);
     auto *count = static_cast<unsigned *>(gpu_put(&d_count, NULL, 1, sizeof(unsigned), 0));
-    auto *list = static_cast<operation *>(gpu_put(&d_records, NULL, MOST_RECORDS, sizeof(operation), 0));
+    auto *list = static_cast<operation *>(gpu_put(&d_records, NULL, MAX_RECORDS, sizeof(operation), 0));
     void *take_arguments[] = {&count, &list};
     direct_launch(address(take_records_kernel), 1, 256, take_arguments, 0);
     gpu_get(&d_count, &r.count);

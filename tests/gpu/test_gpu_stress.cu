@@ -204,15 +204,15 @@ static void reserved_then_no_allocation(void **state) {
     assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
     enum { JOBS = 32 };
     static job jobs[JOBS];
-    size_t most = 0;
+    size_t max_bytes = 0;
     for (unsigned i = 0; i < JOBS; i++) {
         jobs[i] =
             make_job(drawn_desc(i % KINDS, capturable[i / KINDS % CAPTURABLE]), below(gpu_is_small ? 9000 : 700000), i);
         size_t bytes;
         gpu_ok(scan_prefix_workspace(ctx, &jobs[i].desc, jobs[i].n, &bytes));
-        most = bytes > most ? bytes : most;
+        max_bytes = bytes > max_bytes ? bytes : max_bytes;
     }
-    assert_int_equal(scan_ctx_reserve(ctx, most), SCAN_OK);
+    assert_int_equal(scan_ctx_reserve(ctx, max_bytes), SCAN_OK);
     assert_int_equal(count.allocations, 1);
     assert_int_equal(scan_ctx_sync(ctx), SCAN_OK);
     size_t free_before = 0, free_after = 0, total;

@@ -18,8 +18,8 @@
  * writes in it. Traffic: an addition reads two elements and writes one: 24 bytes an element of 4 in all, a fifth of
  * Kogge-Stone's, in shared memory.
  *
- * Limits: two elements a thread, so 2,048 elements; a power of two. Twice the
- * steps, and in most of them most threads wait: worth it where an addition is dear.
+ * Limits: two elements a thread, so 2,048 elements; a power of two. It takes twice the steps, and in most of them most
+ * threads wait: worth it where an addition is dear.
  *
  * Source: Brent and Kung, "A Regular Layout for Parallel Adders", 1982. The loops run over the section, which is twice
  * the block: bounds taken from the block size would skip the last level of the tree.

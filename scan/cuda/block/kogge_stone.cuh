@@ -31,8 +31,8 @@ struct kogge_stone {
     static constexpr int elements_per_thread = 1;
     static constexpr int max_section = 1024;
 
-    /* xy: blockDim.x elements in shared memory, visible to all threads; other: room for as many. Answers which of the
-     * two holds the inclusive scan, visible to all threads. */
+    /* xy: blockDim.x elements in shared memory, visible to all threads; other: room for as many. Returns that of
+     * the two which holds the inclusive scan, visible to all threads. */
     template <class Op>
     static __device__ typename Op::type *inclusive(typename Op::type *xy, typename Op::type *other) {
         const int section = blockDim.x, i = threadIdx.x;

@@ -3,12 +3,14 @@
  * Elements and operators inside kernels.
  *
  * A kernel exists once a bit class, not once a type and operator: signed and unsigned integers add and multiply alike,
- * and every min and max is the unsigned max of a code. What differs at run time is in element_code, an argument:
+ * every min and max is the unsigned max of sortable bits, and a bitwise and is the or of complements. What differs at
+ * run time is in element_code, an argument:
  *
- *   integers     max of x ^ flip: flip moves the sign bit (signed) and complements (min)
- *   floats       the usual monotone code (sign bit: complement all, else set the sign bit), complemented for min; every
- *                NaN is the largest code of all, so that it wins from there on, and comes back as the quiet NaN
- *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
+ *   flipped      x ^ flip: flip complements for and
+ *   sortable     integers: x ^ flip, which moves the sign bit (signed) and complements (min); floats: the usual
+ * monotone code (sign bit: complement all, else set the sign bit), complemented for min; every NaN is the largest code
+ * of all, so that it wins from there on, and comes back as the quiet NaN widening     integers are extended by the sign
+ * that `sign` names: (x ^ sign) - sign
  */
 #ifndef SCAN_CUDA_DEVICE_ELEMENT_CUH
 #define SCAN_CUDA_DEVICE_ELEMENT_CUH
@@ -17,9 +19,15 @@
 
 namespace scan_cuda {
 
+/* What an operator folds: elements as they are, or coded as above. */
+enum class operand_form { plain, flipped, sortable };
+
+template <class T> constexpr bool is_floating = T(0.5) != T(0);
+
 template <class T> struct add {
     using type = T;
-    static constexpr bool coded = false, commutative = true;
+    static constexpr operand_form form = operand_form::plain;
+    static constexpr bool commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return T(a + b); }
 };
@@ -28,7 +36,8 @@ template <> __host__ __device__ inline double add<double>::identity() { return -
 
 template <class T> struct mul {
     using type = T;
-    static constexpr bool coded = false, commutative = true;
+    static constexpr operand_form form = operand_form::plain;
+    static constexpr bool commutative = true;
     static __host__ __device__ T identity() { return T(1); }
     static __host__ __device__ T apply(T a, T b) {
         if constexpr (sizeof(T) < 4)
@@ -40,15 +49,32 @@ template <class T> struct mul {
 
 template <class T> struct maximum {
     using type = T;
-    static constexpr bool coded = true, commutative = true;
+    static constexpr operand_form form = operand_form::sortable;
+    static constexpr bool commutative = true;
     static __host__ __device__ T identity() { return T(0); }
     static __host__ __device__ T apply(T a, T b) { return a > b ? a : b; }
 };
 
+template <class T> struct bit_xor {
+    using type = T;
+    static constexpr operand_form form = operand_form::plain;
+    static constexpr bool commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return T(a ^ b); }
+};
+
+template <class T> struct bit_or {
+    using type = T;
+    static constexpr operand_form form = operand_form::flipped;
+    static constexpr bool commutative = true;
+    static __host__ __device__ T identity() { return T(0); }
+    static __host__ __device__ T apply(T a, T b) { return T(a | b); }
+};
+
 struct element_code {
     uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
-    uint64_t flip; /* coded operators only, in the bits of the accumulator */
-    bool is_float; /* coded operators only */
+    uint64_t flip; /* in the bits of the accumulator */
+    bool is_float; /* sortable only */
 };
 
 template <class T> struct float_bits {
@@ -57,9 +83,12 @@ template <class T> struct float_bits {
     static constexpr T quiet_nan = sizeof(T) == 4 ? T(0x7fc00000u) : T(0x7ff8000000000000ull);
 };
 
-/* Without branches: what is_float decides is the same for all elements. */
-template <class T> __device__ T encode(T v, const element_code &code) {
-    if constexpr (sizeof(T) < 4) {
+/* An accumulator as an operand of Op. Without branches: what is_float decides is the same for all elements. */
+template <class Op> __device__ typename Op::type encode(typename Op::type v, const element_code &code) {
+    using T = typename Op::type;
+    if constexpr (Op::form == operand_form::plain) {
+        return v;
+    } else if constexpr (Op::form == operand_form::flipped || sizeof(T) < 4) {
         return T(v ^ T(code.flip));
     } else {
         using bits = float_bits<T>;
@@ -70,8 +99,12 @@ template <class T> __device__ T encode(T v, const element_code &code) {
     }
 }
 
-template <class T> __device__ T decode(T v, const element_code &code) {
-    if constexpr (sizeof(T) < 4) {
+/* An operand of Op as an output element. */
+template <class Op> __device__ typename Op::type from_operand(typename Op::type v, const element_code &code) {
+    using T = typename Op::type;
+    if constexpr (Op::form == operand_form::plain) {
+        return v;
+    } else if constexpr (Op::form == operand_form::flipped || sizeof(T) < 4) {
         return T(v ^ T(code.flip));
     } else {
         using bits = float_bits<T>;
@@ -84,29 +117,21 @@ template <class T> __device__ T decode(T v, const element_code &code) {
 /* An input element as an operand of Op. */
 template <class Op, class I> __device__ typename Op::type to_operand(I x, const element_code &code) {
     using T = typename Op::type;
-    if constexpr (sizeof(I) == sizeof(T)) {
-        if constexpr (Op::coded)
-            return encode(T(x), code);
-        else
-            return x;
-    } else if constexpr (Op::coded) {
+    if constexpr (sizeof(I) == sizeof(T) || is_floating<T>) { /* a float widens by itself */
+        return encode<Op>(T(x), code);
+    } else {
         T v = T(T(T(x) ^ T(code.sign)) - T(code.sign));
-        if constexpr (sizeof(I) == 4 && sizeof(T) == 8)
+        if constexpr (Op::form == operand_form::sortable && sizeof(I) == 4 && sizeof(T) == 8)
             if (code.is_float)
                 v = T(__double_as_longlong(double(__uint_as_float(uint32_t(x)))));
-        return encode(v, code);
-    } else if constexpr (T(0.5) != T(0)) {
-        return T(x); /* f32 to f64 */
-    } else {
-        return T(T(T(x) ^ T(code.sign)) - T(code.sign));
+        return encode<Op>(v, code);
     }
 }
 
-/* Calls f with a value of the input type that has in_size bytes: the accumulator's own or a narrower one (kernels.h).
- */
+/* Calls f with a value of the input type that has in_size bytes: the accumulator's own or one that widens to it. */
 template <class Op, class F> __device__ void for_input(uint32_t in_size, F f) {
     using T = typename Op::type;
-    if constexpr (sizeof(T) == 8 && T(0.5) != T(0)) {
+    if constexpr (sizeof(T) == 8 && is_floating<T>) {
         if (in_size == 4)
             return f(float());
     } else if constexpr (sizeof(T) == 8) {
@@ -116,7 +141,7 @@ template <class Op, class F> __device__ void for_input(uint32_t in_size, F f) {
             return f(uint16_t());
         if (in_size == 1)
             return f(uint8_t());
-    } else if constexpr (sizeof(T) == 4 && T(0.5) == T(0)) {
+    } else if constexpr (sizeof(T) == 4 && !is_floating<T>) {
         if (in_size == 1)
             return f(uint8_t());
     }
@@ -132,14 +157,6 @@ __device__ typename Op::type load_operand(const void *in, uint32_t in_size, uint
         x = to_operand<Op>(static_cast<const I *>(in)[i], code);
     });
     return x;
-}
-
-/* An operand of Op as an output element. */
-template <class Op> __device__ typename Op::type from_operand(typename Op::type v, const element_code &code) {
-    if constexpr (Op::coded)
-        return decode(v, code);
-    else
-        return v;
 }
 
 template <class T> __device__ T from_bits(uint64_t bits) {

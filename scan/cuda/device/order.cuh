@@ -56,7 +56,7 @@ template <class Op> __device__ typename Op::type warp_total(typename Op::type x)
     return x;
 }
 
-/* The same of numbers: one instruction from sm_80 on. */
+/* Reductions of words: one instruction from sm_80 on. */
 __device__ inline uint32_t warp_sum(uint32_t x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_add_sync(all_lanes, x);
@@ -86,8 +86,8 @@ __device__ inline uint64_t warp_or(uint64_t x) {
     return uint64_t(warp_or(uint32_t(x >> 32))) << 32 | warp_or(uint32_t(x));
 }
 
-/* warp_total of N values at once, that of value i in the lanes i, i + N, ...: of two values a lane keeps one and gives
- * its neighbour the other, so that the first steps halve their number. */
+/* warp_total of N values at once; the lanes i, i + N, ... get that of value i. In each of the first steps a lane keeps
+ * one of two values and gives its neighbour the other, which halves their number. */
 template <class Op, int N> __device__ typename Op::type warp_totals(typename Op::type (&x)[N], int lane) {
     using T = typename Op::type;
     static_assert((N & (N - 1)) == 0 && N > 1 && N <= 32, "lanes are halved");
@@ -106,7 +106,7 @@ template <class Op, int N> __device__ typename Op::type warp_totals(typename Op:
     return x[0];
 }
 
-/* The totals of rows, that of row i in the lanes i, i + rows, ...; row(k) gives this lane's operands of row k. */
+/* The totals of rows; the lanes i, i + rows, ... get that of row i. row(k) returns this lane's operands of row k. */
 template <class Op, int rows, class Row> __device__ typename Op::type row_totals(Row row, int lane) {
     typename Op::type folds[rows];
 #pragma unroll
@@ -128,8 +128,8 @@ template <class Op, int count> __device__ typename Op::type fold_of(const typena
     return fold;
 }
 
-/* From the totals of a tile's rows, by a warp: folds of the tile's chunks up to and including each, in their lanes; the
- * tile's total in all. */
+/* From the totals of a tile's rows, by a warp: lane i of the first has the fold of the tile's chunks up to and
+ * including chunk i, all lanes the tile's total. */
 template <class Op> struct chunk_folds {
     using T = typename Op::type;
     T mine, total;
@@ -146,10 +146,10 @@ template <class Op> struct chunk_folds {
     }
 };
 
-/* Consecutive rows in a warp's registers, scanned as far as they can be before their prefix is known. */
+/* Consecutive rows in a warp's registers, scanned but for their prefix. */
 template <class Op, int rows> struct scanned_rows {
     using T = typename Op::type;
-    operands<Op> x[rows]; /* scanned as far as they go */
+    operands<Op> x[rows]; /* scanned inside each vector */
     T lanes[rows];        /* inclusive over lanes; lane 31 holds the row's total */
 
     template <class Row> __device__ void scan(Row row, int lane) {
@@ -160,7 +160,7 @@ template <class Op, int rows> struct scanned_rows {
         }
     }
 
-    /* This lane's outputs of row k, given the folds before the row and before the next; not lowered yet. */
+    /* This lane's outputs of row k, given the folds before the row and before the next, as operands. */
     __device__ operands<Op> outputs(int k, T base, T next, bool exclusive, int lane) const {
         T before = __shfl_up_sync(all_lanes, lanes[k], 1);
         T lane_base = lane ? Op::apply(base, before) : base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The few instructions that CUDA C++ has no short name for. Memory order: PTX ISA, "Memory Consistency Model".
- * Every function here has its like in tests/emulator/emulated_ptx.h.
+ * Every function here has a counterpart in tests/emulator/emulated_ptx.h.
  */
 #ifndef SCAN_CUDA_DEVICE_PTX_CUH
 #define SCAN_CUDA_DEVICE_PTX_CUH
@@ -39,18 +39,19 @@ __device__ inline void shared_add(uint32_t *base, uint32_t offset_bytes, uint32_
     asm volatile("red.relaxed.cta.shared::cta.add.u32 [%0], %1;" ::"r"(shared_address(base) + offset_bytes), "r"(x));
 }
 
-/* x, kept in a register: the compiler does not know how it came about, and so does not compute it anew at every use. */
+/* Returns x, kept in a register: the compiler cannot see how it was computed, and so does not compute it again at every
+ * use. */
 __device__ inline uint32_t opaque(uint32_t x) {
     asm volatile("" : "+r"(x));
     return x;
 }
 
-/* p, in shared memory, likewise: what is added to it later is added to a register. */
+/* The same for a pointer to shared memory: what is added to it later is added to a register. */
 template <class T> __device__ T *opaque_shared(T *p) {
     return static_cast<T *>(__cvta_shared_to_generic(opaque(shared_address(p))));
 }
 
-/* The same in global memory. */
+/* The same for a pointer to global memory. */
 template <class T> __device__ T *opaque_global(T *p) {
     size_t address = __cvta_generic_to_global(p);
     asm volatile("" : "+l"(address));
@@ -62,9 +63,9 @@ __device__ inline void named_barrier_sync(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Waits until the launches before this one have ended and what they wrote is there: in a kernel launched by
- * launch_pdl(), every thread does so before it reads or writes global memory. One with nothing to do does so too, or
- * the launch after this one could begin while those before it go on. */
+/* Waits until the launches before this one have ended and what they wrote is visible. In a kernel launched by
+ * launch_pdl() every thread calls it before it reads or writes global memory. A thread with nothing to do calls it too,
+ * or the launch after this one could begin while those before it still run. */
 __device__ inline void grid_dependency_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -73,6 +74,7 @@ __device__ inline void grid_dependency_wait() {
 
 /* ---- words that CTAs hand to each other -------------------------------------------------------------------------- */
 
+/* Stores a value with its epoch. */
 template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T value) {
     uint64_t tag = uint64_t(epoch) << 32, bits = 0;
     memcpy(&bits, &value, sizeof value);
@@ -84,7 +86,8 @@ template <class T> __device__ void publish(uint64_t *word, uint32_t epoch, T val
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(tag | bits) : "memory");
 }
 
-template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T &value) {
+/* Returns whether the word carries the epoch; if so, `value` is what was published. */
+template <class T> __device__ bool try_load(const uint64_t *word, uint32_t epoch, T &value) {
     uint64_t low, high, bits;
     bool there;
     if constexpr (sizeof(T) == 8) {
@@ -104,8 +107,7 @@ template <class T> __device__ bool peek(const uint64_t *word, uint32_t epoch, T 
  * consistent. */
 __device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-/* One element of 4 or 8 bytes from global memory to shared memory, which is there, for this thread, after
- * copies_arrive(). */
+/* Starts copying an element of 4 or 8 bytes from global to shared memory. This thread sees it after copies_arrive(). */
 template <class T> __device__ void copy_to_shared(T *to_shared, const T *from_global) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to_shared)), "l"(from_global),
@@ -123,7 +125,7 @@ __device__ inline void copies_arrive() {
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-/* Two bits of lanes_with_byte. */
+/* The step of lanes_with_byte for two bits. */
 __device__ inline unsigned lanes_agreeing(unsigned lanes, uint32_t x, uint32_t low_bit, uint32_t high_bit) {
     asm volatile("{\n"
                  ".reg .pred one;\n"
@@ -143,8 +145,9 @@ __device__ inline unsigned lanes_agreeing(unsigned lanes, uint32_t x, uint32_t l
     return lanes;
 }
 
-/* The lanes of the warp, all of which ask, that bring the same low byte: a ballot a bit, of which a lane keeps those
- * that agree with it. In this form a bit costs three instructions; C++ with __ballot_sync costs seven. */
+/* The lanes of the warp that pass the same low byte, called by all lanes: a ballot for each bit, from which a lane
+ * keeps the lanes that agree with it. In this form a bit costs three instructions; C++ with __ballot_sync costs seven.
+ */
 __device__ inline unsigned lanes_with_byte(uint32_t x) {
     unsigned lanes = all_lanes;
 #pragma unroll
@@ -182,8 +185,8 @@ __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
                  : "memory");
 }
 
-/* Orders this thread's ordinary accesses to shared memory before bulk copies that are started later, once others know
- * of them (by a barrier). */
+/* Orders this thread's ordinary accesses to shared memory before bulk copies that any thread starts after a barrier
+ * with this one. */
 __device__ inline void bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* Both addresses and the size are multiples of 16. */
@@ -194,40 +197,41 @@ __device__ inline void bulk_load(void *to_shared, const void *from_global, uint3
                  : "memory");
 }
 
-/* Brings global memory to L2, the same way. It reads nothing: allowed before grid_dependency_wait(), and harmless in
- * vain. */
+/* Prefetches global memory to L2; addresses as for bulk_load(). No register or shared memory receives data, so it is
+ * allowed before grid_dependency_wait(). */
 __device__ inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(bytes) : "memory");
 }
 
-/* Warps that meet, of `threads` threads in all, in turns of 0, 1, 0, ... At an mbarrier, which compute-sanitizer's
- * racecheck can follow and a barrier of a part of the CTA it cannot. id: on older GPUs, 1 ... 15. */
-template <int id, int threads> struct meeting {
+/* A barrier of some warps of the CTA, of `threads` threads in all, which is used with the parities 0, 1, 0, ... It is
+ * an mbarrier, which compute-sanitizer's racecheck can follow, and on older GPUs the named barrier `id`, 1 ... 15. */
+template <int id, int threads> struct named_barrier {
     uint64_t barrier;
 
-    __device__ void open() { barrier_init(&barrier, threads); } /* by one thread, before a barrier of the CTA */
-    __device__ void meet(uint32_t turn) {
+    /* By one thread, before a barrier of the CTA. */
+    __device__ void open() { barrier_init(&barrier, threads); }
+    __device__ void sync(uint32_t parity) {
         barrier_arrive(&barrier);
-        barrier_wait(&barrier, turn);
+        barrier_wait(&barrier, parity);
     }
 };
 
-/* Two groups of warps that come from different places of the code: each then has what the other has stored. Nobody
- * arrives for a turn before all have gone on from the one before it. */
-template <int id, int first_threads, int second_threads> struct meeting_of_two {
+/* A barrier of two groups of warps at different places of the code: after it each sees what the other has stored. No
+ * thread arrives with a parity before all have left the barrier with the other one. */
+template <int id, int first_threads, int second_threads> struct named_barrier_pair {
     uint64_t first, second;
 
     __device__ void open() {
         barrier_init(&first, first_threads);
         barrier_init(&second, second_threads);
     }
-    __device__ void first_meet(uint32_t turn) {
-        barrier_wait(&second, turn);
+    __device__ void first_sync(uint32_t parity) {
+        barrier_wait(&second, parity);
         barrier_arrive(&first);
     }
-    __device__ void second_meet(uint32_t turn) {
+    __device__ void second_sync(uint32_t parity) {
         barrier_arrive(&second);
-        barrier_wait(&first, turn);
+        barrier_wait(&first, parity);
     }
 };
 
@@ -253,7 +257,7 @@ __device__ inline void cluster_arrive_relaxed() {
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
-/* The place of something in this CTA's shared memory, in that of another CTA of the cluster. */
+/* The address, in the shared memory of the cluster's CTA `rank`, of what lies at `here` in this CTA's. */
 template <class T> __device__ T *cluster_at(T *here, unsigned rank) {
     T *there;
     asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(here), "r"(rank));
@@ -270,15 +274,15 @@ template <class T> __device__ void cluster_store(T *here, unsigned rank, T x) {
         asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(x) : "memory");
 }
 #else
-template <int id, int threads> struct meeting {
+template <int id, int threads> struct named_barrier {
     __device__ void open() {}
-    __device__ void meet(uint32_t) { named_barrier_sync(id, threads); }
+    __device__ void sync(uint32_t) { named_barrier_sync(id, threads); }
 };
 
-template <int id, int first_threads, int second_threads> struct meeting_of_two {
+template <int id, int first_threads, int second_threads> struct named_barrier_pair {
     __device__ void open() {}
-    __device__ void first_meet(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
-    __device__ void second_meet(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
+    __device__ void first_sync(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
+    __device__ void second_sync(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
 };
 
 /* A CTA alone. */
@@ -295,8 +299,8 @@ template <class T> __device__ T *cluster_at(T *here, unsigned) { return here; }
 #endif
 namespace scan_cuda {
 
-/* This thread's warp in its CTA. By a shuffle, for the compiler then knows it to be the same in all lanes: branches on
- * it need no code for lanes that part. By whole warps. */
+/* The index of this thread's warp in its CTA; called by whole warps. A shuffle tells the compiler that it is the same
+ * in all lanes: branches on it need no code for divergence. */
 __device__ inline int warp_of_cta() { return __shfl_sync(all_lanes, int(threadIdx.x / 32), 0); }
 
 } /* namespace scan_cuda */

@@ -2,13 +2,13 @@
  *
  * The state of single-pass kernels: tickets in order, words tagged with the launch's epoch, nothing to clear.
  *
- * A CTA takes tiles by tickets, which are handed out in increasing order: whatever a CTA waits for is then in the hands
- * of a CTA that runs. One word holds epoch and ticket, so that one atomicAdd returns both. Every launch takes a number
- * of tickets that it knows; whoever takes the last of them stores the next epoch with ticket 0, for nobody will ask
- * again. Words that CTAs publish carry the epoch in their upper half (ptx.cuh): those of earlier launches are stale by
- * that alone, so launches follow each other with no clearing in between and may be replayed from a graph.
+ * A CTA takes tiles by tickets, which are handed out in increasing order: every tile that a CTA waits for then belongs
+ * to a CTA that runs already. One word holds epoch and ticket, so that one atomicAdd returns both. A launch knows how
+ * many tickets it takes; the thread that takes the last of them stores the next epoch with ticket 0, for no ticket of
+ * this launch is left. Words that CTAs publish carry the epoch in their upper half (ptx.cuh): those of earlier launches
+ * are stale by that alone, so launches follow each other with no clearing in between and may be replayed from a graph.
  *
- * Before the epoch wraps, once in 2^32 - 2 launches, the CTAs are counted out and the last clears every word.
+ * Before the epoch wraps, once in 2^32 - 2 launches, CTAs are counted as they end, and the last clears every word.
  *
  * Launches on one state must be ordered, as launches on one stream are.
  */
@@ -25,7 +25,7 @@ struct scan_state {
     uint64_t *left;   /* CTAs that have left, in the last epoch before the wrap */
     uint64_t *tiles;  /* tagged tile totals */
     uint64_t *groups; /* tagged folds before each group */
-    uint64_t words; /* from `tiles` to the end of the state, those of larger scans too: cleared when the epoch wraps */
+    uint64_t words;   /* from `tiles` to the end of the state, those of larger scans included: cleared at the wrap */
 };
 
 constexpr uint32_t last_epoch = 0xffffffffu - 1;

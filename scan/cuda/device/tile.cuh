@@ -7,11 +7,11 @@
  * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements turned
  * round.
  *
- * Tiles that are not plain (aligned to 16 bytes, forward) are made so before they are read and unmade as they are
- * written, by code without branches: what a tile's address and direction decide is the same for all its vectors, and a
- * uniform branch in an unrolled loop costs more than the selects that replace it.
+ * A plain tile is forward and aligned to 16 bytes. Any other is made plain before it is read, and its outputs are moved
+ * back as they are written, by code without branches: what a tile's address and direction decide is the same for all
+ * its vectors, and a uniform branch in an unrolled loop costs more than the selects that replace it.
  *
- *   normalise        a tile in shared memory, word by word: an aligned forward tile in its place
+ *   normalise        makes a tile in shared memory plain, word by word, in place
  *   vector_words     a vector of global memory, from the aligned words that it lies in
  *   row_writer       rows of outputs, as 16-byte stores of vectors made from two neighbouring lanes each
  *   load_some, store_some    the elements that exist of a vector that the end of the array cuts
@@ -52,8 +52,8 @@ template <class I> __device__ uint4 turned_vector(uint4 v, bool reverse) {
 constexpr int slot_margin = 32;
 
 /* A tile of `elements` whose lowest address is slot + shift becomes aligned and forward. `warps` warps call it, each
- * for its chunk, which is then visible to that warp only. Words are read into registers, the warps meet (one's target
- * is another's source), and words are written. */
+ * for its chunk, which is then visible to that warp only. Words are read into registers, and written after a barrier of
+ * the warps, for one's target is another's source. */
 template <class I, int elements, int warps>
 __device__ void normalise(char *slot, uint32_t shift, bool reverse, int warp, int lane) {
     constexpr int words = elements * int(sizeof(I)) / 4, per_lane = words / warps / 32;
@@ -77,8 +77,8 @@ __device__ void normalise(char *slot, uint32_t shift, bool reverse, int warp, in
 
 /* ---- reading global memory --------------------------------------------------------------------------------------- */
 
-/* The vector whose lowest address is `at`, as it lies there, from the aligned words around it; false if one of those
- * reaches outside [low, high). */
+/* Reads the vector whose lowest address is `at`, in the order of memory, from the aligned words around it. Returns
+ * false if one of those reaches outside [low, high). */
 __device__ inline bool vector_words(const char *at, const char *low, const char *high, uint4 &x) {
     const uint32_t shift = uint32_t(uintptr_t(at) % 4);
     const uint32_t *w = reinterpret_cast<const uint32_t *>(at - shift);
@@ -90,8 +90,8 @@ __device__ inline bool vector_words(const char *at, const char *low, const char 
     return true;
 }
 
-/* Operands from the first `count` elements, in the order of positions, of the vector whose lowest address is `at`, were
- * it whole; the identity for the rest. */
+/* Operands from the first `count` elements, in the order of positions, of a vector; the identity for the rest. at: the
+ * lowest address that the whole vector would have. */
 template <class I, class Op>
 __device__ operands<Op> load_some(const char *at, int count, bool reverse, const element_code &code) {
     constexpr int E = vector_elements<typename Op::type>;
@@ -111,15 +111,14 @@ __device__ operands<Op> load_some(const char *at, int count, bool reverse, const
             if (q < count)
                 raw.v[q] = in[q * step];
     }
-    operands<Op> x = operands<Op>::template lifted<I>(raw, code);
+    operands<Op> x = operands<Op>::template from_elements<I>(raw, code);
     x.clear_from(count);
     return x;
 }
 
 /* ---- writing global memory --------------------------------------------------------------------------------------- */
 
-/* The first `count` elements of x, which is in the order of positions, where the whole vector's lowest address is `at`.
- */
+/* Stores the first `count` elements of x, which is in the order of positions. at: as in load_some(). */
 template <class T> __device__ void store_some(char *at, int count, bool reverse, uint4 x) {
     constexpr int E = vector_elements<T>, bits = sizeof(T) * 8;
     T *out = reinterpret_cast<T *>(at) + (reverse ? E - 1 : 0);
@@ -141,7 +140,7 @@ template <class T> __device__ void store_some(char *at, int count, bool reverse,
     }
 }
 
-/* Writes a warp's `rows` consecutive rows of a whole part of a tile.
+/* Writes a warp's `rows` consecutive whole rows of a tile.
  *
  *   lane      l - 1              l                  l + 1
  *   vector   [a b c d]          [e f g h]          [i j k l]
@@ -149,8 +148,8 @@ template <class T> __device__ void store_some(char *at, int count, bool reverse,
  *
  * An aligned vector begins `head` bytes into the lower of two vectors that lie side by side: the one of the lane before
  * and this lane's (forward), or this lane's and the one of the lane before (reverse). The lane before lane 0 is lane 31
- * of the row before. What is left over at the warp's two ends is stored by elements, for other warps write the rest of
- * those 16 bytes.
+ * of the row before. What remains at the warp's two ends is stored by elements, for other warps write the rest of those
+ * 16 bytes.
  *
  * Ordinary stores: with those that ask to leave L2 first (__stcs) a scan of 2^26 or 2^28 elements takes 2 % longer on
  * an H200. */
@@ -163,7 +162,7 @@ template <class Op, int rows> class row_writer {
     uint4 previous; /* row k - 1's words, rotated as below */
 
   public:
-    /* out: the lowest address of the tile, were it full; first: row 0's first vector in the tile. */
+    /* out: the lowest address that the full tile would have; first: row 0's first vector in the tile. */
     __device__ row_writer(char *out, int first, int lane, bool reverse)
         : reverse(reverse), head(uint32_t(-uintptr_t(out) % 16)), previous() {
         constexpr int last_vector = tile_elements<T> / vector_elements<T> - 1;
@@ -172,9 +171,11 @@ template <class Op, int rows> class row_writer {
 
     __device__ bool plain() const { return !reverse && head == 0; }
 
+    /* Row k, of a plain tile. */
     __device__ void plain_row(int k, uint4 x) const { *reinterpret_cast<uint4 *>(at + k * 512) = x; }
 
-    __device__ void odd_row(int k, int lane, uint4 x) {
+    /* Row k, of any tile; rows are written in order. */
+    __device__ void general_row(int k, int lane, uint4 x) {
         x = turned_vector<T>(x, reverse);
         char *here = reverse ? at - k * 512 : at + k * 512;
         if (k == 0 && head)

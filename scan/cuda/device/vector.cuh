@@ -4,8 +4,8 @@
  *
  * Operands of 4 and 8 bytes are registers of their own. Those of 1 and 2 bytes stay packed in four words until their
  * outputs are made, as a chain from the base: they are integers, which may be folded in any order. The chain runs in
- * whole registers, of which the lower 1 or 2 bytes count: sums and products have those right whatever is above, and
- * max is given nothing above.
+ * whole registers, of which the lower 1 or 2 bytes count: sums, products and bitwise operators have those right
+ * whatever is above, and max is given nothing above.
  */
 #ifndef SCAN_CUDA_DEVICE_VECTOR_CUH
 #define SCAN_CUDA_DEVICE_VECTOR_CUH
@@ -25,8 +25,8 @@ template <> struct word_of<4> { using type = uint32_t; };
 template <> struct word_of<8> { using type = uint2; };
 template <> struct word_of<16> { using type = uint4; };
 
-/* A vector from memory aligned to its size, by one instruction: read as a struct it would be one an element, for the
- * compiler does not take the alignment of an address from its type. */
+/* A vector from memory aligned to its size, by one instruction. Read as a struct it would take one for each element:
+ * the compiler does not infer the alignment of an address from its type. */
 template <class V> __device__ V load_vector(const void *at) {
     const auto word = *static_cast<const typename word_of<sizeof(V)>::type *>(at);
     V v;
@@ -46,8 +46,8 @@ template <class T> __device__ vector<T, vector_elements<T>> load_elements(const 
     return v;
 }
 
-/* 16 bytes the other way, of unsigned elements. Made words first, and the instruction named: the compiler stores 2-byte
- * elements two by two. */
+/* Stores 16 bytes of unsigned elements. They are packed into words first, and the instruction is named, because the
+ * compiler would store 2-byte elements two by two. */
 template <class T> __device__ void store_vector(void *at, const vector<T, vector_elements<T>> &v) {
     uint32_t words[4];
     if constexpr (sizeof(T) < 4) {
@@ -73,7 +73,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
     /* The vector as it lies in memory, to be loaded at once. */
     template <class I> using raw = vector<I, E>;
 
-    template <class I> static __device__ operands lifted(const raw<I> &raw, const element_code &code) {
+    template <class I> static __device__ operands from_elements(const raw<I> &raw, const element_code &code) {
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
@@ -97,7 +97,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         return x;
     }
 
-    /* Does what can be done without the base; answers the fold. */
+    /* Scans inside the vector; returns its fold. */
     __device__ T scan() {
 #pragma unroll
         for (int q = 1; q < E; q++)
@@ -122,7 +122,7 @@ template <class Op, bool packed = sizeof(typename Op::type) < 4> struct operands
         return out;
     }
 
-    __device__ uint4 lowered(const element_code &code) const {
+    __device__ uint4 to_elements(const element_code &code) const {
         operands x;
 #pragma unroll
         for (int q = 0; q < E; q++)
@@ -142,7 +142,7 @@ template <class Op> __device__ uint32_t fold_word(uint32_t x, uint32_t w) {
     constexpr int bits = sizeof(typename Op::type) * 8;
 #pragma unroll
     for (int i = 0; i < 32; i += bits)
-        x = on_words<Op>::type::apply(x, Op::coded ? w >> i & ((1u << bits) - 1) : w >> i);
+        x = on_words<Op>::type::apply(x, Op::form == operand_form::sortable ? w >> i & ((1u << bits) - 1) : w >> i);
     return x;
 }
 template <> __device__ inline uint32_t fold_word<add<uint8_t>>(uint32_t x, uint32_t w) {
@@ -154,9 +154,9 @@ template <class Op> struct operands<Op, true> {
     static constexpr int E = vector_elements<T>, bits = sizeof(T) * 8;
     uint32_t w[4];
 
-    template <class> using raw = uint4; /* as bytes it would be taken to pieces */
+    template <class> using raw = uint4; /* an array of bytes would be split into registers */
 
-    template <class> static __device__ operands lifted(const uint4 &raw, const element_code &code) {
+    template <class> static __device__ operands from_elements(const uint4 &raw, const element_code &code) {
         operands x = {{raw.x, raw.y, raw.z, raw.w}};
         return x.coded(code);
     }
@@ -189,7 +189,7 @@ template <class Op> struct operands<Op, true> {
 #pragma unroll
             for (int q = 0; q < 32 / bits; q++) {
                 uint32_t x = w[i] >> q * bits;
-                fold = on_words<Op>::type::apply(fold, Op::coded ? x & uint32_t(T(~T(0))) : x);
+                fold = on_words<Op>::type::apply(fold, Op::form == operand_form::sortable ? x & uint32_t(T(~T(0))) : x);
                 folds[q] = fold;
             }
             uint32_t inclusive;
@@ -204,7 +204,7 @@ template <class Op> struct operands<Op, true> {
         return out;
     }
 
-    __device__ uint4 lowered(const element_code &code) const {
+    __device__ uint4 to_elements(const element_code &code) const {
         operands x = coded(code);
         return make_uint4(x.w[0], x.w[1], x.w[2], x.w[3]);
     }
@@ -216,7 +216,7 @@ template <class Op> struct operands<Op, true> {
     /* Types of 1 and 2 bytes are integers, whose code is its own inverse. */
     __device__ operands coded(const element_code &code) const {
         operands x = *this;
-        if constexpr (Op::coded)
+        if constexpr (Op::form != operand_form::plain)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 x.w[i] ^= spread(T(code.flip));

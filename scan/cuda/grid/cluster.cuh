@@ -10,8 +10,8 @@
  *
  * Idea. What look-back spends on a small input is waiting: for a ticket, and for totals that travel through global
  * memory. Here a tile's place is its CTA's, totals travel from one SM's shared memory to another's, and all CTAs wait
- * once. An input of one group of tiles at most needs no prefix beyond them, and every warp folds chunks and tiles in
- * the order of scan.h, redundantly: work that nobody waits for.
+ * once. An input of one group of tiles at most needs no prefix beyond them. Every warp folds chunks and tiles in the
+ * order of scan.h for itself: redundant work, but no other warp waits for it.
  *
  * Tiles may be split between CTAs: the unit is the chunk, so that an input of 16 chunks already keeps 16 SMs busy. With
  * one CTA there is no cluster, and the kernel runs on any GPU.
@@ -25,8 +25,7 @@
 #ifndef SCAN_CUDA_GRID_CLUSTER_CUH
 #define SCAN_CUDA_GRID_CLUSTER_CUH
 
-#include "../prefix/held.cuh"
-#include "../prefix/kernels.h"
+#include "register_rows.cuh"
 
 namespace scan_cuda {
 
@@ -46,8 +45,9 @@ __global__ void __launch_bounds__(cluster_max_threads) cluster_kernel(const __gr
     const int chunks_here = int(blockDim.x) / threads_per_chunk, all_chunks = chunks_here * int(cluster_size());
     const int chunk_here = warp / warps_per_chunk, chunk = int(cluster_rank()) * chunks_here + chunk_here;
     const int t = chunk / chunks_per_tile, chunk_in_tile = chunk % chunks_per_tile;
-    held<Op> rows(job, part, uint64_t(t), chunk_in_tile * rows_per_chunk + warp % warps_per_chunk * held_rows);
-    rows.scan(row_totals + warp * held_rows);
+    register_rows<Op> rows(job, part, uint64_t(t),
+                           chunk_in_tile * rows_per_chunk + warp % warps_per_chunk * rows_per_warp);
+    rows.scan(row_totals + warp * rows_per_warp);
     __syncthreads();
     if (!alone)
         cluster_wait();

@@ -27,13 +27,13 @@
 #ifndef SCAN_CUDA_GRID_HIERARCHICAL_CUH
 #define SCAN_CUDA_GRID_HIERARCHICAL_CUH
 
-#include "../prefix/job.cuh"
+#include "job.cuh"
 #include "../device/kernel.cuh"
 
 namespace scan_cuda {
 
-/* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are operands still: kernel 3 lowers
- * them. Kernel 2's job is a level of S in place, which is operands already: a job without a code. */
+/* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are still operands: kernel 3 makes
+ * elements of them. Kernel 2's job is a level of S in place, which is operands already: a job without a code. */
 template <class Block, class Op>
 __global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
     section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {

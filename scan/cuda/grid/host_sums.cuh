@@ -6,7 +6,7 @@
  *     host     S is copied back, scanned serially, and sent again
  *     device   block b adds S[b - 1], block 0 nothing                       (kernel 3 of hierarchical.cuh)
  *
- * Idea. The simplest way past one block: what blocks cannot tell each other, the host tells them.
+ * Idea. The simplest way past one block: blocks cannot pass values to each other, so the host does.
  *
  * Work: the block scan's additions, ceil(n / section) on the host, n to add. Depth: the block scan's, n / section
  * serial steps of the host, one. Traffic: n reads and n writes twice, 16 bytes an element of 4, and 2 ceil(n / section)

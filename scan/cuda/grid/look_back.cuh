@@ -11,22 +11,22 @@
  * Idea. A CTA takes a ticket, which is its tile: a tile then waits only for tiles of lower tickets, whose CTAs run
  * already. Each warp reduces some rows in registers, the tile's total is published, and while the warps scan their rows
  * one folds the totals before the tile (groups.cuh). It is decoupled look-back, except that inclusive prefixes stand
- * only where a group of 32 tiles begins, so that the order of operations is that of scan.h whoever was first.
+ * only where a group of 32 tiles begins, so that the order of operations is that of scan.h whichever CTA is first.
  *
  * Work: n log2(32) / E for the rows' Kogge-Stone and 3n for totals, folds and outputs (order.cuh), and for every tile
  * 5 * 32 for itself and 9 * 32 for each 7 groups. Depth: that of a tile, and one round trip to memory for 7 groups.
  * Traffic: n reads and n writes, 8 or 16 bytes of state a tile. Barriers: three a tile.
  *
- * Limits. One tile a CTA and no ring make it a quick start for small inputs; on large ones every tile waits out its
- * look-back with its registers held, which is what the wave scan avoids. 2^31 - 1 tiles.
+ * Limits. One tile a CTA and no ring make it quick to start on small inputs; on large ones every tile keeps its
+ * registers while it waits for its look-back, which the wave scan avoids. 2^31 - 1 tiles.
  *
  * Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016.
  */
 #ifndef SCAN_CUDA_GRID_LOOK_BACK_CUH
 #define SCAN_CUDA_GRID_LOOK_BACK_CUH
 
-#include "../prefix/groups.cuh"
-#include "../prefix/held.cuh"
+#include "groups.cuh"
+#include "register_rows.cuh"
 
 namespace scan_cuda {
 
@@ -36,8 +36,9 @@ template <class Op>
 __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const __grid_constant__ scan_job job) {
     using T = typename Op::type;
     __shared__ ticket mine;
-    __shared__ T row_totals[rows_per_tile], chunks[chunks_per_tile]; /* chunks: folds up to and including each */
-    __shared__ T before, after;                                      /* the tile */
+    __shared__ T row_totals[rows_per_tile];
+    __shared__ T chunks[chunks_per_tile]; /* folds up to and including each */
+    __shared__ T before, after;           /* folds before and after the tile */
     const int lane = threadIdx.x % 32, warp = warp_of_cta();
     grid_dependency_wait();
     if (threadIdx.x == 0) {
@@ -50,8 +51,8 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
     const uint32_t epoch = mine.epoch;
     const uint64_t t = mine.number;
     if (t * tile_elements<T> < part.n) {
-        const int first_row = warp * held_rows, chunk = warp / warps_per_chunk;
-        held<Op> rows(job, part, t, first_row);
+        const int first_row = warp * rows_per_warp, chunk = warp / warps_per_chunk;
+        register_rows<Op> rows(job, part, t, first_row);
         rows.reduce(row_totals + first_row);
         __syncthreads();
         if (warp == 0) {
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(look_back_threads, 2) look_back_kernel(const _
                 chunks[lane] = folds.mine;
             perturb();
             group_walk<Op> walk = {job.state, epoch, 0, part.group};
-            if (group > walk.groups_at_once) /* else it takes a round trip and saves none */
+            if (group > walk.groups_at_once) /* fewer take one round trip anyway */
                 walk.jump(group, lane);
             T tiles = walk.to(place, lane);
             tiles = warp_inclusive<Op>(lane == own ? folds.total : tiles, lane);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Wave scan: one pass, persistent, for sm_90 and later.
+ * Wave scan: one pass by persistent, warp-specialized CTAs that reduce tiles ahead of scanning them, for sm_90 and
+ * later.
  *
  *   one CTA an SM          tickets hand out tiles of 32 KB in order
  *   ┌ load warp ────────── bulk copies tiles j, j+1, ... into a ring of slots in shared memory
@@ -10,14 +11,15 @@
  *   └ writing warps (8) ── scan a tile as far as they can, and store it when its prefix is known
  *
  * Idea. A tile's prefix needs only the totals of the tiles before it, and totals need nothing: they are published long
- * before anybody asks for them, because tiles are reduced ahead of being written, as far as the ring has slots. So the
+ * before they are needed, because tiles are reduced ahead of being written, as far as the ring has slots. So the
  * chain of inclusive prefixes that decoupled look-back walks is gone, and while a tile waits, loads of later tiles keep
  * the memory busy. Tiles are reduced and scanned from shared memory: global memory is read and written once. Reducing
  * and writing have warps of their own, for each is a chain of short steps that would leave the SM idle.
  *
  * Prefix. Groups of 32 tiles fold in index order, P[g + 1] = P[g] op total(g), the total by Kogge-Stone over the tiles
- * (scan.h). A CTA carries its own P forward; whoever starts a group publishes the P before it, so that a CTA that fell
- * behind jumps to the newest. The order of operations depends on the tile index only: same bits for any number of CTAs.
+ * (scan.h). A CTA carries its own P forward; the CTA of a group's first tile publishes the P before it, so that a CTA
+ * that fell behind jumps to the newest. The order of operations depends on the tile index only: same bits for any
+ * number of CTAs.
  *
  * Progress, tickets and the ring of slots: ring.cuh and tickets.cuh.
  *
@@ -28,8 +30,8 @@
  * Work: an element is folded twice, to reduce it and to scan it, and its output is one more operation: order.cuh; a
  * tile costs the look-back warp 5 * 32 operations for itself and 9 * 32 for up to 5 groups. Depth: that of a tile, for
  * tiles do not wait for each other's scans. Traffic: n reads and n writes, 8 or 16 bytes of state a tile, and 1.5 or 3
- * KB of others' state from L2. Barriers: mbarriers only, warps never meet as a CTA; the reducing warps meet once a tile
- * if tiles are not aligned or reversed (tile.cuh).
+ * KB of others' state from L2. Barriers: mbarriers, none of the whole CTA; a named barrier of the reducing warps once a
+ * tile if tiles are reversed or not aligned (tile.cuh).
  *
  * Limits: sm_90; one CTA an SM, whose shared memory it fills; short inputs wait longer for the ring to start than
  * look-back takes in all. 2^31 - 1 tiles.
@@ -41,7 +43,7 @@
 #ifndef SCAN_CUDA_GRID_WAVE_CUH
 #define SCAN_CUDA_GRID_WAVE_CUH
 
-#include "../prefix/groups.cuh"
+#include "groups.cuh"
 #include "../device/kernel.cuh"
 #include "../device/ring.cuh"
 #include "../device/tile.cuh"
@@ -57,9 +59,9 @@ template <class I, class Op> struct wave_layout {
 };
 
 template <class T> struct wave_slot : ring_slot {
-    T rows[rows_per_tile];            /* row totals */
-    T chunks_before[chunks_per_tile]; /* fold of the chunks up to and including this one */
-    T before, after;                  /* folds before and after the tile */
+    T rows[rows_per_tile];          /* row totals */
+    T chunk_folds[chunks_per_tile]; /* fold of the chunks up to and including this one */
+    T before, after;                /* folds before and after the tile */
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -75,7 +77,7 @@ template <class I, class Op> class wave {
     const ring<wave_slot<T>> tiles_in;
     const uint32_t epoch;
     const int lane;
-    const bool odd_input; /* tiles are reversed or not aligned to 16 bytes */
+    const bool not_plain; /* tiles are reversed or not aligned to 16 bytes */
 
     __device__ uint32_t count(uint64_t t) const { return uint32_t(min(part.n - t * tile, uint64_t(tile))); }
 
@@ -87,7 +89,9 @@ template <class I, class Op> class wave {
     struct chunk_rows {
         const raw *data;
         const element_code &code;
-        __device__ operands<Op> operator()(int k) const { return operands<Op>::template lifted<I>(data[k * 32], code); }
+        __device__ operands<Op> operator()(int k) const {
+            return operands<Op>::template from_elements<I>(data[k * 32], code);
+        }
     };
 
     __device__ chunk_rows rows(int j, int warp) const {
@@ -98,11 +102,11 @@ template <class I, class Op> class wave {
     __device__ wave(const scan_job &job, char *memory, wave_slot<T> *slots, uint32_t epoch)
         : job(job), part(job_grid_part<Op>(job)), tiles((part.n + tile - 1) / tile),
           tiles_in(memory, slots, layout::slot_bytes, tiles), epoch(epoch), lane(threadIdx.x % 32),
-          odd_input(job.reverse || shift()) {}
+          not_plain(job.reverse || shift()) {}
 
-    /* One of the grid's first tiles, whoever gets its ticket, sets out for L2 while tickets are asked for, or even
-     * while the launch before ends: 1.5 us earlier on an H200. The last 16 bytes are left, for tiles lie at any
-     * address. */
+    /* Prefetches one of the grid's first tiles to L2 for the CTA that will get its ticket, while tickets are taken or
+     * even while the launch before ends: 1.5 us earlier on an H200. The last 16 bytes are left out, for tiles lie at
+     * any address. */
     __device__ static void prefetch(const scan_job &job) {
         if ((uint64_t(blockIdx.x) + 1) * tile > job.n)
             return;
@@ -135,7 +139,7 @@ template <class I, class Op> class wave {
             if (lane == 0)
                 publish(job.state.tiles + (part.first_tile + t) * tagged_words<T>, epoch, folds.total);
             if (lane < chunks_per_tile)
-                s.chunks_before[lane] = folds.mine;
+                s.chunk_folds[lane] = folds.mine;
             barrier_arrive(&s.totalled);
         }
     }
@@ -160,7 +164,7 @@ template <class I, class Op> class wave {
             __syncwarp();
             barrier_wait(&s.totalled, tiles_in.parity(j));
             if (i == t)
-                total = s.chunks_before[chunks_per_tile - 1];
+                total = s.chunk_folds[chunks_per_tile - 1];
             T tiles_fold = warp_inclusive<Op>(total, lane);
             if (i + 1 == t)
                 s.before = Op::apply(walk.fold, tiles_fold);
@@ -182,7 +186,7 @@ template <class I, class Op> class wave {
             if (t == no_tile)
                 return;
             const uint32_t n = count(t);
-            if (odd_input) {
+            if (not_plain) {
                 normalise<I, tile, chunks_per_tile>(tiles_in.data(j), shift(), job.reverse, warp, lane);
                 bulk_fence();
             }
@@ -222,7 +226,7 @@ template <class I, class Op> class wave {
   private:
     __device__ static bool whole(uint32_t count, int warp) { return count >= uint32_t(warp + 1) * chunk_elements<T>; }
 
-    /* Elements of a warp's chunk that do not exist are taken for the identity, from row k on. */
+    /* Row k of a warp's chunk, with the identity for elements that do not exist. */
     __device__ operands<Op> partial_row(const chunk_rows &rows, uint32_t count, int warp, int k) const {
         operands<Op> x = rows(k);
         x.clear_from(int(count) - ((warp * rows_per_chunk + k) * 32 + lane) * vector_elements<T>);
@@ -237,8 +241,8 @@ template <class I, class Op> class wave {
         const wave_slot<T> &s = tiles_in.slot(j);
         barrier_wait(&tiles_in.slot(j).prefixed, tiles_in.parity(j));
         T before = s.before;
-        return {warp ? Op::apply(before, s.chunks_before[warp - 1]) : before,
-                warp == chunks_per_tile - 1 ? s.after : Op::apply(before, s.chunks_before[warp])};
+        return {warp ? Op::apply(before, s.chunk_folds[warp - 1]) : before,
+                warp == chunks_per_tile - 1 ? s.after : Op::apply(before, s.chunk_folds[warp])};
     }
 
     __device__ void write_whole(int j, uint64_t t, int warp) const {
@@ -250,13 +254,13 @@ template <class I, class Op> class wave {
                                           warp * rows_per_chunk * 32, lane, job.reverse);
         if (to.plain())
             write_chunk<Op>(c, b.base, b.next, job.exclusive, lane,
-                            [&](int k, const operands<Op> &x) { to.plain_row(k, x.lowered(job.code)); });
+                            [&](int k, const operands<Op> &x) { to.plain_row(k, x.to_elements(job.code)); });
         else
             write_chunk<Op>(c, b.base, b.next, job.exclusive, lane,
-                            [&](int k, const operands<Op> &x) { to.odd_row(k, lane, x.lowered(job.code)); });
+                            [&](int k, const operands<Op> &x) { to.general_row(k, lane, x.to_elements(job.code)); });
     }
 
-    /* Row by row: there is one such tile. */
+    /* Row by row, which is slow: there is one such tile. */
     __device__ void write_partial(int j, uint64_t t, int warp) const {
         const uint32_t n = count(t);
         const chunk_rows in = rows(j, warp);
@@ -270,7 +274,7 @@ template <class I, class Op> class wave {
             T total = __shfl_sync(all_lanes, row.lanes[0], 31);
             folds = k ? Op::apply(folds, total) : total;
             T next = k == rows_per_chunk - 1 ? b.next : Op::apply(b.base, folds);
-            uint4 x = row.outputs(0, base, next, job.exclusive, lane).lowered(job.code);
+            uint4 x = row.outputs(0, base, next, job.exclusive, lane).to_elements(job.code);
             const int v = (warp * rows_per_chunk + k) * 32 + lane, last = tile / vector_elements<T> - 1;
             store_some<T>(out + (job.reverse ? last - v : v) * 16, int(n) - v * vector_elements<T>, job.reverse, x);
             base = next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A row of kernels.h, made from the templates.
+ * The kernels of a class of kernels.h, made from the templates.
  */
 #ifndef SCAN_CUDA_PREFIX_INSTANCE_CUH
 #define SCAN_CUDA_PREFIX_INSTANCE_CUH
@@ -33,7 +33,8 @@ template <class I, class Op> prefix_kernels instantiate() {
     k.look_back_threads = look_back_threads;
     k.cluster = address(cluster_kernel<Op>);
     k.cluster_threads_per_chunk = threads_per_chunk;
-    k.carry = address(carry_kernel<Op>);
+    k.carry_begin = address(carry_begin_kernel<Op>);
+    k.carry_end = address(carry_end_kernel<Op>);
     k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
                    kogge_stone::max_section};
     k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
@@ -43,6 +44,8 @@ template <class I, class Op> prefix_kernels instantiate() {
     k.host_scan_sums = host_scan_sums<Op>;
     return k;
 }
+
+#define SCAN_CUDA_INSTANCE(op, name, I, T) const prefix_kernels op##_##name = instantiate<I, op<T>>();
 
 } /* namespace scan_cuda */
 

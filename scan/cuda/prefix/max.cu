@@ -3,9 +3,6 @@
 
 namespace scan_cuda {
 
-#define INSTANCE(name, I, T) const prefix_kernels max_##name = instantiate<I, maximum<T>>();
-SCAN_CUDA_SAME(INSTANCE)
-SCAN_CUDA_WIDER(INSTANCE)
-#undef INSTANCE
+SCAN_CUDA_INTEGERS(SCAN_CUDA_INSTANCE, maximum)
 
 } /* namespace scan_cuda */

@@ -3,11 +3,6 @@
 
 namespace scan_cuda {
 
-#define INSTANCE(name, I, T) const prefix_kernels mul_##name = instantiate<I, mul<T>>();
-SCAN_CUDA_SAME(INSTANCE)
-SCAN_CUDA_SAME_FLOAT(INSTANCE)
-SCAN_CUDA_WIDER(INSTANCE)
-SCAN_CUDA_WIDER_FLOAT(INSTANCE)
-#undef INSTANCE
+SCAN_CUDA_NUMBERS(SCAN_CUDA_INSTANCE, mul)
 
 } /* namespace scan_cuda */

@@ -14,7 +14,8 @@
 #ifndef SCAN_CUDA_SELECT_WALK_CUH
 #define SCAN_CUDA_SELECT_WALK_CUH
 
-#include "../prefix/groups.cuh"
+#include "../device/order.cuh"
+#include "../device/tickets.cuh"
 #include "rows.cuh"
 
 namespace scan_cuda {
@@ -55,7 +56,7 @@ template <int words> class tile_walk {
             there = true;
 #pragma unroll
             for (int k = 0; k < words; k++)
-                there &= peek(from + min(uint32_t(k * 32 + lane), left - 1), epoch, status[k]);
+                there &= try_load(from + min(uint32_t(k * 32 + lane), left - 1), epoch, status[k]);
             there = __all_sync(all_lanes, there);
         }
         uint32_t kept = 0, last = 0; /* last: 1 + the last kept element, counted from tile `at` on */
@@ -91,8 +92,8 @@ template <int words> class tile_walk {
         kept_prefix there = {0, 0};
         const uint64_t own = t / tiles_per_group, g = own - uint64_t(lane);
         const uint64_t *at = state.groups + g * words_of_group;
-        const bool found = own >= uint64_t(lane) && g * tiles_per_group > from && peek(at, epoch, there.count) &&
-                           peek(at + 2, epoch, there.last);
+        const bool found = own >= uint64_t(lane) && g * tiles_per_group > from && try_load(at, epoch, there.count) &&
+                           try_load(at + 2, epoch, there.last);
         const unsigned which = __ballot_sync(all_lanes, found);
         if (!which)
             return false;

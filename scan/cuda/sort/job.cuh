@@ -7,7 +7,9 @@
 #ifndef SCAN_CUDA_SORT_JOB_CUH
 #define SCAN_CUDA_SORT_JOB_CUH
 
-#include "../prefix/job.cuh"
+#include "../device/order.cuh"
+#include "../device/tickets.cuh"
+#include "../thresholds.h"
 #include "key_bits.cuh"
 
 namespace scan_cuda {
@@ -42,13 +44,6 @@ __host__ __device__ constexpr size_t fill_counts_bytes(uint32_t codes) {
     return (codes + fill_groups(codes)) * sizeof(unsigned long long);
 }
 
-/* Keys that vary in few bits, see narrow.cuh: so many that a CTA counts all codes, or those of a bucket; so many keys
- * of each code, at least, on average. */
-#ifdef SCAN_EMULATED
-constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
-#else
-constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;
-#endif
 constexpr uint32_t narrow_most_bits = narrow_counted_bits + digit_bits;
 
 /* Keys are code << shift ^ rest. */
@@ -97,12 +92,6 @@ struct sort_local {
     uint32_t cost;   /* passes that it has to save */
     bool labels;     /* tiles may be of labels, see local_bins.cuh */
 };
-
-#ifdef SCAN_EMULATED
-constexpr int local_batch = 2; /* a thread's rows of keys come by so many, an even number (packed_u16) */
-#else
-constexpr int local_batch = 4;
-#endif
 
 /* What a CTA of so many threads has beside the keys: words of two bins, one that says where the last bin ends, and
  * spare places behind the keys. The words are also the warps' counters where a tile is sorted digit by digit. */

@@ -12,16 +12,6 @@
 
 namespace scan_cuda {
 
-/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 99 KB each. The emulator's have
- * not. */
-constexpr bool is_roomy(int capability) {
-#ifdef SCAN_EMULATED
-    return capability < 0;
-#else
-    return capability >= 90 && capability < 120;
-#endif
-}
-
 struct sort_survey_kernel {
     const void *kernel;
     int threads, shared_bytes;

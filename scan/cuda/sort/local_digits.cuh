@@ -12,15 +12,6 @@
 
 namespace scan_cuda {
 
-/* A CTA has `local_threads` threads, or two or four times as many, and so many rows of keys each. Small in the
- * emulator, so that small tests cross every limit. */
-#ifdef SCAN_EMULATED
-constexpr int local_threads = 64;
-template <class Key, int value_bytes> constexpr int local_rows = 4;
-#else
-constexpr int local_threads = 256;
-template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
-#endif
 constexpr int local_most_threads = 4 * local_threads;
 
 template <class Key, int value_bytes>

@@ -54,11 +54,6 @@ __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constan
 /* ---- runs of one code -------------------------------------------------------------------------------------------- */
 
 constexpr int run_rows = 16, run_tile = pack_threads * run_rows;
-#ifdef SCAN_EMULATED
-constexpr uint64_t longest_run = 8; /* so that small tests see longer ones */
-#else
-constexpr uint64_t longest_run = 32;
-#endif
 
 /* The run that begins at `begin`, by one thread. Answers whether it is short. */
 template <class Key, class V>

@@ -142,7 +142,7 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
             shared.sums[warp] = upto;
             shared.long_runs[turn][warp] = longs;
         }
-        shared.summed.meet(turn);
+        shared.summed.sync(turn);
         uint32_t next = upto - own;
 #pragma unroll
         for (int w = 0; w < radix / 32; w++)
@@ -231,18 +231,18 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
                 count = uint32_t(min(n - first, uint64_t(shape::tile)));
                 load_keys();
                 count_keys();
-                shared.counted.meet(turn);
+                shared.counted.sync(turn);
                 if (warp < radix / 32)
                     place_digits(tile, turn);
             }
-            shared.both.first_meet(turn);
+            shared.both.first_sync(turn);
             if (written > 0)
                 writer::write(written, turn ^ 1);
             if (!more)
                 break;
-            shared.written.meet(turn);
+            shared.written.sync(turn);
             rank(&shared.tile[turn ^ 1]);
-            shared.sorted.meet(turn);
+            shared.sorted.sync(turn);
             written = count;
             tile = shared.tile[turn ^ 1];
         }

@@ -50,26 +50,19 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
 };
 
 /* Of the kernel that is being compiled. */
-#if defined(__CUDA_ARCH__) && !defined(SCAN_EMULATED)
+#ifdef __CUDA_ARCH__
 constexpr bool roomy_here = is_roomy(__CUDA_ARCH__ / 10);
 #else
 constexpr bool roomy_here = false;
 #endif
 
-/* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
- * what it had of each digit to where the next one's keys begin. */
-#ifdef SCAN_EMULATED
-constexpr uint64_t max_portion_keys = 50000; /* so that small tests see portions */
-#else
-constexpr uint64_t max_portion_keys = 1u << 30;
-#endif
 template <class Shape> constexpr uint64_t portion_tiles = max_portion_keys / Shape::tile;
 
 /* Arrays of two are for tiles in turns. */
 template <class Shape> struct pass_shared {
-    meeting_of_two<1, Shape::rank_threads, Shape::look_back_threads> both;
-    meeting<2, Shape::rank_threads> counted, written, sorted;
-    meeting<3, radix> summed;
+    named_barrier_pair<1, Shape::rank_threads, Shape::look_back_threads> both;
+    named_barrier<2, Shape::rank_threads> counted, written, sorted;
+    named_barrier<3, radix> summed;
     sort_pass pass;
     ticket first;                      /* the CTA's */
     uint32_t tile[2];                  /* numbers of later tickets */
@@ -116,7 +109,7 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
             for (uint32_t w = 0; w < look_back_window; w++) {
                 count[k][w] = 0;
                 there[k][w] =
-                    !done[k] && w < left[k] && peek(at[k] - (w + 1) * Shape::state_stride, epoch, count[k][w]);
+                    !done[k] && w < left[k] && try_load(at[k] - (w + 1) * Shape::state_stride, epoch, count[k][w]);
             }
         }
         more = false;
@@ -146,7 +139,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    shared.both.second_meet(0); /* having looked back from nothing yet */
+    shared.both.second_sync(0); /* having looked back from nothing yet */
     uint32_t tile = shared.first.number;
     for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
@@ -173,7 +166,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
                     carry[d] = before[d] + all;
             }
         }
-        shared.both.second_meet(turn ^ 1);
+        shared.both.second_sync(turn ^ 1);
     }
 }
 

@@ -43,18 +43,6 @@ static sort_order order_of(const scan_sort_desc *desc) {
 
 /* ---- choice, and the workspace ----------------------------------------------------------------------------------- */
 
-/* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. In
- * the emulator one digit at the top is tried for few only, so that small tests try more. From wide_survey_least keys on
- * the survey's large tables pay for being cleared and summed, from labels_least on a tile of labels is large, and
- * from narrow_least on counts of narrow keys pay for being cleared. Fewer 2-byte keys than fill_words_least are sorted
- * sooner than 65,536 counts are made and read. */
-#ifdef SCAN_EMULATED
-constexpr uint64_t plain_argsort_most = 9000, one_digit_most = 30000, wide_survey_least = 20000, labels_least = 9000,
-                   narrow_least = 9000, fill_words_least = 9000;
-#else
-constexpr uint64_t plain_argsort_most = 7u << 18, one_digit_most = ~0ull, wide_survey_least = 1u << 23,
-                   labels_least = 1u << 23, narrow_least = 1u << 24, fill_words_least = 1u << 21;
-#endif
 constexpr uint32_t local_least_stride = 256;
 /* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
 constexpr size_t static_bytes = 4096;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every grid-level scan is told.
+ * The arguments of every grid of a prefix scan, and what follows from them on the device.
  */
-#ifndef SCAN_CUDA_PREFIX_JOB_CUH
-#define SCAN_CUDA_PREFIX_JOB_CUH
+#ifndef SCAN_CUDA_GRID_JOB_CUH
+#define SCAN_CUDA_GRID_JOB_CUH
 
 #include "../device/order.cuh"
 #include "../device/tickets.cuh"
 
 namespace scan_cuda {
 
-/* Tiles of a scan's state beyond those of the input: earlier pieces' of the first group, and what is read ahead. */
+constexpr int max_chunks_per_cta = 16; /* of a cluster scan */
+
+/* Tiles of a scan's state beyond those of the input: those of the first group that lie in earlier pieces, and those
+ * that are read ahead (groups.cuh). */
 constexpr int spare_tiles = 9 * tiles_per_group;
 
 struct scan_job {
@@ -18,13 +21,13 @@ struct scan_job {
     void *out;
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
-    uint64_t init;            /* bits of an accumulator, lowered */
-    uint64_t identity_bits;   /* bits of out[0] if writes_identity, lowered */
-    uint32_t in_size;         /* bytes of an input element: kernels of an operator serve every input type */
+    uint64_t init;            /* bits of an output element */
+    uint64_t identity_bits;   /* bits of out[0] if writes_identity */
+    uint32_t in_size;         /* bytes of an input element: one kernel serves every input type of an operator */
     bool has_init, exclusive, reverse;
-    bool writes_identity; /* an exclusive scan with nothing before it shows the identity */
+    bool writes_identity; /* an exclusive scan with nothing before it: out[0] is the identity */
     element_code code;
-    const void *piece; /* what carry.cuh has left for the grid, or NULL */
+    const void *piece; /* what carry_begin_kernel has left for the grid, or NULL */
     scan_state state;
 };
 
@@ -37,13 +40,10 @@ template <class Op> __device__ typename Op::type job_first(const scan_job &job) 
     using T = typename Op::type;
     if (!job.has_init)
         return Op::identity();
-    if constexpr (Op::coded)
-        return encode(from_bits<T>(job.init), job.code);
-    else
-        return from_bits<T>(job.init);
+    return encode<Op>(from_bits<T>(job.init), job.code);
 }
 
-/* ---- pieces, see carry.cuh --------------------------------------------------------------------------------------- */
+/* ---- pieces, see prefix/carry.cuh -------------------------------------------------------------------------------- */
 
 /* All folds are operands, except `total`. What lies beyond `position` in its unit is not set. */
 template <class T> struct carry {
@@ -55,10 +55,10 @@ template <class T> struct carry {
     T lanes[32];              /* totals of the row's vectors */
 };
 
-/* What the beginning of a piece leaves for the grid and for its end, in the workspace. */
+/* What carry_begin_kernel leaves for the grid and for carry_end_kernel, in the workspace. */
 template <class T> struct piece {
     carry<T> at;    /* at a tile boundary, or at the end of a piece that reaches none */
-    uint64_t taken; /* elements that the beginning has done */
+    uint64_t taken; /* elements that carry_begin_kernel has done */
 };
 
 /* Where the grid's part of a job begins. */
@@ -66,7 +66,7 @@ template <class T> struct grid_part {
     const void *in;
     void *out;
     uint64_t n;
-    uint64_t first_tile; /* its place in its group: so many tiles of the group lie in earlier pieces */
+    uint64_t first_tile; /* its place in its group, and so the tiles of the group that lie in earlier pieces */
     T group;             /* fold before the group */
     const T *tiles;      /* totals of those tiles */
 };
@@ -85,7 +85,7 @@ template <class Op> __device__ grid_part<typename Op::type> job_grid_part(const 
             p->at.tiles};
 }
 
-/* out[0] of an exclusive scan, by the warp that has written what lies there. */
+/* Writes out[0] of an exclusive scan, by the warp that has written the elements around it. */
 template <class T> __device__ void put_first(const scan_job &job, const grid_part<T> &part, int lane) {
     if (!job.writes_identity)
         return;
@@ -94,7 +94,7 @@ template <class T> __device__ void put_first(const scan_job &job, const grid_par
         static_cast<T *>(part.out)[job.reverse ? part.n - 1 : 0] = from_bits<T>(job.identity_bits);
 }
 
-/* The lowest address of tile t in an array of n, were the tile full. */
+/* The lowest address that a full tile t would have in an array of n. */
 template <class E> __device__ char *tile_address(const void *array, uint64_t n, uint64_t t, int tile, bool reverse) {
     int64_t first = reverse ? int64_t(n) - int64_t(t + 1) * tile : int64_t(t) * tile;
     return const_cast<char *>(static_cast<const char *>(array)) + first * int64_t(sizeof(E));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fold before a tile, from what other CTAs have published: P[g + 1] = P[g] op total(group g), and within the tile's
- * own group Kogge-Stone over the tiles. A warp walks; it starts from any group whose P it knows.
+ * own group Kogge-Stone over the tiles. One warp walks from group to group, from any whose P it knows.
  */
-#ifndef SCAN_CUDA_PREFIX_GROUPS_CUH
-#define SCAN_CUDA_PREFIX_GROUPS_CUH
+#ifndef SCAN_CUDA_GRID_GROUPS_CUH
+#define SCAN_CUDA_GRID_GROUPS_CUH
 
 #include "job.cuh"
 
 namespace scan_cuda {
 
-/* at_once: groups whose totals are asked for together, so that as a rule one round trip serves a tile. Their words lie
- * at one address and constant offsets from it, and are asked for whether needed or not (spare_tiles): with branches or
- * addresses of their own the compiler has some loads wait for others. */
+/* at_once: groups whose totals are loaded together, so that as a rule one round trip serves a tile. Their words lie at
+ * one address and constant offsets from it, and are loaded whether needed or not (spare_tiles): with branches or
+ * addresses of their own the compiler would make some loads wait for others. */
 template <class Op, int at_once = 7> struct group_walk {
     using T = typename Op::type;
     static constexpr uint64_t groups_at_once = at_once;
@@ -21,11 +21,11 @@ template <class Op, int at_once = 7> struct group_walk {
     uint64_t group; /* `fold` is P of this group */
     T fold;
 
-    /* To the newest group among the last 32 whose P is published. */
+    /* Goes to the newest group among the last 32 whose P is published, if there is one. */
     __device__ void jump(uint64_t own, int lane) {
         T there;
         uint64_t g = own - lane;
-        bool found = own >= uint64_t(lane) && g > group && peek(state.groups + g * tagged_words<T>, epoch, there);
+        bool found = own >= uint64_t(lane) && g > group && try_load(state.groups + g * tagged_words<T>, epoch, there);
         unsigned which = __ballot_sync(all_lanes, found);
         if (which) {
             int newest = __ffs(which) - 1;
@@ -34,8 +34,8 @@ template <class Op, int at_once = 7> struct group_walk {
         }
     }
 
-    /* Walks to tile t's group and publishes its P if t begins it. Answers the tile total of this lane's tile in the
-     * group, the identity from t on. */
+    /* Walks to tile t's group and publishes its P if t begins it. Returns the total of this lane's tile in
+     * the group, the identity from t on. */
     __device__ T to(uint64_t t, int lane) {
         constexpr int merged = 8, group_words = tiles_per_group * tagged_words<T>;
         static_assert(at_once <= merged, "groups are folded eight at once");
@@ -48,11 +48,11 @@ template <class Op, int at_once = 7> struct group_walk {
             const uint64_t *word = state.tiles + group * group_words + lane * tagged_words<T>;
             T totals[merged];
             bool all;
-            do { /* what is needed and what is not: all are on their way together */
-                all = peek(own_word, epoch, mine) | (lane >= before);
+            do {
+                all = try_load(own_word, epoch, mine) | (lane >= before);
 #pragma unroll
                 for (int k = 0; k < at_once; k++)
-                    all &= peek(word + k * group_words, epoch, totals[k]) | (k >= groups);
+                    all &= try_load(word + k * group_words, epoch, totals[k]) | (k >= groups);
             } while (!__all_sync(all_lanes, all));
             __syncwarp();
 #pragma unroll
@@ -74,7 +74,7 @@ template <class Op, int at_once = 7> struct group_walk {
     }
 };
 
-/* The CTA of the grid's first tile makes the totals of earlier pieces look like everybody else's. */
+/* Publishes the totals of the group's tiles in earlier pieces, by the CTA of the grid's first tile. */
 template <class T>
 __device__ void publish_earlier(const scan_state &state, const grid_part<T> &part, uint32_t epoch, int lane) {
     if (uint64_t(lane) < part.first_tile)

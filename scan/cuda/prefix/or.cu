@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#include "instance.cuh"
+
+namespace scan_cuda {
+
+SCAN_CUDA_INTEGERS(SCAN_CUDA_INSTANCE, bit_or)
+
+} /* namespace scan_cuda */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where one way of doing a thing gives way to another, and the sizes that go with it. The emulator (tests/emulator)
+ * replaces those that it could not reach by small ones, so that small tests cross each of them.
+ */
+#ifndef SCAN_CUDA_THRESHOLDS_H
+#define SCAN_CUDA_THRESHOLDS_H
+
+#include <cstdint>
+
+/* ---- prefix ------------------------------------------------------------------------------------------------------ */
+
+namespace scan_cuda {
+
+/* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
+ * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Where the curves of `tools/bench --device cuda
+ * --verb prefix --algorithm all --type u32,u64,u8 --n 2^10..2^22` cross on an H200, 2026-11-20. */
+constexpr uint64_t max_single_chunks = 8, max_cluster_chunks = 64, max_look_back_chunks = 2048;
+
+} /* namespace scan_cuda */
+
+/* ---- sort -------------------------------------------------------------------------------------------------------- */
+
+#ifdef SCAN_EMULATED
+#include <emulated_thresholds.h>
+#else
+
+namespace scan_cuda {
+
+/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 99 KB each. */
+constexpr bool is_roomy(int capability) { return capability >= 90 && capability < 120; }
+
+/* Keys that vary in few bits, see narrow.cuh: so many that a CTA counts all codes, or those of a bucket; so many keys
+ * of each code, at least, on average. */
+constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;
+
+/* A CTA of the local stage has `local_threads` threads, or two or four times as many, and so many rows of keys each; a
+ * thread's rows come by `local_batch`, an even number (packed_u16). */
+constexpr int local_threads = 256, local_batch = 4;
+template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
+
+/* A longer run of one code is not sorted by one thread (pack.cuh). */
+constexpr uint64_t longest_run = 32;
+
+/* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
+ * what it had of each digit to where the next one's keys begin. */
+constexpr uint64_t max_portion_keys = 1u << 30;
+
+/* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
+constexpr uint64_t plain_argsort_most = 7u << 18;
+/* One digit at the top is tried for up to so many keys. */
+constexpr uint64_t one_digit_most = ~0ull;
+/* From wide_survey_least keys on the survey's large tables pay for being cleared and summed, from labels_least on a
+ * tile of labels is large, and from narrow_least on counts of narrow keys pay for being cleared. Fewer 2-byte keys than
+ * fill_words_least are sorted sooner than 65,536 counts are made and read. */
+constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow_least = 1u << 24,
+                   fill_words_least = 1u << 21;
+
+} /* namespace scan_cuda */
+
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thresholds of scan/cuda/thresholds.h, small enough for small tests to cross each of them.
+ */
+#ifndef EMULATED_THRESHOLDS_H
+#define EMULATED_THRESHOLDS_H
+
+#include <cstdint>
+
+namespace scan_cuda {
+
+constexpr bool is_roomy(int) { return false; }
+constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
+constexpr int local_threads = 64, local_batch = 2;
+template <class Key, int value_bytes> constexpr int local_rows = 4;
+constexpr uint64_t longest_run = 8;
+constexpr uint64_t max_portion_keys = 50000;
+constexpr uint64_t plain_argsort_most = 9000;
+constexpr uint64_t one_digit_most =
+    30000; /* one digit at the top is tried for few only, so that small tests try more */
+constexpr uint64_t wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000, fill_words_least = 9000;
+
+} /* namespace scan_cuda */
+
+#endif
