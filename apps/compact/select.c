@@ -45,7 +45,8 @@ scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
 void compact_mask_open(compact_mask *mask, const char *path) {
     const unsigned char *start;
     input_open(&mask->in, path);
-    if (!npy_is_magic(start, input_peek(&mask->in, &start, NPY_PREFIX_BYTES)))
+    size_t bytes = input_peek(&mask->in, &start, NPY_PREFIX_BYTES);
+    if (!npy_is_magic(start, bytes))
         die(EXIT_USAGE, "%s: a mask is an .npy file of bool or u8", mask->in.name);
     array_open(&mask->reader, &mask->in, FORMAT_NPY, SCAN_TYPE_NONE);
     if (mask->reader.type != SCAN_U8)
