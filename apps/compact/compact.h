@@ -24,6 +24,8 @@ typedef struct compact_job {
     const char *indices;  /* file, or NULL */
     const char *rejected; /* file, or NULL */
     bool invert;
+    scan_type dtype; /* as given, or NONE */
+    bool csv, tsv;
     bool header; /* tables: the first row is one */
     scan_grid grid;
 
@@ -37,7 +39,7 @@ typedef struct compact_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
 void compact_text(const compact_job *job, input *in, session *s);
-void compact_table(const compact_job *job, input *in, session *s);
+void compact_table(const compact_job *job, input *in, session *s, char delimiter);
 
 /* ---- shared by them: select.c ---------------------------------------------------------------------------- */
 

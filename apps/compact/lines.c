@@ -296,12 +296,12 @@ static void guard_missing(const compact_job *job, names *all) {
     from->e = guarded;
 }
 
-void compact_table(const compact_job *job, input *in, session *s) {
+void compact_table(const compact_job *job, input *in, session *s, char delimiter) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     source from = {.name = in->name};
     names all = {.t = &t, .from = &from};
-    table_read(&t, in, job->format == FORMAT_CSV ? ',' : '\t', job->header, threads);
+    table_read(&t, in, delimiter, job->header, threads);
     from.n = t.n;
     if (!expression_parse(&from.e, job->where, resolve, &all))
         die_usage("--where '%s': %s", job->where, from.e.reason);

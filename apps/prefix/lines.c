@@ -167,12 +167,12 @@ static void *fill_missing(const prefix_job *job, const column *c) {
     return values;
 }
 
-void prefix_table(const prefix_job *job, input *in, session *s) {
+void prefix_table(const prefix_job *job, input *in, session *s, char delimiter) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     column c = {.type = SCAN_I64};
     prefix_value init;
-    table_read(&t, in, job->format == FORMAT_CSV ? ',' : '\t', job->header, threads);
+    table_read(&t, in, delimiter, job->header, threads);
     size_t index = table_find(&t, job->key);
     if (t.columns)
         table_numbers(&t, index, &c, threads);

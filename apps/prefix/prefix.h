@@ -18,9 +18,10 @@ typedef struct prefix_job {
     scan_op op;
     scan_kind kind;
     bool reverse;
-    const char *init; /* text of the number, or NULL */
-    scan_type out_dtype;
+    const char *init;           /* text of the number, or NULL */
+    scan_type dtype, out_dtype; /* as given, or NONE */
     scan_algorithm algorithm;
+    bool csv, tsv;
     const char *key; /* tables: the column */
     bool header;     /* tables: the first row is one */
     data_format format;
@@ -30,7 +31,7 @@ typedef struct prefix_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 void prefix_text(const prefix_job *job, input *in, session *s);
-void prefix_table(const prefix_job *job, input *in, session *s);
+void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
 
 /* ---- shared by them: describe.c --------------------------------------------------------------------------- */
 

@@ -453,7 +453,7 @@ int main(int argc, char **argv) {
     report_text("input", j.in.name);
     data_format format = data_format_of(&j.in, j.dtype, j.csv, j.tsv);
     if (!j.check) {
-        j.out = output_open(c.common.output, c.common.force, format == FORMAT_NPY || format == FORMAT_RAW);
+        j.out = output_open(c.common.output, c.common.force, format_is_binary(format));
         output_refuse_input(j.in.fd, j.in.name);
         report_text("output", output_name(j.out));
         session_open(&j.session, &c.common);

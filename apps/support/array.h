@@ -17,6 +17,18 @@
 
 typedef enum data_format { FORMAT_NPY, FORMAT_RAW, FORMAT_CSV, FORMAT_TSV, FORMAT_TEXT } data_format;
 
+/* True for the formats that array_open reads, false for those that consist of lines. */
+static inline bool format_is_binary(data_format format) {
+    switch (format) {
+    case FORMAT_NPY:
+    case FORMAT_RAW: return true;
+    case FORMAT_CSV:
+    case FORMAT_TSV:
+    case FORMAT_TEXT: return false;
+    }
+    return false;
+}
+
 /* .npy by its magic; else raw if there is a dtype; else a table by its name or by --csv, --tsv; else text. */
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv);
 
