@@ -10,11 +10,9 @@
 
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* An integer of any type, extended to 64 bits. */
 static uint64_t load_integer(scan_type type, const void *from) {

@@ -8,17 +8,13 @@
 #include "apps/support/number.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
 /* Sums of integers are kept in 64 bits, as NumPy does; other folds stay in the type of the input. */
 static scan_type default_out(const prefix_job *job, scan_type type) {
     if (job->op != SCAN_ADD || is_float(type))
         return type;
-    return is_signed(type) ? SCAN_I64 : SCAN_U64;
+    return scan_type_class(type) == SCAN_SIGNED ? SCAN_I64 : SCAN_U64;
 }
 
 /* 2.0 and 1e3 are integers too. */
@@ -42,7 +38,7 @@ static bool to_integer(number x, scan_type type, prefix_value *to) {
     if (!whole_number(&x))
         return false;
     to->bits = x.value.u;
-    if (is_signed(type))
+    if (scan_type_class(type) == SCAN_SIGNED)
         return x.type == SCAN_I64 && x.value.i >= -INT64_C(1) - (INT64_MAX >> (64 - bits)) &&
                x.value.i <= INT64_MAX >> (64 - bits);
     return (x.type == SCAN_U64 || x.value.i >= 0) && x.value.u <= UINT64_MAX >> (64 - bits);

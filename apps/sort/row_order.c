@@ -153,7 +153,7 @@ static void find_nan(void *arg, size_t piece) {
 }
 
 size_t order_first_nan(const order_key *key, size_t n, unsigned threads) {
-    if (key->type != SCAN_F32 && key->type != SCAN_F64)
+    if (scan_type_class(key->type) != SCAN_FLOAT)
         return ORDER_NONE;
     size_t pieces = piece_count(n);
     scanning s = {.key = key, .n = n, .found = must_alloc(pieces + 1, sizeof(size_t))};
