@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compact.h"
+#include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "apps/support/stream.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compact.h"
+#include "apps/support/die.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "integers of 64 bits that differ would compare as equal");
 

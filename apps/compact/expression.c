@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "apps/support/cli.h"
 #include "expression.h"
 #include "apps/support/number.h"
+#include "apps/support/utf8.h"
 
 enum { MAX_DEPTH = 200 };
 
@@ -60,7 +60,7 @@ static size_t word_length(const char *at) {
 
 /* For messages: of the letter there, or of what is none. */
 static int letter_bytes(const char *at) {
-    int n = (int)cli_letter_bytes(at);
+    int n = (int)utf8_bytes(at);
     return n ? n : 1;
 }
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
 #include "compact.h"
+#include "apps/support/die.h"
 #include "apps/support/parallel.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"

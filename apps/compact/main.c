@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compact.h"
+#include "apps/support/die.h"
 #include "apps/support/report.h"
 
 static const char help[] =

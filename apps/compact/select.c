@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compact.h"
+#include "apps/support/die.h"
 
 static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
     (void)user;

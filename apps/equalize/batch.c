@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/alloc.h"
 
 typedef struct state {
     const batch *b;

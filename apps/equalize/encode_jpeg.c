@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 
 typedef struct huffman {
     const uint8_t lengths[16]; /* how many codes of 1 ... 16 bits */

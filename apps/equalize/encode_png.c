@@ -11,7 +11,7 @@
 
 #include <png.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 
 typedef struct writer {
     image_file *file;

@@ -18,8 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/alloc.h"
 #include "decode.h"
+#include "apps/support/die.h"
 #include "encode.h"
 #include "image_turn.h"
 #include "apps/support/input.h"

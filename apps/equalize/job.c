@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "verify.h"
 #include "apps/support/report.h"
 #include "apps/support/session.h"

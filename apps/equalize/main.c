@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/support/alloc.h"
 #include "batch.h"
 #include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "job.h"
 #include "apps/support/number.h"
 #include "apps/support/output.h"

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 
 typedef struct reader {
     const char *name;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 
 static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
 static uint32_t le16(const uint8_t *p) { return (uint32_t)p[1] << 8 | p[0]; }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 
 typedef struct verifier {
     const equalize_options *options;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
 #include "prefix.h"
 #include "apps/support/report.h"
 #include "apps/support/stream.h"

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "apps/support/die.h"
 #include "apps/support/number.h"
 #include "prefix.h"
 

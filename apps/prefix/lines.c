@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
 #include "apps/support/number.h"
 #include "apps/support/parallel.h"
 #include "prefix.h"

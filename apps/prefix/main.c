@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/support/die.h"
 #include "prefix.h"
 #include "apps/support/report.h"
 

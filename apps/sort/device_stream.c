@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
 #include "apps/support/report.h"
 
 enum { READ_BYTES = 8 << 20 };

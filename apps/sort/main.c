@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "row_order.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/parallel.h"
 #include "apps/support/report.h"
 

@@ -9,7 +9,8 @@
 #include <strings.h>
 
 #include "array.h"
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are taken to have the same byte order");
 

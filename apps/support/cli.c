@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "die.h"
 #include "output.h"
+#include "utf8.h"
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
@@ -25,7 +27,7 @@ static void fill_standard_descriptors(void) {
 
 void cli_start(cli *c, int argc, char **argv) {
     if (argc > 0)
-        cli_name(argv[0]);
+        program_set_name(argv[0]);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* write() then answers EFBIG */
@@ -38,7 +40,7 @@ void cli_start(cli *c, int argc, char **argv) {
     c->argv = argv;
     c->next = 1;
     c->operands = 0;
-    c->cluster = NULL;
+    c->letters = NULL;
     c->options_ended = false;
 }
 
@@ -129,7 +131,7 @@ static const char *name_in(const char *help, char *text, size_t bytes) {
     text[0] = '\0';
     for (; *help && length + 1 < bytes; help++)
         length += (size_t)snprintf(text + length, bytes - length, "%s",
-                                   *help == '@' ? cli_program() : (const char[2]){*help, '\0'});
+                                   *help == '@' ? program_name() : (const char[2]){*help, '\0'});
     return text;
 }
 
@@ -168,7 +170,7 @@ static bool take_common(cli *c, int key) {
     case KEY_VERIFY: common->verify = true; return true;
     case KEY_HELP: print_and_exit(name_in(c->help, text, sizeof text));
     case KEY_VERSION:
-        snprintf(version, sizeof version, "%.256s (scan) %s\n", cli_program(), scan_version());
+        snprintf(version, sizeof version, "%.256s (scan) %s\n", program_name(), scan_version());
         print_and_exit(version);
     }
     return false;
@@ -205,18 +207,18 @@ static int take_long(cli *c, const char *argument) {
 
 /* One letter of "-abc"; the rest of the argument is the value if the letter takes one. */
 static int take_letter(cli *c) {
-    char letter = *c->cluster++;
+    char letter = *c->letters++;
     const cli_option *o = c->options ? find_letter(c->options, letter) : NULL;
     if (!o)
         o = find_letter(common_options, letter);
     if (!o)
-        die_usage("unknown option -%.*s", cli_letter_bytes(c->cluster - 1) ? (int)cli_letter_bytes(c->cluster - 1) : 1,
-                  c->cluster - 1);
+        die_usage("unknown option -%.*s", utf8_bytes(c->letters - 1) ? (int)utf8_bytes(c->letters - 1) : 1,
+                  c->letters - 1);
     snprintf(c->letter, sizeof c->letter, "-%c", letter);
     c->option = c->letter;
     if (o->has_value) {
-        const char *attached = *c->cluster ? c->cluster : NULL;
-        c->cluster = NULL;
+        const char *attached = *c->letters ? c->letters : NULL;
+        c->letters = NULL;
         c->value = take_value(c, o, attached);
     } else {
         c->value = NULL;
@@ -227,7 +229,7 @@ static int take_letter(cli *c) {
 int cli_next(cli *c) {
     for (;;) {
         int key;
-        if (c->cluster && *c->cluster) {
+        if (c->letters && *c->letters) {
             key = take_letter(c);
         } else if (c->next < c->argc) {
             char *argument = c->argv[c->next++];
@@ -240,7 +242,7 @@ int cli_next(cli *c) {
                 continue;
             }
             if (argument[1] != '-') {
-                c->cluster = argument + 1;
+                c->letters = argument + 1;
                 continue;
             }
             key = take_long(c, argument);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line that all programs share: options, the one-line error, exit codes.
+ * The command line that all programs share.
  *
  *     cli c = {.help = ..., .short_help = ..., .options = ...};
  *     cli_start(&c, argc, argv);
@@ -16,48 +16,6 @@
 #include <stdint.h>
 
 #include "scan/scan.h"
-
-enum {
-    EXIT_DONE = 0,     /* also when nothing was kept */
-    EXIT_NEGATIVE = 1, /* --check found disorder, --verify failed */
-    EXIT_USAGE = 2,    /* usage or bad data */
-    EXIT_IO = 3,       /* cannot open, read, write; no space, no memory */
-    EXIT_DEVICE = 4
-};
-
-/* ---- errors and memory: die.c ------------------------------------------------------------------------------------ */
-
-/* Prints "PROGRAM: message" as one line on stderr (cli_make_showable), removes unfinished outputs, exits.
- * In the main thread, or inside die_catch. */
-__attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
-__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
-
-/* For threads that read while the main thread writes: runs task(arg). If it dies, that ends the task alone: the answer
- * is false, and *death says how, for the main thread to die of it when its turn has come. */
-typedef struct rethrow_fatal {
-    int code;
-    char line[8192];
-} rethrow_fatal;
-bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg);
-__attribute__((noreturn)) void die_of(const rethrow_fatal *death);
-
-/* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
-__attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
-
-/* How many bytes the UTF-8 letter at text has; 0 if they are none. */
-size_t cli_letter_bytes(const char *text);
-
-/* Control characters and what is not UTF-8 become '?', in place: names and data are shown on a terminal. */
-void cli_make_showable(char *text);
-
-/* malloc, but large blocks use huge pages: touching them first costs less than half. */
-void *try_alloc(size_t bytes);
-
-/* The same or exit 3; never NULL. Sizes are count * size, checked. To be freed by free(). */
-void *must_alloc(size_t count, size_t size);
-void *must_realloc(void *memory, size_t count, size_t size);
-
-/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef enum cli_progress { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER } cli_progress;
 
@@ -105,7 +63,7 @@ typedef struct cli {
     /* the rest is private to cli.c */
     int next;
     int operands;
-    const char *cluster; /* what is left of "-abc" */
+    const char *letters; /* the remaining short options of "-abc" */
     bool options_ended;
     char letter[3];
     char long_name[32];
@@ -134,9 +92,5 @@ int cli_choice(const char *option, const char *text, const char *const *names);
 
 /* --dtype, --out-dtype: "u8" ... "f64", or NumPy's "uint8" ... "float64". */
 scan_type cli_type(const char *option, const char *text);
-
-/* The name of the program: the last part of a path given once, by cli_start. */
-void cli_name(const char *path);
-const char *cli_program(void);
 
 #endif

@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 #include "input.h"
-#include "report.h"
+#include "report_phase.h"
 
 enum { TAIL_BYTES = 64, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 

@@ -22,7 +22,7 @@ typedef struct input {
     size_t peek_bytes;
 } input;
 
-/* path NULL or "-": stdin. Errors are exit 3 here and below. Times count as PHASE_READ (report.h). */
+/* path NULL or "-": stdin. Errors are exit 3 here and below. Times count as PHASE_READ (report_phase.h). */
 void input_open(input *in, const char *path);
 
 /* Looks at up to `bytes` (at most INPUT_PEEK_MAX) bytes ahead; returns how many there are. The pointer is good until

@@ -12,10 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 #include "output.h"
 #include "output_file.h"
-#include "report.h"
+#include "report_phase.h"
 
 enum { MAX_OUTPUTS = 8, BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
 
@@ -67,6 +68,7 @@ static void check_distinct(const output *out) {
 
 static void register_output(output *out) {
     check_distinct(out);
+    die_before_exit(output_abandon_all);
     for (int i = 0; i < MAX_OUTPUTS; i++)
         if (!outputs[i]) {
             outputs[i] = out;

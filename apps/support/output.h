@@ -18,7 +18,7 @@ typedef struct output output;
 output *output_open(const char *path, bool force, bool binary);
 
 /* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). Small pieces are collected. Times count
- * as PHASE_WRITE (report.h). */
+ * as PHASE_WRITE (report_phase.h). */
 void output_write(output *out, const void *data, size_t bytes);
 
 /* For formats whose head holds a count that is known at the end only. output_reserve_head comes before any data; then
@@ -42,7 +42,7 @@ void output_commit_all(void);
 /* The same for one output, where others stay open (one image of many). */
 void output_commit(output *out);
 
-/* Removes what is left of uncommitted outputs. die() calls it; it may be called from a signal handler. */
+/* Removes what is left of uncommitted outputs. die() runs it; it may be called from a signal handler. */
 void output_abandon_all(void);
 
 #endif

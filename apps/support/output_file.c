@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "die.h"
 #include "output_file.h"
 
 #define HIDDEN_SUFFIX ".scan-tmp"

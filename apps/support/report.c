@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * --stats, --json, the clock behind them and the progress bar.
+ * --stats, --json and the progress bar.
  */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
+#include "die.h"
 #include "output.h"
 #include "report.h"
+#include "utf8.h"
 
 enum { MAX_FACTS = 32, BAR_COLUMNS = 24, BAR_AFTER_NS = 1000000000, BAR_EVERY_NS = 100000000 };
 
@@ -24,64 +25,21 @@ typedef struct fact {
 static struct {
     const cli_common *common; /* NULL: not started, nothing is reported */
     output *json;
-    uint64_t start_ns, last_ns;
-    uint64_t phase_ns[PHASE_COUNT + 1]; /* and PHASE_WAIT */
-    uint64_t moved[PHASE_COUNT];        /* bytes; read and written are counted below */
-    report_phase phase;
-    bool overlap; /* other threads' times are among them */
-    bool ended;   /* the clock stands: the report is being written */
-    atomic_uint_fast64_t bytes_read;
-    uint64_t bytes_written;
+    uint64_t start_ns;
     fact facts[MAX_FACTS];
     size_t fact_count;
     uint64_t bar_ns; /* when the bar was drawn last, 0: it is not on the screen */
 } report;
 
-static _Thread_local bool aside;
-
 static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "read",  "upload",
                                                      "compute", "download", "write", "verify"};
 
-uint64_t report_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void report_start(const cli_common *common) {
     report.common = common;
-    report.start_ns = report.last_ns = report_clock();
+    report.start_ns = report_clock_start();
     if (common->json)
         report.json = output_open(common->json, common->force, false);
 }
-
-report_phase report_enter(report_phase phase) {
-    if (aside)
-        return phase;
-    report_phase before = report.phase;
-    if (phase != before && !report.ended) {
-        uint64_t now = report_clock();
-        report.phase_ns[before] += now - report.last_ns;
-        report.last_ns = now;
-        report.phase = phase;
-    }
-    return before;
-}
-
-void report_aside(void) { aside = true; }
-
-void report_bytes(size_t read, size_t written) {
-    if (read)
-        atomic_fetch_add_explicit(&report.bytes_read, read, memory_order_relaxed);
-    if (written)
-        report.bytes_written += written;
-}
-
-void report_moved(report_phase phase, uint64_t bytes) { report.moved[phase] += bytes; }
-
-void report_time(report_phase phase, uint64_t ns) { report.phase_ns[phase] += ns; }
-
-void report_overlap(void) { report.overlap = true; }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
@@ -132,16 +90,17 @@ void report_progress(uint64_t done, uint64_t total) {
     if (!bar_wanted(now))
         return;
     report.bar_ns = now;
+    die_before_line(report_clear_bar);
     double rate = (double)done / ((double)(now - report.start_ns + 1));
     if (!total) {
-        fprintf(stderr, "\r%s: %.2f GB, %.2f GB/s ", cli_program(), (double)done / 1e9, rate);
+        fprintf(stderr, "\r%s: %.2f GB, %.2f GB/s ", program_name(), (double)done / 1e9, rate);
         return;
     }
     double part = done < total ? (double)done / (double)total : 1;
     char bar[BAR_COLUMNS + 1] = "";
     memset(bar, '.', BAR_COLUMNS);
     memset(bar, '#', (size_t)(part * BAR_COLUMNS));
-    fprintf(stderr, "\r%s: [%s] %3.0f%% of %.2f GB, %.2f GB/s ", cli_program(), bar, part * 100, (double)total / 1e9,
+    fprintf(stderr, "\r%s: [%s] %3.0f%% of %.2f GB, %.2f GB/s ", program_name(), bar, part * 100, (double)total / 1e9,
             rate);
 }
 
@@ -156,22 +115,21 @@ void report_clear_bar(void) {
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 
 /* Of one phase: what it moved over its own time; 0 where that is not known. */
-static double phase_rate(int phase, uint64_t written) {
-    uint64_t bytes = phase == PHASE_READ ? report.bytes_read : phase == PHASE_WRITE ? written : report.moved[phase];
-    return report.phase_ns[phase] ? (double)bytes / (double)report.phase_ns[phase] : 0;
+static double phase_rate(const report_totals *t, int phase) {
+    return t->phase_ns[phase] ? (double)t->bytes[phase] / (double)t->phase_ns[phase] : 0;
 }
 
 /* Bytes moved at the two ends, over the time of the whole. */
-static double gb_per_s(uint64_t total_ns, uint64_t written) {
-    return total_ns ? (double)(report.bytes_read + written) / (double)total_ns : 0;
+static double gb_per_s(const report_totals *t) {
+    return t->ns ? (double)(t->bytes_read + t->bytes_written) / (double)t->ns : 0;
 }
 
-static void print_stats(uint64_t total_ns, uint64_t written) {
+static void print_stats(const report_totals *t) {
     for (size_t i = 0; i < report.fact_count; i++) {
         const fact *f = &report.facts[i];
         fprintf(stderr, "%-12s  ", f->key);
         if (f->kind == FACT_TEXT) {
-            cli_make_showable(f->text);
+            utf8_make_showable(f->text);
             fprintf(stderr, "%s\n", f->text);
         } else if (f->kind == FACT_NUMBER) {
             fprintf(stderr, "%llu\n", (unsigned long long)f->number);
@@ -181,22 +139,22 @@ static void print_stats(uint64_t total_ns, uint64_t written) {
     }
     for (int p = PHASE_OPEN; p <= PHASE_COUNT; p++) {
         int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
-        if (!report.phase_ns[phase])
+        if (!t->phase_ns[phase])
             continue;
-        double rate = phase_rate(phase, written);
-        fprintf(stderr, "%-12s  %9.6f s", phase_names[phase], seconds(report.phase_ns[phase]));
+        double rate = phase_rate(t, phase);
+        fprintf(stderr, "%-12s  %9.6f s", phase_names[phase], seconds(t->phase_ns[phase]));
         if (rate > 0)
             fprintf(stderr, "  %6.2f GB/s", rate);
         fputc('\n', stderr);
     }
-    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s%s\n", "total", seconds(total_ns), gb_per_s(total_ns, written),
-            report.overlap ? "  (phases overlap)" : "");
+    fprintf(stderr, "%-12s  %9.6f s  %6.2f GB/s%s\n", "total", seconds(t->ns), gb_per_s(t),
+            t->overlap ? "  (phases overlap)" : "");
 }
 
 static void json_text(const char *text) {
     output_write(report.json, "\"", 1);
     for (const char *p = text; *p;) {
-        size_t n = cli_letter_bytes(p);
+        size_t n = utf8_bytes(p);
         char escape[8];
         if (n == 0) {
             output_write(report.json, "\xef\xbf\xbd", 3);
@@ -217,10 +175,10 @@ static void json_text(const char *text) {
 
 static void json_raw(const char *text) { output_write(report.json, text, strlen(text)); }
 
-static void write_json(uint64_t total_ns, uint64_t written) {
+static void write_json(const report_totals *t) {
     char line[160];
     json_raw("{\n  \"program\": ");
-    json_text(cli_program());
+    json_text(program_name());
     json_raw(",\n  \"version\": ");
     json_text(scan_version());
     for (size_t i = 0; i < report.fact_count; i++) {
@@ -235,35 +193,31 @@ static void write_json(uint64_t total_ns, uint64_t written) {
             json_raw(f->kind == FACT_NUMBER ? line : f->number ? "true" : "false");
     }
     snprintf(line, sizeof line, ",\n  \"bytes_read\": %llu,\n  \"bytes_written\": %llu,\n  \"seconds\": {",
-             (unsigned long long)report.bytes_read, (unsigned long long)written);
+             (unsigned long long)t->bytes_read, (unsigned long long)t->bytes_written);
     json_raw(line);
     for (int phase = 0; phase < PHASE_COUNT; phase++) {
-        snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(report.phase_ns[phase]));
+        snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(t->phase_ns[phase]));
         json_raw(line);
     }
-    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"phase_gb_per_s\": {", seconds(total_ns));
+    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"phase_gb_per_s\": {", seconds(t->ns));
     json_raw(line);
     for (int phase = PHASE_READ; phase < PHASE_VERIFY; phase++) {
         snprintf(line, sizeof line, "%s\"%s\": %.6f", phase > PHASE_READ ? ", " : "", phase_names[phase],
-                 phase_rate(phase, written));
+                 phase_rate(t, phase));
         json_raw(line);
     }
     snprintf(line, sizeof line, "},\n  \"phases_overlap\": %s,\n  \"gb_per_s\": %.6f\n}\n",
-             report.overlap ? "true" : "false", gb_per_s(total_ns, written));
+             t->overlap ? "true" : "false", gb_per_s(t));
     json_raw(line);
 }
 
 void report_finish(void) {
     output_sync_all();
-    report_enter(PHASE_OTHER);
-    uint64_t end_ns = report_clock();
-    report.phase_ns[PHASE_OTHER] += end_ns - report.last_ns;
-    report.ended = true;
-    uint64_t total_ns = end_ns - report.start_ns, written = report.bytes_written;
+    report_totals totals = report_clock_stop();
     report_clear_bar();
     if (report.json)
-        write_json(total_ns, written);
+        write_json(&totals);
     output_commit_all();
     if (report.common && report.common->stats)
-        print_stats(total_ns, written);
+        print_stats(&totals);
 }

@@ -1,52 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a run did and how long it took: --stats for people, --json for machines, and the progress bar. The main thread's
- * clock runs from report_start to report_finish and always counts into one phase; input and output switch it by
- * themselves. What other threads do meanwhile they time themselves, and report_time adds it: phases then overlap, and
- * their times add up to more than the whole.
+ * What a run did and how long it took: --stats for people, --json for machines, and the progress bar. The times are
+ * those of report_phase.h.
  */
 #ifndef APPS_SUPPORT_REPORT_H
 #define APPS_SUPPORT_REPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "cli.h"
-
-typedef enum report_phase {
-    PHASE_OTHER, /* parsing, formatting, whatever has no name of its own */
-    PHASE_OPEN,  /* the device: its context, memory that it shares with the program */
-    PHASE_READ,
-    PHASE_UPLOAD,
-    PHASE_COMPUTE,
-    PHASE_DOWNLOAD,
-    PHASE_WRITE,
-    PHASE_VERIFY,
-    PHASE_COUNT,
-    PHASE_WAIT = PHASE_COUNT /* for other threads: counts nowhere */
-} report_phase;
+#include "report_phase.h"
 
 /* After the options are read. Opens the --json file, so that it is checked before any work. */
 void report_start(const cli_common *common);
-
-/* From now on the main thread's time counts into `phase`; answers the phase before, to go back to. Does nothing in a
- * thread that said report_aside. */
-report_phase report_enter(report_phase phase);
-void report_aside(void);
-
-/* Bytes read and written: input and output count by themselves. In any thread. */
-void report_bytes(size_t read, size_t written);
-
-/* Bytes that a phase moved, and time spent on it that the main thread's clock did not count. report_overlap: threads
- * worked beside each other. Computing counts what a step takes and what it gives, elements, flags and indices, each
- * once, however often the step goes over them. In the main thread. */
-void report_moved(report_phase phase, uint64_t bytes);
-void report_time(report_phase phase, uint64_t ns);
-void report_overlap(void);
-
-/* Nanoseconds on a clock that never goes back. */
-uint64_t report_clock(void);
 
 /* Facts, shown in the order they are first set; setting a key again replaces its value. Keys are literals, in
  * snake_case; texts are copied. */

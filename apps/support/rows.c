@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "alloc.h"
 #include "number.h"
 #include "parallel.h"
 

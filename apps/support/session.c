@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+#include "die.h"
 #include "report.h"
 #include "session.h"
 

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "die.h"
 #include "report.h"
 
 enum { READ, UPLOAD, COMPUTE, DOWNLOAD, STAGES };

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 
 #ifndef TABLE_PIECE_BYTES /* fuzz_table.c has short ones */
 #define TABLE_PIECE_BYTES (1 << 20)

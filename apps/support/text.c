@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "alloc.h"
+#include "die.h"
 
 #ifndef TEXT_PIECE_BYTES /* fuzz_text.c has short ones */
 #define TEXT_PIECE_BYTES (1 << 20)

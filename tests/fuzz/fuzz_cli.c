@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "fuzz.h"
 
 const char *const fuzz_seeds[] = {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "apps/equalize/pnm.h"
 #include "fuzz.h"
 

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "apps/support/cli.h"
+#include "apps/support/die.h"
 #include "apps/support/input.h"
 #include "apps/support/number.h"
 #include "fuzz.h"

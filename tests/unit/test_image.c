@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "apps/support/cli.h"
 #include "apps/equalize/decode.h"
+#include "apps/support/die.h"
 #include "apps/equalize/encode.h"
 #include "apps/equalize/image_turn.h"
 #include "apps/equalize/pnm.h"

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "apps/support/die.h"
 #include "apps/support/stream.h"
 
 /* In place of the C library's: the call that this counts down to fails. */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory of the host. To be freed by free().
+ */
+#ifndef APPS_SUPPORT_ALLOC_H
+#define APPS_SUPPORT_ALLOC_H
+
+#include <stddef.h>
+
+/* malloc, but large blocks use huge pages: touching them first costs less than half. */
+void *try_alloc(size_t bytes);
+
+/* The same or exit 3; never NULL. Sizes are count * size, checked. */
+void *must_alloc(size_t count, size_t size);
+void *must_realloc(void *memory, size_t count, size_t size);
+
+#endif

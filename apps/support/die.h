@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a program ends when it cannot go on: exit codes and the one-line error.
+ */
+#ifndef APPS_SUPPORT_DIE_H
+#define APPS_SUPPORT_DIE_H
+
+#include <stdbool.h>
+
+enum {
+    EXIT_DONE = 0,     /* also when nothing was kept */
+    EXIT_NEGATIVE = 1, /* --check found disorder, --verify failed */
+    EXIT_USAGE = 2,    /* usage or bad data */
+    EXIT_IO = 3,       /* cannot open, read, write; no space, no memory */
+    EXIT_DEVICE = 4
+};
+
+/* Prints "PROGRAM: message" as one line on stderr (utf8_make_showable), runs the hooks, exits.
+ * In the main thread, or inside die_catch. */
+__attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
+__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+
+/* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
+__attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
+
+/* For threads that read while the main thread writes: runs task(arg). If it dies, only the task ends: false is
+ * returned, and *death holds the error, for the main thread to die of it at the right moment. */
+typedef struct rethrow_fatal {
+    int code;
+    char line[8192];
+} rethrow_fatal;
+bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg);
+__attribute__((noreturn)) void die_of(const rethrow_fatal *death);
+
+/* One function to run before each line on stderr (it removes the progress bar), and one to run before a program that
+ * dies exits (it removes unfinished outputs). */
+void die_before_line(void (*hook)(void));
+void die_before_exit(void (*hook)(void));
+
+/* The program's name: the last part of a path, argv[0]. */
+void program_set_name(const char *path);
+const char *program_name(void);
+
+#endif

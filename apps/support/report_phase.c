@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The clock of a run.
+ */
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "report_phase.h"
+
+static struct {
+    uint64_t start_ns, last_ns;
+    uint64_t phase_ns[PHASE_COUNT + 1]; /* and PHASE_WAIT */
+    uint64_t moved[PHASE_COUNT];        /* bytes; read and written are counted below */
+    report_phase phase;
+    bool overlap;
+    bool stopped;
+    atomic_uint_fast64_t bytes_read;
+    uint64_t bytes_written;
+} counted;
+
+static _Thread_local bool aside;
+
+uint64_t report_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+report_phase report_enter(report_phase phase) {
+    if (aside)
+        return phase;
+    report_phase before = counted.phase;
+    if (phase != before && !counted.stopped) {
+        uint64_t now = report_clock();
+        counted.phase_ns[before] += now - counted.last_ns;
+        counted.last_ns = now;
+        counted.phase = phase;
+    }
+    return before;
+}
+
+void report_aside(void) { aside = true; }
+
+void report_bytes(size_t read, size_t written) {
+    if (read)
+        atomic_fetch_add_explicit(&counted.bytes_read, read, memory_order_relaxed);
+    if (written)
+        counted.bytes_written += written;
+}
+
+void report_moved(report_phase phase, uint64_t bytes) { counted.moved[phase] += bytes; }
+
+void report_time(report_phase phase, uint64_t ns) { counted.phase_ns[phase] += ns; }
+
+void report_overlap(void) { counted.overlap = true; }
+
+uint64_t report_clock_start(void) { return counted.start_ns = counted.last_ns = report_clock(); }
+
+report_totals report_clock_stop(void) {
+    report_enter(PHASE_OTHER);
+    uint64_t end_ns = report_clock();
+    counted.phase_ns[PHASE_OTHER] += end_ns - counted.last_ns;
+    counted.stopped = true;
+
+    report_totals totals = {.ns = end_ns - counted.start_ns,
+                            .bytes_read = counted.bytes_read,
+                            .bytes_written = counted.bytes_written,
+                            .overlap = counted.overlap};
+    memcpy(totals.phase_ns, counted.phase_ns, sizeof totals.phase_ns);
+    memcpy(totals.bytes, counted.moved, sizeof totals.bytes);
+    totals.bytes[PHASE_READ] = totals.bytes_read;
+    totals.bytes[PHASE_WRITE] = totals.bytes_written;
+    return totals;
+}

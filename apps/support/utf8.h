@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text from outside, as UTF-8.
+ */
+#ifndef APPS_SUPPORT_UTF8_H
+#define APPS_SUPPORT_UTF8_H
+
+#include <stddef.h>
+
+/* Bytes of the character that text begins with; 0 if it begins with none. */
+size_t utf8_bytes(const char *text);
+
+/* Replaces control characters and what is not UTF-8 by '?', in place: names and data are shown on a terminal. */
+void utf8_make_showable(char *text);
+
+#endif
