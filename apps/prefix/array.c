@@ -69,13 +69,14 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
 }
 
 static void prepare(work *w, uint64_t elements) {
-    w->desc = prefix_describe(w->job, w->r->type, &w->init);
+    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
+    if (w->job->common->verify)
+        prefix_check_begin(&w->check, &w->desc);
     w->size = w->r->size;
     w->out_size = scan_type_size(w->desc.out_type);
     prefix_choose(w->job, w->s, &w->desc, elements);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->out_size, elements, make_slots, w);
-    prefix_check_begin(&w->check, &w->desc);
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
@@ -272,7 +273,7 @@ static uint64_t scan_backward(work *w) {
 static uint64_t scan_whole(work *w) {
     size_t n;
     unsigned char *values = array_read_all(w->r, &n);
-    w->desc = prefix_describe(w->job, w->r->type, &w->init);
+    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
     void *result = prefix_whole(w->job, w->s, w->r->in->name, &w->desc, values, n);
     if (w->r->npy)
         array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);

@@ -63,7 +63,30 @@ static bool to_float(const number *x, scan_type type, prefix_value *to) {
                                : stored < 0x1p64 && (uint64_t)stored == x->value.u;
 }
 
-scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init) {
+/* Exit 2: the operator takes integers only, and the input, or a column of it, is of a float type. */
+__attribute__((noreturn)) static void refuse_floats(const prefix_job *job, const char *name, scan_type type) {
+    const char *op = scan_op_name(job->op);
+    switch (job->format) {
+    case FORMAT_NPY:
+        die(EXIT_USAGE, "%s: --op %s takes integers, this is an array of %s: save it as integers", name, op,
+            scan_type_name(type));
+    case FORMAT_RAW:
+        die(EXIT_USAGE, "%s: --op %s takes integers, not %s: --dtype %s reads the same bytes as integers", name, op,
+            scan_type_name(type), type == SCAN_F32 ? "u32" : "u64");
+    case FORMAT_CSV:
+    case FORMAT_TSV:
+        die(EXIT_USAGE,
+            "%s: --op %s takes integers: fill the empty fields of column %s, or write its numbers as "
+            "integers",
+            name, op, job->key);
+    case FORMAT_TEXT: break;
+    }
+    die(EXIT_USAGE, "%s: --op %s takes integers: write all numbers without a point, an exponent, nan or inf", name, op);
+}
+
+scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init) {
+    if (!scan_op_takes(job->op, type))
+        refuse_floats(job, name, type);
     scan_prefix_desc desc = {.struct_size = sizeof desc,
                              .type = type,
                              .out_type = job->out_dtype ? job->out_dtype : default_out(job, type),

@@ -47,13 +47,14 @@ static scan_status scan_values(void *arg, session *s) {
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
                    const void *values, size_t n) {
     void *result = must_alloc(n, scan_type_size(desc->out_type));
+    prefix_check check;
+    if (job->common->verify)
+        prefix_check_begin(&check, desc);
     prefix_choose(job, s, desc, n);
     session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
     report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
     if (job->common->verify) {
-        prefix_check check;
         report_phase before = report_enter(PHASE_VERIFY);
-        prefix_check_begin(&check, desc);
         size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
         if (wrong != n)
             die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
@@ -76,7 +77,7 @@ void prefix_text(const prefix_job *job, input *in, session *s) {
     text t;
     prefix_value init;
     text_read(&t, in, threads);
-    scan_prefix_desc desc = prefix_describe(job, t.values.type, &init);
+    scan_prefix_desc desc = prefix_describe(job, in->name, t.values.type, &init);
     void *result = prefix_whole(job, s, in->name, &desc, t.values.data, t.n);
     output_write(job->out, t.bytes, t.head_bytes);
     rows_write_numbers(job->out, desc.out_type, result, t.n, threads, NULL);
@@ -159,13 +160,26 @@ static void write_header(const prefix_job *job, const table *t, size_t index) {
     output_write(job->out, t->bytes + end, t->head_bytes - end);
 }
 
+/* The f64 that leaves the other operand as it is. */
+static double float_identity(scan_op op) {
+    switch (op) {
+    case SCAN_ADD: return -0.0;
+    case SCAN_MUL: return 1;
+    case SCAN_MIN: return (double)INFINITY;
+    case SCAN_MAX: return -(double)INFINITY;
+    case SCAN_XOR:
+    case SCAN_AND:
+    case SCAN_OR: break; /* prefix_describe has refused floats */
+    }
+    return NAN;
+}
+
 /* Values with the identity where a field is missing: a column with missing fields is f64. */
 static void *fill_missing(const prefix_job *job, const column *c) {
-    static const double identity[] = {
-        [SCAN_ADD] = -0.0, [SCAN_MUL] = 1, [SCAN_MIN] = (double)INFINITY, [SCAN_MAX] = -(double)INFINITY};
+    const double identity = float_identity(job->op);
     double *values = must_alloc(c->n, sizeof *values);
     for (size_t i = 0; i < c->n; i++)
-        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity[job->op] : c->f64[i];
+        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity : c->f64[i];
     return values;
 }
 
@@ -178,7 +192,7 @@ void prefix_table(const prefix_job *job, input *in, session *s, char delimiter) 
     size_t index = table_find(&t, job->key);
     if (t.columns)
         table_numbers(&t, index, &c, threads);
-    scan_prefix_desc desc = prefix_describe(job, c.type, &init);
+    scan_prefix_desc desc = prefix_describe(job, in->name, c.type, &init);
     void *filled = c.missing ? fill_missing(job, &c) : NULL;
     void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);
     if (t.columns)

@@ -23,7 +23,7 @@ static const char help[] =
     "number a line. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
-    "      --op OP           add, mul, min or max (default add)\n"
+    "      --op OP           add, mul, min, max (default add), or bit by bit, for integers: xor, and, or\n"
     "      --exclusive       without the element itself\n"
     "      --reverse         from the last element to the first\n"
     "      --init V          fold V in before the first element; a value of the output type\n"
@@ -43,7 +43,7 @@ static const char help[] =
     "hold them as a whole, as all do text and tables.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help[] = "Usage: @ [--op add|mul|min|max] [OPTION]... [FILE]\n"
+static const char short_help[] = "Usage: @ [--op add|mul|min|max|xor|and|or] [OPTION]... [FILE]\n"
                                  "Running sums and other folds of numbers. Try '@ --help'.\n";
 
 enum {

@@ -42,8 +42,8 @@ typedef union prefix_value {
 } prefix_value;
 
 /* The descriptor for input of this type, without carries; out_type is set. *init is where its init is kept. Exits 2 if
- * --init is no number of that type. */
-scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
+ * the operator does not take the type, or if --init is not a value of the output type. `name` is the input's. */
+scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init);
 
 /* Every NaN among n results becomes the quiet one that min and max have in scan.h. Which one comes out of an addition
  * or a multiplication is the processor's choice, and files are to be the same from every device. */
@@ -82,6 +82,7 @@ typedef struct prefix_check {
     double elements;       /* and the elements of the vector */
 } prefix_check;
 
+/* Exit 2 for an operator that the check does not know. */
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
 
 /* Goes over the next element and answers if `result` is right for it; result NULL: goes over it only. */
