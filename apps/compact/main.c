@@ -157,7 +157,7 @@ int main(int argc, char **argv) {
     array_reader reader;
     input_open(&in, path);
     job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
-    bool table = job.format == FORMAT_CSV || job.format == FORMAT_TSV;
+    bool table = format_is_table(job.format);
     if (table && job.selector != SELECT_WHERE)
         die_usage("tables are filtered by --where");
     if (!table && !job.header)

@@ -18,6 +18,7 @@
 #include "apps/support/cli.h"
 #include "apps/support/die.h"
 #include "job.h"
+#include "apps/support/names.h"
 #include "apps/support/number.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
@@ -104,14 +105,13 @@ static void tiles_of(const char *text, equalize_options *o) {
 
 static void take_option(program *p, int key) {
     static const char *const methods[] = {"global", "clahe", NULL};
-    static const char *const likes[] = {"opencv", "pillow", "imagemagick", "vips", "skimage", NULL};
     static const char *const colors[] = {"luma", "channels", NULL};
     cli *c = &p->c;
     equalize_options *o = &p->options;
     switch (key) {
     case METHOD: o->clahe = cli_choice(c->option, c->value, methods) == 1; break;
     case LIKE:
-        o->like = (scan_like)cli_choice(c->option, c->value, likes);
+        o->like = (scan_like)cli_choice(c->option, c->value, like_names());
         p->like_given = true;
         break;
     case CLIP:

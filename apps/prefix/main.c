@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/names.h"
 #include "prefix.h"
 #include "apps/support/report.h"
 
@@ -67,35 +68,21 @@ static const cli_option options[] = {
     {"tsv", 0, false, OPTION_TSV},  {"no-header", 0, false, OPTION_NO_HEADER}, {NULL, 0, false, 0},
 };
 
-enum { MAX_NAMES = 16 };
-
-static scan_op parse_op(const cli *c) {
-    const char *names[MAX_NAMES] = {NULL};
-    for (int i = 0; i + 1 < MAX_NAMES && scan_op_name((scan_op)i); i++)
-        names[i] = scan_op_name((scan_op)i);
-    return (scan_op)cli_choice(c->option, c->value, names);
-}
-
 /* GRID or GRID/BLOCK */
 static scan_algorithm parse_algorithm(const cli *c) {
-    const char *grids[MAX_NAMES] = {NULL}, *blocks[MAX_NAMES] = {NULL};
-    for (int i = 0; i + 1 < MAX_NAMES && scan_grid_name((scan_grid)i); i++)
-        grids[i] = scan_grid_name((scan_grid)i);
-    for (int i = 0; i + 1 < MAX_NAMES && scan_block_name((scan_block)i); i++)
-        blocks[i] = scan_block_name((scan_block)i);
     const char *slash = strchr(c->value, '/');
     char grid[64];
     int length = slash ? (int)(slash - c->value) : (int)strlen(c->value);
     snprintf(grid, sizeof grid, "%.*s", length, c->value);
-    scan_algorithm algorithm = {.grid = (scan_grid)cli_choice(c->option, grid, grids)};
+    scan_algorithm algorithm = {.grid = (scan_grid)cli_choice(c->option, grid, grid_names())};
     if (slash)
-        algorithm.block = (scan_block)cli_choice(c->option, slash + 1, blocks);
+        algorithm.block = (scan_block)cli_choice(c->option, slash + 1, block_names());
     return algorithm;
 }
 
 /* What goes with which format; then the output is opened, before any work. */
 static void check_format(prefix_job *job, const input *in) {
-    bool table = job->format == FORMAT_CSV || job->format == FORMAT_TSV;
+    bool table = format_is_table(job->format);
     if (table && !job->key)
         die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
     if (!table && job->key)
@@ -109,7 +96,7 @@ static void check_format(prefix_job *job, const input *in) {
 static void read_options(prefix_job *job, cli *c) {
     for (int key; (key = cli_next(c)) != 0;)
         switch (key) {
-        case OPTION_OP: job->op = parse_op(c); break;
+        case OPTION_OP: job->op = (scan_op)cli_choice(c->option, c->value, op_names()); break;
         case OPTION_EXCLUSIVE: job->kind = SCAN_EXCLUSIVE; break;
         case OPTION_REVERSE: job->reverse = true; break;
         case OPTION_INIT: job->init = c->value; break;

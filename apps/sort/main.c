@@ -14,6 +14,7 @@
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
 #include "apps/support/die.h"
+#include "apps/support/names.h"
 #include "row_order.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
@@ -131,13 +132,6 @@ static void add_key(job *j, const char *text) {
     j->keys[j->key_count++] = key;
 }
 
-static scan_sort_method method_of(const cli *c) {
-    const char *names[8] = {NULL};
-    for (int i = 0; i < 7 && scan_sort_method_name((scan_sort_method)i); i++)
-        names[i] = scan_sort_method_name((scan_sort_method)i);
-    return (scan_sort_method)cli_choice(c->option, c->value, names);
-}
-
 static void read_options(job *j, cli *c) {
     for (int key; (key = cli_next(c));) {
         switch (key) {
@@ -147,7 +141,7 @@ static void read_options(job *j, cli *c) {
         case CHECK: j->check = true; break;
         case ARGSORT: j->argsort = true; break;
         case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
-        case ALGORITHM: j->method = method_of(c); break;
+        case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
         case CSV: j->csv = true; break;
         case TSV: j->tsv = true; break;

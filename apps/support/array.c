@@ -14,6 +14,10 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are taken to have the same byte order");
 
+bool format_is_binary(data_format format) { return format == FORMAT_NPY || format == FORMAT_RAW; }
+
+bool format_is_table(data_format format) { return format == FORMAT_CSV || format == FORMAT_TSV; }
+
 static bool ends_in(const char *name, const char *suffix) {
     size_t n = strlen(name), m = strlen(suffix);
     return n >= m && strcasecmp(name + n - m, suffix) == 0;

@@ -17,17 +17,9 @@
 
 typedef enum data_format { FORMAT_NPY, FORMAT_RAW, FORMAT_CSV, FORMAT_TSV, FORMAT_TEXT } data_format;
 
-/* True for the formats that array_open reads, false for those that consist of lines. */
-static inline bool format_is_binary(data_format format) {
-    switch (format) {
-    case FORMAT_NPY:
-    case FORMAT_RAW: return true;
-    case FORMAT_CSV:
-    case FORMAT_TSV:
-    case FORMAT_TEXT: return false;
-    }
-    return false;
-}
+/* Binary formats are read by an array_reader, the others as a whole, by table.h or text.h. */
+bool format_is_binary(data_format format);
+bool format_is_table(data_format format);
 
 /* .npy by its magic; else raw if there is a dtype; else a table by its name or by --csv, --tsv; else text. */
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv);

@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "die.h"
+#include "names.h"
 #include "output.h"
 #include "utf8.h"
 
@@ -298,21 +299,25 @@ uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t
 }
 
 int cli_choice(const char *option, const char *text, const char *const *names) {
-    char list[512] = "";
-    for (int i = 0; names[i]; i++) {
+    char list[512];
+    for (int i = 0; names[i]; i++)
         if (strcmp(text, names[i]) == 0)
             return i;
-        size_t length = strlen(list);
-        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", names[i]);
-    }
-    die_usage("%s: \"%s\" is none of %s", option, text, list);
+    die_usage("%s: \"%s\" is none of %s", option, text, names_join(list, sizeof list, names, ", ", ", "));
+}
+
+/* "float32" */
+static bool is_numpy_name(const char *text, scan_type type) {
+    static const char *const classes[] = {[SCAN_UNSIGNED] = "uint", [SCAN_SIGNED] = "int", [SCAN_FLOAT] = "float"};
+    char name[16];
+    snprintf(name, sizeof name, "%s%zu", classes[scan_type_class(type)], 8 * scan_type_size(type));
+    return strcmp(text, name) == 0;
 }
 
 scan_type cli_type(const char *option, const char *text) {
-    static const char *const numpy[] = {"",      "uint8",  "int8",  "uint16",  "int16",  "uint32",
-                                        "int32", "uint64", "int64", "float32", "float64"};
-    for (int t = SCAN_U8; t <= SCAN_F64; t++)
-        if (strcmp(text, scan_type_name((scan_type)t)) == 0 || strcmp(text, numpy[t]) == 0)
-            return (scan_type)t;
-    die_usage("%s: \"%s\" is none of u8, i8, u16, i16, u32, i32, u64, i64, f32, f64", option, text);
+    const char *const *names = type_names();
+    for (int i = 0; names[i]; i++)
+        if (is_numpy_name(text, (scan_type)(i + 1)))
+            return (scan_type)(i + 1);
+    return (scan_type)(cli_choice(option, text, names) + 1);
 }

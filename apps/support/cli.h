@@ -87,7 +87,8 @@ const char *cli_file(const cli *c);
 /* The value of an option as a number in [low, high], or a usage error that names the option. */
 uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
-/* The value of an option as one of names (a NULL ends them): its position, or a usage error that lists them. */
+/* The value of an option as one of names (a NULL ends them; names.h has those of the library): its position, or a usage
+ * error that lists them. */
 int cli_choice(const char *option, const char *text, const char *const *names);
 
 /* --dtype, --out-dtype: "u8" ... "f64", or NumPy's "uint8" ... "float64". */
