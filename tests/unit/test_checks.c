@@ -52,8 +52,8 @@ static void every_prefix_is_checked(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 2, 5, 127, 128, 129, 1025, 4097};
     for (int type = SCAN_U8; type <= SCAN_F64; type++)
-        for (int op = SCAN_ADD; op <= SCAN_MAX; op++)
-            for (int way = 0; way < 4; way++)
+        for (int op = 0; scan_op_name((scan_op)op); op++)
+            for (int way = 0; way < 4 && scan_op_takes((scan_op)op, (scan_type)type); way++)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     check_prefix((scan_type)type, (scan_type)type, (scan_op)op, (scan_kind)(way & 1), way & 2,
                                  sizes[i]);
