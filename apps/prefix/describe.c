@@ -76,9 +76,8 @@ __attribute__((noreturn)) static void refuse_floats(const prefix_job *job, const
     case FORMAT_CSV:
     case FORMAT_TSV:
         die(EXIT_USAGE,
-            "%s: --op %s takes integers: fill the empty fields of column %s, or write its numbers as "
-            "integers",
-            name, op, job->key);
+            "%s: --op %s takes integers: fill the empty fields of column %s, or write its numbers as integers", name,
+            op, job->key);
     case FORMAT_TEXT: break;
     }
     die(EXIT_USAGE, "%s: --op %s takes integers: write all numbers without a point, an exponent, nan or inf", name, op);
@@ -87,6 +86,9 @@ __attribute__((noreturn)) static void refuse_floats(const prefix_job *job, const
 scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init) {
     if (!scan_op_takes(job->op, type))
         refuse_floats(job, name, type);
+    if (job->out_dtype && !scan_op_takes(job->op, job->out_dtype))
+        die_usage("--op %s takes integers: --out-dtype %s does not apply", scan_op_name(job->op),
+                  scan_type_name(job->out_dtype));
     scan_prefix_desc desc = {.struct_size = sizeof desc,
                              .type = type,
                              .out_type = job->out_dtype ? job->out_dtype : default_out(job, type),

@@ -255,7 +255,8 @@ def test_bits_of_floats_are_refused(box, op, verify):
         box.refused(2, f"t.csv: --op {op} takes integers: fill the empty fields of column a", "prefix", *options, "-k",
                     "a", box.write("t.csv", table), "-o", "out.csv")
     box.save("in.npy", numbers("i32", 5))
-    box.refused(2, "i32 cannot be accumulated in f64", "prefix", *options, "--out-dtype", "f64", "in.npy")
+    box.refused(2, f"--op {op} takes integers: --out-dtype f64 does not apply", "prefix", *options, "--out-dtype",
+                "f64", "in.npy")
 
 
 # ---- types of the output ----------------------------------------------------------------------------------------------
