@@ -28,7 +28,7 @@ enum {
     HASH_PIECE_BYTES = 1 << 20
 };
 
-/* ---- hashes of lines -------------------------------------------------------------------------------------------- */
+/* ---- hashes of lines --------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_line(const unsigned char *p, size_t bytes) {
     uint64_t hash = bytes, word;

@@ -8,26 +8,17 @@
  */
 #include "table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "die.h"
+#include "table_field.h"
 
 #ifndef TABLE_PIECE_BYTES /* fuzz_table.c has short ones */
 #define TABLE_PIECE_BYTES (1 << 20)
-#define TABLE_PART_ROWS (1 << 14)
 #endif
-enum { PIECE_BYTES = TABLE_PIECE_BYTES, PART_ROWS = TABLE_PART_ROWS };
-
-typedef enum row_fault { ROW_OK, ROW_OPEN_QUOTE, ROW_QUOTE_INSIDE, ROW_AFTER_QUOTE, ROW_RAGGED } row_fault;
-
-typedef struct field {
-    const unsigned char *begin, *end; /* without its quotes */
-    const unsigned char *next;        /* the delimiter or newline after it */
-    row_fault fault;
-} field;
+enum { PIECE_BYTES = TABLE_PIECE_BYTES };
 
 typedef struct piece {
     const unsigned char *begin, *end;
@@ -46,39 +37,7 @@ typedef struct job {
     size_t piece_count;
 } job;
 
-/* ---- fields ------------------------------------------------------------------------------------------------------ */
-
-static field quoted_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
-    field f = {.begin = p + 1};
-    for (p++;; p += 2) {
-        p = memchr(p, '"', (size_t)(end - p));
-        if (!p) {
-            f.fault = ROW_OPEN_QUOTE;
-            return f;
-        }
-        if (p[1] != '"')
-            break;
-    }
-    f.end = p;
-    f.next = p[1] == '\r' && p[2] == '\n' ? p + 2 : p + 1;
-    if (*f.next != delimiter && *f.next != '\n')
-        f.fault = ROW_AFTER_QUOTE;
-    return f;
-}
-
-/* The field that begins at p. Every row ends with a newline, and zero bytes follow the last. */
-static field read_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
-    if (*p == '"')
-        return quoted_field(p, end, delimiter);
-    field f = {.begin = p};
-    while (*p != delimiter && *p != '\n' && *p != '"')
-        p++;
-    f.next = p;
-    f.end = *p == '\n' && p > f.begin && p[-1] == '\r' ? p - 1 : p;
-    if (*p == '"')
-        f.fault = ROW_QUOTE_INSIDE;
-    return f;
-}
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* Walks the row at p: its number of fields, and *next is where the next row begins. */
 static row_fault walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields) {
@@ -100,16 +59,9 @@ static row_fault walk_row(const table *t, const unsigned char *p, const unsigned
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-static size_t line_number(const table *t, const unsigned char *place) {
-    size_t line = 1;
-    for (const unsigned char *p = t->bytes; (p = memchr(p, '\n', (size_t)(place - p))) != NULL; p++)
-        line++;
-    return line;
-}
-
 __attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault, const unsigned char *where,
                                                  size_t fields) {
-    size_t line = line_number(t, where);
+    size_t line = table_line_at(t, where);
     switch (fault) {
     case ROW_OK:
     case ROW_OPEN_QUOTE: die(EXIT_USAGE, "%s: line %zu: a quote is opened here and never closed", t->name, line);
@@ -217,6 +169,13 @@ static void index_rows(table *t, unsigned threads) {
     t->starts[t->n] = t->n_bytes;
 }
 
+size_t table_row_bytes(const table *t, size_t row) {
+    const unsigned char *begin = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1] - 1;
+    return (size_t)(end - begin) - (end > begin && end[-1] == '\r');
+}
+
+size_t table_line(const table *t, size_t row) { return table_line_at(t, t->bytes + t->starts[row]); }
+
 /* ---- the first row ----------------------------------------------------------------------------------------------- */
 
 /* A field's text without quotes, doubled ones single. */
@@ -310,116 +269,3 @@ void table_free(table *t) {
     free(t->bytes);
     *t = (table){0};
 }
-
-/* ---- columns ----------------------------------------------------------------------------------------------------- */
-
-const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]) {
-    int length = snprintf(to, TABLE_LABEL_BYTES, "%zu", index + 1);
-    if (t->names && t->names[index][0]) {
-        char quoted[NUMBER_QUOTE_BYTES];
-        number_quote(quoted, t->names[index], strlen(t->names[index]));
-        snprintf(to + length, TABLE_LABEL_BYTES - (size_t)length, " (%s)", quoted);
-    }
-    return to;
-}
-
-/* The first few. */
-static const char *list_names(const table *t, char *to, size_t bytes) {
-    int length = 0;
-    size_t shown = t->columns < 4 ? t->columns : 3;
-    for (size_t i = 0; i < shown; i++) {
-        char quoted[NUMBER_QUOTE_BYTES];
-        length += snprintf(to + length, bytes - (size_t)length, "%s%s", i ? ", " : "",
-                           number_quote(quoted, t->names[i], strlen(t->names[i])));
-    }
-    if (shown < t->columns)
-        snprintf(to + length, bytes - (size_t)length, " and %zu more", t->columns - shown);
-    return to;
-}
-
-size_t table_find(const table *t, const char *key) {
-    if (t->columns == 0)
-        return 0;
-    size_t found = t->columns;
-    for (size_t i = 0; t->names && i < t->columns; i++) {
-        if (strcmp(t->names[i], key) != 0)
-            continue;
-        if (found < t->columns)
-            die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
-                i + 1, key);
-        found = i;
-    }
-    if (found < t->columns)
-        return found;
-    char *end = NULL;
-    unsigned long long number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
-    if (end && *end == 0) {
-        if (number >= 1 && number <= t->columns)
-            return (size_t)number - 1;
-        die(EXIT_USAGE, "%s: there is no column %s: columns are 1 to %zu", t->name, key, t->columns);
-    }
-    if (!t->names)
-        die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
-    char names[5 * NUMBER_QUOTE_BYTES];
-    die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
-}
-
-static field find_field(const table *t, size_t row, size_t index) {
-    const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
-    field f = read_field(p, end, (unsigned char)t->delimiter);
-    while (index-- > 0)
-        f = read_field(f.next + 1, end, (unsigned char)t->delimiter);
-    return f;
-}
-
-typedef struct reading {
-    const table *t;
-    size_t index;
-    column_part *parts;
-} reading;
-
-static void read_part(void *arg, size_t i) {
-    reading *r = arg;
-    column_part part = r->parts[i];
-    size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
-    for (; row < end; row++) {
-        field f = find_field(r->t, row, r->index);
-        number x;
-        number_status status = number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where);
-        if (status == NUMBER_EMPTY) {
-            column_part_add_missing(&part);
-        } else if (status == NUMBER_OK) {
-            column_part_add(&part, &x);
-        } else {
-            part.fault = status;
-            break;
-        }
-    }
-    r->parts[i] = part;
-}
-
-void table_numbers(const table *t, size_t index, column *c, unsigned threads) {
-    size_t part_count = t->n / PART_ROWS + (t->n % PART_ROWS != 0);
-    reading r = {t, index, must_alloc(part_count + 1, sizeof(column_part))};
-    *c = (column){.data = must_alloc(t->n + 1, sizeof(uint64_t))};
-    for (size_t i = 0; i < part_count; i++)
-        column_part_begin(&r.parts[i], c->u64 + i * PART_ROWS, false);
-    parallel_for(threads, part_count, read_part, &r);
-    column_fault fault;
-    bool good = column_finish(c, r.parts, part_count, read_part, &r, threads, &fault);
-    free(r.parts);
-    if (!good) {
-        field f = find_field(t, fault.row, index);
-        char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES];
-        die(EXIT_USAGE, "%s: line %zu, column %s: %s %s", t->name, line_number(t, f.begin),
-            table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
-            fault.complaint);
-    }
-}
-
-size_t table_row_bytes(const table *t, size_t row) {
-    const unsigned char *begin = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1] - 1;
-    return (size_t)(end - begin) - (end > begin && end[-1] == '\r');
-}
-
-size_t table_line(const table *t, size_t row) { return line_number(t, t->bytes + t->starts[row]); }

@@ -6,6 +6,7 @@
 #define TABLE_PIECE_BYTES 13
 #define TABLE_PART_ROWS 3
 #include "apps/support/table.c"
+#include "apps/support/table_column.c"
 
 #include "reading.h"
 

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin"))
+SHARE = BIN.parent / "share"  # configured from apps/man and apps/completion
 PROGRAMS = ["compact", "equalize", "prefix", "sort"]
 pytestmark = pytest.mark.parametrize("program", PROGRAMS)
 
@@ -28,7 +29,7 @@ def options(program):
 
 
 def test_manual_names_every_option(program):
-    page = (ROOT / f"apps/man/scan-{program}.1").read_text()
+    page = (SHARE / f"man/man1/scan-{program}.1").read_text()
     named = set()
     for line in re.findall(r"^\.It Fl (.*)$", page, re.M):
         named |= {"-" + word for word in line.split() if re.fullmatch(r"-[a-z][a-z-]*", word)}
@@ -36,7 +37,7 @@ def test_manual_names_every_option(program):
 
 
 def test_manual_is_clean(program):
-    page = ROOT / f"apps/man/scan-{program}.1"
+    page = SHARE / f"man/man1/scan-{program}.1"
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", str(page)], stdout=subprocess.PIPE, timeout=20,
@@ -44,10 +45,17 @@ def test_manual_is_clean(program):
     assert done.stdout == b"" and done.returncode == 0
 
 
+def names(program, option):
+    """The values that a refusal of the option lists."""
+    done = subprocess.run([str(BIN / program), option, "?"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=20,
+                          check=False)
+    return re.search(r"is none of (.*) \(try", done.stderr.decode()).group(1).split(", ")
+
+
 def complete(program, *words):
     """What bash offers for the last word."""
     script = f"""
-. {ROOT}/apps/completion/scan.bash
+. {SHARE}/bash/scan.bash
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _scan_complete scan-{program}
 printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -68,7 +76,18 @@ def test_bash_completes_values(program):
 
 
 def test_zsh_knows_every_option(program):
-    text = (ROOT / "apps/completion/_scan").read_text()
+    text = (SHARE / "zsh/_scan").read_text()
     section = re.search(rf"^ *scan-{program}\)\n(.*?)^ *;;", text, re.M | re.S).group(1)
     common = re.search(r"^ *common=\(\n(.*?)^ *\)", text, re.M | re.S).group(1)
     assert set(re.findall(r"--[a-z][a-z-]*", section + common)) == options(program)
+
+
+@pytest.mark.parametrize("option", ["--op", "--dtype"])
+def test_every_operator_and_type(program, option):
+    if option not in options(program):
+        return
+    listed = names(program, option)
+    page = (SHARE / f"man/man1/scan-{program}.1").read_text()
+    assert ".Cm " + " , ".join(listed) + " " in page
+    assert complete(program, option, "") == set(listed)
+    assert f"({' '.join(listed)})" in (SHARE / "zsh/_scan").read_text()

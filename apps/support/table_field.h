@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One field of a table (table.h). For table.c, which finds the rows, and table_column.c, which reads columns.
+ */
+#ifndef APPS_SUPPORT_TABLE_FIELD_H
+#define APPS_SUPPORT_TABLE_FIELD_H
+
+#include <string.h>
+
+#include "table.h"
+
+typedef enum row_fault { ROW_OK, ROW_OPEN_QUOTE, ROW_QUOTE_INSIDE, ROW_AFTER_QUOTE, ROW_RAGGED } row_fault;
+
+typedef struct field {
+    const unsigned char *begin, *end; /* without its quotes */
+    const unsigned char *next;        /* the delimiter or newline after it */
+    row_fault fault;
+} field;
+
+static inline field quoted_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
+    field f = {.begin = p + 1};
+    for (p++;; p += 2) {
+        p = memchr(p, '"', (size_t)(end - p));
+        if (!p) {
+            f.fault = ROW_OPEN_QUOTE;
+            return f;
+        }
+        if (p[1] != '"')
+            break;
+    }
+    f.end = p;
+    f.next = p[1] == '\r' && p[2] == '\n' ? p + 2 : p + 1;
+    if (*f.next != delimiter && *f.next != '\n')
+        f.fault = ROW_AFTER_QUOTE;
+    return f;
+}
+
+/* The field that begins at p. Every row ends with a newline, and zero bytes follow the last. */
+static inline field read_field(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
+    if (*p == '"')
+        return quoted_field(p, end, delimiter);
+    field f = {.begin = p};
+    while (*p != delimiter && *p != '\n' && *p != '"')
+        p++;
+    f.next = p;
+    f.end = *p == '\n' && p > f.begin && p[-1] == '\r' ? p - 1 : p;
+    if (*p == '"')
+        f.fault = ROW_QUOTE_INSIDE;
+    return f;
+}
+
+/* The number from 1 of the line that `place` is in. */
+static inline size_t table_line_at(const table *t, const unsigned char *place) {
+    size_t line = 1;
+    for (const unsigned char *p = t->bytes; (p = memchr(p, '\n', (size_t)(place - p))) != NULL; p++)
+        line++;
+    return line;
+}
+
+#endif
