@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "apps/support/die.h"
-#include "verify.h"
 #include "apps/support/report.h"
 #include "apps/support/session.h"
+#include "load.h"
+#include "save.h"
+#include "verify.h"
 
 static void enter(equalize_job *job, report_phase phase) {
     uint64_t now = report_clock();
@@ -19,24 +21,6 @@ static void enter(equalize_job *job, report_phase phase) {
         job->phase_ns[job->phase] += now - job->since_ns;
     job->since_ns = now;
     job->phase = phase;
-}
-
-bool equalize_by_channels(const equalize_options *o, uint32_t channels) {
-    bool separate = o->color == SCAN_COLOR_CHANNELS || (o->color == SCAN_COLOR_AUTO && !o->clahe &&
-                                                        (o->like == SCAN_LIKE_PILLOW || o->like == SCAN_LIKE_VIPS));
-    return channels >= 3 && separate;
-}
-
-bool equalize_make_mask(const char *name, image *mask, image_error *error) {
-    if (mask->header.channels != 1)
-        return image_fail(error, EXIT_USAGE, "%s: a mask must be a grey image without alpha, this one has %u channels",
-                          name, mask->header.channels);
-    uint8_t *to = mask->pixels;
-    const uint16_t *wide = mask->pixels;
-    for (size_t i = 0, n = image_pixels(&mask->header); i < n; i++)
-        to[i] = (mask->header.depth == 16 ? wide[i] : to[i]) != 0;
-    mask->header.depth = 8;
-    return true;
 }
 
 /* ---- the library ------------------------------------------------------------------------------------------------- */

@@ -6,22 +6,9 @@
 #ifndef APPS_EQUALIZE_JOB_H
 #define APPS_EQUALIZE_JOB_H
 
-#include "image.h"
 #include "apps/support/report.h"
-#include "scan/scan.h"
-
-typedef struct equalize_options {
-    bool clahe;
-    scan_like like;
-    scan_color color;
-    double clip; /* as in scan_equalize_desc */
-    uint32_t tiles_x;
-    uint32_t tiles_y;
-    unsigned quality;
-    bool verify;
-    bool keep_input;   /* for the plot */
-    const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
-} equalize_options;
+#include "image.h"
+#include "options.h"
 
 /* What a worker computes with, image after image. */
 typedef struct equalize_lane {
@@ -63,11 +50,5 @@ void equalize_job_free(equalize_job *job);
 
 /* Adds the job's times to the report. In the main thread. */
 void equalize_job_report(const equalize_job *job);
-
-/* Whether the colors of such an image are equalized one by one. */
-bool equalize_by_channels(const equalize_options *options, uint32_t channels);
-
-/* The image as a mask of 0 and 1, in place. */
-bool equalize_make_mask(const char *name, image *mask, image_error *error);
 
 #endif

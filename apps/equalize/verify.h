@@ -5,7 +5,8 @@
 #ifndef APPS_EQUALIZE_VERIFY_H
 #define APPS_EQUALIZE_VERIFY_H
 
-#include "job.h"
+#include "image.h"
+#include "options.h"
 
 /* Whether `out` is what equalizing `in` must give; a failure with code EXIT_NEGATIVE names the first wrong pixel. */
 bool equalize_verify(const char *name, const equalize_options *options, const image *in, const void *out,
