@@ -41,7 +41,7 @@ static const char help[] =
     "      --rejected FILE   write the others to FILE, in the same format\n"
     "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
     "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
-    "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
+    "      --dtype T         the input is raw data of {types}\n"
     "      --csv, --tsv      the input is a table\n"
     "      --no-header       the table's first row is data\n"
     "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" CLI_COMMON_HELP "\n"

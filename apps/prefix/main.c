@@ -10,8 +10,7 @@
 #include "prefix.h"
 #include "apps/support/report.h"
 
-/* %s: the operators of the library, and the line that says which of them take integers only. */
-static const char help_format[] =
+static const char help[] =
     "Examples:\n"
     "  @ in.npy -o sums.npy                       running sums, as numpy.cumsum\n"
     "  @ --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
@@ -25,7 +24,7 @@ static const char help_format[] =
     "number a line. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
-    "      --op OP           %s (default add)\n%s"
+    "      --op OP           {ops} (default add){integer ops}\n"
     "      --exclusive       without the element itself\n"
     "      --reverse         from the last element to the first\n"
     "      --init V          fold V in before the first element; a value of the output type\n"
@@ -36,7 +35,7 @@ static const char help_format[] =
     "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
     "                        blocked\n"
     "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
-    "      --dtype T         the input is raw data of u8 i8 u16 i16 u32 i32 u64 i64 f32 or f64\n"
+    "      --dtype T         the input is raw data of {types}\n"
     "      --csv, --tsv      the input is a table\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
@@ -45,24 +44,8 @@ static const char help_format[] =
     "hold them as a whole, as all do text and tables.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
-static const char short_help_format[] = "Usage: @ [--op %s] [OPTION]... [FILE]\n"
-                                        "Running sums and other folds of numbers. Try '@ --help'.\n";
-
-static char help[8192], short_help[512];
-
-static void write_help(void) {
-    const char *integer_ops[32] = {NULL};
-    char ops[256], line[320] = "";
-    size_t count = 0;
-    for (int i = 0; op_names()[i]; i++)
-        if (!scan_op_takes((scan_op)i, SCAN_F64))
-            integer_ops[count++] = op_names()[i];
-    if (count)
-        snprintf(line, sizeof line, "                        %s: integers only\n",
-                 names_join(ops, sizeof ops, integer_ops, ", ", ", "));
-    snprintf(help, sizeof help, help_format, names_join(ops, sizeof ops, op_names(), ", ", ", "), line);
-    snprintf(short_help, sizeof short_help, short_help_format, names_join(ops, sizeof ops, op_names(), "|", "|"));
-}
+static const char short_help[] = "Usage: @ [--op {op|op}] [OPTION]... [FILE]\n"
+                                 "Running sums and other folds of numbers. Try '@ --help'.\n";
 
 enum {
     OPTION_OP = 1,
@@ -134,7 +117,6 @@ static void read_options(prefix_job *job, cli *c) {
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     prefix_job job = {.header = true};
-    write_help();
     cli_start(&c, argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);

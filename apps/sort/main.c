@@ -45,7 +45,7 @@ static const char help[] =
     "                        array's format; for lines and tables one a line\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split (on a CUDA device) or quick (arrays of keys alone, with AVX-512)\n"
-    "      --dtype T         raw numbers of type u8 i8 u16 i16 u32 i32 u64 i64 f32 f64, little-endian\n"
+    "      --dtype T         raw numbers of type {types}, little-endian\n"
     "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "

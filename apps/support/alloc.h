@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of the host. To be freed by free().
+ * Memory of the host, to be freed by free().
  */
 #ifndef APPS_SUPPORT_ALLOC_H
 #define APPS_SUPPORT_ALLOC_H
 
 #include <stddef.h>
 
-/* malloc, but large blocks use huge pages: touching them first costs less than half. */
+/* malloc, but large blocks use huge pages: the first touch then costs less than half. */
 void *try_alloc(size_t bytes);
 
 /* The same or exit 3; never NULL. Sizes are count * size, checked. */

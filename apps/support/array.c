@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * .npy and raw arrays in pieces. A file's length is compared with its header before any work where it is known, and
- * again while reading, because it may change and pipes have none.
+ * .npy and raw arrays in pieces. Where a file's length is known it is compared with the header before any work, and
+ * again while reading: it may change, and a pipe has none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ size_t array_read(array_reader *r, void *to, size_t n) {
 
 void *array_read_all(array_reader *r, size_t *n) {
     if (r->npy) {
-        /* The count of a pipe's header is a claim: memory grows with what really comes. */
+        /* The header of a pipe may claim any count: memory grows with the data that come. */
         uint64_t left = r->header.count - r->done, room = left;
         if (!r->in->size_hint && room > (16u << 20) / r->size)
             room = (16u << 20) / r->size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arrays of numbers in files: .npy, and raw bytes of a type given by --dtype. Both are read in pieces, from files and
- * pipes, as little-endian elements whatever the file's order.
+ * pipes; elements are given out little-endian, in whatever order the file has them.
  */
 #ifndef APPS_SUPPORT_ARRAY_H
 #define APPS_SUPPORT_ARRAY_H
@@ -21,7 +21,8 @@ typedef enum data_format { FORMAT_NPY, FORMAT_RAW, FORMAT_CSV, FORMAT_TSV, FORMA
 bool format_is_binary(data_format format);
 bool format_is_table(data_format format);
 
-/* .npy by its magic; else raw if there is a dtype; else a table by its name or by --csv, --tsv; else text. */
+/* The format of the input: .npy by its magic; else raw if there is a dtype; else a table by its name or by --csv,
+ * --tsv; else text. */
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv);
 
 typedef struct array_reader {
@@ -30,28 +31,29 @@ typedef struct array_reader {
     npy_header header; /* raw: type only */
     scan_type type;
     size_t size;          /* bytes of one element */
-    bool counted;         /* header.count is known: .npy, and raw files that can be sought */
+    bool counted;         /* header.count is known: .npy, and raw files that are seekable */
     uint64_t done;        /* elements read */
     uint64_t data_offset; /* bytes before the first element, from in->start */
 } array_reader;
 
-/* After data_format_of has said FORMAT_NPY or FORMAT_RAW. dtype: of --dtype, which must agree with an .npy header.
- * Malformed files are exit 2 with the reason, here and below. */
+/* For FORMAT_NPY and FORMAT_RAW. dtype: of --dtype, which must agree with an .npy header. Malformed files exit 2 with
+ * the reason, here and below. */
 void array_open(array_reader *reader, input *in, data_format format, scan_type dtype);
 
-/* The next n elements, fewer only at the end of the array. At the end what follows the array is refused. */
+/* Reads the next n elements, fewer only at the end of the array; returns how many. There, what follows the array is
+ * refused. */
 size_t array_read(array_reader *reader, void *to, size_t n);
 
-/* All elements that are left. */
+/* Reads all elements that are left, into one allocation. */
 void *array_read_all(array_reader *reader, size_t *n);
 
-/* True if array_read_at works. */
+/* Returns true if array_read_at works. */
 bool array_can_seek(const array_reader *reader);
 
-/* Elements first ... first + n - 1, in any order of calls. */
+/* Reads elements first ... first + n - 1, in any order of calls. */
 void array_read_at(array_reader *reader, void *to, size_t n, uint64_t first);
 
-/* An .npy header; raw output has none. */
+/* Writes an .npy header; raw output has none. */
 void array_write_header(output *out, scan_type type, unsigned dimensions, const uint64_t *shape);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line that all programs share. Written by hand because getopt_long prints its own messages, accepts
- * abbreviations (which break scripts when an option is added) and keeps global state.
+ * Options are read by hand because getopt_long prints its own messages, accepts abbreviations (which break scripts when
+ * an option is added) and keeps global state.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-/* A closed standard descriptor would be given to the next file opened, and messages or data would go into it. Opened in
- * the wrong direction, its use is an error as it was. */
+/* The next file opened would get the number of a closed standard descriptor, and messages or data would go into it.
+ * /dev/null takes the number instead, opened in the wrong direction, so that using it is an error as before. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
@@ -31,7 +31,7 @@ void cli_start(cli *c, int argc, char **argv) {
         program_set_name(argv[0]);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* write() then answers EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* write() then fails with EFBIG */
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
@@ -90,7 +90,7 @@ static const cli_option *find_letter(const cli_option *list, char letter) {
     return NULL;
 }
 
-/* Levenshtein distance, for "did you mean"; names of 31 letters at most. */
+/* Levenshtein distance, for "did you mean"; 99 for names of more than 31 letters. */
 static unsigned distance(const char *a, size_t a_length, const char *b) {
     unsigned row[32];
     size_t b_length = strlen(b);
@@ -126,16 +126,6 @@ __attribute__((noreturn)) static void die_unknown(const cli *c, const char *name
     die_usage("unknown option --%.*s", (int)length, name);
 }
 
-/* The help with the program's name for each @, so that an installed scan-sort does not show lines for sort(1). */
-static const char *name_in(const char *help, char *text, size_t bytes) {
-    size_t length = 0;
-    text[0] = '\0';
-    for (; *help && length + 1 < bytes; help++)
-        length += (size_t)snprintf(text + length, bytes - length, "%s",
-                                   *help == '@' ? program_name() : (const char[2]){*help, '\0'});
-    return text;
-}
-
 __attribute__((noreturn)) static void print_and_exit(const char *text) {
     output *out = output_open(NULL, false, false);
     output_write(out, text, strlen(text));
@@ -152,7 +142,7 @@ static void check_device(const char *device) {
     cli_number("--device cuda:N", device + 5, 0, 1023);
 }
 
-/* True if it was a common option, which is then dealt with. */
+/* Handles a common option; returns false for others. */
 static bool take_common(cli *c, int key) {
     static const char *const when[] = {"auto", "always", "never", NULL};
     cli_common *common = &c->common;
@@ -169,7 +159,7 @@ static bool take_common(cli *c, int key) {
     case KEY_JSON: common->json = cli_file(c); return true;
     case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
     case KEY_VERIFY: common->verify = true; return true;
-    case KEY_HELP: print_and_exit(name_in(c->help, text, sizeof text));
+    case KEY_HELP: print_and_exit(names_expand(text, sizeof text, c->help));
     case KEY_VERSION:
         snprintf(version, sizeof version, "%.256s (scan) %s\n", program_name(), scan_version());
         print_and_exit(version);
@@ -268,7 +258,7 @@ const char *cli_operand(const cli *c) {
         return c->argv[0];
     if (c->argc == 0 && isatty(STDIN_FILENO)) {
         char text[HELP_BYTES];
-        fputs(name_in(c->short_help, text, sizeof text), stderr);
+        fputs(names_expand(text, sizeof text, c->short_help), stderr);
         exit(EXIT_USAGE);
     }
     return NULL;
@@ -303,7 +293,7 @@ int cli_choice(const char *option, const char *text, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (strcmp(text, names[i]) == 0)
             return i;
-    die_usage("%s: \"%s\" is none of %s", option, text, names_join(list, sizeof list, names, ", ", ", "));
+    die_usage("%s: \"%s\" is none of %s", option, text, names_join(list, sizeof list, names, ", "));
 }
 
 /* "float32" */

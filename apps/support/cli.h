@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line that all programs share.
+ * The command line that all programs share:
  *
  *     cli c = {.help = ..., .short_help = ..., .options = ...};
  *     cli_start(&c, argc, argv);
  *     for (int key; (key = cli_next(&c));)
  *         switch (key) { case OPTION_REVERSE: reverse = true; break; ... }
  *     const char *path = cli_operand(&c);
+ *
+ * apps/support holds what the programs share. A run goes through it from top to bottom:
+ *
+ *     cli             options and operands; names has the library's enums by name, for options and help texts
+ *     report          --stats, --json and the progress bar; report_phase is the clock behind them
+ *     input           bytes of a file or of stdin
+ *     array           .npy and raw arrays, in pieces; npy reads and writes the header of .npy files
+ *     text            lines of numbers; column gives all numbers of a text or of a table's column one type;
+ *                     number reads and writes one
+ *     table           CSV and TSV: finds the rows; table_field reads one field, table_column finds and reads a column
+ *     session         the device, and whole arrays in its memory
+ *     stream          arrays in pieces: read, upload, compute, download and finish at once
+ *     rows            lines in a new order, and numbers as lines
+ *     output          files that are complete or absent; output_file is one such file
+ *
+ * Below all of them: die (errors and exit codes), alloc (memory), utf8 (text from outside), parallel (threads).
  */
 #ifndef APPS_SUPPORT_CLI_H
 #define APPS_SUPPORT_CLI_H
@@ -19,7 +35,7 @@
 
 typedef enum cli_progress { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER } cli_progress;
 
-/* -o/--output -f/--force --device --threads --stats --json --progress --verify: the same everywhere. */
+/* The options that all programs have. */
 typedef struct cli_common {
     const char *output; /* NULL: stdout */
     bool force;
@@ -31,7 +47,7 @@ typedef struct cli_common {
     bool verify;
 } cli_common;
 
-/* Those options in --help: a literal to end a program's help text with. */
+/* The same options in --help: a literal that goes before the end of a program's help text. */
 #define CLI_COMMON_HELP                                                                                                \
     "  -o, --output FILE     write to FILE (complete or not at all) instead of stdout\n"                               \
     "  -f, --force           let outputs replace existing files\n"                                                     \
@@ -48,13 +64,14 @@ typedef struct cli_option {
     const char *name; /* without the dashes; NULL ends the list */
     char letter;      /* 0: none */
     bool has_value;
-    int key; /* what cli_next answers; from 1 on */
+    int key; /* what cli_next returns; from 1 on */
 } cli_option;
 
 typedef struct cli {
-    const char *help;          /* text of --help, examples first; @ stands for the program's name */
+    const char *help;          /* text of --help, examples first, for names_expand: @ is the program's name, so that an
+                                * installed scan-sort does not show lines for sort(1) */
     const char *short_help;    /* shown, exit 2, when stdin is a terminal and no file is named */
-    const cli_option *options; /* the program's own, they go before the common ones */
+    const cli_option *options; /* the program's own; they are looked up before the common ones */
     cli_common common;
     const char *option; /* the option just returned, as written: "--init", "-k" */
     const char *value;  /* its value */
@@ -69,26 +86,26 @@ typedef struct cli {
     char long_name[32];
 } cli;
 
-/* First call in main. Sets the program's name; undoes what a parent may have done to standard descriptors and SIGPIPE;
- * makes a file-size limit an error instead of a signal. */
+/* The first call in main. Sets the program's name; opens standard descriptors that the parent closed, and restores
+ * SIGPIPE; makes a file-size limit an error instead of a signal. */
 void cli_start(cli *c, int argc, char **argv);
 
-/* The next of the program's own options, 0 at the end; then operands are argv[0 ... argc-1] of c. Common options,
- * --help and --version are handled inside. Options may follow operands; "--" ends them. */
+/* Returns the key of the next of the program's own options, 0 at the end; then c->argv[0 ... c->argc - 1] are the
+ * operands. Common options, --help and --version are handled inside. Options may follow operands; "--" ends them. */
 int cli_next(cli *c);
 
 /* For programs of one input: its path, or NULL for stdin (no operand, or "-"). Two operands are a usage error; stdin on
  * a terminal shows the short help. */
 const char *cli_operand(const cli *c);
 
-/* The value of the option just returned as the name of a file: not empty, or a usage error. */
+/* The value of the option just returned as the name of a file; an empty one is a usage error. */
 const char *cli_file(const cli *c);
 
 /* The value of an option as a number in [low, high], or a usage error that names the option. */
 uint64_t cli_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
-/* The value of an option as one of names (a NULL ends them; names.h has those of the library): its position, or a usage
- * error that lists them. */
+/* The value of an option as one of the names in a list that ends with NULL (names.h has the library's lists): returns
+ * its position; any other value is a usage error that lists them. */
 int cli_choice(const char *option, const char *text, const char *const *names);
 
 /* --dtype, --out-dtype: "u8" ... "f64", or NumPy's "uint8" ... "float64". */

@@ -83,7 +83,7 @@ typedef struct conversion {
 static void convert_part(void *arg, size_t i) {
     conversion *c = arg;
     column_part *part = &c->parts[i];
-    if (part->minus_zero) { /* its integers do not say which zeros were */
+    if (part->minus_zero) { /* among its integers -0 cannot be told from 0 */
         uint64_t *values = part->values;
         column_part_begin(part, values, true);
         c->again(c->arg, i);

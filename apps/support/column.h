@@ -7,7 +7,7 @@
  *     f64  else, if any has a point or an exponent, or is nan, inf or missing; an integer beyond 2^53 is then an error
  *
  * Every part parses optimistically as integers and turns to floats at its first float; at the end the parts that did
- * not are converted. So text is parsed once, whatever its type.
+ * not are converted. So text is parsed once, for any type.
  */
 #ifndef APPS_SUPPORT_COLUMN_H
 #define APPS_SUPPORT_COLUMN_H
@@ -25,7 +25,7 @@
 typedef struct column {
     scan_type type; /* SCAN_I64, SCAN_U64 or SCAN_F64 */
     size_t n;
-    size_t missing; /* how many of them are missing */
+    size_t missing; /* count of missing fields among them */
     union {         /* n values of 8 bytes */
         void *data;
         int64_t *i64;
@@ -44,8 +44,8 @@ typedef struct column_part {
     bool minus_zero;     /* an integer "-0" was seen while not is_float */
     size_t above;        /* first row with an integer above INT64_MAX, or COLUMN_NOWHERE */
     size_t beyond;       /* once is_float: first row with an integer beyond 2^53, or COLUMN_NOWHERE */
-    number_status fault; /* if not OK: row n could not be read, */
-    size_t where;        /* and this is the offset number_parse gave */
+    number_status fault; /* not NUMBER_OK: row n could not be read */
+    size_t where;        /* the offset that number_parse gave for it */
 } column_part;
 
 #define COLUMN_NOWHERE SIZE_MAX
@@ -53,7 +53,7 @@ typedef struct column_part {
 /* is_float: read everything as floats from the start. */
 void column_part_begin(column_part *part, uint64_t *values, bool is_float);
 
-/* The usual case, inline: an i64 in a part of integers. */
+/* The usual case: an i64 in a part that is not is_float. */
 static inline void column_part_add_i64(column_part *part, int64_t value) {
     part->low = value < part->low ? value : part->low;
     part->high = value > part->high ? value : part->high;
@@ -63,12 +63,12 @@ static inline void column_part_add_i64(column_part *part, int64_t value) {
 void column_part_add(column_part *part, const number *x);
 void column_part_add_missing(column_part *part);
 
-/* What is wrong with a column: the row, and what to say after its quoted text. */
+/* What is wrong with a column. */
 typedef struct column_fault {
     size_t row;
-    size_t where; /* offset of the first byte that does not fit, 0 if the whole number is meant */
-    bool empty;   /* there is nothing to quote */
-    const char *complaint;
+    size_t where;          /* offset of the first byte that does not fit, 0 if the whole number is meant */
+    bool empty;            /* there is nothing to quote */
+    const char *complaint; /* the end of a message that begins with the quoted text */
 } column_fault;
 
 /* Gives c its type and makes all parts agree. Parts lie one after another in c->data. `again` parses part i anew as

@@ -11,7 +11,7 @@
 #include "die.h"
 #include "utf8.h"
 
-enum { LINE_BYTES = sizeof((rethrow_fatal *)NULL)->line };
+enum { LINE_BYTES = sizeof((fatal_error *)NULL)->line };
 
 static const char *program = "scan";
 
@@ -54,7 +54,7 @@ static void say(const char *line) {
     (void)ignored;
 }
 
-/* Without what exit() would run: other threads may be inside the driver, which must not be taken down under them. */
+/* exit() would also take the GPU's driver down, while other threads may still be inside it. */
 __attribute__((noreturn)) static void leave(int code) {
     if (before_exit)
         before_exit();
@@ -65,14 +65,14 @@ __attribute__((noreturn)) static void leave(int code) {
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 typedef struct catcher {
-    rethrow_fatal *death;
+    fatal_error *error;
     jmp_buf back;
 } catcher;
 
 static _Thread_local catcher *catching;
 
-bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg) {
-    catcher c = {.death = death};
+bool die_catch(fatal_error *error, void (*task)(void *arg), void *arg) {
+    catcher c = {.error = error};
     catching = &c;
     bool lives = setjmp(c.back) == 0;
     if (lives)
@@ -81,22 +81,22 @@ bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg) {
     return lives;
 }
 
-void die_of(const rethrow_fatal *death) {
-    say(death->line);
-    leave(death->code);
+void rethrow_fatal(const fatal_error *error) {
+    say(error->line);
+    leave(error->code);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 __attribute__((noreturn, format(printf, 3, 0))) static void die_with(int code, const char *end, const char *format,
                                                                      va_list arguments) {
-    rethrow_fatal death = {.code = code};
-    rethrow_fatal *to = catching ? catching->death : &death;
+    fatal_error error;
+    fatal_error *to = catching ? catching->error : &error;
     to->code = code;
     compose(to->line, sizeof to->line, end, format, arguments);
     if (catching)
         longjmp(catching->back, 1);
-    die_of(to);
+    rethrow_fatal(to);
 }
 
 void die(int code, const char *format, ...) {

@@ -15,29 +15,31 @@ enum {
     EXIT_DEVICE = 4
 };
 
-/* Prints "PROGRAM: message" as one line on stderr (utf8_make_showable), runs the hooks, exits.
- * In the main thread, or inside die_catch. */
+/* Prints "PROGRAM: message" as one line on stderr (utf8_make_showable) and exits. In the main thread, or inside
+ * die_catch. */
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
 
-/* For threads that read while the main thread writes: runs task(arg). If it dies, only the task ends: false is
- * returned, and *death holds the error, for the main thread to die of it at the right moment. */
-typedef struct rethrow_fatal {
+/* An error that was caught: the exit code and the line. */
+typedef struct fatal_error {
     int code;
     char line[8192];
-} rethrow_fatal;
-bool die_catch(rethrow_fatal *death, void (*task)(void *arg), void *arg);
-__attribute__((noreturn)) void die_of(const rethrow_fatal *death);
+} fatal_error;
+
+/* For threads that read while the main thread writes. Runs task(arg); if the task dies, returns false with the error in
+ * *error, and the main thread ends the program by rethrow_fatal when everything before it is written. */
+bool die_catch(fatal_error *error, void (*task)(void *arg), void *arg);
+__attribute__((noreturn)) void rethrow_fatal(const fatal_error *error);
 
 /* One function to run before each line on stderr (it removes the progress bar), and one to run before a program that
  * dies exits (it removes unfinished outputs). */
 void die_before_line(void (*hook)(void));
 void die_before_exit(void (*hook)(void));
 
-/* The program's name: the last part of a path, argv[0]. */
+/* The program's name, which begins every line: the last part of the path, argv[0]. */
 void program_set_name(const char *path);
 const char *program_name(void);
 

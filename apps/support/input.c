@@ -106,8 +106,8 @@ size_t input_read(input *in, void *to, size_t bytes) {
     return have;
 }
 
-/* One read beyond the hint finds the end of a file that is as long as it said; a pipe's room doubles (realloc moves
- * large blocks by remapping their pages, not by copying). */
+/* One byte of room beyond the hint, so that one more read finds the end of a file that is as long as it was said to be.
+ * A pipe's room doubles; realloc moves large blocks by remapping their pages, not by copying. */
 unsigned char *input_read_all(input *in, size_t *bytes) {
     report_phase before = report_enter(PHASE_READ);
     uint64_t left = in->size_hint > in->taken ? in->size_hint - in->taken : 0;

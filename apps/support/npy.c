@@ -4,7 +4,8 @@
  *
  *     { 'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
  *
- * Every key exactly once and no other. A descr that is not a plain string is a structured type, refused by that name.
+ * It has each of the three keys once and no other. A descr that is not a plain string is a structured type, and the
+ * message says so.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -156,7 +157,7 @@ static bool take_length(parser *p, uint64_t *length) {
     return true;
 }
 
-/* A tuple: () or (3,) or (3, 4) or (3, 4,); (3) is none. */
+/* A tuple: () or (3,) or (3, 4) or (3, 4,), but not (3), which Python reads as a number. */
 static bool parse_shape(parser *p, npy_header *header) {
     if (!expect(p, '('))
         return false;

@@ -15,7 +15,7 @@ enum {
     NPY_MAX_DIMENSIONS = 32,
     NPY_PREFIX_BYTES = 12,        /* magic, version and the length of the header; 10 in version 1 */
     NPY_HEADER_MAX = 64 << 10,    /* longer dicts are refused */
-    NPY_VECTOR_HEADER_BYTES = 128 /* what npy_format makes for one dimension, whatever its length */
+    NPY_VECTOR_HEADER_BYTES = 128 /* what npy_format makes for one dimension of any length */
 };
 
 typedef struct npy_header {

@@ -15,7 +15,7 @@ namespace {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Does `text` begin with `word` (given in lower case), in any case?
+// Returns true if the text begins with `word`, which is in lower case, in any case.
 bool begins_with(const char *text, const char *end, const char *word) {
     for (; *word; word++, text++)
         if (text == end || (*text | 0x20) != *word)
@@ -23,8 +23,8 @@ bool begins_with(const char *text, const char *end, const char *word) {
     return true;
 }
 
-// True if the decimal text, which is no double, is too large; false if it is too small. It is too large if its first
-// nonzero digit stands, after the exponent has moved the point, before the point.
+// For decimal text outside the range of double: true if the number is too large, false if it is too small. It is too
+// large if, after the exponent has moved the point, its first nonzero digit stands before the point.
 bool is_huge(const char *p, const char *end) {
     long long place = 0; // of the first nonzero digit: 10^(place - 1)
     bool point = false, nonzero = false;
@@ -56,7 +56,7 @@ bool is_huge(const char *p, const char *end) {
     return place + exponent > 0;
 }
 
-// The end of the number's text: trailing CR and blanks do not belong to it.
+// Returns the end of the number's text, without trailing CR and blanks.
 const char *trim(const char *begin, const char *end) {
     if (end > begin && end[-1] == '\r')
         end--;
@@ -188,11 +188,11 @@ const char *number_complaint(number_status status) {
 }
 
 const char *number_quote(char to[NUMBER_QUOTE_BYTES], const char *text, size_t bytes) {
-    constexpr size_t most = 40;
+    constexpr size_t max_bytes = 40;
     static const char hex[] = "0123456789abcdef";
     char *p = to;
     *p++ = '"';
-    for (size_t i = 0; i < bytes && i < most; i++) {
+    for (size_t i = 0; i < bytes && i < max_bytes; i++) {
         unsigned char c = static_cast<unsigned char>(text[i]);
         if (c >= 0x20 && c < 0x7f) {
             *p++ = text[i];
@@ -204,7 +204,7 @@ const char *number_quote(char to[NUMBER_QUOTE_BYTES], const char *text, size_t b
         }
     }
     *p++ = '"';
-    if (bytes > most) {
+    if (bytes > max_bytes) {
         std::memcpy(p, "...", 3);
         p += 3;
     }

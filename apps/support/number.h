@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers in text, both ways. The only C++ of the programs stands behind this header: std::from_chars and std::to_chars
- * read and write floats exactly, fast and whatever the locale.
+ * Numbers as text: reading and writing. The only C++ of the programs stands behind this header: std::from_chars and
+ * std::to_chars read and write floats exactly, fast and in any locale.
  *
  * A number is: blanks (space, tab), a sign + or -, decimal digits with a fraction and an exponent, or nan, inf,
- * infinity in any case, blanks, at most one CR. Nothing else: no hexadecimal, no separators, no NUL, no nan(...).
+ * infinity in any case, blanks, at most one CR. Hexadecimal, separators, NUL and nan(...) are refused.
  */
 #ifndef APPS_SUPPORT_NUMBER_H
 #define APPS_SUPPORT_NUMBER_H
@@ -39,16 +39,16 @@ typedef struct number {
  * or of the number (range). */
 number_status number_parse(const char *text, size_t bytes, number *out, size_t *where);
 
-/* "is not a number", "does not fit 64 bits", ...: what to say after the quoted text. Static storage. */
+/* "is not a number", "does not fit a 64-bit integer", ...: the end of a message that begins with the quoted text.
+ * Static storage. */
 const char *number_complaint(number_status status);
 
 /* text in quotes for a message: at most 40 bytes of it, control and non-ASCII bytes escaped. Returns `to`. */
 enum { NUMBER_QUOTE_BYTES = 176 };
 const char *number_quote(char to[NUMBER_QUOTE_BYTES], const char *text, size_t bytes);
 
-/* Writes one element as text, not terminated, and returns how many bytes: at most NUMBER_FORMAT_BYTES. Integers in
- * decimal; floats as the shortest text that reads back the same, never as a bare integer beyond 2^53; every NaN "nan".
- */
+/* Writes one element as text, not terminated, and returns its length, at most NUMBER_FORMAT_BYTES. Integers in decimal;
+ * floats as the shortest text that reads back the same, never as a bare integer beyond 2^53; every NaN as "nan". */
 enum { NUMBER_FORMAT_BYTES = 32 };
 size_t number_format(char *to, scan_type type, const void *element);
 

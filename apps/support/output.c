@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Outputs: where they go, buffering, and the moment when all of them become real.
+ * Outputs: where they go, buffering, and the moment when all of them get their names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,15 +26,15 @@ struct output {
     bool direct; /* no file of its own: stdout, a pipe, a device */
     bool synced;
     output_file file;
-    uint64_t written, begun; /* bytes of the file, and how many of them are on their way to the disk */
+    uint64_t written, begun; /* bytes of the file, and those of them whose way to the disk has begun */
     size_t head_bytes;
-    bool held; /* direct, and the head is not known yet: data wait in buffer and spool */
-    int spool;
+    bool held; /* direct, and the head is not known yet: data wait in the buffer and in the spool */
+    int spool; /* an unnamed file, -1: none */
     unsigned char *buffer;
     size_t used;
 };
 
-/* All that is not committed. Fixed, because the signal handler reads it. */
+/* All outputs that are not committed. An array of fixed size, because the signal handler reads it. */
 static output *volatile outputs[MAX_OUTPUTS];
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static void on_signal(int number) {
     raise(number);
 }
 
-/* A hidden file that exists while data are written must not outlive the process. */
+/* A hidden file must not outlive the process: the signals that end it by default remove the file first. */
 static void catch_signals(void) {
     static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -77,7 +77,8 @@ static void register_output(output *out) {
     die(EXIT_USAGE, "more than %d outputs", MAX_OUTPUTS);
 }
 
-/* Signals wait until those who remove the file know of it. Answers whether it is a file, which a device is not. */
+/* Signals are blocked until the file is registered for removal. Returns false if the path names something that is not a
+ * regular file. */
 static bool open_file(output *out, const char *path, bool force) {
     sigset_t all, before;
     sigfillset(&all);
@@ -130,7 +131,7 @@ static const char *spool_directory(void) {
     return directory && directory[0] ? directory : "/tmp";
 }
 
-/* An unnamed file there. */
+/* Opens an unnamed file there. */
 static int open_spool(void) {
     const char *directory = spool_directory();
     int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
@@ -172,9 +173,9 @@ static void write_full(const char *name, int fd, const void *data, size_t bytes)
     }
 }
 
-/* To a file of its own, whose bytes the disk is sent while later ones are written: the sync at the end waits for the
- * last few only (1 GB took 0.29 s where it took 0.46). What fails here fails there again. More threads would not write
- * faster: the kernel lets one write to a file at a time. */
+/* Writes to a file of its own and starts sending its bytes to the disk while later ones are written, so that the sync
+ * at the end waits for the last few only (1 GB in 0.29 s instead of 0.46). A failure here is reported by the sync
+ * again. More threads would not write faster: the kernel lets one write to a file at a time. */
 static void write_file(output *out, const char *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done < DISK_BYTES ? bytes - done : DISK_BYTES;
@@ -235,7 +236,7 @@ void output_reserve_head(output *out, size_t bytes) {
     }
 }
 
-/* What waited in the spool, to where it belongs. */
+/* Copies the data that waited in the spool to the output. */
 static void copy_spool(output *out) {
     unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
     if (lseek(out->spool, 0, SEEK_SET) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Outputs that are complete or absent: what is written to a new or replaced file gets its name in output_commit_all,
- * after everything of all outputs is on the disk; on any failure before that, nothing is left and a file that was to be
- * replaced is as it was. Stdout, pipes and devices are written as data comes.
+ * Outputs that are complete or absent. A new or replaced file gets its name in output_commit_all, after all bytes of
+ * all outputs are on the disk; on any failure before that, nothing is left, and a file that was to be replaced is as it
+ * was. Stdout, pipes and devices are written at once.
  */
 #ifndef APPS_SUPPORT_OUTPUT_H
 #define APPS_SUPPORT_OUTPUT_H
@@ -12,31 +12,31 @@
 
 typedef struct output output;
 
-/* path NULL or "-": stdout. Exit 2 for an existing file without force, for binary data on a terminal and for the same
- * place named twice; exit 3 for what the system refuses. Everything is checked here, before any work is done. A
- * symbolic link is followed: the file it points to is made or replaced. */
+/* path NULL or "-": stdout. Exit 2 for an existing file without force, for binary data on a terminal and for one file
+ * named twice; exit 3 for what the system refuses. Everything is checked here, before any work is done. A symbolic link
+ * is followed: the file that it points to is made or replaced. */
 output *output_open(const char *path, bool force, bool binary);
 
 /* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). Small pieces are collected. Times count
  * as PHASE_WRITE (report_phase.h). */
 void output_write(output *out, const void *data, size_t bytes);
 
-/* For formats whose head holds a count that is known at the end only. output_reserve_head comes before any data; then
- * write the data, then output_write_head with as many bytes. Where it cannot go back (stdout, a pipe), data beyond
- * 256 KiB wait in an unnamed file in $TMPDIR or /tmp. */
+/* For formats whose head holds a count that is known at the end only: output_reserve_head before any data, then
+ * output_write for the data, then output_write_head with as many bytes as were reserved. Stdout and pipes cannot be
+ * rewound; data for them beyond 256 KiB wait in an unnamed file in $TMPDIR or /tmp. */
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 
-/* Exit 2 if the input, open as fd, is a regular file that stdout goes to: reading would find what was written, without
- * end. */
+/* Exit 2 if the input, open as fd, is a regular file that stdout goes to: the program would read what it writes,
+ * without end. */
 void output_refuse_input(int fd, const char *name);
 
 const char *output_name(const output *out);
 
-/* Flushes and syncs all outputs, so that nothing but the names is missing. output_commit_all does it too. */
+/* Flushes and syncs all outputs, so that only the names are missing. output_commit_all does it too. */
 void output_sync_all(void);
 
-/* Makes all outputs opened so far real, and closes them; their pointers end here. */
+/* Gives all outputs opened so far their names and closes them; their pointers are invalid afterwards. */
 void output_commit_all(void);
 
 /* The same for one output, where others stay open (one image of many). */

@@ -20,7 +20,7 @@ enum { MAX_LINKS = 40 };
 
 /* ---- where the file is ------------------------------------------------------------------------------------------- */
 
-/* What is left of `path` when its last component is no symbolic link any more; that component may not exist. */
+/* Follows symbolic links until the last component of the path is none; that component may not exist. */
 static void follow_links(const char *path, char target[PATH_MAX]) {
     if (strlen(path) >= PATH_MAX)
         die(EXIT_IO, "%s: cannot create: %s", path, strerror(ENAMETOOLONG));
@@ -75,7 +75,7 @@ bool output_file_same(const output_file *a, const output_file *b) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Removes a hidden file that a killed process left; a living one holds its lock. */
+/* Removes a hidden file that a killed process left. A living process holds its lock. */
 static void remove_leftover(const output_file *file) {
     int fd = openat(file->directory, file->hidden, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -94,8 +94,8 @@ static void open_hidden(output_file *file, mode_t mode) {
     file->hidden_exists = 1;
 }
 
-/* Owner and mode of the file that will be replaced. Another's ownership can be kept by root only; then the mode is set
- * after it, because chown clears bits. */
+/* Takes owner and mode from the file that will be replaced. Only root can keep another user's ownership. The mode is
+ * set last, because chown clears bits. */
 static void take_over(output_file *file, const struct stat *old) {
     if (fchown(file->fd, old->st_uid, old->st_gid) != 0 && fchown(file->fd, (uid_t)-1, old->st_gid) != 0)
         errno = 0;
@@ -150,7 +150,7 @@ static int link_to(const output_file *file, const char *name) {
     return linkat(AT_FDCWD, self, file->directory, name, AT_SYMLINK_FOLLOW);
 }
 
-/* renameat2 with NOREPLACE is not everywhere, hard links are not either; every file system has one of them. */
+/* Every file system has one of renameat2 with NOREPLACE and hard links, but not all have both. */
 static int rename_new(const output_file *file) {
     int d = file->directory;
     if (renameat2(d, file->hidden, d, file->name, RENAME_NOREPLACE) == 0 || errno == EEXIST)
@@ -181,7 +181,7 @@ static int publish_over(output_file *file) {
     return 0;
 }
 
-/* Signals wait, so that only SIGKILL can fall between link and rename. */
+/* Signals are blocked, so that only SIGKILL can fall between link and rename. */
 void output_file_publish(output_file *file) {
     sigset_t all, before;
     sigfillset(&all);

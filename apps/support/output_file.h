@@ -6,7 +6,8 @@
  *   replaced    the unnamed file is linked to the hidden name .NAME.scan-tmp beside the target, then renamed over it
  *   elsewhere   no O_TMPFILE on the file system: .NAME.scan-tmp from the start, removed on exit and on signals
  *
- * The hidden file is locked while its process lives, so that the next run can tell a leftover from a rival.
+ * The hidden file is locked while its process lives, so that the next run can tell a leftover from the file of another
+ * process.
  */
 #ifndef APPS_SUPPORT_OUTPUT_FILE_H
 #define APPS_SUPPORT_OUTPUT_FILE_H
@@ -28,16 +29,16 @@ typedef struct output_file {
     const char *shown;                   /* for messages */
 } output_file;
 
-/* False if path names something that is not a regular file, which is then to be written directly. Exits 2 if the file
- * exists and force is not given, 3 if it cannot be made. */
+/* Returns false if path names something that is not a regular file: the caller writes that directly. Exits 2 if the
+ * file exists and force is not given, 3 if it cannot be made. */
 bool output_file_open(output_file *file, const char *path, bool force);
 
 bool output_file_same(const output_file *a, const output_file *b);
 
-/* Data to the disk. */
+/* Sends the data to the disk and waits. */
 void output_file_sync(output_file *file);
 
-/* The name. */
+/* Gives the file its name. */
 void output_file_publish(output_file *file);
 
 /* Removes the hidden name, if there is one. Async-signal-safe. */

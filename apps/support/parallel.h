@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads of the programs' own, for parsing and gathering. Work is cut into parts, many more than threads; the caller
- * and its helpers take the next part until none is left. Helpers live for one call: starting one costs some 20 us. If
- * one cannot be started, fewer do the work.
+ * The programs' own threads, for parsing and gathering. Work is cut into parts, many more than there are threads; the
+ * caller and its helpers take the next part until none is left. Helpers live for one call: starting one costs some
+ * 20 us. If one cannot be started, fewer do the work.
  */
 #ifndef APPS_SUPPORT_PARALLEL_H
 #define APPS_SUPPORT_PARALLEL_H
 
 #include <stddef.h>
 
-/* As many as asked for, or if that is 0 as many as this process may run on. */
+/* Returns `asked`, or if that is 0 the number of CPUs that this process may run on. */
 unsigned parallel_threads(unsigned asked);
 
 /* Runs task(arg, part) for part = 0 ... parts - 1 on up to `threads` threads, the caller among them. Parts must not

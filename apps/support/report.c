@@ -28,7 +28,7 @@ static struct {
     uint64_t start_ns;
     fact facts[MAX_FACTS];
     size_t fact_count;
-    uint64_t bar_ns; /* when the bar was drawn last, 0: it is not on the screen */
+    uint64_t bar_ns; /* when the bar was drawn last; 0: it is not on the screen */
 } report;
 
 static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "read",  "upload",
@@ -114,7 +114,7 @@ void report_clear_bar(void) {
 
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 
-/* Of one phase: what it moved over its own time; 0 where that is not known. */
+/* Bytes that one phase moved over its own time; 0 where they are not known. */
 static double phase_rate(const report_totals *t, int phase) {
     return t->phase_ns[phase] ? (double)t->bytes[phase] / (double)t->phase_ns[phase] : 0;
 }

@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "report_phase.h"
 
-/* After the options are read. Opens the --json file, so that it is checked before any work. */
+/* Called after the options are read. Opens the --json file, so that it is checked before any work. */
 void report_start(const cli_common *common);
 
 /* Facts, shown in the order they are first set; setting a key again replaces its value. Keys are literals, in
@@ -21,13 +21,13 @@ void report_text(const char *key, const char *text);
 void report_number(const char *key, uint64_t number);
 void report_flag(const char *key, bool flag);
 
-/* Draws the bar if it is wanted and a second has passed. total 0: not known. */
+/* Draws the bar if --progress wants it by now. total 0: not known. */
 void report_progress(uint64_t done, uint64_t total);
 
 /* Removes the bar, if there is one, before something else is written on stderr. */
 void report_clear_bar(void);
 
-/* Writes the reports, then makes all outputs real (output_commit_all). The last call of a program that succeeds. */
+/* Writes the reports, then commits all outputs (output_commit_all). The last call of a program that succeeds. */
 void report_finish(void);
 
 #endif

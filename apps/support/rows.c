@@ -2,7 +2,7 @@
  *
  * The output is cut into blocks of records. Helpers take the next block that has a free buffer in the ring and fill it;
  * the main thread writes blocks in order, and fills one itself whenever the next to write is not ready. So all threads
- * work all the time, and whichever of gathering and writing is slower sets the pace.
+ * work all the time, and the slower of gathering and writing sets the pace.
  */
 #include "rows.h"
 
@@ -98,14 +98,14 @@ typedef struct ring {
     size_t blocks;
     size_t slots;
     size_t taken;   /* blocks given to a thread */
-    size_t written; /* blocks on their way out; block b may be filled once b < written + slots */
+    size_t written; /* blocks written; block b may be filled once b < written + slots */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     slot *slot;
     uint64_t *line_hash;
 } ring;
 
-/* With the mutex held: fills the next block, if there is one with a free buffer. */
+/* Called with the mutex held. Fills the next block; returns false if there is none or no free buffer. */
 static bool fill_one(ring *r) {
     if (r->taken == r->blocks || r->taken == r->written + r->slots)
         return false;
@@ -197,8 +197,8 @@ typedef struct gather {
     size_t groups;
     uint64_t *group_bytes;
     size_t blocks;
-    size_t *first_group; /* of each block, and one more */
-    size_t largest;      /* bytes of a block */
+    size_t *first_group; /* of each block, and the end */
+    size_t largest;      /* bytes of the largest block */
 } gather;
 
 static inline uint64_t index_at(const gather *g, size_t i) {
@@ -237,8 +237,8 @@ static void cut_blocks(gather *g) {
     g->first_group[++g->blocks] = g->groups;
 }
 
-/* Both a record's place and its bytes are random accesses: the one is fetched 2 * AHEAD records early, the other AHEAD.
- */
+/* A record's place and its bytes are both random accesses: the place is prefetched 2 * AHEAD records early, the bytes
+ * AHEAD records early. */
 static size_t gather_block(void *arg, size_t block, unsigned char *buffer) {
     const gather *g = arg;
     const uint64_t *starts = g->from->starts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines and rows in a new order: gathered by all threads, written by the main one as they come.
+ * Lines and rows in a new order: gathered by all threads, written by the main thread as they come.
  */
 #ifndef APPS_SUPPORT_ROWS_H
 #define APPS_SUPPORT_ROWS_H
@@ -26,9 +26,9 @@ void rows_write(output *out, const rows *from, const void *order, scan_type inde
 void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads,
                         uint64_t *line_hash);
 
-/* The ring behind both, for other kinds of lines. fill(arg, block, buffer) makes the bytes of blocks 0 ... blocks - 1,
- * whole lines and at most block_bytes each, and returns how many; blocks are filled by several threads and written in
- * order. */
+/* The ring behind both, for other kinds of lines. fill(arg, block, buffer) makes the bytes of one of the blocks 0 ...
+ * blocks - 1, whole lines and at most block_bytes, and returns their count; blocks are filled by several threads and
+ * written in order. */
 typedef size_t rows_fill(void *arg, size_t block, unsigned char *buffer);
 void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads,
                  uint64_t *line_hash);

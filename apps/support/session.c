@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a job runs, what becomes of errors of the library, and whole arrays on a device.
+ * Where a job runs, how errors of the library end or change it, and whole arrays on a device.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "report.h"
 #include "session.h"
 
-/* auto takes CUDA for jobs of at least so many bytes of numbers; SCAN_CUDA_FROM says otherwise. Where it pays on an
- * H200 beside 16 CPU cores, 2026-11-20, files in the page cache (`--device cpu` and `--device cuda`, both with
- * --stats): CUDA costs 0.36 s until the first result. A sort of 4 GB, which takes the cores 1.7 s, then takes it 0.02
- * s, and upload and download go on beside reading and writing; scans and selections are as fast as the file on either.
- * Equalization is by calculation from the CPU's rates, 0.12 s/GB and 0.43 s/GB for CLAHE. */
+/* auto takes CUDA for jobs of at least these bytes of numbers; SCAN_CUDA_FROM replaces the number. Measured on an H200
+ * beside 16 CPU cores, 2026-11-20, files in the page cache (`--device cpu` and `--device cuda`, both with --stats):
+ * CUDA costs 0.36 s until the first result. A sort of 4 GB takes the cores 1.7 s and the device 0.02 s, with upload and
+ * download going on beside reading and writing; scans and selections are as fast as the file on either. The numbers for
+ * equalization are computed from the CPU's rates, 0.12 s/GB and 0.43 s/GB for CLAHE. */
 enum { MB = 1000000 };
 static const uint64_t pays_from[WORK_COUNT] = {
     [WORK_PREFIX] = 8000ull * MB, [WORK_COMPACT] = 4000ull * MB,  [WORK_SORT] = 1000ull * MB,
@@ -102,14 +102,14 @@ void session_open(session *s, const cli_common *common) {
 
 static bool is_open(const session *s) { return s->ctx || s->opening.begun; }
 
-/* SCAN_CUDA_FROM, NULL if it says nothing. */
+/* SCAN_CUDA_FROM, NULL if it is not set. */
 static const char *cuda_from(void) {
     const char *from = getenv("SCAN_CUDA_FROM");
     return from && from[0] ? from : NULL;
 }
 
-/* What auto takes the device for: SCAN_CUDA_FROM=BYTES goes before the table. */
-static uint64_t least_bytes(session_work work) {
+/* The size of a job from which auto takes the device: SCAN_CUDA_FROM=BYTES, or the table. */
+static uint64_t min_bytes(session_work work) {
 #ifdef SCAN_HAS_CUDA
     const char *from = cuda_from();
     return from ? cli_number("SCAN_CUDA_FROM", from, 1, UINT64_MAX) : pays_from[work];
@@ -123,7 +123,7 @@ static uint64_t least_bytes(session_work work) {
 void session_choose(session *s, session_work work, uint64_t bytes) {
     if (is_open(s))
         return;
-    if (bytes < least_bytes(work))
+    if (bytes < min_bytes(work))
         open_host(s);
     else
         begin_device(s);
@@ -136,7 +136,7 @@ void session_need_device(session *s, bool must) {
     scan_status status = session_await(s);
     s->must = must;
     if (status == SCAN_ERR_NO_BACKEND)
-        open_host(s); /* which says that it does not have the algorithm */
+        open_host(s); /* the call will then fail: the CPU does not have the algorithm */
     else if (status != SCAN_OK)
         session_fall_back(s, NULL, status, s->opening.detail);
 }
@@ -188,14 +188,14 @@ void session_close(session *s) {
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 void session_fall_back(session *s, const char *subject, scan_status status, const char *detail) {
-    char text[256]; /* the context that holds the detail goes */
+    char text[256]; /* a copy: `detail` may belong to the context, which is replaced */
     snprintf(text, sizeof text, "%s", detail && detail[0] ? detail : scan_status_string(status));
     const char *name = subject ? subject : "", *colon = subject ? ": " : "";
     if (s->on_host || !session_is_device_failure(status))
         die(session_exit_code(status), "%s%s%s", name, colon, text);
     if (s->must)
         die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
-    if (status != SCAN_ERR_NO_BACKEND || cuda_from()) /* without a GPU nobody expects one */
+    if (status != SCAN_ERR_NO_BACKEND || cuda_from()) /* no line where there is no GPU at all */
         warn("%s%s%s; the CPU does the job", name, colon, text);
     report_text("device_failed", text);
     s->failed = s->ctx;

@@ -3,9 +3,9 @@
  * The device a program computes on: --device and --threads become a scan_ctx, a scan_status becomes an exit code and a
  * line, and arrays of the program become memory that the context can use.
  *
- * A device may fail at any time. With --device cuda that ends the program. With auto the job is done by the CPU, after
- * one line that says so, and with the same result. Hence the rule for all who use a session: what is in host memory
- * stays as it is until a result is complete, so that everything can be done again.
+ * A device may fail at any time. With --device cuda that ends the program. With auto one line says so, and the CPU does
+ * the job, with the same result. Hence the rule for all code that uses a session: input in host memory stays as it is
+ * until a result is complete, so that everything can be done again.
  */
 #ifndef APPS_SUPPORT_SESSION_H
 #define APPS_SUPPORT_SESSION_H
@@ -32,7 +32,7 @@ typedef struct session {
     scan_info info;
     /* the rest is private to session.c and stream.c */
     const cli_common *common;
-    bool must; /* the device is not chosen but asked for: without it the program ends */
+    bool must; /* without the device the program ends: the user asked for it, or the CPU gives another result */
     struct {
         scan_options options;
         bool begun, threaded; /* begun and not yet waited for */
@@ -46,7 +46,7 @@ typedef struct session {
     size_t owned_count, owned_room;
 } session;
 
-/* What a job is, as far as it matters for where it runs. */
+/* The kinds of jobs that `auto` tells apart. */
 typedef enum session_work {
     WORK_PREFIX,
     WORK_COMPACT,
@@ -57,37 +57,38 @@ typedef enum session_work {
     WORK_COUNT
 } session_work;
 
-/* Begins to open the device that --device names; with auto, that waits for session_choose. A CUDA context takes a
- * quarter of a second and is made in a thread, while the program reads its input. */
+/* Begins to open the device that --device names; with auto session_choose does it. A CUDA context takes a quarter of a
+ * second and is made in a thread, while the program reads its input. */
 void session_open(session *s, const cli_common *common);
 
-/* auto: takes CUDA for jobs of so many bytes (session.c), else the CPU. No driver is loaded for less. Bytes that are
- * not known are 0. */
+/* auto: takes CUDA for jobs from a number of bytes on (session.c), else the CPU, without loading the driver. Bytes that
+ * are not known are 0. */
 void session_choose(session *s, session_work work, uint64_t bytes);
 
-/* auto: the algorithm asked for is CUDA's alone. `must`: the CPU would not give the same result, and does not do it
- * instead. */
+/* auto: the algorithm asked for exists on CUDA only. `must`: the CPU would give another result, and does not replace a
+ * device that fails. */
 void session_need_device(session *s, bool must);
 
-/* Waits until the context is there; if it cannot be had, goes on with the CPU or exits 4. After that s->ctx, s->on_host
- * and s->info are good. */
+/* Waits until the context is open; if it cannot be opened, goes on with the CPU or exits 4. Sets s->ctx, s->on_host and
+ * s->info. */
 void session_ready(session *s);
 
-/* The same for any thread: the device's context in s->ctx, or why there is none in s->opening.detail. */
+/* The same in any thread, for the device alone: its context is then in s->ctx, or the reason for a failure in
+ * s->opening.detail. */
 scan_status session_await(session *s);
 
-/* One more context on the same device, for a thread of its own. detail, of detail_bytes: why it cannot be had; or NULL.
- */
+/* Makes one more context on the same device, for a thread of its own. detail, of detail_bytes, gets the reason for a
+ * failure; or NULL. */
 scan_status session_another(const session *s, scan_ctx **ctx, char *detail, size_t detail_bytes);
 
-/* After a failure on the device: exit 4 if it was asked for, exit 2 if the call itself was wrong; else says so and
+/* After a failure on the device: exits 4 if the user asked for it, exits 2 if the call itself was wrong; else warns and
  * makes s a session on the CPU. `detail` is the failure in words. */
 void session_fall_back(session *s, const char *subject, scan_status status, const char *detail);
 
-/* The exit code for a status: 3 for memory, 4 for the device, 2 for other failures. */
+/* Returns the exit code for a status: 3 for memory, 4 for the device, 2 for other failures. */
 int session_exit_code(scan_status status);
 
-/* True for what the device did, not the caller. */
+/* Returns true for failures of the device, false for errors of the caller. */
 bool session_is_device_failure(scan_status status);
 
 /* Reports (report.h) the device, the threads and what the last verb ran. */
@@ -97,33 +98,34 @@ void session_close(session *s);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* The session keeps what it gave out, to give it back: all but the first `keep`. */
+/* The session keeps a list of what it allocated. session_taken is its length, session_give_back frees all but the first
+ * `keep`. */
 typedef enum session_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_HOST } session_kind;
 scan_status session_alloc(session *s, session_kind kind, size_t bytes, void **memory);
 size_t session_taken(const session *s);
 void session_give_back(session *s, size_t keep);
 
-/* For the library's workspace: MEMORY if the device does not have so much beside what was taken. The first call takes
- * it as its own; scan_ctx_reserve would do that now, but also load the kernels of all verbs, of which a program runs
- * one. */
+/* For the library's workspace: returns SCAN_ERR_MEMORY if the device does not have `bytes` beside what was allocated.
+ * The first call of the library allocates them; scan_ctx_reserve would do that now, but would also load the kernels of
+ * all verbs, and a program runs one verb. */
 scan_status session_probe(session *s, size_t bytes);
 
 /* ---- whole arrays ------------------------------------------------------------------------------------------------ */
 
-/* Runs attempt(arg, s) on the device; if that fails, again on the CPU. Memory that it took is given back at its end.
- * Failures that are left exit; subject is the input's name. */
+/* Runs attempt(arg, s) on the device; if that fails, again on the CPU. Frees the memory that the attempt allocated. If
+ * it still fails, exits; subject is the input's name. */
 typedef scan_status session_attempt(void *arg, session *s);
 void session_try(session *s, const char *subject, session_attempt *attempt, void *arg);
 
-/* For attempts. Context memory that holds what is at `host`, and room for results that will go to `host`: on the CPU
- * that memory itself. */
+/* For attempts. session_upload gives context memory with the data at `host`, session_alloc_result context memory for
+ * results that will go to `host`; on the CPU both are the host's memory itself. */
 scan_status session_upload(session *s, const void *host, size_t bytes, void **context);
 scan_status session_alloc_result(session *s, void *host, size_t bytes, void **context);
 
-/* Waits for what was queued on the context. Calls of the library are counted into PHASE_COMPUTE by it. */
+/* Waits for what was queued on the context, so that the time of library calls counts into PHASE_COMPUTE. */
 scan_status session_wait(session *s);
 
-/* Brings results to where they were to go. */
+/* Copies results to `host`. */
 scan_status session_download(session *s, void *host, const void *context, size_t bytes);
 
 #endif

@@ -3,9 +3,8 @@
  * Streams: threads that pass pieces on through a ring of slots.
  *
  * passed[i] counts the pieces that stage i is done with. Stage i + 1 may work on piece k when passed[i] > k; reading
- * may begin piece k when piece k - slots is finished. A stage that fails says so in `failed` before it passes its piece
- * on, and from then on stages pass pieces on untouched: so what came through whole is a beginning of the input, `good`
- * pieces long.
+ * may begin piece k when piece k - slots is finished. A stage that fails sets `failed` before it passes its piece on,
+ * and from then on stages pass pieces on untouched. So the pieces that were processed whole are the first `good` ones.
  */
 #include "stream.h"
 
@@ -35,15 +34,15 @@ struct stream {
     stage stages[STAGES];
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool go, stop; /* threads wait for go; stop: they could not all be had */
+    bool go, stop; /* threads wait for go; stop: one could not be started, and the others end */
     size_t passed[STAGES], finished;
-    size_t end;         /* how many pieces there are, SIZE_MAX while that is not known */
-    atomic_size_t good; /* how many came through */
+    size_t end;         /* number of pieces, SIZE_MAX while it is not known */
+    atomic_size_t good; /* number of pieces that every stage processed */
     atomic_bool failed;
     scan_status status;
     char detail[256];
-    bool dead; /* reading ended the program */
-    rethrow_fatal death;
+    bool read_failed; /* reading died of read_error */
+    fatal_error read_error;
 };
 
 static stream_stage *stage_of(const stream_job *job, int number) {
@@ -89,21 +88,21 @@ static void read_piece(void *arg) {
     r->there = r->t->job->read(r->t->job->arg, r->piece);
 }
 
-/* False at the end of the input, or of the program. */
+/* Returns false at the end of the input, or if reading died. */
 static bool run_read(stream *t, size_t piece) {
     reading r = {.t = t, .piece = piece};
     uint64_t start = report_clock();
-    if (!die_catch(&t->death, read_piece, &r))
-        t->dead = true;
+    if (!die_catch(&t->read_error, read_piece, &r))
+        t->read_failed = true;
     t->stages[READ].busy_ns += report_clock() - start;
-    return r.there && !t->dead;
+    return r.there && !t->read_failed;
 }
 
 static bool may_begin(const stream *t, int number, size_t piece) {
     return number == READ ? piece - t->finished < t->job->slots : t->passed[number - 1] > piece;
 }
 
-/* Waits until stage g may work on the piece; false: there is none. */
+/* Waits until stage g may work on the piece; returns false if there is no such piece. */
 static bool wait_for(stream *t, const stage *g, size_t piece) {
     pthread_mutex_lock(&t->lock);
     while (!t->stop && (!t->go || (piece < t->end && !may_begin(t, g->number, piece))))
@@ -157,7 +156,7 @@ static void run_on_host(session *s, const stream_job *job) {
     }
 }
 
-/* What came through is finished as it is; the rest is computed first. */
+/* A piece that the device did not process whole is computed by the CPU first. */
 static void finish(session *s, stream *t, size_t piece) {
     if (piece >= t->good) {
         if (!s->on_host)
@@ -180,7 +179,7 @@ static void finish_all(session *s, stream *t) {
     }
 }
 
-/* Where threads cannot be had: the stages one after another, in the caller's. */
+/* Without threads: the stages one after another, in the caller's. */
 static void run_alone(session *s, stream *t) {
     for (size_t piece = 0; run_read(t, piece); piece++) {
         for (int i = UPLOAD; i < STAGES; i++)
@@ -189,8 +188,8 @@ static void run_alone(session *s, stream *t) {
     }
 }
 
-/* Computing has the session's context, beside it uploading and downloading have their own. A stage that is alone has
- * the session's too, and may find a device that is still being opened: s->ctx is then NULL. */
+/* Computing uses the session's context; uploading and downloading beside it have contexts of their own. A stage that is
+ * the only one of the three uses the session's, too; the device may still be opening, and s->ctx is then NULL. */
 static scan_status open_lanes(const session *s, stream *t, char *detail, size_t detail_bytes) {
     const stream_job *job = t->job;
     bool alone = !!job->upload + !!job->compute + !!job->download == 1;
@@ -261,8 +260,8 @@ static void run_on_device(session *s, const stream_job *job) {
     close_stages(&t, threads);
     pthread_cond_destroy(&t.changed);
     pthread_mutex_destroy(&t.lock);
-    if (t.dead)
-        die_of(&t.death);
+    if (t.read_failed)
+        rethrow_fatal(&t.read_error);
 }
 
 void stream_run(session *s, const stream_job *job) {
@@ -274,7 +273,7 @@ void stream_run(session *s, const stream_job *job) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-/* Groups of a piece. */
+/* Returns the number of groups in a piece. */
 static size_t groups_of(const session *s, size_t size, uint64_t elements) {
     if (s->on_host)
         return HOST_GROUPS;

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where rows begin is known only to who knows which quotes are open. In a table without faults a place is inside quotes
- * exactly if an odd number of quotes precede it, so all pieces count their quotes, and their newlines under either
- * assumption, at once; a scan over the pieces then says how each begins and which row is its first; and all pieces walk
- * their rows at once, strictly. In a table with faults the count is right up to the first fault, so the first piece
- * that reports one reports the first one.
+ * Finds the rows of a table, in parallel. A newline ends a row only outside quotes, and a place is inside quotes if an
+ * odd number of quotes precede it. The input is cut into pieces:
+ *
+ *     count   each piece counts its quotes, and its newlines outside quotes, once for a piece that begins outside
+ *             quotes and once for one that begins inside
+ *     scan    over the pieces: the parity of the quotes before each says how it begins, and the newlines before it say
+ *             which row is its first
+ *     walk    each piece goes through its rows field by field and refuses what is malformed
+ *
+ * In a table with faults the counts are right up to the first fault, so the first piece that reports one reports the
+ * first one.
  */
 #include "table.h"
 
@@ -21,11 +27,11 @@
 enum { PIECE_BYTES = TABLE_PIECE_BYTES };
 
 typedef struct piece {
-    const unsigned char *begin, *end;
-    size_t newlines[2]; /* outside quotes, if the piece begins outside [0] or inside [1] them */
-    bool odd;           /* number of quotes */
-    bool inside;        /* begins inside quotes */
-    size_t row, rows;   /* its first row, and how many begin in it */
+    const unsigned char *begin, *end; /* the bytes in which it looks for newlines */
+    size_t newlines[2];               /* outside quotes, if the piece begins outside [0] or inside [1] them */
+    bool odd;                         /* it has an odd number of quotes */
+    bool inside;                      /* begins inside quotes */
+    size_t row, rows;                 /* its first row, and the number of rows that begin in it */
     row_fault fault;
     const unsigned char *where; /* the row or quote at fault */
     size_t fields;              /* of a ragged row */
@@ -39,7 +45,7 @@ typedef struct job {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* Walks the row at p: its number of fields, and *next is where the next row begins. */
+/* Walks the row at p: sets *fields to its number of fields and *next to the row after it or to the fault. */
 static row_fault walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields) {
     const unsigned char *end = t->bytes + t->n_bytes;
     unsigned char delimiter = (unsigned char)t->delimiter;
@@ -77,8 +83,8 @@ __attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault
 
 /* ---- index ------------------------------------------------------------------------------------------------------- */
 
-/* A row begins where the data does or after a newline outside quotes; piece i looks for the newlines one byte ahead of
- * itself, so that the row after each begins in it. */
+/* A row begins at the start of the data or after a newline outside quotes. A piece looks for newlines from the byte
+ * before it to its last byte but one, so that the row after each newline begins in the piece. */
 static void count_piece(void *arg, size_t i) {
     job *j = arg;
     piece *own = &j->pieces[i];
@@ -178,7 +184,7 @@ size_t table_line(const table *t, size_t row) { return table_line_at(t, t->bytes
 
 /* ---- the first row ----------------------------------------------------------------------------------------------- */
 
-/* A field's text without quotes, doubled ones single. */
+/* Returns a field's text, with doubled quotes made single. */
 static char *unquoted(const field *f) {
     size_t bytes = (size_t)(f->end - f->begin), length = 0;
     char *name = must_alloc(bytes + 1, 1);
@@ -192,7 +198,7 @@ static char *unquoted(const field *f) {
     return name;
 }
 
-/* Inside a field they are where lines were meant to end: all of the table would be one row. */
+/* A carriage return inside a field of the first row means that lines end with it: all of the table would be one row. */
 static void refuse_carriage_returns(const table *t, const unsigned char *p) {
     for (size_t i = 0; i < t->columns; i++) {
         field f = read_field(p, t->bytes + t->n_bytes, (unsigned char)t->delimiter);
@@ -213,7 +219,7 @@ static void take_names(table *t, const unsigned char *p) {
     }
 }
 
-/* Ends the last row, in the place of zero bytes. */
+/* Ends the last row with a line end like the first row's, over the zero bytes that follow the input. */
 static void end_last_row(table *t) {
     unsigned char *end = t->bytes + t->n_bytes;
     if (end[-1] == '\n')
@@ -226,7 +232,7 @@ static void end_last_row(table *t) {
     t->n_bytes++;
 }
 
-/* True if the first line feed outside quotes follows a carriage return. */
+/* Returns true if the first line feed outside quotes follows a carriage return. */
 static bool has_crlf(const table *t) {
     bool inside = false;
     for (size_t i = 0; i < t->n_bytes; i++) {

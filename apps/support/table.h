@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers when asked
- * for. Strict: every row has the fields of the first, a quote stands only around a whole field or doubled inside one.
+ * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers on
+ * request. Strict: every row has as many fields as the first, and a quote stands only around a whole field or doubled
+ * inside one.
  */
 #ifndef APPS_SUPPORT_TABLE_H
 #define APPS_SUPPORT_TABLE_H
@@ -15,7 +16,7 @@ typedef struct table {
     unsigned char *bytes; /* the input, its last row ended like its first, and 62 zero bytes */
     size_t n_bytes;
     size_t head_bytes; /* byte order mark and header row: keep them first */
-    size_t n;          /* rows, without the header */
+    size_t n;          /* number of rows, without the header */
     size_t columns;    /* 0 for empty input */
     char **names;      /* of the columns, without quotes; NULL if there is no header */
     uint64_t *starts;  /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
@@ -26,11 +27,11 @@ typedef struct table {
  * or a quote where none may be; exit 3 for input errors and memory. Empty input: n = 0, columns = 0. */
 void table_read(table *t, input *in, char delimiter, bool header, unsigned threads);
 
-/* The column, from 0, that a user means by a name or, where no column has that name, a number from 1. Exit 2 if there
- * is none, or if two have that name. On empty input any name is column 0. */
+/* Returns the column, from 0, that a user means by a name or, where no column has that name, a number from 1. Exit 2 if
+ * there is none, or if two have that name. On empty input any name is column 0. */
 size_t table_find(const table *t, const char *key);
 
-/* "3 (depth_km)" or "3": column 2 for messages. Static buffer of the caller's. */
+/* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);
 
@@ -38,10 +39,10 @@ const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]
  * the column f64. Exit 2 with line and column for a field that is not a number. */
 void table_numbers(const table *t, size_t index, column *c, unsigned threads);
 
-/* The number from 1 of the line that row i begins with. */
+/* Returns the number, from 1, of the line that row i begins with. */
 size_t table_line(const table *t, size_t row);
 
-/* Row i without its line end: what a new last field is appended to. */
+/* Returns the bytes of row i without its line end; a new last field goes after them. */
 size_t table_row_bytes(const table *t, size_t row);
 
 void table_free(table *t);

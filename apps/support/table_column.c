@@ -29,7 +29,7 @@ const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]
     return to;
 }
 
-/* The first few. */
+/* Lists the first few names. */
 static const char *list_names(const table *t, char *to, size_t bytes) {
     int length = 0;
     size_t shown = t->columns < 4 ? t->columns : 3;

@@ -77,14 +77,15 @@ static uint64_t load_word(const unsigned char *p) {
     return word;
 }
 
-/* How many of the eight bytes are digits, from the first on. `digits` is the word xor "00000000": a byte above 9 gets
- * its high bit set; a carry can only spoil bytes after the first such one. */
+/* Counts the digits that the eight bytes begin with. `digits` is the word xor "00000000": a byte above 9 gets its high
+ * bit set; a carry can only spoil bytes after the first such byte. */
 static unsigned leading_digits(uint64_t digits) {
     uint64_t others = ((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080);
     return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* The value of the first `count` (1 to 8) digits: moved to the end behind zeros, then pairs, fours, all eight. */
+/* The value of the first `count` (1 to 8) digits: they are moved to the end behind zeros, then joined in pairs, in
+ * fours, and all eight. */
 static uint64_t digits_value(uint64_t digits, unsigned count) {
     digits <<= 64 - 8 * count;
     digits = digits * 10 + (digits >> 8);
@@ -96,8 +97,8 @@ static uint64_t digits_value(uint64_t digits, unsigned count) {
 
 static const uint64_t powers_of_ten[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
-/* Reads a plain integer line of at most 19 digits; returns the start of the next line, or NULL if it is not that. May
- * look at 32 bytes, newline or not. */
+/* Reads a line that is an integer of at most 19 digits; returns the start of the next line, or NULL for any other line.
+ * May read 32 bytes, also beyond the newline. */
 static const unsigned char *plain_integer(const unsigned char *p, int64_t *value, bool *canonical) {
     bool negative = *p == '-';
     p += negative;

@@ -24,7 +24,7 @@ typedef struct text {
  * and memory. Empty input: n = 0, type SCAN_I64. */
 void text_read(text *t, input *in, unsigned threads);
 
-/* Finds where the lines begin: for those who move lines. */
+/* Fills `starts`: for programs that move lines. */
 void text_index(text *t, unsigned threads);
 
 void text_free(text *t);

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Bytes of the character that text begins with; 0 if it begins with none. */
+/* Returns the length in bytes of the character that text begins with; 0 if the bytes there are not UTF-8. */
 size_t utf8_bytes(const char *text);
 
 /* Replaces control characters and what is not UTF-8 by '?', in place: names and data are shown on a terminal. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Without libFuzzer: mutations of the seeds, or the files named on the command line.
+ * The main program of a fuzz target without libFuzzer: tries mutations of the seeds, or the files named on the command
+ * line.
  */
 #include <string.h>
 
@@ -24,7 +25,7 @@ static uint64_t random_u64(void) {
 
 static size_t below(size_t n) { return n ? (size_t)(random_u64() % n) : 0; }
 
-/* One change: a byte, a piece taken out, doubled, or taken from another seed. */
+/* Changes a byte, or takes a piece out, doubles it, or inserts one of another seed. Returns the new length. */
 static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
     static const uint8_t odd[] = "\0\xff\x80(){}[]'\"`,.:+-eE0189 \t\r\n&|!<>=_xinf";
     size_t at = below(n), length = below(8) + 1;
@@ -60,7 +61,7 @@ static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
     }
 }
 
-/* A copy of exactly n bytes, so that reading past it is seen. */
+/* Tries a copy of exactly n bytes, so that a sanitizer sees reads past the end. */
 static void try_one(const uint8_t *data, size_t n) {
     uint8_t *exact = malloc(n ? n : 1);
     if (!exact)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz targets: each fuzz_NAME.c checks one parser on any bytes, and aborts where a promise is broken. Configured with
- * clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined they become libFuzzer programs; otherwise driver.c feeds
- * them mutations of their seeds, the same in every run, for a few seconds.
+ * Fuzz targets: each fuzz_NAME.c runs one parser on any bytes and aborts if a property that its head names does not
+ * hold. Configured with clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined they are libFuzzer programs;
+ * otherwise driver.c feeds them mutations of their seeds, the same in every run, for a few seconds.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Texts to start from; a NULL ends them. */
+/* Inputs to start from; NULL ends the list. */
 extern const char *const fuzz_seeds[];
 
 #define FUZZ_CHECK(condition)                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command lines: no crash; what is accepted is what a reader of the same words finds, and what is refused is one line.
- * A line of input is a word.
+ * Command lines, one word in each line of the input: no crash; the options of an accepted command line are those that a
+ * simple reader of the same words finds; a refusal is one line.
  */
 #include <string.h>
 
@@ -19,13 +19,13 @@ const char *const fuzz_seeds[] = {
     NULL,
 };
 
-enum { MOST_WORDS = 64, MOST_BYTES = 2048, KEY = 1, REVERSE, DTYPE };
+enum { MAX_WORDS = 64, MAX_BYTES = 2048, KEY = 1, REVERSE, DTYPE };
 static const cli_option options[] = {
     {"key", 'k', true, KEY}, {"reverse", 'r', false, REVERSE}, {"dtype", 0, true, DTYPE}, {NULL, 0, false, 0}};
 
 typedef struct run {
-    char text[MOST_BYTES + 1];
-    char *words[MOST_WORDS + 2], *given[MOST_WORDS + 2]; /* cli moves operands to the front of words */
+    char text[MAX_BYTES + 1];
+    char *words[MAX_WORDS + 2], *given[MAX_WORDS + 2]; /* cli moves operands to the front of words */
     int count;
     cli c;
     size_t keys, reverses;
@@ -37,17 +37,17 @@ static void split(run *r, const uint8_t *data, size_t bytes) {
     memcpy(r->text, data, bytes);
     r->text[bytes] = 0;
     r->words[r->count++] = strdup("scan");
-    for (char *p = r->text; p && r->count <= MOST_WORDS;) {
+    for (char *p = r->text; p && r->count <= MAX_WORDS;) {
         char *end = strchr(p, '\n');
         if (end)
             *end++ = 0;
-        r->words[r->count++] = strdup(p); /* each by itself, so that reading past it is seen */
+        r->words[r->count++] = strdup(p); /* a copy, so that a sanitizer sees reads past its end */
         p = end;
     }
     memcpy(r->given, r->words, sizeof r->given);
 }
 
-/* --help and --version end the process. */
+/* True if --help or --version, which end the process, may be among the words. */
 static bool ends(const run *r) {
     for (int i = 1; i < r->count; i++)
         if (r->given[i][0] == '-' && (strchr(r->given[i], 'h') || strncmp(r->given[i], "--ver", 5) == 0))
@@ -71,12 +71,12 @@ static void read_it(void *arg) {
     }
 }
 
-/* Takes the words one after another; only what is right comes here. */
+/* The simple reader: takes the words one after another, without checks, because cli_next has accepted them. */
 typedef struct reading {
     size_t keys, reverses, operands;
     const char *key, *dtype, *output, *device, *threads, *json, *progress;
     bool force, stats;
-    char *operand[MOST_WORDS + 2];
+    char *operand[MAX_WORDS + 2];
 } reading;
 
 static const char **slot_of(reading *x, const char *name, size_t length) {
@@ -145,19 +145,19 @@ static void check(const run *r) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static run r;
-    rethrow_fatal death;
-    if (bytes > MOST_BYTES)
+    fatal_error error;
+    if (bytes > MAX_BYTES)
         return 0;
     r = (run){.c = {.help = "", .short_help = "", .options = options}};
     split(&r, data, bytes);
     cli_start(&r.c, r.count, r.words);
     if (!ends(&r)) {
-        if (die_catch(&death, read_it, &r)) {
+        if (die_catch(&error, read_it, &r)) {
             check(&r);
         } else {
-            size_t length = strlen(death.line);
-            FUZZ_CHECK(death.code == EXIT_USAGE && strncmp(death.line, "scan: ", 6) == 0);
-            FUZZ_CHECK(strchr(death.line, '\n') == death.line + length - 1);
+            size_t length = strlen(error.line);
+            FUZZ_CHECK(error.code == EXIT_USAGE && strncmp(error.line, "scan: ", 6) == 0);
+            FUZZ_CHECK(strchr(error.line, '\n') == error.line + length - 1);
         }
     }
     for (int i = 0; i < r.count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * --where: no crash; what is accepted is a predicate that the library accepts and evaluates as compact --verify does.
+ * --where: no crash; the library takes the predicate of an accepted expression and evaluates it as compact --verify
+ * does.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The dict of an .npy header: no crash; what is accepted is consistent, and written again reads the same.
+ * The dict of an .npy header: no crash; an accepted header is consistent, and reads the same when written again.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers in text: no crash; what is accepted, written again, reads the same; floats agree with strtod.
+ * Numbers in text: no crash; an accepted number reads the same when written again; floats agree with strtod.
  */
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PGM and PPM: no crash; the samples of what is accepted are those that a reader finds which copies, and the image
- * written again reads the same.
+ * PGM and PPM: no crash; the samples of an accepted image are those that a simple reader copies from the same bytes,
+ * and the image reads the same when written again.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ const char *const fuzz_seeds[] = {
     "P6 4294967295 2147483647 1\n", NULL,
 };
 
-/* The next number, where a comment is its newline; false: there is none. */
+/* Reads the next number; a comment counts as its newline. Returns false if there is no number. */
 static bool token(const uint8_t *data, size_t bytes, size_t *at, uint64_t *value) {
     bool any = false;
     *value = 0;

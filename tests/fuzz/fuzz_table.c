@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables, cut into pieces of a few bytes: no crash; rows, names and numbers are those of a reader that goes through the
- * bytes once, and what is refused is refused for the line that it stops at.
+ * Tables, cut into pieces of a few bytes: no crash; rows, names and numbers are those of a simple reader that goes
+ * through the bytes once, and a refusal names the line at which that reader stops.
  */
 #define TABLE_PIECE_BYTES 13
 #define TABLE_PART_ROWS 3
@@ -10,7 +10,7 @@
 
 #include "reading.h"
 
-/* The first byte: odd for tabs; its second bit for a header. */
+/* The first byte of the input: its lowest bit chooses tabs, the next one a header. */
 const char *const fuzz_seeds[] = {
     "2a,b,c\n1,2,3\n4,5.5,-6\n",
     "2\xef\xbb\xbf\"a \"\"name\"\"\",b\r\n\"1\",\"two, three\"\r\n,\"line\nbreak\"\r\n7,8",
@@ -21,7 +21,7 @@ const char *const fuzz_seeds[] = {
     NULL,
 };
 
-enum { MOST_COLUMNS = 64 };
+enum { MAX_COLUMNS = 64 };
 
 typedef struct place {
     size_t begin, end; /* of the text, without quotes */
@@ -45,7 +45,7 @@ static size_t line_of(const reader *r, size_t place) {
     return line;
 }
 
-/* The end of the field at `at`, or SIZE_MAX for what is no field. */
+/* Returns the end of the field at `at`, or SIZE_MAX if it is malformed. */
 static size_t read_one(reader *r, size_t at, place *f) {
     bool quoted = byte_at(r, at) == '"';
     size_t i = at + quoted;
@@ -98,7 +98,7 @@ static void read_all(reader *r, size_t at) {
     }
 }
 
-/* UTF-16, and a first row with carriage returns where newlines should be. */
+/* What the whole is refused for: UTF-16, and a first row with carriage returns where newlines should be. */
 static void refuse_ends(reader *r) {
     for (size_t k = 0; k < r->columns; k++) {
         const place *f = &r->fields[k];
@@ -111,7 +111,7 @@ static void refuse_ends(reader *r) {
         r->bad_line = 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the table under test ---------------------------------------------------------------------------------------- */
 
 typedef struct run {
     table t;
@@ -159,14 +159,14 @@ static void check_column(run *x, const reader *r) {
     }
     if (!c.refused)
         settle(&c);
-    rethrow_fatal death;
-    if (die_catch(&death, read_numbers, x)) {
+    fatal_error error;
+    if (die_catch(&error, read_numbers, x)) {
         FUZZ_CHECK(!c.refused && x->c.type == c.type && x->c.n == c.n);
         for (size_t i = 0; i < c.n; i++)
             FUZZ_CHECK(x->c.u64[i] == expected_bits(&c, i));
     } else {
         FUZZ_CHECK(c.refused);
-        FUZZ_CHECK(refused_line(&death) == line_of(r, r->fields[(c.row + skip) * r->columns + x->column].begin));
+        FUZZ_CHECK(refused_line(&error) == line_of(r, r->fields[(c.row + skip) * r->columns + x->column].begin));
     }
     free(x->c.data);
     free(c.values);
@@ -185,7 +185,7 @@ static void check_table(run *x, const reader *r) {
     }
     for (size_t k = 0; k < t->columns && skip; k++)
         check_name(r, t->names[k], &r->fields[k]);
-    for (x->column = 0; x->column < t->columns && x->column < MOST_COLUMNS; x->column++)
+    for (x->column = 0; x->column < t->columns && x->column < MAX_COLUMNS; x->column++)
         check_column(x, r);
 }
 
@@ -200,12 +200,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     FUZZ_CHECK(r.fields && r.starts);
     read_all(&r, r.bytes >= 3 && memcmp(r.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     refuse_ends(&r);
-    rethrow_fatal death;
-    if (die_catch(&death, read_it, &x)) {
+    fatal_error error;
+    if (die_catch(&error, read_it, &x)) {
         FUZZ_CHECK(!r.bad_line);
         check_table(&x, &r);
     } else {
-        FUZZ_CHECK(refused_line(&death) == r.bad_line);
+        FUZZ_CHECK(refused_line(&error) == r.bad_line);
     }
     table_free(&x.t);
     free(x.in.peek);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of numbers, cut into pieces of a few bytes: no crash; every line has the value that number_parse gives it
- * alone, all have the type that follows from all of them, and what is refused is the first line that must be.
+ * Lines of numbers, cut into pieces of a few bytes: no crash; every line has the value that number_parse gives for it
+ * alone, and the type that follows from all lines; a refusal names the first line that is to be refused.
  */
 #define TEXT_PIECE_BYTES 13
 #include "apps/support/text.c"
@@ -20,7 +20,7 @@ const char *const fuzz_seeds[] = {
     NULL,
 };
 
-/* Splits and parses without pieces; the first line that is no number ends it. */
+/* The simple reader: parses line after line; the first line that is not a number ends it. */
 static expected_column parse_lines(const uint8_t *data, size_t bytes, const uint8_t **starts) {
     size_t room = bytes + 1;
     expected_column c = {.values = calloc(room, sizeof *c.values), .missing = calloc(room, sizeof *c.missing)};
@@ -63,11 +63,11 @@ static void read_it(void *arg) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     run r = {.in = reading_of(data, bytes)};
-    rethrow_fatal death;
+    fatal_error error;
     const uint8_t **starts = calloc(bytes + 1, sizeof *starts);
     FUZZ_CHECK(starts);
     expected_column c = parse_lines(data, bytes, starts);
-    if (die_catch(&death, read_it, &r)) {
+    if (die_catch(&error, read_it, &r)) {
         const text *t = &r.t;
         bool plain = true, ended = bytes == t->head_bytes || data[bytes - 1] == '\n';
         FUZZ_CHECK(!c.refused && t->n == c.n && t->values.n == c.n && t->values.type == c.type);
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         }
         FUZZ_CHECK(t->canonical == plain);
     } else {
-        FUZZ_CHECK(c.refused && refused_line(&death) == c.row + 1);
+        FUZZ_CHECK(c.refused && refused_line(&error) == c.row + 1);
     }
     text_free(&r.t);
     free(r.in.peek);

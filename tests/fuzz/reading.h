@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * For targets that read whole inputs (text.h, table.h): an input that holds the fuzzer's bytes, the line that a refusal
- * names, and the type rule of a column, written once more.
+ * names, and a second implementation of the rule for a column's type.
  */
 #ifndef TESTS_FUZZ_READING_H
 #define TESTS_FUZZ_READING_H
@@ -14,7 +14,7 @@
 #include "apps/support/number.h"
 #include "fuzz.h"
 
-/* To be closed with free(in.peek). */
+/* An input with these bytes. The caller frees in.peek. */
 static inline input reading_of(const uint8_t *data, size_t bytes) {
     static int nothing = -1;
     if (nothing < 0)
@@ -26,15 +26,15 @@ static inline input reading_of(const uint8_t *data, size_t bytes) {
     return in;
 }
 
-/* A refusal is one line, with exit code 2, that names the line of the input. */
-static inline size_t refused_line(const rethrow_fatal *death) {
-    size_t line = 0, length = strlen(death->line);
-    FUZZ_CHECK(death->code == EXIT_USAGE && length > 0 && strchr(death->line, '\n') == death->line + length - 1);
-    FUZZ_CHECK(sscanf(death->line, "scan: in: line %zu", &line) == 1 && line > 0);
+/* Checks that a refusal is one line with exit code 2; returns the line of the input that it names. */
+static inline size_t refused_line(const fatal_error *error) {
+    size_t line = 0, length = strlen(error->line);
+    FUZZ_CHECK(error->code == EXIT_USAGE && length > 0 && strchr(error->line, '\n') == error->line + length - 1);
+    FUZZ_CHECK(sscanf(error->line, "scan: in: line %zu", &line) == 1 && line > 0);
     return line;
 }
 
-/* A column as its texts say, row by row. */
+/* A column, parsed row by row. */
 typedef struct expected_column {
     number *values;
     bool *missing;
@@ -44,7 +44,7 @@ typedef struct expected_column {
     scan_type type;
 } expected_column;
 
-/* Gives the column its type: after all rows were parsed, none refused. */
+/* Gives the column its type, after all rows are parsed and none is refused. */
 static inline void settle(expected_column *c) {
     const int64_t exact = INT64_C(1) << 53;
     bool any_float = false, any_large = false, any_negative = false;

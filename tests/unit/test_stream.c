@@ -236,12 +236,12 @@ static void die_hard(void *arg) {
 
 static void test_a_death_is_kept(void **state) {
     (void)state;
-    rethrow_fatal death = {0};
-    assert_true(die_catch(&death, die_hard, NULL));
-    assert_false(die_catch(&death, die_hard, "a\nb"));
-    assert_int_equal(death.code, EXIT_USAGE);
-    assert_string_equal(death.line, "scan: a?b: line 7\n");
-    assert_true(die_catch(&death, die_hard, NULL));
+    fatal_error error = {0};
+    assert_true(die_catch(&error, die_hard, NULL));
+    assert_false(die_catch(&error, die_hard, "a\nb"));
+    assert_int_equal(error.code, EXIT_USAGE);
+    assert_string_equal(error.line, "scan: a?b: line 7\n");
+    assert_true(die_catch(&error, die_hard, NULL));
 }
 
 int main(void) {
