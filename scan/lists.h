@@ -36,16 +36,16 @@
     X(AND, and, NONE, __VA_ARGS__)                                                                                     \
     X(OR, or, NONE, __VA_ARGS__)
 
-/* X(enum, name, C type, wider enum, wider name, wider C type): accumulators other than the element type */
+/* X(enum, name, C type, wider enum, wider name, wider C type, class of both): accumulators other than the element type */
 #define SCAN_WIDENINGS(X)                                                                                              \
-    X(U8, u8, uint8_t, U32, u32, uint32_t)                                                                             \
-    X(U8, u8, uint8_t, U64, u64, uint64_t)                                                                             \
-    X(I8, i8, int8_t, I64, i64, int64_t)                                                                               \
-    X(U16, u16, uint16_t, U64, u64, uint64_t)                                                                          \
-    X(I16, i16, int16_t, I64, i64, int64_t)                                                                            \
-    X(U32, u32, uint32_t, U64, u64, uint64_t)                                                                          \
-    X(I32, i32, int32_t, I64, i64, int64_t)                                                                            \
-    X(F32, f32, float, F64, f64, double)
+    X(U8, u8, uint8_t, U32, u32, uint32_t, UNSIGNED)                                                                   \
+    X(U8, u8, uint8_t, U64, u64, uint64_t, UNSIGNED)                                                                   \
+    X(I8, i8, int8_t, I64, i64, int64_t, SIGNED)                                                                       \
+    X(U16, u16, uint16_t, U64, u64, uint64_t, UNSIGNED)                                                                \
+    X(I16, i16, int16_t, I64, i64, int64_t, SIGNED)                                                                    \
+    X(U32, u32, uint32_t, U64, u64, uint64_t, UNSIGNED)                                                                \
+    X(I32, i32, int32_t, I64, i64, int64_t, SIGNED)                                                                    \
+    X(F32, f32, float, F64, f64, double, FLOAT)
 
 #define SCAN_COUNT_ROW(...) +1
 enum { SCAN_TYPE_COUNT = 0 SCAN_TYPES(SCAN_COUNT_ROW), SCAN_OP_COUNT = 0 SCAN_OPS(SCAN_COUNT_ROW, ) };

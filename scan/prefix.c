@@ -9,7 +9,7 @@ static bool widens(scan_type type, scan_type out_type) {
 #define ROW(ENUM, ...) [SCAN_##ENUM][SCAN_##ENUM] = true,
         SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) [SCAN_##ENUM][SCAN_##WIDE] = true,
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) [SCAN_##ENUM][SCAN_##WIDE] = true,
             SCAN_WIDENINGS(ROW)
 #undef ROW
     };

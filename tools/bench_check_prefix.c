@@ -128,7 +128,7 @@ static const checks table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
 #define SAME_ROW(ENUM, name, ...) [SCAN_##ENUM][SCAN_##ENUM] = {walk_##name##_##name, join_##name##_##name},
     SCAN_TYPES(SAME_ROW)
 #undef SAME_ROW
-#define WIDER_ROW(ENUM, name, ctype, WIDE, wide, wtype)                                                                \
+#define WIDER_ROW(ENUM, name, ctype, WIDE, wide, wtype, ...)                                                           \
     [SCAN_##ENUM][SCAN_##WIDE] = {walk_##name##_##wide, join_##name##_##wide},
         SCAN_WIDENINGS(WIDER_ROW)
 #undef WIDER_ROW

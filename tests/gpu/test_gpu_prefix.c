@@ -13,7 +13,7 @@ static const struct {
 #define ROW(ENUM, ...) {SCAN_##ENUM, SCAN_##ENUM},
     SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wname, wtype) {SCAN_##ENUM, SCAN_##WIDE},
+#define ROW(ENUM, name, ctype, WIDE, wname, wtype, ...) {SCAN_##ENUM, SCAN_##WIDE},
         SCAN_WIDENINGS(ROW)
 #undef ROW
 };

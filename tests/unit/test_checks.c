@@ -6,6 +6,8 @@
 
 #include "support.h"
 
+#include "scan/lists.h"
+
 #include "apps/compact/compact.h"
 #include "apps/prefix/prefix.h"
 
@@ -51,8 +53,8 @@ static void check_prefix(scan_type type, scan_type out_type, scan_op op, scan_ki
 static void every_prefix_is_checked(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 2, 5, 127, 128, 129, 1025, 4097};
-    for (int type = SCAN_U8; type <= SCAN_F64; type++)
-        for (int op = 0; scan_op_name((scan_op)op); op++)
+    for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
+        for (int op = 0; op < SCAN_OP_COUNT; op++)
             for (int way = 0; way < 4 && scan_op_takes((scan_op)op, (scan_type)type); way++)
                 for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
                     check_prefix((scan_type)type, (scan_type)type, (scan_op)op, (scan_kind)(way & 1), way & 2,

@@ -39,8 +39,22 @@ static wide integer_identity(const scan_prefix_desc *d) {
     case SCAN_MUL: return 1;
     case SCAN_MIN: return highest(d->out_type);
     case SCAN_MAX: return lowest(d->out_type);
+    case SCAN_XOR: return 0;
+    case SCAN_AND: return wrap(d->out_type, -1);
+    case SCAN_OR: return 0;
     }
     return 0;
+}
+
+/* Two bits are 0, 1 or 2 in sum. */
+static wide bitwise_op(const scan_prefix_desc *d, wide a, wide b) {
+    unsigned __int128 result = 0;
+    for (unsigned i = 0; i < scan_type_size(d->out_type) * 8; i++) {
+        int sum = (int)(a >> i & 1) + (int)(b >> i & 1);
+        bool set = d->op == SCAN_XOR ? sum == 1 : d->op == SCAN_AND ? sum == 2 : sum >= 1;
+        result |= (unsigned __int128)set << i;
+    }
+    return wrap(d->out_type, (wide)result);
 }
 
 static wide integer_op(const scan_prefix_desc *d, wide a, wide b) {
@@ -49,6 +63,9 @@ static wide integer_op(const scan_prefix_desc *d, wide a, wide b) {
     case SCAN_MUL: return wrap(d->out_type, (wide)((unsigned __int128)a * (unsigned __int128)b));
     case SCAN_MIN: return a < b ? a : b;
     case SCAN_MAX: return a > b ? a : b;
+    case SCAN_XOR:
+    case SCAN_AND:
+    case SCAN_OR: return bitwise_op(d, a, b);
     }
     return 0;
 }
@@ -171,8 +188,8 @@ static void check(scan_ctx *ctx, const scan_prefix_desc *d, size_t n, size_t off
 static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, size_t size_count) {
     static unsigned round;
     for (size_t k = 0; k < size_count; k++)
-        for (scan_op op = SCAN_ADD; op <= SCAN_MAX; op++) {
-            if (is_float(type) && op <= SCAN_MUL)
+        for (scan_op op = 0; op < (scan_op)SCAN_OP_COUNT; op++) {
+            if (is_float(type) && op != SCAN_MIN && op != SCAN_MAX)
                 continue;
             for (unsigned way = 0; way < 8; way++) {
                 uint64_t init_bits;
@@ -220,7 +237,7 @@ static void fill_sizes(void) {
 #define ROW(ENUM, name, ...) PAIR_TEST(name, SCAN_##ENUM, SCAN_##ENUM)
 SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) PAIR_TEST(name##_##wide_name, SCAN_##ENUM, SCAN_##WIDE)
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) PAIR_TEST(name##_##wide_name, SCAN_##ENUM, SCAN_##WIDE)
 SCAN_WIDENINGS(ROW)
 #undef ROW
 
@@ -310,14 +327,18 @@ static void identities(void **state) {
     uint32_t bits;
     const uint32_t first[] = {0, 0x3f800000, 0x7f800000, 0xff800000};
     d.type = SCAN_F32;
-    for (d.op = SCAN_ADD; d.op <= SCAN_MAX; d.op++) {
+    for (d.op = 0; d.op < (scan_op)SCAN_OP_COUNT; d.op++) {
+        if (is_bitwise(d.op))
+            continue;
         assert_int_equal(scan_prefix(contexts[0], &d, &one, &out, 1), SCAN_OK);
         memcpy(&bits, &out, sizeof bits);
         assert_int_equal(bits, first[d.op]);
     }
-    int8_t i8 = 5, i8_first[] = {0, 1, INT8_MAX, INT8_MIN}, i8_out;
+    const int8_t i8 = 5, i8_first[] = {0, 1, INT8_MAX, INT8_MIN, 0, -1, 0};
+    int8_t i8_out;
+    assert_int_equal(sizeof i8_first, SCAN_OP_COUNT);
     d.type = SCAN_I8;
-    for (d.op = SCAN_ADD; d.op <= SCAN_MAX; d.op++) {
+    for (d.op = 0; d.op < (scan_op)SCAN_OP_COUNT; d.op++) {
         assert_int_equal(scan_prefix(contexts[0], &d, &i8, &i8_out, 1), SCAN_OK);
         assert_int_equal(i8_out, i8_first[d.op]);
     }
@@ -329,7 +350,7 @@ int main(void) {
 #define ROW(ENUM, name, ...) cmocka_unit_test(matrix_##name),
         SCAN_TYPES(ROW)
 #undef ROW
-#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype) cmocka_unit_test(matrix_##name##_##wide_name),
+#define ROW(ENUM, name, ctype, WIDE, wide_name, wide_ctype, ...) cmocka_unit_test(matrix_##name##_##wide_name),
             SCAN_WIDENINGS(ROW)
 #undef ROW
                 cmocka_unit_test(large_arrays),

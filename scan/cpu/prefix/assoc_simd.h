@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Associative prefix kernels in terms of vectors. The file that includes this defines `vec` and these primitives, each
- * with constant types and sizes:
- *
- *     vec_load(at)  vec_store(at, x)  vec_stream(at, x)  vec_fence()
- *     vec_widen(in_type, type, at)     as many elements as fit once widened
- *     vec_shift(x, fill, bytes)        x moved up by bytes, the top of fill below it
- *     vec_last(size, x)                the last element in every place
- *     vec_reverse(size, x)             elements in opposite order
- *     vec_fill(size, word)             a word in every place
- *     vec_first(x)                     the first element, not extended, with whatever is above it
- *     vec_op(type, op, a, b)           on keys for floats (assoc.h)
- *     vec_to_key(type, op, x)  vec_from_key(type, op, x)
+ * Associative prefix kernels in terms of the vectors of vec.h.
  *
  * A vector is scanned by log2(elements) steps: Kogge-Stone, in a register. The only chain from vector to vector is one
  * operation on the running fold, so the steps of several vectors overlap. Exclusive is the inclusive vector moved up by
@@ -20,7 +9,7 @@
 #ifndef SCAN_CPU_PREFIX_ASSOC_SIMD_H
 #define SCAN_CPU_PREFIX_ASSOC_SIMD_H
 
-#include "assoc.h"
+#include "vec.h"
 
 enum { SIMD_STEP = 4 /* vectors between two fetches ahead */, SIMD_LINE = 64 };
 

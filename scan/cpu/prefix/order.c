@@ -12,39 +12,46 @@
  */
 #include <string.h>
 
-#include "prefix.h"
+#include "ordered.h"
 
 #define IN float
 #define T float
+#define OP(x) scan_f32_##x
 #define STATE scan_cpu_order_f32
 #define NAME(x) f32_f32_##x
 #include "order.inc"
 #undef IN
 #undef T
+#undef OP
 #undef STATE
 #undef NAME
 
 #define IN float
 #define T double
+#define OP(x) scan_f64_##x
 #define STATE scan_cpu_order_f64
 #define NAME(x) f32_f64_##x
 #include "order.inc"
 #undef IN
 #undef T
+#undef OP
 #undef STATE
 #undef NAME
 
 #define IN double
 #define T double
+#define OP(x) scan_f64_##x
 #define STATE scan_cpu_order_f64
 #define NAME(x) f64_f64_##x
 #include "order.inc"
 
-#define ENGINE(pair)                                                                                                   \
-    { pair##_begin, pair##_run, pair##_pass, pair##_tiles, pair##_shown, pair##_position, pair##_finish }
+#define ENGINE_UNSIGNED(...)
+#define ENGINE_SIGNED(...)
+#define ENGINE_FLOAT(IN, in, ENUM, name)                                                                               \
+    [SCAN_##IN][SCAN_##ENUM] = {in##_##name##_begin, in##_##name##_run,      in##_##name##_pass,  in##_##name##_tiles, \
+                                in##_##name##_shown, in##_##name##_position, in##_##name##_finish},
+#define SAME(ENUM, name, ctype, CLASS) ENGINE_##CLASS(ENUM, name, ENUM, name)
+#define WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS) ENGINE_##CLASS(IN, in, ENUM, name)
 
 const scan_cpu_order_engine scan_cpu_order_engines[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
-    [SCAN_F32][SCAN_F32] = ENGINE(f32_f32),
-    [SCAN_F32][SCAN_F64] = ENGINE(f32_f64),
-    [SCAN_F64][SCAN_F64] = ENGINE(f64_f64),
-};
+    SCAN_TYPES(SAME) SCAN_WIDENINGS(WIDER)};

@@ -19,6 +19,8 @@
 
 #include "../cpu.h"
 
+#define SCAN_INLINE static inline __attribute__((always_inline))
+
 typedef struct scan_cpu_piece {
     const void *in;
     void *out;
@@ -41,21 +43,16 @@ typedef const scan_cpu_assoc_kernel scan_cpu_assoc_table[SCAN_TYPE_COUNT + 1][SC
 extern scan_cpu_assoc_table scan_cpu_assoc_portable, scan_cpu_assoc_avx2, scan_cpu_assoc_avx512;
 
 /* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table. */
-#define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_SAME) SCAN_WIDENINGS(SCAN_CPU_WIDER)
-#define SCAN_CPU_SAME(ENUM, name, ctype, CLASS) SCAN_CPU_OPS_##name(ENUM, name, ENUM, name)
-#define SCAN_CPU_WIDER(IN, in, ctype, ENUM, name, wide_ctype) SCAN_CPU_OPS_##name(IN, in, ENUM, name)
-#define SCAN_CPU_OPS_u8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i8(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u16(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i16(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u32(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i32(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_u64(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_i64(...) SCAN_CPU_ALL_OPS(__VA_ARGS__)
-#define SCAN_CPU_OPS_f32(...) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_OPS_f64(...) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_ALL_OPS(...) KERNEL(__VA_ARGS__, ADD, add) KERNEL(__VA_ARGS__, MUL, mul) SCAN_CPU_MIN_MAX(__VA_ARGS__)
-#define SCAN_CPU_MIN_MAX(...) KERNEL(__VA_ARGS__, MIN, min) KERNEL(__VA_ARGS__, MAX, max)
+#define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_ASSOC_SAME) SCAN_WIDENINGS(SCAN_CPU_ASSOC_WIDER)
+#define SCAN_CPU_ASSOC_SAME(ENUM, name, ctype, CLASS) SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, ENUM, name, ENUM, name)
+#define SCAN_CPU_ASSOC_WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS)                                             \
+    SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, IN, in, ENUM, name)
+#define SCAN_CPU_ASSOC_UNSIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_SIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_FLOAT(OP, op, FLOATS, ...) SCAN_CPU_ASSOC_FLOAT_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ASSOC_FLOAT_ORDERED(...)
+#define SCAN_CPU_ASSOC_FLOAT_COMPARED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_FLOAT_NONE(...)
 
 /* ---- float add and mul: the order of operations fixed in scan.h -------------------------------------------------- */
 
@@ -86,16 +83,17 @@ typedef struct scan_cpu_rows_kernel {
 typedef const scan_cpu_rows_kernel scan_cpu_rows_table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1][SCAN_OP_COUNT];
 extern scan_cpu_rows_table scan_cpu_rows_portable, scan_cpu_rows_avx2, scan_cpu_rows_avx512;
 
-/* Every kernel of such a table, as in SCAN_CPU_ASSOC_KERNELS, and its entry in the table. */
-#define SCAN_CPU_ROWS_KERNELS(X)                                                                                       \
-    X(F32, f32, F32, f32, ADD, add)                                                                                    \
-    X(F32, f32, F32, f32, MUL, mul)                                                                                    \
-    X(F32, f32, F64, f64, ADD, add)                                                                                    \
-    X(F32, f32, F64, f64, MUL, mul)                                                                                    \
-    X(F64, f64, F64, f64, ADD, add)                                                                                    \
-    X(F64, f64, F64, f64, MUL, mul)
-#define SCAN_CPU_ROWS_ENTRY(IN, in, ENUM, name, OP, op)                                                                \
-    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
+/* Expands to KERNEL(...) for every cell of such a table, as SCAN_CPU_ASSOC_KERNELS does. */
+#define SCAN_CPU_ROWS_KERNELS SCAN_TYPES(SCAN_CPU_ROWS_SAME) SCAN_WIDENINGS(SCAN_CPU_ROWS_WIDER)
+#define SCAN_CPU_ROWS_SAME(ENUM, name, ctype, CLASS) SCAN_CPU_ROWS_##CLASS(ENUM, name, ENUM, name)
+#define SCAN_CPU_ROWS_WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS) SCAN_CPU_ROWS_##CLASS(IN, in, ENUM, name)
+#define SCAN_CPU_ROWS_UNSIGNED(...)
+#define SCAN_CPU_ROWS_SIGNED(...)
+#define SCAN_CPU_ROWS_FLOAT(...) SCAN_OPS(SCAN_CPU_ROWS_OP, __VA_ARGS__)
+#define SCAN_CPU_ROWS_OP(OP, op, FLOATS, ...) SCAN_CPU_ROWS_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ROWS_ORDERED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ROWS_COMPARED(...)
+#define SCAN_CPU_ROWS_NONE(...)
 
 /* How far a scan has come. The arrays hold, for each level k of a Kogge-Stone fold, z[l] before step d = 2^k; only
  * l < the current tile of the group or vector of the row counts. A fold of nothing is the identity. */

@@ -7,5 +7,5 @@
 
 #include "rows_simd.h"
 
-scan_cpu_rows_table scan_cpu_rows_avx2 = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
+scan_cpu_rows_table scan_cpu_rows_avx2 = {SCAN_CPU_ROWS_KERNELS};
 #endif

@@ -6,5 +6,5 @@
 #include "vec_avx512.h"
 #include "rows_simd.h"
 
-scan_cpu_rows_table scan_cpu_rows_avx512 = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
+scan_cpu_rows_table scan_cpu_rows_avx512 = {SCAN_CPU_ROWS_KERNELS};
 #endif

@@ -6,28 +6,33 @@
  */
 #include <string.h>
 
-#include "assoc.h"
+#include "ordered.h"
 
 enum { VECTORS = SCAN_CPU_ROW_VECTORS };
 
 #define IN float
 #define T float
+#define OP(x) scan_f32_##x
 #define NAME(x) f32_f32_##x
 #include "rows_portable.inc"
 #undef IN
 #undef T
+#undef OP
 #undef NAME
 
 #define IN float
 #define T double
+#define OP(x) scan_f64_##x
 #define NAME(x) f32_f64_##x
 #include "rows_portable.inc"
 #undef IN
 #undef T
+#undef OP
 #undef NAME
 
 #define IN double
 #define T double
+#define OP(x) scan_f64_##x
 #define NAME(x) f64_f64_##x
 #include "rows_portable.inc"
 
@@ -38,6 +43,10 @@ enum { VECTORS = SCAN_CPU_ROW_VECTORS };
     static void totals_##in##_##name##_##op(const scan_cpu_piece *piece, void *totals) {                               \
         in##_##name##_totals(SCAN_##OP, piece, totals);                                                                \
     }
-SCAN_CPU_ROWS_KERNELS(KERNEL)
+SCAN_CPU_ROWS_KERNELS
 
-scan_cpu_rows_table scan_cpu_rows_portable = {SCAN_CPU_ROWS_KERNELS(SCAN_CPU_ROWS_ENTRY)};
+#undef KERNEL
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
+    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
+
+scan_cpu_rows_table scan_cpu_rows_portable = {SCAN_CPU_ROWS_KERNELS};

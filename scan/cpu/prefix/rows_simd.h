@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of float add and mul in terms of vectors, in the order that scan.h fixes (order.c). Besides the
- * primitives of assoc_simd.h:
- *
- *     vec_float_op(type, op, a, b)
- *     vec_align(x, fill, bytes)          in each 16-byte lane: fill without its low bytes, and above it x
- *     vec_lane_down(x, next)             x moved down by a lane, the first lane of next on top
- *     vec_unpack_low(size, a, b)  vec_unpack_high(size, a, b)    in each lane
+ * Rows of float add and mul in terms of the vectors of vec.h, in the order that scan.h fixes (order.c).
  *
  * The order's "vector" of 16 bytes is a lane of a register here: E elements. E registers together hold a part of the
  * row, LANES * E lanes; transposed inside the lanes, register j holds element j of each, so the serial fold inside the
@@ -18,9 +12,9 @@
 #ifndef SCAN_CPU_PREFIX_ROWS_SIMD_H
 #define SCAN_CPU_PREFIX_ROWS_SIMD_H
 
-#include "assoc.h"
+#include "vec.h"
 
-enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MOST_PARTS = 8, ROW_MOST_E = 4, ROW_BUFFER_BYTES = 4096 };
+enum { ROW_LANES = sizeof(vec) / SCAN_CPU_VECTOR_BYTES, ROW_MAX_PARTS = 8, ROW_MAX_E = 4, ROW_BUFFER_BYTES = 4096 };
 
 #define ROW_UNROLL _Pragma("GCC unroll 16")
 
@@ -121,7 +115,7 @@ SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const s
                           bool exclusive, bool stream, size_t p, size_t row, row_folds *f) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
     const size_t parts = SCAN_CPU_ROW_VECTORS / count;
-    vec x[ROW_MOST_PARTS][ROW_MOST_E], z[ROW_MOST_PARTS], before[ROW_MOST_PARTS + 1];
+    vec x[ROW_MAX_PARTS][ROW_MAX_E], z[ROW_MAX_PARTS], before[ROW_MAX_PARTS + 1];
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
         row_fold_part(in_type, type, op, piece, reverse, p + part * e * count, x[part]);
@@ -138,7 +132,7 @@ SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const s
 
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
-        vec y[ROW_MOST_E];
+        vec y[ROW_MAX_E];
         ROW_UNROLL
         for (size_t j = 0; j + 1 < e; j++)
             y[exclusive ? j + 1 : j] = vec_float_op(type, op, before[part], x[part][j]);
@@ -163,10 +157,12 @@ SCAN_INLINE void rows_scan_as(scan_type in_type, scan_type type, scan_op op, con
     }
 }
 
-SCAN_INLINE uint64_t row_identity(scan_type type, scan_op op) {
-    if (type == SCAN_F32)
-        return op == SCAN_ADD ? UINT64_C(0x80000000) : UINT64_C(0x3f800000);
-    return op == SCAN_ADD ? UINT64_C(0x8000000000000000) : UINT64_C(0x3ff0000000000000);
+SCAN_INLINE vec row_identity(scan_type type, scan_op op) {
+    const float f32 = scan_f32_identity(op);
+    const double f64 = scan_f64_identity(op);
+    uint64_t word = 0;
+    memcpy(&word, type == SCAN_F32 ? (const void *)&f32 : (const void *)&f64, scan_assoc_size(type));
+    return vec_fill(scan_assoc_size(type), word);
 }
 
 SCAN_INLINE vec row_take(size_t size, const void *folds, size_t i) {
@@ -194,7 +190,7 @@ SCAN_INLINE void rows_scan(scan_type in_type, scan_type type, scan_op op, const 
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type);
     row_folds f = {
         .tile = row_take(size, folds, 0), .chunks = row_take(size, folds, 1), .rows = row_take(size, folds, 2)};
-    f.none = vec_fill(size, row_identity(type, op));
+    f.none = row_identity(type, op);
     f.chunk = vec_float_op(type, op, f.tile, f.chunks);
 
     _Alignas(64) char buffer[ROW_BUFFER_BYTES];
@@ -233,10 +229,10 @@ SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const s
                           size_t p) {
     const size_t size = scan_assoc_size(type), count = sizeof(vec) / size, e = 16 / size;
     const size_t parts = SCAN_CPU_ROW_VECTORS / count;
-    vec z[ROW_MOST_PARTS];
+    vec z[ROW_MAX_PARTS];
     ROW_UNROLL
     for (size_t part = 0; part < parts; part++) {
-        vec x[ROW_MOST_E];
+        vec x[ROW_MAX_E];
         row_fold_part(in_type, type, op, piece, reverse, p + part * e * count, x);
         z[part] = x[e - 1];
         ROW_UNROLL
@@ -252,7 +248,7 @@ SCAN_INLINE vec row_total(scan_type in_type, scan_type type, scan_op op, const s
 SCAN_INLINE void rows_totals(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                              void *totals) {
     const size_t size = scan_assoc_size(type), row = SCAN_CPU_ROW_BYTES / size, tile = SCAN_CPU_TILE_BYTES / size;
-    row_folds f = {.none = vec_fill(size, row_identity(type, op))};
+    row_folds f = {.none = row_identity(type, op)};
     for (size_t t = 0; t < piece->n / tile; t++) {
         f.tile = f.chunks = f.rows = f.none;
         for (size_t r = 0; r < SCAN_CPU_TILE_ROWS; r++)
@@ -261,13 +257,17 @@ SCAN_INLINE void rows_totals(scan_type in_type, scan_type type, scan_op op, cons
     }
 }
 
-#define ROWS_KERNEL(IN, in, ENUM, name, OP, op)                                                                        \
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
     static void scan_##in##_##name##_##op(const scan_cpu_piece *piece, size_t first_row, void *folds) {                \
         rows_scan(SCAN_##IN, SCAN_##ENUM, SCAN_##OP, piece, first_row, folds);                                         \
     }                                                                                                                  \
     static void totals_##in##_##name##_##op(const scan_cpu_piece *piece, void *totals) {                               \
         rows_totals(SCAN_##IN, SCAN_##ENUM, SCAN_##OP, piece, piece->reverse, totals);                                 \
     }
-SCAN_CPU_ROWS_KERNELS(ROWS_KERNEL)
+SCAN_CPU_ROWS_KERNELS
+#undef KERNEL
+
+#define KERNEL(IN, in, ENUM, name, OP, op)                                                                             \
+    [SCAN_##IN][SCAN_##ENUM][SCAN_##OP] = {scan_##in##_##name##_##op, totals_##in##_##name##_##op},
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The primitives of assoc_simd.h and rows_simd.h for AVX2. Moves across the two 16-byte lanes take two
+ * The primitives of vec.h for AVX2. Moves across the two 16-byte lanes take two
  * instructions, and 64-bit min, max and mul are made from smaller ones.
  */
 #ifndef SCAN_CPU_PREFIX_VEC_AVX2_H
@@ -17,19 +17,14 @@ SCAN_INLINE void vec_store(void *at, vec x) { _mm256_storeu_si256(at, x); }
 SCAN_INLINE void vec_stream(void *at, vec x) { _mm256_stream_si256(at, x); }
 SCAN_INLINE void vec_fence(void) { _mm_sfence(); }
 
-SCAN_INLINE vec vec_widen(scan_type in_type, scan_type type, const void *at) {
-    switch (in_type) {
-    case SCAN_U8:
-        return type == SCAN_U32 ? _mm256_cvtepu8_epi32(_mm_loadl_epi64(at)) : _mm256_cvtepu8_epi64(_mm_loadu_si32(at));
-    case SCAN_I8: return _mm256_cvtepi8_epi64(_mm_loadu_si32(at));
-    case SCAN_U16: return _mm256_cvtepu16_epi64(_mm_loadl_epi64(at));
-    case SCAN_I16: return _mm256_cvtepi16_epi64(_mm_loadl_epi64(at));
-    case SCAN_U32: return _mm256_cvtepu32_epi64(_mm_loadu_si128(at));
-    case SCAN_I32: return _mm256_cvtepi32_epi64(_mm_loadu_si128(at));
-    case SCAN_F32: return _mm256_castpd_si256(_mm256_cvtps_pd(_mm_loadu_ps(at)));
-    default: return _mm256_setzero_si256(); /* nothing else widens */
-    }
-}
+SCAN_INLINE vec vec_widen_u8_u32(const void *at) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(at)); }
+SCAN_INLINE vec vec_widen_u8_u64(const void *at) { return _mm256_cvtepu8_epi64(_mm_loadu_si32(at)); }
+SCAN_INLINE vec vec_widen_i8_i64(const void *at) { return _mm256_cvtepi8_epi64(_mm_loadu_si32(at)); }
+SCAN_INLINE vec vec_widen_u16_u64(const void *at) { return _mm256_cvtepu16_epi64(_mm_loadl_epi64(at)); }
+SCAN_INLINE vec vec_widen_i16_i64(const void *at) { return _mm256_cvtepi16_epi64(_mm_loadl_epi64(at)); }
+SCAN_INLINE vec vec_widen_u32_u64(const void *at) { return _mm256_cvtepu32_epi64(_mm_loadu_si128(at)); }
+SCAN_INLINE vec vec_widen_i32_i64(const void *at) { return _mm256_cvtepi32_epi64(_mm_loadu_si128(at)); }
+SCAN_INLINE vec vec_widen_f32_f64(const void *at) { return _mm256_castpd_si256(_mm256_cvtps_pd(_mm_loadu_ps(at))); }
 
 SCAN_INLINE vec vec_align(vec x, vec fill, size_t bytes) {
     switch (bytes) {
@@ -84,8 +79,8 @@ SCAN_INLINE vec vec_fill(size_t size, uint64_t word) {
 /* The first element, not extended. */
 SCAN_INLINE uint64_t vec_first(vec x) { return (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(x)); }
 
-SCAN_INLINE vec vec_add(size_t size, vec a, vec b) {
-    switch (size) {
+SCAN_INLINE vec vec_add(scan_type type, vec a, vec b) {
+    switch (scan_assoc_size(type)) {
     case 1: return _mm256_add_epi8(a, b);
     case 2: return _mm256_add_epi16(a, b);
     case 4: return _mm256_add_epi32(a, b);
@@ -107,8 +102,8 @@ SCAN_INLINE vec vec_mul_64(vec a, vec b) {
     return _mm256_add_epi64(_mm256_mul_epu32(a, b), high);
 }
 
-SCAN_INLINE vec vec_mul(size_t size, vec a, vec b) {
-    switch (size) {
+SCAN_INLINE vec vec_mul(scan_type type, vec a, vec b) {
+    switch (scan_assoc_size(type)) {
     case 1: return vec_mul_8(a, b);
     case 2: return _mm256_mullo_epi16(a, b);
     case 4: return _mm256_mullo_epi32(a, b);
@@ -131,8 +126,12 @@ SCAN_INLINE vec vec_min(scan_type type, vec a, vec b) {
     case SCAN_U32: return _mm256_min_epu32(a, b);
     case SCAN_I32:
     case SCAN_F32: return _mm256_min_epi32(a, b);
-    default: return _mm256_blendv_epi8(a, b, vec_greater_64(type, a, b));
+    case SCAN_U64:
+    case SCAN_I64:
+    case SCAN_F64: return _mm256_blendv_epi8(a, b, vec_greater_64(type, a, b));
+    case SCAN_TYPE_NONE: break;
     }
+    return a;
 }
 
 SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
@@ -144,17 +143,27 @@ SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
     case SCAN_U32: return _mm256_max_epu32(a, b);
     case SCAN_I32:
     case SCAN_F32: return _mm256_max_epi32(a, b);
-    default: return _mm256_blendv_epi8(b, a, vec_greater_64(type, a, b));
+    case SCAN_U64:
+    case SCAN_I64:
+    case SCAN_F64: return _mm256_blendv_epi8(b, a, vec_greater_64(type, a, b));
+    case SCAN_TYPE_NONE: break;
     }
+    return a;
 }
 
-SCAN_INLINE vec vec_op(scan_type type, scan_op op, vec a, vec b) {
-    switch (op) {
-    case SCAN_ADD: return vec_add(scan_assoc_size(type), a, b);
-    case SCAN_MUL: return vec_mul(scan_assoc_size(type), a, b);
-    case SCAN_MIN: return vec_min(type, a, b);
-    default: return vec_max(type, a, b);
-    }
+SCAN_INLINE vec vec_xor(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm256_xor_si256(a, b);
+}
+
+SCAN_INLINE vec vec_and(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm256_and_si256(a, b);
+}
+
+SCAN_INLINE vec vec_or(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm256_or_si256(a, b);
 }
 
 SCAN_INLINE vec vec_flip_f32(vec x) { return _mm256_xor_si256(x, _mm256_srli_epi32(_mm256_srai_epi32(x, 31), 1)); }
@@ -191,13 +200,16 @@ SCAN_INLINE vec vec_from_key(scan_type type, scan_op op, vec x) {
 
 /* ---- for rows of floats ------------------------------------------------------------------------------------------ */
 
-SCAN_INLINE vec vec_float_op(scan_type type, scan_op op, vec a, vec b) {
-    if (type == SCAN_F32) {
-        __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
-        return _mm256_castps_si256(op == SCAN_ADD ? _mm256_add_ps(x, y) : _mm256_mul_ps(x, y));
-    }
-    __m256d x = _mm256_castsi256_pd(a), y = _mm256_castsi256_pd(b);
-    return _mm256_castpd_si256(op == SCAN_ADD ? _mm256_add_pd(x, y) : _mm256_mul_pd(x, y));
+SCAN_INLINE vec vec_float_add(scan_type type, vec a, vec b) {
+    if (type == SCAN_F32)
+        return _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
+    return _mm256_castpd_si256(_mm256_add_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b)));
+}
+
+SCAN_INLINE vec vec_float_mul(scan_type type, vec a, vec b) {
+    if (type == SCAN_F32)
+        return _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
+    return _mm256_castpd_si256(_mm256_mul_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b)));
 }
 
 SCAN_INLINE vec vec_unpack_low(size_t size, vec a, vec b) {

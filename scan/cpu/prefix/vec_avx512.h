@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The primitives of assoc_simd.h and rows_simd.h for AVX-512.
+ * The primitives of vec.h for AVX-512.
  */
 #ifndef SCAN_CPU_PREFIX_VEC_AVX512_H
 #define SCAN_CPU_PREFIX_VEC_AVX512_H
@@ -16,19 +16,14 @@ SCAN_INLINE void vec_store(void *at, vec x) { _mm512_storeu_si512(at, x); }
 SCAN_INLINE void vec_stream(void *at, vec x) { _mm512_stream_si512(at, x); }
 SCAN_INLINE void vec_fence(void) { _mm_sfence(); }
 
-SCAN_INLINE vec vec_widen(scan_type in_type, scan_type type, const void *at) {
-    switch (in_type) {
-    case SCAN_U8:
-        return type == SCAN_U32 ? _mm512_cvtepu8_epi32(_mm_loadu_si128(at)) : _mm512_cvtepu8_epi64(_mm_loadl_epi64(at));
-    case SCAN_I8: return _mm512_cvtepi8_epi64(_mm_loadl_epi64(at));
-    case SCAN_U16: return _mm512_cvtepu16_epi64(_mm_loadu_si128(at));
-    case SCAN_I16: return _mm512_cvtepi16_epi64(_mm_loadu_si128(at));
-    case SCAN_U32: return _mm512_cvtepu32_epi64(_mm256_loadu_si256(at));
-    case SCAN_I32: return _mm512_cvtepi32_epi64(_mm256_loadu_si256(at));
-    case SCAN_F32: return _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_loadu_ps(at)));
-    default: return _mm512_setzero_si512(); /* nothing else widens */
-    }
-}
+SCAN_INLINE vec vec_widen_u8_u32(const void *at) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(at)); }
+SCAN_INLINE vec vec_widen_u8_u64(const void *at) { return _mm512_cvtepu8_epi64(_mm_loadl_epi64(at)); }
+SCAN_INLINE vec vec_widen_i8_i64(const void *at) { return _mm512_cvtepi8_epi64(_mm_loadl_epi64(at)); }
+SCAN_INLINE vec vec_widen_u16_u64(const void *at) { return _mm512_cvtepu16_epi64(_mm_loadu_si128(at)); }
+SCAN_INLINE vec vec_widen_i16_i64(const void *at) { return _mm512_cvtepi16_epi64(_mm_loadu_si128(at)); }
+SCAN_INLINE vec vec_widen_u32_u64(const void *at) { return _mm512_cvtepu32_epi64(_mm256_loadu_si256(at)); }
+SCAN_INLINE vec vec_widen_i32_i64(const void *at) { return _mm512_cvtepi32_epi64(_mm256_loadu_si256(at)); }
+SCAN_INLINE vec vec_widen_f32_f64(const void *at) { return _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_loadu_ps(at))); }
 
 SCAN_INLINE vec vec_shift(vec x, vec fill, size_t bytes) {
     switch (bytes) {
@@ -84,8 +79,8 @@ SCAN_INLINE vec vec_mul_u8(vec a, vec b) {
     return _mm512_mask_blend_epi8(UINT64_C(0xaaaaaaaaaaaaaaaa), even, _mm512_slli_epi16(odd, 8));
 }
 
-SCAN_INLINE vec vec_add(size_t size, vec a, vec b) {
-    switch (size) {
+SCAN_INLINE vec vec_add(scan_type type, vec a, vec b) {
+    switch (scan_assoc_size(type)) {
     case 1: return _mm512_add_epi8(a, b);
     case 2: return _mm512_add_epi16(a, b);
     case 4: return _mm512_add_epi32(a, b);
@@ -93,8 +88,8 @@ SCAN_INLINE vec vec_add(size_t size, vec a, vec b) {
     }
 }
 
-SCAN_INLINE vec vec_mul(size_t size, vec a, vec b) {
-    switch (size) {
+SCAN_INLINE vec vec_mul(scan_type type, vec a, vec b) {
+    switch (scan_assoc_size(type)) {
     case 1: return vec_mul_u8(a, b);
     case 2: return _mm512_mullo_epi16(a, b);
     case 4: return _mm512_mullo_epi32(a, b);
@@ -112,8 +107,11 @@ SCAN_INLINE vec vec_min(scan_type type, vec a, vec b) {
     case SCAN_U64: return _mm512_min_epu64(a, b);
     case SCAN_I32:
     case SCAN_F32: return _mm512_min_epi32(a, b);
-    default: return _mm512_min_epi64(a, b);
+    case SCAN_I64:
+    case SCAN_F64: return _mm512_min_epi64(a, b);
+    case SCAN_TYPE_NONE: break;
     }
+    return a;
 }
 
 SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
@@ -126,17 +124,26 @@ SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
     case SCAN_U64: return _mm512_max_epu64(a, b);
     case SCAN_I32:
     case SCAN_F32: return _mm512_max_epi32(a, b);
-    default: return _mm512_max_epi64(a, b);
+    case SCAN_I64:
+    case SCAN_F64: return _mm512_max_epi64(a, b);
+    case SCAN_TYPE_NONE: break;
     }
+    return a;
 }
 
-SCAN_INLINE vec vec_op(scan_type type, scan_op op, vec a, vec b) {
-    switch (op) {
-    case SCAN_ADD: return vec_add(scan_assoc_size(type), a, b);
-    case SCAN_MUL: return vec_mul(scan_assoc_size(type), a, b);
-    case SCAN_MIN: return vec_min(type, a, b);
-    default: return vec_max(type, a, b);
-    }
+SCAN_INLINE vec vec_xor(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm512_xor_si512(a, b);
+}
+
+SCAN_INLINE vec vec_and(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm512_and_si512(a, b);
+}
+
+SCAN_INLINE vec vec_or(scan_type type, vec a, vec b) {
+    (void)type;
+    return _mm512_or_si512(a, b);
 }
 
 SCAN_INLINE vec vec_flip_f32(vec x) {
@@ -175,13 +182,16 @@ SCAN_INLINE vec vec_from_key(scan_type type, scan_op op, vec x) {
 
 /* ---- for rows of floats ------------------------------------------------------------------------------------------ */
 
-SCAN_INLINE vec vec_float_op(scan_type type, scan_op op, vec a, vec b) {
-    if (type == SCAN_F32) {
-        __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
-        return _mm512_castps_si512(op == SCAN_ADD ? _mm512_add_ps(x, y) : _mm512_mul_ps(x, y));
-    }
-    __m512d x = _mm512_castsi512_pd(a), y = _mm512_castsi512_pd(b);
-    return _mm512_castpd_si512(op == SCAN_ADD ? _mm512_add_pd(x, y) : _mm512_mul_pd(x, y));
+SCAN_INLINE vec vec_float_add(scan_type type, vec a, vec b) {
+    if (type == SCAN_F32)
+        return _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
+    return _mm512_castpd_si512(_mm512_add_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b)));
+}
+
+SCAN_INLINE vec vec_float_mul(scan_type type, vec a, vec b) {
+    if (type == SCAN_F32)
+        return _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
+    return _mm512_castpd_si512(_mm512_mul_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b)));
 }
 
 SCAN_INLINE vec vec_align(vec x, vec fill, size_t bytes) {
