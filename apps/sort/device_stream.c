@@ -17,6 +17,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
+#include "row_sort.h"
 
 enum { READ_BYTES = 8 << 20 };
 

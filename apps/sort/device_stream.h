@@ -8,8 +8,8 @@
 #define APPS_SORT_DEVICE_STREAM_H
 
 #include "apps/support/array.h"
-#include "row_order.h"
 #include "apps/support/stream.h"
+#include "row_order.h"
 
 typedef struct sort_stream {
     session *s;
