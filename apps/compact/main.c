@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
+#include "compact.h"
 
 static const char help[] =
     "Examples:\n"

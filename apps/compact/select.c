@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact: selectors that need no more than one column, where they run, masks, heads of outputs.
+ * compact: the selectors of one column, the choice of the device, masks, and headers of outputs.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
+#include "compact.h"
 
 static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
     (void)user;

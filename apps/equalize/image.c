@@ -52,14 +52,14 @@ const char *image_format_name(image_format format) {
 /* ---- encoded images ---------------------------------------------------------------------------------------------- */
 
 bool image_file_reserve(image_file *file, size_t bytes) {
-    if (bytes <= file->room - file->bytes)
+    if (bytes <= file->capacity - file->bytes)
         return true;
-    size_t room = file->bytes + bytes + file->room / 2;
-    uint8_t *grown = file->data ? realloc(file->data, room) : try_alloc(room);
+    size_t capacity = file->bytes + bytes + file->capacity / 2;
+    uint8_t *grown = file->data ? realloc(file->data, capacity) : try_alloc(capacity);
     if (!grown)
         return false;
     file->data = grown;
-    file->room = room;
+    file->capacity = capacity;
     return true;
 }
 

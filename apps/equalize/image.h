@@ -38,7 +38,7 @@ typedef struct image {
 } image;
 
 typedef struct image_error {
-    int code;        /* EXIT_USAGE for a file that cannot be used, EXIT_IO for what the system refuses */
+    int code;        /* EXIT_USAGE for a file that cannot be used, EXIT_IO for a failure of the system */
     char text[4352]; /* "FILE: reason" */
 } image_error;
 
@@ -60,7 +60,7 @@ void image_free(image *img);
 typedef struct image_file {
     uint8_t *data;
     size_t bytes;
-    size_t room;
+    size_t capacity;
 } image_file;
 
 /* Makes room for more bytes; appends them. False without memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What `equalize` does with one image, from file to file in memory. Prints nothing and ends nothing, so that any thread
- * can work on an image of its own.
+ * What `equalize` does with one image, from file to encoded file in memory. No function here prints or exits, so that
+ * any thread can work on an image of its own.
  */
 #ifndef APPS_EQUALIZE_JOB_H
 #define APPS_EQUALIZE_JOB_H
@@ -10,20 +10,20 @@
 #include "image.h"
 #include "options.h"
 
-/* What a worker computes with, image after image. */
+/* The context and the memory with which a worker computes image after image. */
 typedef struct equalize_lane {
     scan_ctx *ctx;
     bool on_host;      /* context memory is host memory */
-    bool must;         /* a device that fails is an error; else the CPU goes on */
-    unsigned threads;  /* of that CPU's context */
-    char failure[256]; /* why it goes on, or "" */
+    bool must;         /* a failure of the device is an error; else the CPU takes over */
+    unsigned threads;  /* of the CPU's context then */
+    char failure[256]; /* of the device, or "" */
     /* private: device memory kept from image to image, the context that failed */
     void *pixels, *mask;
     size_t pixel_bytes;
     scan_ctx *failed;
 } equalize_lane;
 
-/* Gives back what a lane holds; its first context is the caller's. */
+/* Frees what the lane holds, but not the context that it began with. */
 void equalize_lane_close(equalize_lane *lane);
 
 typedef struct equalize_job {

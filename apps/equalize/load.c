@@ -30,22 +30,22 @@ struct image_load {
     char *name;
     size_t file_bytes;
     image img;      /* PGM and PPM: ready */
-    decode_job job; /* as it was handed out; nothing the child may have changed is believed */
+    decode_job job; /* the parent's copy, which the child cannot change */
     decode_job *shared;
     int child; /* -1: none */
 };
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-static bool grow(const char *name, uint8_t **data, size_t room, image_error *error) {
-    uint8_t *grown = *data ? realloc(*data, room) : try_alloc(room);
+static bool grow(const char *name, uint8_t **data, size_t capacity, image_error *error) {
+    uint8_t *grown = *data ? realloc(*data, capacity) : try_alloc(capacity);
     if (!grown)
-        return image_fail(error, EXIT_IO, "%s: no memory for %zu bytes", name, room);
+        return image_fail(error, EXIT_IO, "%s: no memory for %zu bytes", name, capacity);
     *data = grown;
     return true;
 }
 
-/* All bytes of the file in malloc memory. Endless inputs end at the limit that their kind has anyway. */
+/* Reads the file into malloc memory, up to the limit of its format. */
 static bool read_file(const char *path, const char *name, uint8_t **data, size_t *bytes, image_error *error) {
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     struct stat st;
@@ -55,14 +55,14 @@ static bool read_file(const char *path, const char *name, uint8_t **data, size_t
             close(fd);
         return false;
     }
-    size_t room = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : (size_t)1 << 16, used = 0;
-    bool good = grow(name, data, room, error);
+    size_t capacity = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : (size_t)1 << 16, used = 0;
+    bool good = grow(name, data, capacity, error);
     while (good) {
-        if (used == room)
-            good = grow(name, data, room += room / 2, error);
+        if (used == capacity)
+            good = grow(name, data, capacity += capacity / 2, error);
         if (!good)
             break;
-        ssize_t got = read(fd, *data + used, room - used);
+        ssize_t got = read(fd, *data + used, capacity - used);
         if (got < 0 && input_retry(fd))
             continue;
         if (got < 0)
@@ -119,7 +119,7 @@ static bool start_decoder(image_load *load, const image_header *header, const ui
     return true;
 }
 
-/* What the child left when it was gone. */
+/* Judges what the child has left. gone: it has ended. */
 static bool judge(image_load *load, bool gone) {
     image_error *error = &load->error;
     const char *name = load->name;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image.h"
 #include "scan/scan.h"
+#include "image.h"
 
 typedef struct equalize_options {
     bool clahe;

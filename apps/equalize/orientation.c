@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF orientation: metadata are not kept, so what they say about up and down must go into the pixels, or photographs
- * from phones would come out lying on their side. OpenCV's imread does the same.
+ * EXIF orientation is applied to the pixels, because the output has no metadata: else photographs from phones would lie
+ * on their side. OpenCV's imread does the same.
  */
 #include "orientation.h"
 

@@ -3,9 +3,9 @@
  * The structure of a PNG or JPEG file, walked before it is decoded.
  *
  * stb_image checks no checksum, invents pixels for a JPEG that ends early, and allocates what a header claims. So the
- * parent looks first, with code small enough to be read in one sitting: every access is through a bounds check, nothing
- * is allocated, and all loops advance. What it learns (sides, channels, depth) sizes the memory that the decoding child
- * gets; a decoder that disagrees with it has failed.
+ * parent looks first, with code small enough to be read in one sitting: every access is bounds-checked, nothing is
+ * allocated, and all loops advance. The sides, channels and depth that it finds determine the memory that the decoding
+ * child gets; a decoder that disagrees with them has failed.
  */
 #include "probe.h"
 
@@ -95,7 +95,7 @@ static bool probe_png(const char *name, const uint8_t *file, size_t bytes, image
 
 /* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
-/* The orientation in an EXIF segment: 2 to 8, or 0 where there is none or anything is odd. */
+/* The orientation in an EXIF segment: 2 to 8, or 0 if there is none or the segment is malformed. */
 static uint32_t exif_orientation(const uint8_t *segment, uint32_t size) {
     if (size < 14 || memcmp(segment, "Exif\0", 6) != 0)
         return 0;

@@ -10,7 +10,8 @@
 /* The image at path (NULL: stdin), computed by all threads; a failure ends the program. */
 int run_one(program *p, const char *path);
 
-/* All operands to --out-dir; each thread takes a whole image at a time. A failure is reported, the others go on. */
+/* All operands, to --out-dir; each thread takes a whole image at a time. A bad image is reported, the others continue.
+ */
 int run_many(program *p);
 
 #endif

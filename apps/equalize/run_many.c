@@ -75,7 +75,7 @@ static void work(void *arg, size_t index, unsigned worker) {
         slot->good = image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
     else
         slot->good = equalize_job_run(job);
-    image_free(&job->in); /* what waits to be written is the file alone */
+    image_free(&job->in); /* only the encoded file waits to be written */
     image_free(&job->out);
     snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
 }
@@ -102,8 +102,8 @@ static void take(void *arg, size_t index) {
     report_progress(m->done_bytes, m->total_bytes);
 }
 
-/* A context for each worker: one of one thread, or one more on the device, so that an image is decoded while another is
- * computed. Answers how many there are. */
+/* Opens a context for each worker: one of one thread, or one more on the device, so that an image is decoded while
+ * another is computed. Returns their number. */
 static unsigned open_lanes(many *m, size_t count) {
     session *s = &m->p->s;
     unsigned threads = parallel_threads(m->p->c.common.threads);

@@ -10,7 +10,7 @@
 /* By the extension, in any case: png, jpg, jpeg, pgm, ppm, pnm (pgm or ppm by the channels). */
 bool image_format_of_name(const char *name, uint32_t channels, image_format *format, image_error *error);
 
-/* Whether a format can hold such an image. */
+/* True if the format can hold such an image. */
 bool image_format_holds(const char *name, image_format format, const image_header *header, image_error *error);
 
 /* The whole file in memory, to be freed with free(file->data). image_format_holds has agreed. quality: JPEG, 1 to 100.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix: the type of the output, --init as a value of that type, and where a scan runs.
+ * prefix: the type of the output, --init as a value of that type, one NaN for all devices, and where a scan runs.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static scan_type default_out(const prefix_job *job, scan_type type) {
     return scan_type_class(type) == SCAN_SIGNED ? SCAN_I64 : SCAN_U64;
 }
 
-/* 2.0 and 1e3 are integers too. */
+/* Makes integers of numbers such as 2.0 and 1e3. False if there is a fraction. */
 static bool whole_number(number *x) {
     if (x->type != SCAN_F64)
         return true;
@@ -33,7 +33,7 @@ static bool whole_number(number *x) {
     return true;
 }
 
-/* Little-endian, so that the low bytes are the value in a narrower type. */
+/* The low bytes of *to are the value in a smaller type: the machine is little-endian. */
 static bool to_integer(number x, scan_type type, prefix_value *to) {
     unsigned bits = 8 * (unsigned)scan_type_size(type);
     if (!whole_number(&x))
@@ -112,7 +112,7 @@ scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_t
 
 /* ---- NaN --------------------------------------------------------------------------------------------------------- */
 
-/* In two loops each, so that the compiler makes vectors of them and most pieces are only read. */
+/* Two loops each: the compiler vectorizes them, and pieces without NaN are only read. */
 static void one_nan_f32(float *x, size_t n) {
     int any = 0;
     for (size_t i = 0; i < n; i++)
@@ -139,7 +139,7 @@ void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
 
-/* A block that the other grids do not take leaves auto one of the two that take every block. */
+/* Of the grids only these two take the blocks kogge-stone and brent-kung, so that auto chooses one of them. */
 bool prefix_is_whole(const prefix_job *job) {
     scan_algorithm a = job->algorithm;
     bool teaching_block = a.block == SCAN_BLOCK_KOGGE_STONE || a.block == SCAN_BLOCK_BRENT_KUNG;
@@ -147,7 +147,7 @@ bool prefix_is_whole(const prefix_job *job) {
            (a.grid == SCAN_GRID_AUTO && teaching_block);
 }
 
-/* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
+/* The teaching grids add and multiply floats in an order that the CPU does not implement. */
 static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
     return prefix_is_whole(job) && is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on whole arrays, which text and tables are. A text becomes the lines of its results; a table keeps its rows
- * and gets one more column. Missing fields of a table do not take part: they count as the identity and stay missing in
- * the new column.
+ * prefix on text and tables, and on other arrays that are scanned as a whole. The result of a text is lines of numbers;
+ * a table keeps its rows and gets one more column. A missing field of a table counts as the identity and stays missing
+ * in the new column.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include "apps/support/die.h"
 #include "apps/support/number.h"
 #include "apps/support/parallel.h"
-#include "prefix.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "apps/support/table.h"
 #include "apps/support/text.h"
+#include "prefix.h"
 
 enum { BLOCK_BYTES = 256 << 10 };
 
-/* ---- a whole array ------------------------------------------------------------------------------------------- */
+/* ---- a whole array ----------------------------------------------------------------------------------------------- */
 
 typedef struct scanning {
     const prefix_job *job;
@@ -119,10 +119,10 @@ static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
 /* Cuts the rows into blocks of about BLOCK_BYTES and writes each with its new field. */
 static void write_rows(output *out, append *a, unsigned threads) {
     const table *t = a->t;
-    size_t room = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
+    size_t field_bytes = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
     size_t *first = must_alloc(t->n + 2, sizeof *first);
     for (size_t row = 0; row < t->n; row++) {
-        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + room;
+        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + field_bytes;
         if (row == 0 || bytes + row_bytes > BLOCK_BYTES) {
             first[blocks++] = row;
             bytes = 0;
@@ -136,7 +136,7 @@ static void write_rows(output *out, append *a, unsigned threads) {
     free(first);
 }
 
-/* The name of the new column, quoted if it must be. */
+/* Writes the name of the new column, in quotes where CSV needs them. */
 static void write_name(output *out, const table *t, const char *name, const char *op) {
     const char special[] = {t->delimiter, '"', '\r', '\n', 0};
     bool quoted = strpbrk(name, special) != NULL;

@@ -7,8 +7,8 @@
 
 #include "apps/support/die.h"
 #include "apps/support/names.h"
-#include "prefix.h"
 #include "apps/support/report.h"
+#include "prefix.h"
 
 static const char help[] =
     "Examples:\n"
@@ -80,7 +80,7 @@ static scan_algorithm parse_algorithm(const cli *c) {
     return algorithm;
 }
 
-/* What goes with which format; then the output is opened, before any work. */
+/* Refuses options that do not apply to the format, then opens the output, before any work. */
 static void check_format(prefix_job *job, const input *in) {
     bool table = format_is_table(job->format);
     if (table && !job->key)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort on text and tables. Lines and rows are moved once, at the end, in the order of their keys. Lines that are
- * nothing but their integers need not be moved at all: the sorted integers are written anew.
+ * sort on text and tables. Lines and rows are moved once, at the end, in the order of their keys. Lines that consist of
+ * an integer in its usual form are not moved at all: the sorted integers are written anew.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "row_check.h"
 #include "sort.h"
 
-/* Writes the head of the input's n_bytes and, in order, its rows. */
+/* Writes the first head_bytes of the input as they are, then its rows in order. The input has n_bytes. */
 static void write_rows(sort_job *j, const order *o, const rows *all, size_t head_bytes, size_t n_bytes) {
     uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
     output_write(j->out, all->bytes, head_bytes);
@@ -81,7 +81,7 @@ void sort_text(sort_job *j) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the key columns; their data are the caller's to free. */
+/* Reads the key columns. The caller frees their data. */
 static void read_keys(sort_job *j, const table *t, order_key *keys) {
     for (size_t k = 0; k < j->key_count; k++) {
         size_t index = table_find(t, j->keys[k].name);

@@ -13,7 +13,7 @@
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-/* x != x is true for NaN alone, and folds away for integers. */
+/* x != x is true only for NaN, and the compiler removes it for integers. */
 #define COMPARE(name, ctype)                                                                                           \
     static int compare_##name(const order_key *key, size_t a, size_t b) {                                              \
         ctype x = ((const ctype *)key->data)[a], y = ((const ctype *)key->data)[b];                                    \

@@ -14,6 +14,7 @@
 #include "apps/support/session.h"
 #include "row_order.h"
 
+/* Where NaN is sorted to. */
 typedef enum nan_place { NAN_LAST, NAN_FIRST, NAN_ERROR, NAN_DEFAULT } nan_place;
 
 enum { MAX_KEYS = 64 };
@@ -21,7 +22,7 @@ enum { MAX_KEYS = 64 };
 typedef struct key_option {
     char *name;
     bool descending;
-    nan_place nan;
+    nan_place nan; /* DEFAULT: as --nan says */
 } key_option;
 
 /* One run: what the command line asks for, and what all formats need. */
@@ -57,7 +58,7 @@ order_key sort_key(const sort_job *j, scan_type type, void *data, const key_opti
 /* The first of n rows whose key is NaN, if NaN is an error for this key; else ORDER_NONE. */
 size_t sort_refused_nan(const sort_job *j, const order_key *key, size_t n, const key_option *option);
 
-/* Decides where a job on so many bytes of keys runs. */
+/* Decides by the bytes of the keys where the job runs. */
 void sort_choose_device(sort_job *j, uint64_t bytes);
 
 /* Sorts keys into an order, which it verifies with --verify; with --unique only the first of equal ones stays. */
