@@ -204,7 +204,7 @@ def sparse(name, n, op):
 @pytest.mark.parametrize("op", BIT_OPS)
 @pytest.mark.parametrize("name", INTEGERS)
 def test_bits(box, name, op, options):
-    """.npy, raw and text give the same; the output has the type of the input."""
+    """.npy, raw, text and tables give the same; the output has the type of the input."""
     x = sparse(name, 3000, op)
     init = 85 if "--init" in options else None
     expected = fold(x, op, x.dtype, "--exclusive" in options, "--reverse" in options, init)
@@ -216,7 +216,11 @@ def test_bits(box, name, op, options):
     assert box.good("prefix", *options, "--dtype", name, "in.raw").out == expected.tobytes()
     box.write("in.txt", "".join(f"{v}\n" for v in x.tolist()))
     if name in ("i64", "u64"):  # what lines of integers are read as
-        assert box.good("prefix", *options, "in.txt").out.decode().split() == [str(v) for v in expected.tolist()]
+        lines = [str(v) for v in expected.tolist()]
+        assert box.good("prefix", *options, "in.txt").out.decode().split() == lines
+        box.write("in.csv", "a,b\n" + "".join(f"{v},x\n" for v in x.tolist()))
+        rows = box.good("prefix", *options, "-k", "a", "in.csv").out.decode().splitlines()
+        assert rows == [f"a,b,a_{op}"] + [f"{v},x,{line}" for v, line in zip(x.tolist(), lines)]
 
 
 @pytest.mark.parametrize("op", BIT_OPS)
