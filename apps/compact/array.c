@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on .npy and raw arrays, in pieces: memory stays the same however long the array is. --unique carries the last
- * element of a piece over as the first of the next, where it begins a run that is not counted again.
+ * compact on .npy and raw arrays, in pieces: memory does not grow with the array. --unique carries the last element of
+ * a piece over as the first of the next. The run that it begins there has been counted already.
  */
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "apps/support/stream.h"
+#include "compact.h"
 
 typedef struct slot {
     stream_buffer in; /* one element carried over, then the piece */
@@ -31,7 +31,7 @@ typedef struct work {
     slot slots[STREAM_SLOTS];
     size_t slot_count;
     uint64_t have;         /* elements read */
-    bool ended;            /* all of them */
+    bool ended;            /* no more follow */
     unsigned char last[8]; /* the last one */
     uint64_t kept_total;
 } work;
@@ -42,7 +42,7 @@ static unsigned char *piece_host(const work *w, const slot *x) { return (unsigne
 
 static bool by_runs(const work *w) { return w->job->selector == SELECT_UNIQUE; }
 
-/* The others of a run are what `unique` cannot give: its run beginnings become flags. */
+/* scan_unique gives the first element of each run only. For the others its indices become flags for scan_compact. */
 static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert || w->job->rejected_out); }
 
 /* ---- one piece through the library ------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static scan_compact_desc describe(const work *w, const slot *x, const void *flag
                                .grid = compact_grid(w->job, w->s, on_host)};
 }
 
-/* Kept elements, and what else the job wants, of the piece; by x->flags if `flags`, else by the terms. */
+/* The outputs of the job for a piece, selected by x->flags if `flags`, else by the terms. */
 static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x, bool flags) {
     scan_compact_desc desc = describe(w, x, flags ? stream_at(lane, &x->flags) : NULL, lane->on_host);
     scan_compact_out out = {.struct_size = sizeof out,
@@ -78,7 +78,7 @@ static scan_unique_desc describe_runs(const work *w, const slot *x, bool on_host
                               .index_base = x->base - x->carried};
 }
 
-/* Runs of the piece and, before it, the element carried over. */
+/* The runs of the piece together with the element carried over. */
 static scan_status unique_piece(const work *w, stream_lane *lane, const slot *x, bool want_kept, bool want_indices) {
     scan_unique_desc desc = describe_runs(w, x, lane->on_host);
     scan_unique_out out = {.struct_size = sizeof out,
@@ -150,7 +150,7 @@ static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
     return compact_piece(w, lane, x, w->job->selector == SELECT_MASK);
 }
 
-/* Elements of `kept` and `indices` that belong to the piece before: its last run goes on. */
+/* How many elements at the beginning of `kept` and `indices` belong to the last run of the piece before. */
 static size_t skipped(const work *w, const slot *x) { return by_runs(w) && !runs_by_flags(w) && x->carried; }
 
 static scan_status download(void *arg, stream_lane *lane, size_t piece) {
@@ -204,7 +204,7 @@ static void verify_piece(const work *w, const slot *s, const unsigned char *kept
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* How many are kept is known here, not where they are computed. */
+/* Counted here and not where it is computed, because the number of kept elements is known only now. */
 static void report_computed(const work *w, size_t n, uint64_t count) {
     const compact_job *job = w->job;
     uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
@@ -232,7 +232,7 @@ static void finish(void *arg, size_t piece) {
     report_progress(x->taken, w->r->in->size_hint);
 }
 
-/* Is there room for the library's workspace for a piece? What cannot be asked for, the call refuses. */
+/* Tests whether the library's workspace for a piece can be allocated. A call that has none will be refused itself. */
 static scan_status probe_workspace(work *w, session *s, size_t n) {
     size_t bytes = 0, more = 0;
     slot x = {.n = n};

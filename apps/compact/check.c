@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact --verify: the predicate again, one element and one term at a time. long double holds every element and every
- * constant exactly (at least 64 bits of mantissa), so comparing needs no cases.
+ * compact --verify: evaluates the predicate again, one element and one term at a time. long double holds every element
+ * and every constant exactly (at least 64 bits of mantissa), so that one comparison serves all types.
  */
 #include <float.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
+#include "compact.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "integers of 64 bits that differ would compare as equal");
 

@@ -11,8 +11,8 @@
 
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
-#include "expression.h"
 #include "apps/support/session.h"
+#include "expression.h"
 
 typedef enum selector { SELECT_NONE, SELECT_WHERE, SELECT_UNIQUE, SELECT_NONZERO, SELECT_FINITE, SELECT_MASK } selector;
 
@@ -24,6 +24,8 @@ typedef struct compact_job {
     const char *indices;  /* file, or NULL */
     const char *rejected; /* file, or NULL */
     bool invert;
+    scan_type dtype; /* as given, or NONE */
+    bool csv, tsv;
     bool header; /* tables: the first row is one */
     scan_grid grid;
 
@@ -37,17 +39,17 @@ typedef struct compact_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
 void compact_text(const compact_job *job, input *in, session *s);
-void compact_table(const compact_job *job, input *in, session *s);
+void compact_table(const compact_job *job, input *in, session *s, char delimiter);
 
-/* ---- shared by them: select.c ---------------------------------------------------------------------------- */
+/* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
 
 /* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
 void compact_terms(const compact_job *job, expression *e);
 
-/* Chooses where a selection from so many bytes runs (0: not known), by them or by its algorithm. */
+/* Decides where the compaction runs: by its algorithm, or by the bytes of the input (0: not known). */
 void compact_choose(const compact_job *job, session *s, uint64_t bytes);
 
-/* The algorithm for a call. Where the host has to go on for a device, it takes its own. */
+/* The algorithm for a call. Once the host has taken over from a device, it is the host's. */
 scan_grid compact_grid(const compact_job *job, const session *s, bool on_host);
 
 typedef struct compact_mask {
@@ -64,16 +66,16 @@ void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
 /* Exit 2 if the mask has more than the n elements of the input. */
 void compact_mask_end(compact_mask *mask, uint64_t n);
 
-/* The header of a one-dimensional .npy output, into the place that output_reserve_head kept for it. */
+/* Writes the header of a one-dimensional .npy output into the place that output_reserve_head kept for it. */
 void compact_write_head(output *out, scan_type type, uint64_t count);
 
-/* ---- --verify: check.c ----------------------------------------------------------------------------------- */
+/* ---- --verify: check.c ------------------------------------------------------------------------------------------- */
 
-/* Element `row` of the columns, evaluated one term after another in long double: slow, and shares nothing with the
- * library. Column 0 is columns[0]. */
+/* The value of the expression for one row, term by term in long double, without the library. Column 0 is columns[0].
+ */
 bool compact_check_terms(const expression *e, const scan_column *columns, size_t row, uint64_t index);
 
-/* Equal in the sense of --unique. */
+/* True if --unique takes the two elements for equal. */
 bool compact_check_equal(scan_type type, const void *a, const void *b);
 
 /* Exit 1: "FILE: verification failed: ...". */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "expression.h"
 #include "apps/support/number.h"
 #include "apps/support/utf8.h"
+#include "expression.h"
 
 enum { MAX_DEPTH = 200 };
 
@@ -58,7 +58,7 @@ static size_t word_length(const char *at) {
     return n;
 }
 
-/* For messages: of the letter there, or of what is none. */
+/* Bytes of the character at `at`, for messages; 1 if it is not valid UTF-8. */
 static int letter_bytes(const char *at) {
     int n = (int)utf8_bytes(at);
     return n ? n : 1;
@@ -69,13 +69,13 @@ static bool is_word(const char *at, const char *word) {
     return n == strlen(word) && strncasecmp(at, word, n) == 0;
 }
 
-/* A column's name never starts a number: nan and inf are numbers unless in backticks. */
+/* True where a number begins. nan and inf are numbers; columns of such a name need backticks. */
 static bool at_number(const char *at) {
     at += *at == '+' || *at == '-';
     return is_digit(*at) || *at == '.' || is_word(at, "nan") || is_word(at, "inf") || is_word(at, "infinity");
 }
 
-/* Everything that could be meant as one number, so that "12x" is a bad number and not two tokens. */
+/* The length of all that could be meant as one number, so that "12x" is one bad number and not two tokens. */
 static size_t number_length(const char *at) {
     size_t n = at[0] == '+' || at[0] == '-';
     bool decimal = is_digit(at[n]) || at[n] == '.';
@@ -148,7 +148,7 @@ static bool emit(parser *p, scan_term term) {
 }
 
 static const struct {
-    const char *symbol; /* two characters before one: the first that matches is it */
+    const char *symbol; /* longer ones first: the first that matches is taken */
     scan_term_op op, mirrored;
 } operators[] = {
     {"<=", SCAN_TERM_LE, SCAN_TERM_GE}, {">=", SCAN_TERM_GE, SCAN_TERM_LE}, {"==", SCAN_TERM_EQ, SCAN_TERM_EQ},
@@ -213,7 +213,7 @@ static bool parse_column_first(parser *p) {
     return take_number(p, &x) && comparison(p, column, operators[which].op, &x);
 }
 
-/* isnan(COLUMN), isfinite(COLUMN); not a test if no parenthesis follows: then it is a column's name. */
+/* True at isnan(COLUMN), isfinite(COLUMN). Without a parenthesis the word is a column's name. */
 static bool at_test(const char *at, const char *word) {
     size_t n = strlen(word);
     return word_length(at) == n && memcmp(at, word, n) == 0 && at[n + strspn(at + n, " \t\r\n")] == '(';

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on text and tables: the numbers are compacted for their indices alone, and the lines with these indices are
- * gathered byte for byte.
+ * compact on text and tables: the library gives the indices of the numbers to keep, and the lines with these indices
+ * are gathered byte for byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/support/alloc.h"
-#include "compact.h"
 #include "apps/support/die.h"
 #include "apps/support/parallel.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "apps/support/table.h"
 #include "apps/support/text.h"
+#include "compact.h"
 
-/* Indices of the lines kept, and how many. */
+/* Indices of lines. */
 typedef struct selection {
     scan_type type;
     void *indices;
@@ -49,11 +49,11 @@ static selection others(const selection *from, size_t n) {
 
 /* ---- selecting --------------------------------------------------------------------------------------------------- */
 
-/* Columns as the library counts them: columns[0] is `in`, which tables do not have (type NONE). */
+/* The input. Columns are numbered as in scan_term: columns[0] is the elements of text; for tables its type is NONE. */
 typedef struct source {
     const char *name;
     scan_column columns[1 + SCAN_MAX_COLUMNS];
-    uint32_t column_count; /* without columns[0] */
+    uint32_t column_count; /* besides columns[0] */
     size_t n;
     expression e;
     uint8_t *flags; /* the mask, or NULL */
@@ -66,7 +66,7 @@ typedef struct selecting {
     uint64_t count;
 } selecting;
 
-static scan_status lend_columns(session *s, const source *from, scan_column *columns) {
+static scan_status upload_columns(session *s, const source *from, scan_column *columns) {
     for (uint32_t i = 0; i <= from->column_count; i++) {
         columns[i] = from->columns[i];
         void *data = NULL;
@@ -104,7 +104,7 @@ static scan_status attempt(void *arg, session *s) {
     selecting *a = arg;
     scan_column columns[1 + SCAN_MAX_COLUMNS];
     void *flags = NULL, *indices, *count;
-    SESSION_TRY(lend_columns(s, a->from, columns));
+    SESSION_TRY(upload_columns(s, a->from, columns));
     if (a->from->flags)
         SESSION_TRY(session_upload(s, a->from->flags, a->from->n, &flags));
     SESSION_TRY(session_alloc_result(s, a->to->indices, a->from->n * scan_type_size(a->to->type), &indices));
@@ -163,8 +163,7 @@ static void write_indices(const compact_job *job, const selection *kept, unsigne
     output_write(job->indices_out, kept->indices, kept->count * size);
 }
 
-/* Selects among the lines of `lines` and writes everything that the job wants; head comes first in kept and rejected.
- */
+/* Selects among `lines` and writes all outputs of the job. Kept and rejected lines follow the first head_bytes. */
 static void finish(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
     unsigned threads = parallel_threads(job->common->threads);
     selection kept = new_selection(from->n), rest = {0};
@@ -266,8 +265,8 @@ static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_
     return true;
 }
 
-/* A missing field compares false even with !=, where the NaN that stands for it compares true: such a comparison is
- * joined with "is not missing", a column of flags. */
+/* A missing field compares false, also with !=, but the NaN that represents it is != to everything. Such a comparison
+ * is therefore joined by && with "is not missing", a column of flags. */
 static void guard_missing(const compact_job *job, names *all) {
     source *from = all->from;
     expression guarded = {.term_count = 0};
@@ -298,12 +297,12 @@ static void guard_missing(const compact_job *job, names *all) {
     from->e = guarded;
 }
 
-void compact_table(const compact_job *job, input *in, session *s) {
+void compact_table(const compact_job *job, input *in, session *s, char delimiter) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     source from = {.name = in->name};
     names all = {.t = &t, .from = &from};
-    table_read(&t, in, job->format == FORMAT_CSV ? ',' : '\t', job->header, threads);
+    table_read(&t, in, delimiter, job->header, threads);
     from.n = t.n;
     if (!expression_parse(&from.e, job->where, resolve, &all))
         die_usage("--where '%s': %s", job->where, from.e.reason);

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
+#include "compact.h"
 
 static const char help[] =
     "Examples:\n"
@@ -104,7 +104,7 @@ static bool ends_in_npy(const char *path) {
 }
 
 static void open_outputs(compact_job *job) {
-    bool binary = job->format == FORMAT_NPY || job->format == FORMAT_RAW, force = job->common->force;
+    bool binary = format_is_binary(job->format), force = job->common->force;
     job->kept_out = output_open(job->common->output, force, binary);
     if (job->rejected)
         job->rejected_out = output_open(job->rejected, force, binary);
@@ -114,34 +114,36 @@ static void open_outputs(compact_job *job) {
     }
 }
 
+static void read_options(compact_job *job, cli *c) {
+    for (int key; (key = cli_next(c)) != 0;)
+        switch (key) {
+        case OPTION_WHERE:
+            select_by(job, SELECT_WHERE);
+            job->where = c->value;
+            break;
+        case OPTION_UNIQUE: select_by(job, SELECT_UNIQUE); break;
+        case OPTION_NONZERO: select_by(job, SELECT_NONZERO); break;
+        case OPTION_FINITE: select_by(job, SELECT_FINITE); break;
+        case OPTION_MASK:
+            select_by(job, SELECT_MASK);
+            job->mask = cli_file(c);
+            break;
+        case OPTION_INVERT: job->invert = true; break;
+        case OPTION_REJECTED: job->rejected = cli_file(c); break;
+        case OPTION_INDICES: job->indices = cli_file(c); break;
+        case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_CSV: job->csv = true; break;
+        case OPTION_TSV: job->tsv = true; break;
+        case OPTION_NO_HEADER: job->header = false; break;
+        case OPTION_ALGORITHM: job->grid = parse_algorithm(c); break;
+        }
+}
+
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     compact_job job = {.header = true};
-    scan_type dtype = SCAN_TYPE_NONE;
-    bool csv = false, tsv = false;
     cli_start(&c, argc, argv);
-    for (int key; (key = cli_next(&c)) != 0;)
-        switch (key) {
-        case OPTION_WHERE:
-            select_by(&job, SELECT_WHERE);
-            job.where = c.value;
-            break;
-        case OPTION_UNIQUE: select_by(&job, SELECT_UNIQUE); break;
-        case OPTION_NONZERO: select_by(&job, SELECT_NONZERO); break;
-        case OPTION_FINITE: select_by(&job, SELECT_FINITE); break;
-        case OPTION_MASK:
-            select_by(&job, SELECT_MASK);
-            job.mask = cli_file(&c);
-            break;
-        case OPTION_INVERT: job.invert = true; break;
-        case OPTION_REJECTED: job.rejected = cli_file(&c); break;
-        case OPTION_INDICES: job.indices = cli_file(&c); break;
-        case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
-        case OPTION_CSV: csv = true; break;
-        case OPTION_TSV: tsv = true; break;
-        case OPTION_NO_HEADER: job.header = false; break;
-        case OPTION_ALGORITHM: job.grid = parse_algorithm(&c); break;
-        }
+    read_options(&job, &c);
     const char *path = cli_operand(&c);
     if (job.selector == SELECT_NONE)
         die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
@@ -154,25 +156,26 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = data_format_of(&in, dtype, csv, tsv);
-    bool table = job.format == FORMAT_CSV || job.format == FORMAT_TSV;
+    job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
+    bool table = format_is_table(job.format);
     if (table && job.selector != SELECT_WHERE)
         die_usage("tables are filtered by --where");
     if (!table && !job.header)
         die_usage("--no-header is for tables");
-    if (job.format == FORMAT_NPY || job.format == FORMAT_RAW)
-        array_open(&reader, &in, job.format, dtype);
+    if (format_is_binary(job.format))
+        array_open(&reader, &in, job.format, job.dtype);
     open_outputs(&job);
     output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);
     report_text("input", in.name);
     report_text("output", output_name(job.kept_out));
-    if (table)
-        compact_table(&job, &in, &s);
-    else if (job.format == FORMAT_TEXT)
-        compact_text(&job, &in, &s);
-    else
-        compact_array(&job, &reader, &s);
+    switch (job.format) {
+    case FORMAT_NPY:
+    case FORMAT_RAW: compact_array(&job, &reader, &s); break;
+    case FORMAT_CSV: compact_table(&job, &in, &s, ','); break;
+    case FORMAT_TSV: compact_table(&job, &in, &s, '\t'); break;
+    case FORMAT_TEXT: compact_text(&job, &in, &s); break;
+    }
     session_report(&s);
     if (c.common.verify)
         report_flag("verified", true);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact: selectors that need no more than one column, where they run, masks, heads of outputs.
+ * compact: the selectors of one column, the choice of the device, masks, and headers of outputs.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "compact.h"
 #include "apps/support/die.h"
+#include "compact.h"
 
 static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
     (void)user;
@@ -46,7 +46,8 @@ scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
 void compact_mask_open(compact_mask *mask, const char *path) {
     const unsigned char *start;
     input_open(&mask->in, path);
-    if (!npy_is_magic(start, input_peek(&mask->in, &start, NPY_PREFIX_BYTES)))
+    size_t bytes = input_peek(&mask->in, &start, NPY_PREFIX_BYTES);
+    if (!npy_is_magic(start, bytes))
         die(EXIT_USAGE, "%s: a mask is an .npy file of bool or u8", mask->in.name);
     array_open(&mask->reader, &mask->in, FORMAT_NPY, SCAN_TYPE_NONE);
     if (mask->reader.type != SCAN_U8)

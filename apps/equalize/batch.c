@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers draw indices from a counter; the caller waits for the next index in order. A worker that is a window ahead of
- * the caller waits, so that memory is bounded whatever the number of pieces. The worker with the lowest index
- * never waits, hence no deadlock.
+ * Workers take indices from a counter; the caller waits for the next index in order. A worker that is a window ahead of
+ * the caller waits, which bounds the memory for any number of jobs. The worker with the lowest index never waits, hence
+ * no deadlock.
  */
 #include "batch.h"
 
@@ -17,7 +17,7 @@ typedef struct state {
     const batch *b;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t next;  /* index to draw */
+    size_t next;  /* index that the next worker takes */
     size_t taken; /* results taken: 0 ... taken-1 */
     bool *done;   /* by index modulo window */
     size_t window;
@@ -62,7 +62,7 @@ static void take_all(state *s) {
     }
 }
 
-/* Signals stay with the caller's thread. */
+/* Workers block all signals: the caller's thread handles them. */
 static unsigned start_workers(worker *workers, const batch *b, state *s) {
     sigset_t all, before;
     sigfillset(&all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many independent pieces of work on several threads, their results taken in order by the caller's thread.
+ * Many independent jobs on several threads. The caller's thread takes their results in order.
  */
 #ifndef APPS_EQUALIZE_BATCH_H
 #define APPS_EQUALIZE_BATCH_H
@@ -17,11 +17,11 @@ typedef struct batch {
     void *arg;
 } batch;
 
-/* Work begins on index i when i - batch_window(threads) has been taken: so many slots for work and results are enough.
- */
+/* Work on index i begins once index i - batch_window(threads) has been taken, so that this many slots for work and
+ * results are enough. */
 static inline size_t batch_window(unsigned threads) { return (size_t)threads + 2; }
 
-/* With fewer threads than asked for if no more can be had; if none, the work is done in the caller's. */
+/* Runs with fewer threads if the system has no more; without any, in the caller's thread. */
 void batch_run(const batch *b);
 
 #endif

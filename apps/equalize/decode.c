@@ -2,10 +2,10 @@
  *
  * stb_image, and the arena it allocates from. This is the only file that includes it.
  *
- * The arena is a bump allocator: an allocation is 16 bytes of head and the block; freeing or growing the last block is
- * done in place, freeing another block does nothing until all after it are free. That fits stb_image, whose buffers
- * mostly die in reverse order, and makes its memory bounded. Blocks are zero-filled as calloc's are, so that pixels the
- * decoder forgets to write are black and not left-overs.
+ * The arena is a bump allocator: an allocation is 16 bytes of head and the block. The last block is freed or grown in
+ * place; another block is freed once all blocks after it are. That fits stb_image, which frees its buffers mostly in
+ * reverse order, and it bounds the memory. Blocks are zeroed like calloc's, so that pixels that the decoder does not
+ * write are black.
  */
 #include "decode.h"
 
@@ -36,17 +36,17 @@ static void *arena_alloc(size_t bytes) {
         heap.exhausted = true;
         return NULL;
     }
-    size_t room = (bytes + 15) & ~(size_t)15;
-    if (room + HEAD > heap.bytes - heap.used) {
+    size_t padded = (bytes + 15) & ~(size_t)15;
+    if (padded + HEAD > heap.bytes - heap.used) {
         heap.exhausted = true;
         return NULL;
     }
     block_head *head = (block_head *)(void *)(heap.base + heap.used);
     unsigned char *block = heap.base + heap.used + HEAD;
-    size_t end = heap.used + HEAD + room;
+    size_t end = heap.used + HEAD + padded;
     if (heap.dirty > heap.used + HEAD)
         memset(block, 0, (heap.dirty < end ? heap.dirty : end) - heap.used - HEAD);
-    *head = (block_head){.bytes = room, .previous_and_free = last_head << 1};
+    *head = (block_head){.bytes = padded, .previous_and_free = last_head << 1};
     last_head = heap.used + 1;
     heap.used = end;
     if (heap.dirty < end)
@@ -75,16 +75,17 @@ static void *arena_realloc(void *block, size_t bytes) {
         return block;
     size_t old_bytes = head->bytes;
     if ((unsigned char *)head == heap.base + last_head - 1) { /* the last block grows in place */
-        size_t room = (bytes + 15) & ~(size_t)15;
+        size_t padded = (bytes + 15) & ~(size_t)15;
         size_t at = (size_t)((unsigned char *)block - heap.base);
-        if (bytes > heap.bytes || room > heap.bytes - at) {
+        if (bytes > heap.bytes || padded > heap.bytes - at) {
             heap.exhausted = true;
             return NULL;
         }
         if (heap.dirty > at + old_bytes)
-            memset(heap.base + at + old_bytes, 0, (heap.dirty < at + room ? heap.dirty : at + room) - at - old_bytes);
-        head->bytes = room;
-        heap.used = at + room;
+            memset(heap.base + at + old_bytes, 0,
+                   (heap.dirty < at + padded ? heap.dirty : at + padded) - at - old_bytes);
+        head->bytes = padded;
+        heap.used = at + padded;
         if (heap.dirty < heap.used)
             heap.dirty = heap.used;
         return block;

@@ -10,14 +10,14 @@
 typedef enum decode_state {
     DECODE_NOT_STARTED = 0,
     DECODE_NO_SETUP = 1,  /* the child could not be confined, or had no memory for its arena: error_number says why */
-    DECODE_RUNNING = 2,   /* if found after its end: the child was killed, by a fault of its own or by a limit */
+    DECODE_RUNNING = 2,   /* found after the child's end: a fault of its own or a limit killed it */
     DECODE_REFUSED = 3,   /* reason says why */
     DECODE_NO_MEMORY = 4, /* the file makes the decoder want more than such an image can need */
     DECODE_DONE = 5
 } decode_state;
 
-/* The head of the shared memory. The parent fills in the job and keeps its own copy; the child may write anything at
- * all, so that the parent believes only state (as an enum), error_number and reason (as text to be checked). */
+/* The head of the shared memory. The parent fills in the job and keeps a copy of its own. The child may write anything,
+ * so that the parent reads back only state (as an enum), error_number and reason (as text to be checked). */
 typedef struct decode_job {
     image_header header; /* what probe.c found */
     uint32_t state;      /* decode_state */
@@ -30,7 +30,7 @@ typedef struct decode_job {
     char reason[60];
 } decode_job;
 
-/* Memory the decoder may use for an image: what stb_image needs for the worst layout of such a header, and no more. */
+/* Bytes of memory that the decoder may use: what stb_image needs for the worst layout that such a header allows. */
 size_t decode_arena_bytes(const image_header *header, size_t file_bytes);
 
 /* Decodes into the job's pixels with `arena` (zeroed) as the only memory, makes no system call, leaves the state. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writers of the compressed image formats; image_encode picks one.
+ * Writers of the compressed image formats, for image_encode.
  */
 #ifndef APPS_EQUALIZE_ENCODE_H
 #define APPS_EQUALIZE_ENCODE_H

@@ -72,7 +72,7 @@ typedef struct code {
 typedef struct encoder {
     image_file *file;
     bool failed;
-    uint8_t buffer[4096]; /* what goes to the file next */
+    uint8_t buffer[4096]; /* the next bytes of the file */
     uint32_t buffered;
     uint64_t pending; /* the last `pending_bits` bits written */
     uint32_t pending_bits;

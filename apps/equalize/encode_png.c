@@ -26,7 +26,7 @@ static void write_bytes(png_structp png, png_bytep data, size_t bytes) {
 
 static void flush_nothing(png_structp png) { (void)png; }
 
-/* libpng wants to leave by longjmp; nothing between setjmp and here owns memory. */
+/* libpng requires that its error handler does not return; no frame between here and setjmp owns memory. */
 static void fail(png_structp png, png_const_charp message) {
     writer *w = png_get_error_ptr(png);
     w->message = message;

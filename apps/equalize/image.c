@@ -1,43 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loading an image: file, structure check, then the sandboxed decoder or the PNM reader.
- *
- * PNG and JPEG files are put into a shared memory file together with room for their pixels, as large as the header that
- * probe.c checked says. The child decodes inside it, and the pixels stay where they are.
+ * Images and encoded images in memory.
  */
 #include "image.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/support/alloc.h"
-#include "decode.h"
 #include "apps/support/die.h"
-#include "encode.h"
-#include "image_turn.h"
-#include "apps/support/input.h"
-#include "pnm.h"
-#include "probe.h"
-#include "sandbox.h"
-
-struct image_load {
-    bool failed;
-    image_error error;
-    char *name;
-    size_t file_bytes;
-    image img;      /* PGM and PPM: ready */
-    decode_job job; /* as it was handed out; nothing the child may have changed is believed */
-    decode_job *shared;
-    int child; /* -1: none */
-};
 
 bool image_fail(image_error *error, int code, const char *format, ...) {
     va_list arguments;
@@ -70,225 +44,22 @@ bool image_new(const char *name, const image_header *header, image *out, image_e
     return true;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
-
-static void *resize(void *data, size_t bytes) { return data ? realloc(data, bytes) : try_alloc(bytes); }
-
-static bool grow(const char *name, uint8_t **data, size_t room, image_error *error) {
-    uint8_t *grown = resize(*data, room);
-    if (!grown)
-        return image_fail(error, EXIT_IO, "%s: no memory for %zu bytes", name, room);
-    *data = grown;
-    return true;
+const char *image_format_name(image_format format) {
+    static const char *const names[] = {"", "PNG", "JPEG", "PGM", "PPM"};
+    return names[format];
 }
 
-/* All bytes of the file in malloc memory. Endless inputs end at the limit that their kind has anyway. */
-static bool read_file(const char *path, const char *name, uint8_t **data, size_t *bytes, image_error *error) {
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        image_fail(error, EXIT_IO, "%s: cannot open: %s", name, strerror(errno));
-        if (fd > 0)
-            close(fd);
-        return false;
-    }
-    size_t room = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : (size_t)1 << 16, used = 0;
-    bool good = grow(name, data, room, error);
-    while (good) {
-        if (used == room)
-            good = grow(name, data, room += room / 2, error);
-        if (!good)
-            break;
-        ssize_t got = read(fd, *data + used, room - used);
-        if (got < 0 && input_retry(fd))
-            continue;
-        if (got < 0)
-            good = image_fail(error, EXIT_IO, "%s: cannot read: %s", name, strerror(errno));
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        if (used > IMAGE_MAX_BYTES && (*data)[0] != 'P')
-            good = image_fail(error, EXIT_USAGE, "%s: the file is larger than %zu MiB", name, IMAGE_MAX_BYTES >> 20);
-    }
-    if (path)
-        close(fd);
-    *bytes = used;
-    return good;
-}
-
-/* ---- decoding ---------------------------------------------------------------------------------------------------- */
-
-static size_t pages(size_t bytes) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (bytes + page - 1) / page * page;
-}
-
-static bool start_decoder(image_load *load, const image_header *header, const uint8_t *file, size_t bytes) {
-    const char *name = load->name;
-    size_t pixels_at = pages(sizeof(decode_job) + bytes), pixel_bytes = image_bytes(header);
-    load->job = (decode_job){.header = *header,
-                             .file_at = sizeof(decode_job),
-                             .file_bytes = bytes,
-                             .pixels_at = pixels_at,
-                             .arena_bytes = decode_arena_bytes(header, bytes),
-                             .cpu_seconds = 10 + (uint32_t)(pixel_bytes >> 23)};
-    int memory = memfd_create("image", MFD_CLOEXEC);
-    if (memory < 0 || ftruncate(memory, (off_t)(pixels_at + pixel_bytes)) != 0) {
-        image_fail(&load->error, EXIT_IO, "%s: no shared memory for the decoder: %s", name, strerror(errno));
-        if (memory >= 0)
-            close(memory);
-        return false;
-    }
-    load->shared = mmap(NULL, pixels_at + pixel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (load->shared == MAP_FAILED) {
-        load->shared = NULL;
-        close(memory);
-        return image_fail(&load->error, EXIT_IO, "%s: no memory for %zu bytes of pixels", name, pixel_bytes);
-    }
-    *load->shared = load->job;
-    memcpy(load->shared + 1, file, bytes);
-    load->child = sandbox_decode(memory);
-    int error_number = errno;
-    close(memory);
-    if (load->child < 0)
-        return image_fail(&load->error, EXIT_IO, "%s: cannot start the image decoder: %s", name,
-                          strerror(error_number));
-    return true;
-}
-
-/* What the child left when it was gone. */
-static bool judge(image_load *load, bool gone) {
-    image_error *error = &load->error;
-    const char *name = load->name;
-    char reason[sizeof load->shared->reason];
-    if (!gone)
-        return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder does not come to an end", name);
-    switch (load->shared->state) {
-    case DECODE_DONE: return true;
-    case DECODE_NOT_STARTED: return image_fail(error, EXIT_IO, "%s: cannot start a process to decode it", name);
-    case DECODE_NO_SETUP:
-        return image_fail(error, EXIT_IO, "%s: cannot confine the image decoder: %s", name,
-                          strerror(load->shared->error_number));
-    case DECODE_NO_MEMORY:
-        return image_fail(error, EXIT_USAGE, "%s: damaged: its data are larger than its header says", name);
-    case DECODE_REFUSED:
-        memcpy(reason, load->shared->reason, sizeof reason);
-        reason[sizeof reason - 1] = 0;
-        for (char *c = reason; *c; c++)
-            *c = *c >= ' ' && *c <= '~' ? *c : '?';
-        return image_fail(error, EXIT_USAGE, "%s: damaged or not supported: %s", name, *reason ? reason : "no reason");
-    }
-    return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder crashed or ran out of its %u seconds", name,
-                      load->job.cpu_seconds);
-}
-
-static image_load *load_new(const char *name) {
-    image_load *load = calloc(1, sizeof *load);
-    if (!load)
-        return NULL;
-    load->child = -1;
-    load->name = strdup(name);
-    if (load->name)
-        return load;
-    free(load);
-    return NULL;
-}
-
-/* The pixels of a PGM or PPM stay in `file`. */
-static void load_bytes(image_load *load, uint8_t *file, size_t bytes) {
-    image_header header;
-    load->file_bytes = bytes;
-    load->failed = !probe_image(load->name, file, bytes, &header, &load->error);
-    if (load->failed)
-        return;
-    if (header.format == IMAGE_PNG || header.format == IMAGE_JPEG) {
-        load->failed = !start_decoder(load, &header, file, bytes);
-        return;
-    }
-    uint8_t *pixels;
-    load->failed = !pnm_read(load->name, file, bytes, &load->img.header, &pixels, &load->error);
-    if (!load->failed)
-        load->img.pixels = pixels;
-}
-
-image_load *image_load_start(const char *path) {
-    if (path && strcmp(path, "-") == 0)
-        path = NULL;
-    image_load *load = load_new(path ? path : "stdin");
-    if (!load)
-        return NULL;
-    uint8_t *file = NULL;
-    size_t bytes = 0;
-    load->failed = !read_file(path, load->name, &file, &bytes, &load->error);
-    if (!load->failed)
-        load_bytes(load, file, bytes);
-    if (load->img.pixels)
-        load->img.map = file;
-    else
-        free(file);
-    return load;
-}
-
-image_load *image_load_memory(const char *name, const uint8_t *file, size_t bytes) {
-    image_load *load = load_new(name);
-    uint8_t *copy = load ? malloc(bytes ? bytes : 1) : NULL;
-    if (!load)
-        return NULL;
-    if (copy) {
-        memcpy(copy, file, bytes);
-        load_bytes(load, copy, bytes);
-    } else {
-        load->failed = !image_fail(&load->error, EXIT_IO, "%s: no memory for %zu bytes", name, bytes);
-    }
-    if (load->img.pixels)
-        load->img.map = copy;
-    else
-        free(copy);
-    return load;
-}
-
-bool image_load_finish(image_load *load, image *out, image_error *error) {
-    *out = (image){0};
-    if (!load)
-        return image_fail(error, EXIT_IO, "no memory to load an image");
-    if (load->child >= 0) {
-        bool gone = sandbox_wait(load->child, 5 * load->job.cpu_seconds);
-        load->failed = !judge(load, gone);
-    }
-    bool good = !load->failed;
-    if (good && load->shared) {
-        uint8_t *map = (uint8_t *)load->shared;
-        load->img = (image){.header = load->job.header,
-                            .pixels = map + load->job.pixels_at,
-                            .map = map + load->job.pixels_at,
-                            .map_bytes = image_bytes(&load->job.header)};
-        munmap(map, load->job.pixels_at);
-    } else if (load->shared) {
-        munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header));
-    }
-    load->img.file_bytes = load->file_bytes;
-    if (good)
-        good = image_upright(load->name, &load->img, &load->error);
-    if (good)
-        *out = load->img;
-    else
-        *error = load->error;
-    free(load->name);
-    free(load);
-    return good;
-}
-
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
+/* ---- encoded images ---------------------------------------------------------------------------------------------- */
 
 bool image_file_reserve(image_file *file, size_t bytes) {
-    if (bytes <= file->room - file->bytes)
+    if (bytes <= file->capacity - file->bytes)
         return true;
-    size_t room = file->bytes + bytes + file->room / 2;
-    uint8_t *grown = resize(file->data, room);
+    size_t capacity = file->bytes + bytes + file->capacity / 2;
+    uint8_t *grown = file->data ? realloc(file->data, capacity) : try_alloc(capacity);
     if (!grown)
         return false;
     file->data = grown;
-    file->room = room;
+    file->capacity = capacity;
     return true;
 }
 
@@ -298,53 +69,4 @@ bool image_file_append(image_file *file, const void *data, size_t bytes) {
     memcpy(file->data + file->bytes, data, bytes);
     file->bytes += bytes;
     return true;
-}
-
-const char *image_format_name(image_format format) {
-    static const char *const names[] = {"", "PNG", "JPEG", "PGM", "PPM"};
-    return names[format];
-}
-
-bool image_format_of_name(const char *name, uint32_t channels, image_format *format, image_error *error) {
-    static const struct {
-        const char *extension;
-        image_format format;
-    } known[] = {{".png", IMAGE_PNG}, {".jpg", IMAGE_JPEG}, {".jpeg", IMAGE_JPEG},
-                 {".pgm", IMAGE_PGM}, {".ppm", IMAGE_PPM},  {".pnm", IMAGE_NONE}};
-    const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
-    for (size_t k = 0; dot && k < sizeof known / sizeof known[0]; k++)
-        if (strcasecmp(dot, known[k].extension) == 0) {
-            *format = known[k].format ? known[k].format : channels <= 2 ? IMAGE_PGM : IMAGE_PPM;
-            return true;
-        }
-    return image_fail(error, EXIT_USAGE, "%s: the extension must be .png, .jpg, .jpeg, .pgm, .ppm or .pnm", name);
-}
-
-bool image_format_holds(const char *name, image_format format, const image_header *header, image_error *error) {
-    const char *kind = image_format_name(format);
-    if (header->channels % 2 == 0 && format != IMAGE_PNG)
-        return image_fail(error, EXIT_USAGE, "%s: %s cannot hold the alpha channel of this image; write PNG", name,
-                          kind);
-    if (format == IMAGE_JPEG && header->depth == 16)
-        return image_fail(error, EXIT_USAGE, "%s: JPEG cannot hold the 16-bit samples of this image; write PNG or PGM",
-                          name);
-    if (format == IMAGE_JPEG && (header->width > 65535 || header->height > 65535))
-        return image_fail(error, EXIT_USAGE, "%s: JPEG cannot hold %u x %u pixels", name, header->width,
-                          header->height);
-    if ((format == IMAGE_PGM) != (header->channels == 1) && format != IMAGE_PNG && format != IMAGE_JPEG)
-        return image_fail(error, EXIT_USAGE, "%s: %s cannot hold this image, which is %s", name, kind,
-                          header->channels == 1 ? "grey" : "RGB");
-    return true;
-}
-
-bool image_encode(const char *name, image_format format, const image_header *header, const void *pixels,
-                  unsigned quality, image_file *file, image_error *error) {
-    switch (format) {
-    case IMAGE_PNG: return png_write(name, header, pixels, file, error);
-    case IMAGE_JPEG: return jpeg_write(name, header, pixels, quality, file, error);
-    case IMAGE_PGM:
-    case IMAGE_PPM: return pnm_write(name, header, pixels, file, error);
-    case IMAGE_NONE: break;
-    }
-    return image_fail(error, EXIT_USAGE, "%s: no image format", name);
 }

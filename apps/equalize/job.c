@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "apps/support/die.h"
-#include "verify.h"
 #include "apps/support/report.h"
 #include "apps/support/session.h"
+#include "load.h"
+#include "save.h"
+#include "verify.h"
 
 static void enter(equalize_job *job, report_phase phase) {
     uint64_t now = report_clock();
@@ -19,24 +21,6 @@ static void enter(equalize_job *job, report_phase phase) {
         job->phase_ns[job->phase] += now - job->since_ns;
     job->since_ns = now;
     job->phase = phase;
-}
-
-bool equalize_by_channels(const equalize_options *o, uint32_t channels) {
-    bool separate = o->color == SCAN_COLOR_CHANNELS || (o->color == SCAN_COLOR_AUTO && !o->clahe &&
-                                                        (o->like == SCAN_LIKE_PILLOW || o->like == SCAN_LIKE_VIPS));
-    return channels >= 3 && separate;
-}
-
-bool equalize_make_mask(const char *name, image *mask, image_error *error) {
-    if (mask->header.channels != 1)
-        return image_fail(error, EXIT_USAGE, "%s: a mask must be a grey image without alpha, this one has %u channels",
-                          name, mask->header.channels);
-    uint8_t *to = mask->pixels;
-    const uint16_t *wide = mask->pixels;
-    for (size_t i = 0, n = image_pixels(&mask->header); i < n; i++)
-        to[i] = (mask->header.depth == 16 ? wide[i] : to[i]) != 0;
-    mask->header.depth = 8;
-    return true;
 }
 
 /* ---- the library ------------------------------------------------------------------------------------------------- */
@@ -58,7 +42,7 @@ static scan_status call(const equalize_job *job, const uint8_t *mask, const void
     return scan_clahe(job->lane->ctx, &desc, in, out, h->width, h->height);
 }
 
-static scan_status make_room(const equalize_job *job) {
+static scan_status reserve_pixels(const equalize_job *job) {
     equalize_lane *lane = job->lane;
     size_t bytes = image_bytes(&job->out.header);
     if (bytes <= lane->pixel_bytes)
@@ -71,8 +55,8 @@ static scan_status make_room(const equalize_job *job) {
     return SCAN_OK;
 }
 
-/* All images have one mask. */
-static scan_status lend_mask(equalize_job *job) {
+/* Once for each lane: all images have one mask. */
+static scan_status upload_mask(equalize_job *job) {
     equalize_lane *lane = job->lane;
     const image *mask = job->options->mask;
     if (!mask || lane->mask)
@@ -83,13 +67,13 @@ static scan_status lend_mask(equalize_job *job) {
     return scan_upload(lane->ctx, lane->mask, mask->pixels, bytes);
 }
 
-/* The same through device memory. The image that was read stays as it is. */
+/* Through device memory. The input stays as it is. */
 static scan_status call_on_device(equalize_job *job) {
     const equalize_lane *lane = job->lane;
     size_t bytes = image_bytes(&job->out.header);
     enter(job, PHASE_UPLOAD);
-    SESSION_TRY(make_room(job));
-    SESSION_TRY(lend_mask(job));
+    SESSION_TRY(reserve_pixels(job));
+    SESSION_TRY(upload_mask(job));
     SESSION_TRY(scan_upload(lane->ctx, lane->pixels, job->in.pixels, bytes));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
     enter(job, PHASE_COMPUTE);
@@ -113,8 +97,8 @@ static scan_status call_on_host(equalize_job *job) {
     return SCAN_OK;
 }
 
-/* The lane after its device failed: a context of the CPU. */
-static scan_status go_on_with_host(equalize_lane *lane) {
+/* Gives the lane a context of the CPU, after its device has failed. */
+static scan_status switch_to_host(equalize_lane *lane) {
     scan_options options = {.struct_size = sizeof options, .threads = lane->threads};
     snprintf(lane->failure, sizeof lane->failure, "%s", scan_ctx_detail(lane->ctx));
     lane->failed = lane->ctx;
@@ -132,7 +116,7 @@ void equalize_lane_close(equalize_lane *lane) {
     *lane = (equalize_lane){0};
 }
 
-/* From job->in, or in place in job->out. */
+/* Equalizes job->in into job->out, or job->out in place. */
 static bool equalize(equalize_job *job) {
     const image *mask = job->options->mask;
     const image_header *h = &job->out.header;
@@ -144,7 +128,7 @@ static bool equalize(equalize_job *job) {
     bool device_failed = !lane->on_host && session_is_device_failure(status);
     enter(job, PHASE_COMPUTE);
     if (device_failed && !lane->must) {
-        status = go_on_with_host(lane);
+        status = switch_to_host(lane);
         if (status == SCAN_OK)
             status = call_on_host(job);
     }
@@ -158,7 +142,7 @@ static bool equalize(equalize_job *job) {
 
 /* ---- verify ------------------------------------------------------------------------------------------------------ */
 
-/* The pixels against plain formulas, and the encoded file against the pixels. JPEG loses: there only the shape. */
+/* Compares the pixels with plain formulas, and the encoded file with the pixels; JPEG is lossy: only its shape. */
 static bool verify(equalize_job *job, const char *out_name) {
     image_error *error = &job->error;
     image again;

@@ -1,42 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * What `equalize` does with one image, from file to file in memory. Prints nothing and ends nothing, so that any thread
- * can work on an image of its own.
+ * What `equalize` does with one image, from file to encoded file in memory. No function here prints or exits, so that
+ * any thread can work on an image of its own.
  */
 #ifndef APPS_EQUALIZE_JOB_H
 #define APPS_EQUALIZE_JOB_H
 
-#include "image.h"
 #include "apps/support/report.h"
-#include "scan/scan.h"
+#include "image.h"
+#include "options.h"
 
-typedef struct equalize_options {
-    bool clahe;
-    scan_like like;
-    scan_color color;
-    double clip; /* as in scan_equalize_desc */
-    uint32_t tiles_x;
-    uint32_t tiles_y;
-    unsigned quality;
-    bool verify;
-    bool keep_input;   /* for the plot */
-    const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
-} equalize_options;
-
-/* What a worker computes with, image after image. */
+/* The context and the memory with which a worker computes image after image. */
 typedef struct equalize_lane {
     scan_ctx *ctx;
     bool on_host;      /* context memory is host memory */
-    bool must;         /* a device that fails is an error; else the CPU goes on */
-    unsigned threads;  /* of that CPU's context */
-    char failure[256]; /* why it goes on, or "" */
+    bool must;         /* a failure of the device is an error; else the CPU takes over */
+    unsigned threads;  /* of the CPU's context then */
+    char failure[256]; /* of the device, or "" */
     /* private: device memory kept from image to image, the context that failed */
     void *pixels, *mask;
     size_t pixel_bytes;
     scan_ctx *failed;
 } equalize_lane;
 
-/* Gives back what a lane holds; its first context is the caller's. */
+/* Frees what the lane holds, but not the context that it began with. */
 void equalize_lane_close(equalize_lane *lane);
 
 typedef struct equalize_job {
@@ -63,11 +50,5 @@ void equalize_job_free(equalize_job *job);
 
 /* Adds the job's times to the report. In the main thread. */
 void equalize_job_report(const equalize_job *job);
-
-/* Whether the colors of such an image are equalized one by one. */
-bool equalize_by_channels(const equalize_options *options, uint32_t channels);
-
-/* The image as a mask of 0 and 1, in place. */
-bool equalize_make_mask(const char *name, image *mask, image_error *error);
 
 #endif

@@ -2,10 +2,10 @@
  *
  * The plot of `equalize --plot`: two panels, each with a histogram (filled) and a cumulative distribution (line).
  *
- * Counts are shown in 256 columns, 16-bit ones 256 values a column. Both panels share the vertical scale, so that they
- * compare. It is set by the 98.5th percentile of the columns in use: one column of black background would press all
- * others to the floor; what is higher is cut at the top and marked there. The page is white whatever the reader's
- * theme: lines and text have fixed colors. No script, no font file, no link.
+ * Counts are shown in 256 columns, those of 16-bit samples with 256 values in a column. Both panels share the vertical
+ * scale, so that they can be compared. It follows from the 98.5th percentile of the columns in use, because one column
+ * of black background would press all others to the floor; higher columns are cut and marked at the top. Lines and text
+ * have fixed colors on a white page, in every theme of the reader's. There is no script, font file or link.
  */
 #include "plot.h"
 
@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void put(const canvas *c, const cha
         output_write(c->out, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
-/* Text of the user's (a file name): markup is escaped, control characters and broken UTF-8 are replaced. */
+/* Writes text from the user (a file name): escapes markup, replaces control characters and invalid UTF-8. */
 static void put_escaped(const canvas *c, const char *text) {
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
         size_t follow = *s < 0x80                 ? 0
@@ -68,7 +68,7 @@ static void put_escaped(const canvas *c, const char *text) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* counts as COLUMNS sums. */
+/* Adds the counts up in COLUMNS columns. */
 static void columns_of(const plot *p, const uint64_t *counts, uint64_t *columns) {
     uint32_t width = p->bins / COLUMNS;
     for (uint32_t k = 0; k < COLUMNS; k++) {
@@ -95,19 +95,19 @@ static double round_up(double x) {
 /* The top of the vertical axis, as a share of the pixels. */
 static double top_share(double shares[][COLUMNS], size_t rows) {
     size_t n = 0;
-    double most = 0;
+    double largest = 0;
     uint64_t sorted[2 * PLOT_MAX_CHANNELS * COLUMNS];
     for (size_t r = 0; r < rows; r++)
         for (size_t k = 0; k < COLUMNS; k++) {
             if (shares[r][k] > 0)
                 sorted[n++] = (uint64_t)(shares[r][k] * 1e15);
-            most = shares[r][k] > most ? shares[r][k] : most;
+            largest = shares[r][k] > largest ? shares[r][k] : largest;
         }
     if (n == 0)
         return 0.01;
     qsort(sorted, n, sizeof sorted[0], ascending);
     double high = (double)sorted[(size_t)((double)(n - 1) * 0.985)] / 1e15;
-    return round_up(most <= 1.6 * high ? most : high * 1.05);
+    return round_up(largest <= 1.6 * high ? largest : high * 1.05);
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */

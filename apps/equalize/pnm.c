@@ -2,11 +2,11 @@
  *
  * The PNM reader and writer.
  *
- * Every byte is read through next(), which knows the end; sizes are multiplied with overflow checks and compared with
- * what is there before a pixel is touched. Reading is in place and needs no memory: a sample is never wider than its
- * text, so the writing position stays at or behind the reading position. Plain: an 8- or 16-bit sample is at most two
- * bytes and has at least a digit and a separator; the last needs none, but the header before it gave more than one
- * byte.
+ * Every byte of a header or of plain text is read through next(), which knows the end. Sizes are multiplied with
+ * overflow checks and compared with the bytes of the file before a pixel is touched. Reading is in place and needs no
+ * memory: a sample is never larger than its text, so that the writing position stays at or behind the reading position.
+ * Plain: a sample is at most two bytes, and its text at least a digit and a separator; the last sample needs no
+ * separator, but the header before it took more than one byte.
  */
 #include "pnm.h"
 
@@ -92,7 +92,7 @@ static bool read_plain(reader *r, uint8_t *to, size_t samples, uint32_t full, ui
     return true;
 }
 
-static bool read_narrow(reader *r, uint8_t *to, size_t samples, uint32_t maxval) {
+static bool read_8_bit(reader *r, uint8_t *to, size_t samples, uint32_t maxval) {
     for (size_t i = 0; i < samples; i++) {
         if (to[i] > maxval)
             return above_maxval(r, i, to[i], maxval);
@@ -101,7 +101,7 @@ static bool read_narrow(reader *r, uint8_t *to, size_t samples, uint32_t maxval)
     return true;
 }
 
-static bool read_wide(reader *r, uint16_t *to, const uint8_t *from, size_t samples, uint32_t maxval) {
+static bool read_16_bit(reader *r, uint16_t *to, const uint8_t *from, size_t samples, uint32_t maxval) {
     for (size_t i = 0; i < samples; i++) {
         uint32_t value = (uint32_t)from[2 * i] << 8 | from[2 * i + 1];
         if (value > maxval)
@@ -145,9 +145,9 @@ bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *heade
     if (plain)
         return read_plain(&r, file, samples, header->depth == 16 ? 65535 : 255, maxval);
     if (header->depth == 16)
-        return read_wide(&r, (uint16_t *)(void *)file, file + r.at, samples, maxval);
+        return read_16_bit(&r, (uint16_t *)(void *)file, file + r.at, samples, maxval);
     *pixels = file + r.at;
-    return maxval == 255 || read_narrow(&r, *pixels, samples, maxval);
+    return maxval == 255 || read_8_bit(&r, *pixels, samples, maxval);
 }
 
 bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {

@@ -3,9 +3,9 @@
  * The structure of a PNG or JPEG file, walked before it is decoded.
  *
  * stb_image checks no checksum, invents pixels for a JPEG that ends early, and allocates what a header claims. So the
- * parent looks first, with code small enough to be read in one sitting: every access is through a bounds check, nothing
- * is allocated, and all loops advance. What it learns (sides, channels, depth) sizes the memory that the decoding child
- * gets; a decoder that disagrees with it has failed.
+ * parent looks first, with code small enough to be read in one sitting: every access is bounds-checked, nothing is
+ * allocated, and all loops advance. The sides, channels and depth that it finds determine the memory that the decoding
+ * child gets; a decoder that disagrees with them has failed.
  */
 #include "probe.h"
 
@@ -95,8 +95,8 @@ static bool probe_png(const char *name, const uint8_t *file, size_t bytes, image
 
 /* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
-/* The orientation in an EXIF segment: 2 to 8, or 0 where there is none or anything is odd. */
-static uint32_t exif_turn(const uint8_t *segment, uint32_t size) {
+/* The orientation in an EXIF segment: 2 to 8, or 0 if there is none or the segment is malformed. */
+static uint32_t exif_orientation(const uint8_t *segment, uint32_t size) {
     if (size < 14 || memcmp(segment, "Exif\0", 6) != 0)
         return 0;
     const uint8_t *tiff = segment + 6;
@@ -162,7 +162,7 @@ static size_t jpeg_skip_scan(const uint8_t *file, size_t bytes, size_t at) {
 
 static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, image_header *h, image_error *error) {
     bool frame = false, scan = false;
-    uint32_t turn = 0;
+    uint32_t orientation = 0;
     for (size_t at = 2;;) {
         while (at + 1 < bytes && file[at] == 0xff && file[at + 1] == 0xff)
             at++;
@@ -188,8 +188,8 @@ static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, imag
         if (is_frame && !jpeg_frame(name, marker, file + at + 2, size - 2, h, error))
             return false;
         frame |= is_frame;
-        if (marker == 0xe1 && turn == 0)
-            turn = exif_turn(file + at + 2, size - 2);
+        if (marker == 0xe1 && orientation == 0)
+            orientation = exif_orientation(file + at + 2, size - 2);
         at += size;
         if (marker == 0xda) {
             scan = true;
@@ -198,7 +198,7 @@ static bool probe_jpeg(const char *name, const uint8_t *file, size_t bytes, imag
     }
     if (!frame || !scan)
         return image_fail(error, EXIT_USAGE, "%s: a JPEG without image data", name);
-    h->turn = turn;
+    h->orientation = orientation;
     return true;
 }
 

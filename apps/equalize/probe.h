@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an image file says about itself, and whether it is whole: read before a decoder sees it.
+ * Reads the header of an image file and checks that the file is whole, before a decoder sees it.
  */
 #ifndef APPS_EQUALIZE_PROBE_H
 #define APPS_EQUALIZE_PROBE_H

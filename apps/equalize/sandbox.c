@@ -6,14 +6,15 @@
  *      ^                                                               |
  *      +---------- pipe: end of file when the child is gone -----------+
  *
- * The program sends two descriptors for each image: the shared memory with the file, and the writing end of a pipe that
- * nobody writes to. The helper forks a child and forgets about it; the child alone holds the pipe's end, so that its
- * death, however it comes, is an end of file for whoever waits. No process ids, no signals, no table of children.
+ * The program sends two descriptors for each image: the shared memory with the file, and the writing end of a pipe to
+ * which nothing is written. The helper forks a child and closes both descriptors. Only the child still holds the pipe's
+ * end, so that its death, of any cause, is an end of file for the program. That needs no process ids, no signals and no
+ * table of children.
  *
- * The child closes everything else, limits its CPU time, sets an alarm for the case that it sleeps, and enters
- * seccomp's strict mode, in which the kernel kills it for any system call but read, write, exit and sigreturn. From
- * there a decoder that was taken over can burn bounded time, fill bounded memory and write to a pipe that nobody reads.
- * It cannot allocate, open, connect, or cancel the alarm. What it leaves in the shared memory is read when it is dead.
+ * The child closes everything else, limits its CPU time, sets an alarm for the case that it sleeps, and lets seccomp
+ * kill it for any system call but exit (without a filter for this architecture: but read, write, exit and sigreturn).
+ * From there a decoder that was taken over can burn bounded time and fill bounded memory. It cannot allocate, open,
+ * connect, or cancel the alarm. The program reads the shared memory after the child's death.
  *
  * The helper ends when the program does (end of file on the socket), and its children with it.
  */
@@ -109,7 +110,7 @@ static bool confine(void) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;
 #ifdef NATIVE_ARCH
-    /* System call numbers mean nothing without the architecture they are of. */
+    /* The numbers of system calls differ by architecture: it is checked first. */
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0, 3),
@@ -158,11 +159,11 @@ static bool receive(int socket, int fds[2]) {
     char byte;
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
     } control;
     struct iovec data = {&byte, 1};
     struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t got;
     do
         got = recvmsg(socket, &message, 0);
@@ -228,12 +229,12 @@ int sandbox_decode(int memory) {
     char byte = 0;
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
     } control;
     memset(&control, 0, sizeof control);
     struct iovec data = {&byte, 1};
     struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
@@ -270,7 +271,7 @@ bool sandbox_wait(int child, uint32_t seconds) {
             continue;
         if (ready < 0)
             break;
-        /* Bytes, if any, are a hijacked child's: the end of file alone counts. */
+        /* Bytes can only come from a hijacked child: only the end of file counts. */
         char bytes[256];
         if (ready == 1) {
             ssize_t got = read(child, bytes, sizeof bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Equalization and CLAHE, one pixel after another and nothing shared with the library. A plane is what one table maps:
- * the grey samples, one color channel, or the luma. Each is computed in full, turned into what it must become, and the
- * samples that follow from it are compared with the result.
+ * Equalization and CLAHE, one pixel after another and independent of the library. A plane is the samples that one table
+ * maps: the grey samples, one color channel, or the luma. Each plane is computed in full and equalized; the samples
+ * that follow from it are compared with the result.
  *
  * Floating point is written one operation at a time in the peers' precision (-ffp-contract=off).
  */
@@ -75,7 +75,7 @@ static uint32_t entry(const verifier *v, uint32_t i, uint64_t up_to, uint64_t to
     return i;
 }
 
-/* imagemagick works on 65,536 levels whatever the depth, the others on the samples' own. */
+/* imagemagick works on 65,536 levels for every depth, the others on the levels of the samples. */
 static void map_plane(verifier *v) {
     bool magick = v->options->like == SCAN_LIKE_IMAGEMAGICK;
     uint32_t scale = magick && v->top == 255 ? 257 : 1, bins = magick ? 65536 : v->top + 1;
@@ -100,7 +100,7 @@ static void map_plane(verifier *v) {
 
 /* ---- CLAHE ------------------------------------------------------------------------------------------------------- */
 
-/* The sample at (x, y) of the image continued by reflection that does not repeat the border. */
+/* The coordinate inside the side that x means: the image is continued by reflection that does not repeat the border. */
 static size_t reflected(size_t x, size_t side) {
     if (side == 1)
         return 0;
@@ -117,11 +117,11 @@ static void tile_table(verifier *v, size_t left, size_t top_row, size_t tile_w, 
             v->counts[v->plane[reflected(y, height) * width + reflected(x, width)]]++;
     if (v->options->clip > 0) {
         double limit = v->options->clip * (double)area / (double)bins;
-        uint64_t most = limit < 1 ? 1 : limit < (double)INT32_MAX ? (uint64_t)limit : INT32_MAX;
+        uint64_t max_count = limit < 1 ? 1 : limit < (double)INT32_MAX ? (uint64_t)limit : INT32_MAX;
         for (size_t i = 0; i < bins; i++)
-            if (v->counts[i] > most) {
-                excess += v->counts[i] - most;
-                v->counts[i] = most;
+            if (v->counts[i] > max_count) {
+                excess += v->counts[i] - max_count;
+                v->counts[i] = max_count;
             }
         uint64_t rest = excess % bins, step = rest && bins / rest > 1 ? bins / rest : 1;
         for (size_t i = 0; i < bins; i++)
@@ -141,7 +141,7 @@ static bool clahe_plane(verifier *v) {
     size_t width = v->in->header.width, height = v->in->header.height, bins = (size_t)v->top + 1;
     size_t tx = v->options->tiles_x, ty = v->options->tiles_y;
     size_t wide = width, high = height;
-    if (width % tx || height % ty) { /* then a side that divides gets a whole tile count more, as in OpenCV */
+    if (width % tx || height % ty) { /* then a side that is divisible grows by its number of tiles too, as in OpenCV */
         wide += tx - width % tx;
         high += ty - height % ty;
     }

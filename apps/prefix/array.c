@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on .npy and raw arrays, in pieces: memory stays the same however long the array is. Pieces are whole groups of
- * the order in scan.h, so that all there is between two of them is one value, the fold of everything before: it is the
- * init of the next piece. On a device pieces follow each other without waiting, and it stays there as a carry; the
- * value comes back with each piece, for the CPU to go on from.
+ * prefix on .npy and raw arrays, in pieces: memory does not grow with the array. Pieces are whole groups of the order
+ * in scan.h, so that one value connects a piece with the next: the fold of everything before, which is the next one's
+ * init. On a device pieces follow each other without waiting, and the value stays there as a carry; it is also
+ * downloaded with each piece, so that the CPU can continue if the device fails.
  *
- * Reverse, the scan runs from the last piece to the first but is written from the first to the last: a first pass from
- * the end keeps the fold before each piece, a second writes. Groups are counted from the end then, and so are pieces:
- * the first in the file is the short one. A pipe that is to be scanned in reverse is read as a whole.
+ * A reverse scan runs from the last piece to the first, but is written from the first to the last: a first pass from
+ * the end keeps the fold before each piece, a second pass writes. Groups are then counted from the end, and so are
+ * pieces: the first in the file is the short one. A pipe that is scanned in reverse is read as a whole.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
-#include "prefix.h"
 #include "apps/support/report.h"
 #include "apps/support/stream.h"
+#include "prefix.h"
 
 typedef struct slot {
     stream_buffer in, out, carry;
@@ -37,12 +37,12 @@ typedef struct work {
     slot slots[STREAM_SLOTS];
     size_t slot_count;
     uint64_t have;     /* elements read */
-    prefix_value fold; /* of all pieces finished */
+    prefix_value fold; /* of all finished pieces */
     prefix_check check;
 
     /* reverse */
     uint64_t n, pieces;
-    unsigned char *all;   /* what was read from a pipe, NULL if pieces are read from the file */
+    unsigned char *all;   /* the content of a pipe; NULL if pieces are read from a file */
     prefix_value *folds;  /* before each piece, in the order of the scan */
     prefix_check *checks; /* the same for --verify */
 } work;
@@ -64,18 +64,19 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
     if (s->on_host)
         return SCAN_OK;
     size_t bytes;
-    bool known = scan_prefix_workspace(s->ctx, &w->desc, n, &bytes) == SCAN_OK; /* else the call will say why not */
+    bool known = scan_prefix_workspace(s->ctx, &w->desc, n, &bytes) == SCAN_OK; /* else scan_prefix will say why */
     return known ? session_probe(s, bytes) : SCAN_OK;
 }
 
 static void prepare(work *w, uint64_t elements) {
-    w->desc = prefix_describe(w->job, w->r->type, &w->init);
+    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
+    if (w->job->common->verify)
+        prefix_check_begin(&w->check, &w->desc);
     w->size = w->r->size;
     w->out_size = scan_type_size(w->desc.out_type);
     prefix_choose(w->job, w->s, &w->desc, elements);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->out_size, elements, make_slots, w);
-    prefix_check_begin(&w->check, &w->desc);
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
@@ -91,7 +92,7 @@ static scan_status scan_slot(work *w, stream_lane *lane, slot *x, scan_prefix_de
     return scan_prefix(lane->ctx, &desc, stream_at(lane, &x->in), stream_at(lane, &x->out), x->n);
 }
 
-/* The next in the order of the scan, and what goes on to the one after it. */
+/* The next piece in the order of the scan, and its carry for the piece after it. */
 static scan_status compute_next(void *arg, stream_lane *lane, size_t piece) {
     work *w = arg;
     slot *x = slot_of(w, piece);
@@ -266,13 +267,13 @@ static uint64_t scan_backward(work *w) {
     return w->n;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* ---- arrays as a whole ------------------------------------------------------------------------------------------- */
 
-/* By an algorithm that has no carry. */
+/* For algorithms without a carry. */
 static uint64_t scan_whole(work *w) {
     size_t n;
     unsigned char *values = array_read_all(w->r, &n);
-    w->desc = prefix_describe(w->job, w->r->type, &w->init);
+    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
     void *result = prefix_whole(w->job, w->s, w->r->in->name, &w->desc, values, n);
     if (w->r->npy)
         array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);

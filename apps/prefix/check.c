@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix --verify: every result again. Integers and float min and max are a plain fold; float add and mul follow the
- * tree of scan.h: vectors of 16 bytes, rows of 32, chunks of 8, tiles of 8, groups of 32. All floats are computed in
- * double and, for f32, rounded after every operation: for one addition or product of floats that is the same as
- * computing in float, because double has more than twice the digits.
+ * prefix --verify: computes every result again. Integers and float min and max are a plain fold; float add and mul
+ * follow the tree of scan.h: vectors of 16 bytes, rows of 32, chunks of 8, tiles of 8, groups of 32. All floats are
+ * computed in double and, for f32, rounded after every operation: for one addition or product of floats that is the
+ * same as computing in float, because double has more than twice the digits.
  */
 #include <math.h>
 #include <string.h>
 
+#include "apps/support/die.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* An integer of any type, extended to 64 bits. */
 static uint64_t load_integer(scan_type type, const void *from) {
@@ -35,43 +34,68 @@ static double load_float(scan_type type, const void *from) {
     return (double)f;
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
-static uint64_t fold_integer(const prefix_check *c, uint64_t a, uint64_t b) {
-    bool less = is_signed(c->out_type) ? (int64_t)b < (int64_t)a : b < a;
-    switch (c->op) {
-    case SCAN_ADD: return a + b;
-    case SCAN_MUL: return a * b;
-    case SCAN_MIN: return less ? b : a;
-    case SCAN_MAX: return less ? a : b;
-    }
-    return 0;
+/* Integers extended to 64 bits. The result is wrapped at the width of the type by next_integer. */
+static uint64_t fold_add(scan_type type, uint64_t a, uint64_t b) { return (void)type, a + b; }
+static uint64_t fold_mul(scan_type type, uint64_t a, uint64_t b) { return (void)type, a * b; }
+static uint64_t fold_xor(scan_type type, uint64_t a, uint64_t b) { return (void)type, a ^ b; }
+static uint64_t fold_and(scan_type type, uint64_t a, uint64_t b) { return (void)type, a & b; }
+static uint64_t fold_or(scan_type type, uint64_t a, uint64_t b) { return (void)type, a | b; }
+
+static bool less(scan_type type, uint64_t a, uint64_t b) { return is_signed(type) ? (int64_t)a < (int64_t)b : a < b; }
+static uint64_t fold_min(scan_type type, uint64_t a, uint64_t b) { return less(type, b, a) ? b : a; }
+static uint64_t fold_max(scan_type type, uint64_t a, uint64_t b) { return less(type, b, a) ? a : b; }
+
+/* Identities. */
+static uint64_t zero(scan_type type) { return (void)type, 0; }
+static uint64_t one(scan_type type) { return (void)type, 1; }
+static uint64_t greatest(scan_type type) {
+    unsigned unused = 64 - 8 * (unsigned)scan_type_size(type);
+    return is_signed(type) ? (uint64_t)(INT64_MAX >> unused) : UINT64_MAX >> unused;
+}
+static uint64_t least(scan_type type) { return is_signed(type) ? ~greatest(type) : 0; }
+static uint64_t all_ones(scan_type type) { return is_signed(type) ? UINT64_MAX : greatest(type); }
+
+static double add_floats(double a, double b) { return a + b; }
+static double mul_floats(double a, double b) { return a * b; }
+
+/* True if b comes before a; -0 comes before +0. */
+static bool float_less(double b, double a) { return b < a || (b == a && signbit(b) && !signbit(a)); }
+static double min_floats(double a, double b) { return isnan(a) || isnan(b) ? NAN : float_less(b, a) ? b : a; }
+static double max_floats(double a, double b) { return isnan(a) || isnan(b) ? NAN : float_less(b, a) ? a : b; }
+
+/* One row for each operator. An operator without a row, or without the function for the type, is refused. */
+typedef struct check_operator {
+    uint64_t (*fold)(scan_type type, uint64_t a, uint64_t b);
+    uint64_t (*identity)(scan_type type);
+    double (*fold_floats)(double a, double b);
+    double float_identity;
+    bool float_tree; /* floats are folded along the tree of scan.h, else one after another */
+} check_operator;
+
+static const check_operator operators[] = {
+    [SCAN_ADD] = {fold_add, zero, add_floats, -0.0, true},
+    [SCAN_MUL] = {fold_mul, one, mul_floats, 1, true},
+    [SCAN_MIN] = {fold_min, greatest, min_floats, (double)INFINITY, false},
+    [SCAN_MAX] = {fold_max, least, max_floats, -(double)INFINITY, false},
+    [SCAN_XOR] = {.fold = fold_xor, .identity = zero},
+    [SCAN_AND] = {.fold = fold_and, .identity = all_ones},
+    [SCAN_OR] = {.fold = fold_or, .identity = zero},
+};
+
+static const check_operator *operator_of(scan_op op, scan_type type) {
+    const check_operator *row = (size_t)op < sizeof operators / sizeof operators[0] ? &operators[op] : NULL;
+    if (!row || (is_float(type) ? !row->fold_floats : !row->fold))
+        die_usage("--verify cannot check --op %s of %s", scan_op_name(op), scan_type_name(type));
+    return row;
 }
 
-static uint64_t integer_identity(const prefix_check *c) {
-    unsigned unused = 64 - 8 * (unsigned)scan_type_size(c->out_type);
-    uint64_t greatest = is_signed(c->out_type) ? (uint64_t)(INT64_MAX >> unused) : UINT64_MAX >> unused;
-    switch (c->op) {
-    case SCAN_ADD: return 0;
-    case SCAN_MUL: return 1;
-    case SCAN_MIN: return greatest;
-    case SCAN_MAX: return is_signed(c->out_type) ? ~greatest : 0;
-    }
-    return 0;
-}
-
-/* ---- floats ------------------------------------------------------------------------------------------------------ */
+/* ---- floats in the order of scan.h ------------------------------------------------------------------------------- */
 
 static double fold_float(const prefix_check *c, double a, double b) {
-    double r = c->op == SCAN_ADD ? a + b : a * b;
+    double r = operators[c->op].fold_floats(a, b);
     return c->out_type == SCAN_F32 ? (double)(float)r : r;
-}
-
-static double fold_extreme(const prefix_check *c, double a, double b) {
-    if (isnan(a) || isnan(b))
-        return NAN;
-    bool b_less = b < a || (b == a && signbit(b) && !signbit(a));
-    return b_less == (c->op == SCAN_MIN) ? b : a;
 }
 
 /* The last value of the Kogge-Stone scan over n <= 32 totals. */
@@ -138,15 +162,14 @@ static void append(prefix_check *c, double x) {
 /* ---- the check --------------------------------------------------------------------------------------------------- */
 
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc) {
+    const check_operator *row = operator_of(desc->op, desc->out_type);
     *c = (prefix_check){.type = desc->type, .out_type = desc->out_type, .op = desc->op, .kind = desc->kind};
-    c->first_shows_zero = !desc->init && desc->op == SCAN_ADD && is_float(desc->out_type);
     if (!is_float(desc->out_type)) {
-        c->integer = desc->init ? load_integer(desc->out_type, desc->init) : integer_identity(c);
+        c->integer = desc->init ? load_integer(desc->out_type, desc->init) : row->identity(desc->out_type);
         return;
     }
-    double init = desc->init ? load_float(desc->out_type, desc->init) : 0;
-    c->groups = desc->init ? init : desc->op == SCAN_ADD ? -0.0 : 1;
-    c->extreme = desc->init ? init : desc->op == SCAN_MIN ? (double)INFINITY : -(double)INFINITY;
+    c->first_shows_zero = !desc->init && desc->op == SCAN_ADD;
+    c->groups = c->extreme = desc->init ? load_float(desc->out_type, desc->init) : row->float_identity;
 }
 
 static bool same_float(const prefix_check *c, double expected, const void *result) {
@@ -158,7 +181,7 @@ static bool same_float(const prefix_check *c, double expected, const void *resul
 
 static bool next_integer(prefix_check *c, const void *element, const void *result) {
     uint64_t expected = c->integer;
-    c->integer = fold_integer(c, c->integer, load_integer(c->type, element));
+    c->integer = operators[c->op].fold(c->out_type, c->integer, load_integer(c->type, element));
     /* wrapped at the width of the output */
     c->integer = load_integer(c->out_type, &c->integer);
     if (c->kind == SCAN_INCLUSIVE)
@@ -166,12 +189,14 @@ static bool next_integer(prefix_check *c, const void *element, const void *resul
     return !result || memcmp(&expected, result, scan_type_size(c->out_type)) == 0;
 }
 
+/* Floats folded one after another. */
 static bool next_extreme(prefix_check *c, const void *element, const void *result) {
     double expected = c->extreme;
-    c->extreme = fold_extreme(c, c->extreme, load_float(c->type, element));
+    c->extreme = operators[c->op].fold_floats(c->extreme, load_float(c->type, element));
     return !result || same_float(c, c->kind == SCAN_INCLUSIVE ? c->extreme : expected, result);
 }
 
+/* Floats folded along the tree. */
 static bool next_float(prefix_check *c, const void *element, const void *result) {
     double expected = before(c);
     if (c->n == 0 && c->first_shows_zero)
@@ -185,9 +210,7 @@ static bool next_float(prefix_check *c, const void *element, const void *result)
 bool prefix_check_next(prefix_check *c, const void *element, const void *result) {
     if (!is_float(c->out_type))
         return next_integer(c, element, result);
-    if (c->op == SCAN_MIN || c->op == SCAN_MAX)
-        return next_extreme(c, element, result);
-    return next_float(c, element, result);
+    return operators[c->op].float_tree ? next_float(c, element, result) : next_extreme(c, element, result);
 }
 
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse) {

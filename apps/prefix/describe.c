@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix: the type of the output, --init as a value of that type, and where a scan runs.
+ * prefix: the type of the output, --init as a value of that type, one NaN for all devices, and where a scan runs.
  */
 #include <math.h>
 #include <string.h>
@@ -9,20 +9,16 @@
 #include "apps/support/number.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
+static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
 
 /* Sums of integers are kept in 64 bits, as NumPy does; other folds stay in the type of the input. */
 static scan_type default_out(const prefix_job *job, scan_type type) {
     if (job->op != SCAN_ADD || is_float(type))
         return type;
-    return is_signed(type) ? SCAN_I64 : SCAN_U64;
+    return scan_type_class(type) == SCAN_SIGNED ? SCAN_I64 : SCAN_U64;
 }
 
-/* 2.0 and 1e3 are integers too. */
+/* Makes integers of numbers such as 2.0 and 1e3. False if there is a fraction. */
 static bool whole_number(number *x) {
     if (x->type != SCAN_F64)
         return true;
@@ -37,13 +33,13 @@ static bool whole_number(number *x) {
     return true;
 }
 
-/* Little-endian, so that the low bytes are the value in a narrower type. */
+/* The low bytes of *to are the value in a smaller type: the machine is little-endian. */
 static bool to_integer(number x, scan_type type, prefix_value *to) {
     unsigned bits = 8 * (unsigned)scan_type_size(type);
     if (!whole_number(&x))
         return false;
     to->bits = x.value.u;
-    if (is_signed(type))
+    if (scan_type_class(type) == SCAN_SIGNED)
         return x.type == SCAN_I64 && x.value.i >= -INT64_C(1) - (INT64_MAX >> (64 - bits)) &&
                x.value.i <= INT64_MAX >> (64 - bits);
     return (x.type == SCAN_U64 || x.value.i >= 0) && x.value.u <= UINT64_MAX >> (64 - bits);
@@ -67,9 +63,32 @@ static bool to_float(const number *x, scan_type type, prefix_value *to) {
                                : stored < 0x1p64 && (uint64_t)stored == x->value.u;
 }
 
-scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init) {
+/* Exit 2: the operator takes integers only, and the input, or a column of it, is of a float type. */
+__attribute__((noreturn)) static void refuse_floats(const prefix_job *job, const char *name, scan_type type) {
+    const char *op = scan_op_name(job->op);
+    switch (job->format) {
+    case FORMAT_NPY:
+        die(EXIT_USAGE, "%s: --op %s takes integers, this is an array of %s: save it as integers", name, op,
+            scan_type_name(type));
+    case FORMAT_RAW:
+        die(EXIT_USAGE, "%s: --op %s takes integers, not %s: --dtype %s reads the same bytes as integers", name, op,
+            scan_type_name(type), type == SCAN_F32 ? "u32" : "u64");
+    case FORMAT_CSV:
+    case FORMAT_TSV:
+        die(EXIT_USAGE,
+            "%s: --op %s takes integers: fill the empty fields of column %s, or write its numbers as integers", name,
+            op, job->key);
+    case FORMAT_TEXT: break;
+    }
+    die(EXIT_USAGE, "%s: --op %s takes integers: write all numbers without a point, an exponent, nan or inf", name, op);
+}
+
+scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init) {
     if (!scan_op_takes(job->op, type))
-        die_usage("--op %s: takes integers, the elements are %s", scan_op_name(job->op), scan_type_name(type));
+        refuse_floats(job, name, type);
+    if (job->out_dtype && !scan_op_takes(job->op, job->out_dtype))
+        die_usage("--op %s takes integers: --out-dtype %s does not apply", scan_op_name(job->op),
+                  scan_type_name(job->out_dtype));
     scan_prefix_desc desc = {.struct_size = sizeof desc,
                              .type = type,
                              .out_type = job->out_dtype ? job->out_dtype : default_out(job, type),
@@ -93,7 +112,7 @@ scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_v
 
 /* ---- NaN --------------------------------------------------------------------------------------------------------- */
 
-/* In two loops each, so that the compiler makes vectors of them and most pieces are only read. */
+/* Two loops each: the compiler vectorizes them, and pieces without NaN are only read. */
 static void one_nan_f32(float *x, size_t n) {
     int any = 0;
     for (size_t i = 0; i < n; i++)
@@ -120,7 +139,7 @@ void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
 
-/* A block that the other grids do not take leaves auto one of the two that take every block. */
+/* Of the grids only these two take the blocks kogge-stone and brent-kung, so that auto chooses one of them. */
 bool prefix_is_whole(const prefix_job *job) {
     scan_algorithm a = job->algorithm;
     bool teaching_block = a.block == SCAN_BLOCK_KOGGE_STONE || a.block == SCAN_BLOCK_BRENT_KUNG;
@@ -128,7 +147,7 @@ bool prefix_is_whole(const prefix_job *job) {
            (a.grid == SCAN_GRID_AUTO && teaching_block);
 }
 
-/* Teaching grids add and multiply floats in an order of their own, which the CPU does not have. */
+/* The teaching grids add and multiply floats in an order that the CPU does not implement. */
 static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
     return prefix_is_whole(job) && is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
 }

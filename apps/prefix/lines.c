@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on whole arrays, which text and tables are. A text becomes the lines of its results; a table keeps its rows
- * and gets one more column. Missing fields of a table do not take part: they count as the identity and stay missing in
- * the new column.
+ * prefix on text and tables, and on other arrays that are scanned as a whole. The result of a text is lines of numbers;
+ * a table keeps its rows and gets one more column. A missing field of a table counts as the identity and stays missing
+ * in the new column.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include "apps/support/die.h"
 #include "apps/support/number.h"
 #include "apps/support/parallel.h"
-#include "prefix.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "apps/support/table.h"
 #include "apps/support/text.h"
+#include "prefix.h"
 
 enum { BLOCK_BYTES = 256 << 10 };
 
-/* ---- a whole array ------------------------------------------------------------------------------------------- */
+/* ---- a whole array ----------------------------------------------------------------------------------------------- */
 
 typedef struct scanning {
     const prefix_job *job;
@@ -47,13 +47,14 @@ static scan_status scan_values(void *arg, session *s) {
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
                    const void *values, size_t n) {
     void *result = must_alloc(n, scan_type_size(desc->out_type));
+    prefix_check check;
+    if (job->common->verify)
+        prefix_check_begin(&check, desc);
     prefix_choose(job, s, desc, n);
     session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
     report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
     if (job->common->verify) {
-        prefix_check check;
         report_phase before = report_enter(PHASE_VERIFY);
-        prefix_check_begin(&check, desc);
         size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
         if (wrong != n)
             die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
@@ -76,7 +77,7 @@ void prefix_text(const prefix_job *job, input *in, session *s) {
     text t;
     prefix_value init;
     text_read(&t, in, threads);
-    scan_prefix_desc desc = prefix_describe(job, t.values.type, &init);
+    scan_prefix_desc desc = prefix_describe(job, in->name, t.values.type, &init);
     void *result = prefix_whole(job, s, in->name, &desc, t.values.data, t.n);
     output_write(job->out, t.bytes, t.head_bytes);
     rows_write_numbers(job->out, desc.out_type, result, t.n, threads, NULL);
@@ -118,10 +119,10 @@ static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
 /* Cuts the rows into blocks of about BLOCK_BYTES and writes each with its new field. */
 static void write_rows(output *out, append *a, unsigned threads) {
     const table *t = a->t;
-    size_t room = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
+    size_t field_bytes = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
     size_t *first = must_alloc(t->n + 2, sizeof *first);
     for (size_t row = 0; row < t->n; row++) {
-        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + room;
+        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + field_bytes;
         if (row == 0 || bytes + row_bytes > BLOCK_BYTES) {
             first[blocks++] = row;
             bytes = 0;
@@ -135,7 +136,7 @@ static void write_rows(output *out, append *a, unsigned threads) {
     free(first);
 }
 
-/* The name of the new column, quoted if it must be. */
+/* Writes the name of the new column, in quotes where CSV needs them. */
 static void write_name(output *out, const table *t, const char *name, const char *op) {
     const char special[] = {t->delimiter, '"', '\r', '\n', 0};
     bool quoted = strpbrk(name, special) != NULL;
@@ -159,26 +160,39 @@ static void write_header(const prefix_job *job, const table *t, size_t index) {
     output_write(job->out, t->bytes + end, t->head_bytes - end);
 }
 
+/* The f64 that leaves the other operand as it is. */
+static double float_identity(scan_op op) {
+    switch (op) {
+    case SCAN_ADD: return -0.0;
+    case SCAN_MUL: return 1;
+    case SCAN_MIN: return (double)INFINITY;
+    case SCAN_MAX: return -(double)INFINITY;
+    case SCAN_XOR:
+    case SCAN_AND:
+    case SCAN_OR: break; /* prefix_describe has refused floats */
+    }
+    return NAN;
+}
+
 /* Values with the identity where a field is missing: a column with missing fields is f64. */
 static void *fill_missing(const prefix_job *job, const column *c) {
-    static const double identity[] = {
-        [SCAN_ADD] = -0.0, [SCAN_MUL] = 1, [SCAN_MIN] = (double)INFINITY, [SCAN_MAX] = -(double)INFINITY};
+    const double identity = float_identity(job->op);
     double *values = must_alloc(c->n, sizeof *values);
     for (size_t i = 0; i < c->n; i++)
-        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity[job->op] : c->f64[i];
+        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity : c->f64[i];
     return values;
 }
 
-void prefix_table(const prefix_job *job, input *in, session *s) {
+void prefix_table(const prefix_job *job, input *in, session *s, char delimiter) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     column c = {.type = SCAN_I64};
     prefix_value init;
-    table_read(&t, in, job->format == FORMAT_CSV ? ',' : '\t', job->header, threads);
+    table_read(&t, in, delimiter, job->header, threads);
     size_t index = table_find(&t, job->key);
     if (t.columns)
         table_numbers(&t, index, &c, threads);
-    scan_prefix_desc desc = prefix_describe(job, c.type, &init);
+    scan_prefix_desc desc = prefix_describe(job, in->name, c.type, &init);
     void *filled = c.missing ? fill_missing(job, &c) : NULL;
     void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);
     if (t.columns)

@@ -7,8 +7,8 @@
 
 #include "apps/support/die.h"
 #include "apps/support/names.h"
-#include "prefix.h"
 #include "apps/support/report.h"
+#include "prefix.h"
 
 static const char help[] =
     "Examples:\n"
@@ -80,44 +80,45 @@ static scan_algorithm parse_algorithm(const cli *c) {
     return algorithm;
 }
 
-/* What goes with which format; then the output is opened, before any work. */
+/* Refuses options that do not apply to the format, then opens the output, before any work. */
 static void check_format(prefix_job *job, const input *in) {
-    bool table = job->format == FORMAT_CSV || job->format == FORMAT_TSV;
+    bool table = format_is_table(job->format);
     if (table && !job->key)
         die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
     if (!table && job->key)
         die_usage("%s: is no table, -k does not apply (--csv, --tsv)", in->name);
     if (!table && !job->header)
         die_usage("%s: is no table, --no-header does not apply (--csv, --tsv)", in->name);
-    bool binary = job->format == FORMAT_NPY || job->format == FORMAT_RAW;
-    job->out = output_open(job->common->output, job->common->force, binary);
+    job->out = output_open(job->common->output, job->common->force, format_is_binary(job->format));
     output_refuse_input(in->fd, in->name);
+}
+
+static void read_options(prefix_job *job, cli *c) {
+    for (int key; (key = cli_next(c)) != 0;)
+        switch (key) {
+        case OPTION_OP: job->op = (scan_op)cli_choice(c->option, c->value, op_names()); break;
+        case OPTION_EXCLUSIVE: job->kind = SCAN_EXCLUSIVE; break;
+        case OPTION_REVERSE: job->reverse = true; break;
+        case OPTION_INIT: job->init = c->value; break;
+        case OPTION_OUT_DTYPE: job->out_dtype = cli_type(c->option, c->value); break;
+        case OPTION_ALGORITHM: job->algorithm = parse_algorithm(c); break;
+        case OPTION_KEY:
+            if (job->key)
+                die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job->key, c->value);
+            job->key = c->value;
+            break;
+        case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_CSV: job->csv = true; break;
+        case OPTION_TSV: job->tsv = true; break;
+        case OPTION_NO_HEADER: job->header = false; break;
+        }
 }
 
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     prefix_job job = {.header = true};
-    scan_type dtype = SCAN_TYPE_NONE;
-    bool csv = false, tsv = false;
     cli_start(&c, argc, argv);
-    for (int key; (key = cli_next(&c)) != 0;)
-        switch (key) {
-        case OPTION_OP: job.op = (scan_op)cli_choice(c.option, c.value, op_names()); break;
-        case OPTION_EXCLUSIVE: job.kind = SCAN_EXCLUSIVE; break;
-        case OPTION_REVERSE: job.reverse = true; break;
-        case OPTION_INIT: job.init = c.value; break;
-        case OPTION_OUT_DTYPE: job.out_dtype = cli_type(c.option, c.value); break;
-        case OPTION_ALGORITHM: job.algorithm = parse_algorithm(&c); break;
-        case OPTION_KEY:
-            if (job.key)
-                die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job.key, c.value);
-            job.key = c.value;
-            break;
-        case OPTION_DTYPE: dtype = cli_type(c.option, c.value); break;
-        case OPTION_CSV: csv = true; break;
-        case OPTION_TSV: tsv = true; break;
-        case OPTION_NO_HEADER: job.header = false; break;
-        }
+    read_options(&job, &c);
     const char *path = cli_operand(&c);
     job.common = &c.common;
     report_start(&c.common);
@@ -126,20 +127,21 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = data_format_of(&in, dtype, csv, tsv);
-    if (job.format == FORMAT_NPY || job.format == FORMAT_RAW)
-        array_open(&reader, &in, job.format, dtype);
+    job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
+    if (format_is_binary(job.format))
+        array_open(&reader, &in, job.format, job.dtype);
     check_format(&job, &in);
     session_open(&s, &c.common);
     report_text("input", in.name);
     report_text("output", output_name(job.out));
     report_text("op", scan_op_name(job.op));
-    if (job.format == FORMAT_TEXT)
-        prefix_text(&job, &in, &s);
-    else if (job.format == FORMAT_CSV || job.format == FORMAT_TSV)
-        prefix_table(&job, &in, &s);
-    else
-        prefix_array(&job, &reader, &s);
+    switch (job.format) {
+    case FORMAT_NPY:
+    case FORMAT_RAW: prefix_array(&job, &reader, &s); break;
+    case FORMAT_CSV: prefix_table(&job, &in, &s, ','); break;
+    case FORMAT_TSV: prefix_table(&job, &in, &s, '\t'); break;
+    case FORMAT_TEXT: prefix_text(&job, &in, &s); break;
+    }
     session_report(&s);
     if (c.common.verify)
         report_flag("verified", true);

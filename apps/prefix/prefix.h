@@ -18,9 +18,10 @@ typedef struct prefix_job {
     scan_op op;
     scan_kind kind;
     bool reverse;
-    const char *init; /* text of the number, or NULL */
-    scan_type out_dtype;
+    const char *init;           /* text of the number, or NULL */
+    scan_type dtype, out_dtype; /* as given, or NONE */
     scan_algorithm algorithm;
+    bool csv, tsv;
     const char *key; /* tables: the column */
     bool header;     /* tables: the first row is one */
     data_format format;
@@ -30,9 +31,9 @@ typedef struct prefix_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 void prefix_text(const prefix_job *job, input *in, session *s);
-void prefix_table(const prefix_job *job, input *in, session *s);
+void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
 
-/* ---- shared by them: describe.c --------------------------------------------------------------------------- */
+/* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 
 /* One value of any type, as its bytes. */
 typedef union prefix_value {
@@ -41,30 +42,30 @@ typedef union prefix_value {
 } prefix_value;
 
 /* The descriptor for input of this type, without carries; out_type is set. *init is where its init is kept. Exits 2 if
- * --init is no number of that type. */
-scan_prefix_desc prefix_describe(const prefix_job *job, scan_type type, prefix_value *init);
+ * the operator does not take the type, or if --init is not a value of the output type. `name` is the input's. */
+scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init);
 
-/* Every NaN among n results becomes the quiet one that min and max have in scan.h. Which one comes out of an addition
- * or a multiplication is the processor's choice, and files are to be the same from every device. */
+/* Replaces every NaN among n results by the quiet NaN that min and max give (scan.h). Processors differ in the NaN that
+ * an addition or a multiplication gives, and all devices must give the same file. */
 void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n);
 
-/* True for algorithms that take an array as a whole only: they have no carry. */
+/* True for algorithms that scan only whole arrays: they have no carry. */
 bool prefix_is_whole(const prefix_job *job);
 
-/* The scan of n values in one call, a new allocation; with --verify, checked. In lines.c. */
+/* Scans n values in one call; with --verify the result is checked. Returns a new allocation. In lines.c. */
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
                    const void *values, size_t n);
 
-/* Chooses where a scan of so many elements runs (0: not known), by their bytes or by its algorithm. */
+/* Decides where the scan runs: by its algorithm, or by the bytes of its elements (0 elements: not known). */
 void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements);
 
-/* The algorithm for a call. Where the host has to go on for a device, it takes one that it has. */
+/* The algorithm for a call. Once the host has taken over from a device, it is one that the host has. */
 scan_algorithm prefix_algorithm(const prefix_job *job, const session *s, bool on_host);
 
-/* ---- --verify: check.c ------------------------------------------------------------------------------------ */
+/* ---- --verify: check.c ------------------------------------------------------------------------------------------- */
 
-/* The scan once more, serially, one element after another in the order that scan.h gives for floats. Its state may be
- * copied to go on from the same element twice. */
+/* A second, serial scan, one element after another in the order that scan.h gives for floats. A copy of the state
+ * continues at the same element. */
 typedef struct prefix_check {
     scan_type type, out_type;
     scan_op op;
@@ -81,12 +82,13 @@ typedef struct prefix_check {
     double elements;       /* and the elements of the vector */
 } prefix_check;
 
+/* Exit 2 for an operator that the check does not know. */
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
 
-/* Goes over the next element and answers if `result` is right for it; result NULL: goes over it only. */
+/* Takes the next element. Returns whether `result` is right for it; with result NULL, true. */
 bool prefix_check_next(prefix_check *c, const void *element, const void *result);
 
-/* n elements from the first to the last, or from the last to the first: the index of the first wrong result, or n. */
+/* Takes n elements, from the first to the last or in reverse. Returns the index of the first wrong result, or n. */
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse);
 
 #endif

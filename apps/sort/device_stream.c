@@ -2,11 +2,11 @@
  *
  * sort: an array through a device.
  *
- * Reading is one thread's and does not go through page-locked memory. From the page cache a thread reads 12 GB/s (two
- * read 14), so 3 GB are there when the device is: its context takes 0.27 s. The driver's own staging of ordinary memory
- * then uploads at 17 GB/s and more. For 4 GB all that leaves a quarter of a second where page-locked memory, which
- * cannot be had before the context, would leave a tenth; and the array has to stay on the host, for the CPU to go on
- * with. It is writing that takes longest, a second at the disk's 3.7 GB/s: output.c sees to it that it is the disk's.
+ * One thread reads, into ordinary memory. From the page cache a thread reads 12 GB/s (two read 14), so 3 GB have been
+ * read when the device is ready: its context takes 0.27 s. The driver's own staging of ordinary memory then uploads at
+ * 17 GB/s and more. For 4 GB that leaves a quarter of a second. Page-locked memory would leave a tenth, but it cannot
+ * be allocated before the context; and the array has to stay on the host, for the CPU to sort it if the device fails.
+ * Writing takes longest, a second at the disk's 3.7 GB/s: output.c lets the disk be the only limit.
  */
 #include "device_stream.h"
 
@@ -17,6 +17,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
+#include "row_sort.h"
 
 enum { READ_BYTES = 8 << 20 };
 
@@ -43,7 +44,7 @@ static bool read_piece(void *arg, size_t piece) {
     return n > 0;
 }
 
-/* The library's workspace; 0 for what the call will refuse. */
+/* Bytes of the library's workspace; 0 if the call will refuse the sort. */
 static size_t workspace(const sort_stream *w) {
     scan_sort_desc desc = describe(w);
     scan_unique_desc runs = {.struct_size = sizeof runs, .type = w->key.type};
@@ -56,7 +57,7 @@ static size_t workspace(const sort_stream *w) {
     return sort > unique ? sort : unique;
 }
 
-/* Memory for all of the job, at once: what cannot be done is known before the rest is read. */
+/* Allocates all memory of the job at once, so that a lack of it shows before the rest is read. */
 static scan_status take_memory(sort_stream *w) {
     session *s = w->s;
     size_t keys = w->n * w->reader->size, indices = w->argsort ? w->n * result_size(w) : 0, work = workspace(w);
@@ -116,15 +117,14 @@ void sort_stream_read(sort_stream *w) {
                                    .finish = finish_reading,
                                    .arg = w});
     if (w->n == 0)
-        array_read(w->reader, w->key.data, 0); /* which looks for data after the end */
+        array_read(w->reader, w->key.data, 0); /* refuses data after the end */
     session_ready(w->s);
 }
 
 /* ---- sorting ----------------------------------------------------------------------------------------------------- */
 
-/* Where data are in the context: on the device keys and result, on the host the array itself and, for argsort, one
- * more.
- */
+/* keys, result and count are in the context's memory: on the host, keys is the array itself, and so is result unless it
+ * is that of argsort. */
 static scan_status sort(sort_stream *w, void *keys, void *result, void *count) {
     session *s = w->s;
     scan_sort_desc desc = describe(w);
@@ -153,7 +153,7 @@ static scan_status sort_attempt(void *arg, session *s) {
         SESSION_TRY(session_wait(s));
         SESSION_TRY(session_download(s, &kept, count, sizeof kept));
     }
-    if (w->kept != kept) /* again after a failure: other threads read it */
+    if (w->kept != kept) /* in a second attempt other threads read it */
         w->kept = (size_t)kept;
     return SCAN_OK;
 }
@@ -172,7 +172,7 @@ static size_t result_elements(const sort_stream *w, size_t piece) {
 
 static bool next_piece(void *arg, size_t piece) { return result_elements(arg, piece) > 0; }
 
-/* After the device failed. */
+/* Used once the device has failed. */
 static scan_status sort_on_host(void *arg, stream_lane *lane, size_t piece) {
     sort_stream *w = arg;
     size_t size = result_size(w);

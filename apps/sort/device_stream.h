@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * sort: an array through a device, which holds it as a whole. It is uploaded while it is read and written while it is
- * downloaded. What was read stays in host memory: if the device fails, the CPU sorts it, and writing goes on where it
- * was.
+ * downloaded. The input stays in host memory: if the device fails, the CPU sorts it, and writing continues at the same
+ * place.
  */
 #ifndef APPS_SORT_DEVICE_STREAM_H
 #define APPS_SORT_DEVICE_STREAM_H
 
 #include "apps/support/array.h"
-#include "row_order.h"
 #include "apps/support/stream.h"
+#include "row_order.h"
 
 typedef struct sort_stream {
     session *s;
@@ -25,20 +25,20 @@ typedef struct sort_stream {
     /* private */
     size_t piece;                      /* elements */
     uint64_t need_bytes;               /* device memory */
-    char detail[320];                  /* why there is not so much */
+    char detail[320];                  /* why it is not available */
     void *device_keys, *device_result; /* the same but for argsort */
     void *host_result;                 /* after the device failed */
     output *out;
     stream_buffer slots[STREAM_SLOTS]; /* page-locked, without context */
 } sort_stream;
 
-/* Reads the array; key.type, reader, session and what to do are set. After that the session may be one of the CPU. */
+/* Reads the array. Set before: s, reader, key.type and the options. Afterwards the session may be the CPU's. */
 void sort_stream_read(sort_stream *w);
 
-/* Sorts; kept and type are known then. */
+/* Sorts; sets kept and type. */
 void sort_stream_sort(sort_stream *w);
 
-/* Writes the elements of the result; its header is the caller's. */
+/* Writes the elements of the result, without a header. */
 void sort_stream_write(sort_stream *w, output *out);
 
 #endif

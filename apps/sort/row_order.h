@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Orders of rows by one or more columns of numbers: making them, through the library, and checking them, without it.
- *
- * Several keys are sorted as on a card sorter: by the last key first, each pass stable.
+ * Orders of rows by one or more columns of numbers. row_sort.h makes them, row_check.h checks them.
  */
 #ifndef APPS_SORT_ROW_ORDER_H
 #define APPS_SORT_ROW_ORDER_H
@@ -11,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/support/session.h"
+#include "scan/scan.h"
 
 typedef struct order_key {
     scan_type type;
@@ -30,23 +28,6 @@ typedef struct order {
     void *index; /* NULL: the rows as they are */
 } order;
 
-#define ORDER_NONE SIZE_MAX
-
-/* Sorts stably into o->index, a new allocation; keys, key_count, n and method are set. */
-void order_sort(order *o, session *s, const char *subject, unsigned threads);
-
-/* Sorts n keys where they are or, after a device did it, into a new key->data; with `unique` only the first of equal
- * ones stays. Answers how many there are then. */
-size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
-
-/* How to sort by a key. A method that the device alone has is not for the CPU that goes on for it. */
-scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s);
-
-/* Keeps the first row of each run of equal keys; o->n becomes their number. */
-void order_unique(order *o, session *s, const char *subject, unsigned threads);
-
-/* ---- checks, none of which uses the library -------------------------------------------------------------------- */
-
 /* The row at place i. */
 static inline size_t order_at(const order *o, size_t i) {
     if (!o->index)
@@ -54,19 +35,16 @@ static inline size_t order_at(const order *o, size_t i) {
     return o->type == SCAN_U64 ? (size_t)((const uint64_t *)o->index)[i] : ((const uint32_t *)o->index)[i];
 }
 
-/* The first place whose row belongs before its predecessor's (strict: or equals it); ORDER_NONE if there is none. */
-size_t order_first_disorder(const order *o, bool strict, unsigned threads);
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* How many runs of equal keys there are. */
-size_t order_runs(const order *o, unsigned threads);
+/* Rows are worked on in pieces, by all threads. */
+enum { ORDER_PIECE_ROWS = 1 << 16 };
 
-/* True if every row of 0 ... n - 1 occurs exactly once. */
-bool order_is_permutation(const order *o);
+static inline size_t order_pieces(size_t n) { return n / ORDER_PIECE_ROWS + (n % ORDER_PIECE_ROWS != 0); }
 
-/* The first row whose key is NaN; ORDER_NONE if there is none. */
-size_t order_first_nan(const order_key *key, size_t n, unsigned threads);
-
-/* A sum over all elements of a hash of each: equal for two arrays that hold the same elements in any order. */
-uint64_t order_hash(scan_type type, void *data, size_t n, unsigned threads);
+static inline size_t order_piece_end(size_t n, size_t piece) {
+    size_t begin = piece * ORDER_PIECE_ROWS;
+    return n - begin > ORDER_PIECE_ROWS ? begin + ORDER_PIECE_ROWS : n;
+}
 
 #endif

@@ -8,7 +8,10 @@ import pytest
 
 from conftest import NO_DEVICE, TYPES, numbers, same
 
-OPS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+FLOAT_OPS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+BIT_OPS = {"xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
+OPS = {**FLOAT_OPS, **BIT_OPS}
+INTEGERS = [name for name in TYPES if name[0] != "f"]
 PIECE = 2 << 20  # bytes of the output that are computed at once
 
 
@@ -19,7 +22,9 @@ def out_type(name, op):
 
 
 def identity(op, dtype):
-    if op in ("add", "mul"):
+    if op == "and":
+        return ~dtype.type(0)
+    if op in ("add", "mul", "xor", "or"):
         return dtype.type(op == "mul")
     if dtype.kind == "f":
         return dtype.type(np.inf if op == "min" else -np.inf)
@@ -44,7 +49,7 @@ def close(a, b, x):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 130, 5000])
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("name", [t for t in TYPES if t[0] != "f"])
+@pytest.mark.parametrize("name", INTEGERS)
 def test_integers(box, name, op, n):
     x = numbers(name, n)
     dtype = out_type(name, op)
@@ -67,8 +72,7 @@ def test_floats(box, name, op, n):
     assert same(before[1:], got[:-1]) and (n == 0 or before[0] == identity(op, x.dtype))
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("name, op", [(name, op) for op in OPS for name in (TYPES if op in FLOAT_OPS else INTEGERS)])
 def test_every_way_agrees(box, name, op):
     """Options in all combinations, checked by --verify and, where it is exact, by NumPy."""
     x = numbers(name, 999)
@@ -88,10 +92,14 @@ def test_every_way_agrees(box, name, op):
 
 
 @pytest.mark.parametrize("options", [[], ["--exclusive"], ["--reverse"], ["--reverse", "--exclusive"],
-                                     ["--reverse", "--init", "7"], ["--init", "7"], ["--op", "max", "--reverse"]])
+                                     ["--reverse", "--init", "7"], ["--init", "7"], ["--op", "max", "--reverse"],
+                                     ["--op", "xor"], ["--op", "xor", "--reverse", "--exclusive", "--init", "7"]])
 @pytest.mark.parametrize("name", ["u8", "i32", "u64", "f32", "f64"])
 def test_pieces(box, name, options):
     """Arrays of more than one piece; --verify follows one order over all pieces."""
+    op = options[1] if options and options[0] == "--op" else "add"
+    if name[0] == "f" and op in BIT_OPS:
+        pytest.skip("integers only")
     x = numbers(name, 2 * PIECE // (4 if name == "f32" else 8) + 12345)
     box.save("in.npy", x)
     got = box.good("prefix", "--verify", *options, "in.npy").out
@@ -99,7 +107,6 @@ def test_pieces(box, name, options):
     box.write("in.raw", x.tobytes())
     assert got.endswith(box.good("prefix", "--dtype", name, *options, "in.raw").out)
     if name[0] != "f":
-        op = "max" if "max" in options else "add"
         init = 7 if "7" in options else None
         box.write("out.npy", got)
         assert same(box.load("out.npy"), fold(x, op, out_type(name, op), "--exclusive" in options,
@@ -141,7 +148,7 @@ def test_minus_zero_among_floats(box, lines, expected):
     assert [row.split(",")[2] for row in rows] == expected.split()
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", FLOAT_OPS)
 def test_nan_stays(box, op):
     box.save("in.npy", np.array([1, 2, np.nan, 3, np.inf]))
     got = box.good("prefix", "--op", op, "--verify", "in.npy").array
@@ -154,7 +161,7 @@ def test_infinities(box):
     assert got[:3].tolist() == [1, np.inf, np.inf] and np.isnan(got[3:]).all()
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", FLOAT_OPS)
 @pytest.mark.parametrize("kind, bits", [("f4", 0x7fc00000), ("f8", 0x7ff8 << 48)])
 @pytest.mark.parametrize("options", ["", "--reverse", "--exclusive"])
 def test_nan_is_written_as_one(box, op, kind, bits, options):
@@ -177,6 +184,83 @@ def test_exclusive_sum_begins_with_plus_zero(box):
     box.save("in.npy", np.array([-0.0, -0.0]))
     assert box.good("prefix", "--exclusive", "in.npy").array.tobytes() == np.array([0.0, -0.0]).tobytes()
     assert box.good("prefix", "in.npy").array.tobytes() == np.array([-0.0, -0.0]).tobytes()
+
+
+# ---- bit by bit -------------------------------------------------------------------------------------------------------
+
+
+def sparse(name, n, op):
+    """Elements that change a running and, or by a bit now and then; for xor any."""
+    x = numbers(name, n)
+    if op == "xor":
+        return x
+    one = np.ones(n, x.dtype) << (np.arange(n) * 7 % (8 * x.itemsize)).astype(x.dtype)
+    one[np.arange(n) % 97 != 5] = 0
+    return one if op == "or" else ~one
+
+
+@pytest.mark.parametrize("options", [[], ["--exclusive"], ["--reverse"], ["--exclusive", "--reverse"],
+                                     ["--init", "85"], ["--exclusive", "--init", "85"], ["--reverse", "--init", "85"]])
+@pytest.mark.parametrize("op", BIT_OPS)
+@pytest.mark.parametrize("name", INTEGERS)
+def test_bits(box, name, op, options):
+    """.npy, raw, text and tables give the same; the output has the type of the input."""
+    x = sparse(name, 3000, op)
+    init = 85 if "--init" in options else None
+    expected = fold(x, op, x.dtype, "--exclusive" in options, "--reverse" in options, init)
+    assert len(set(expected.tolist())) > 2
+    options = ["--op", op, "--verify", *options]
+    box.save("in.npy", x)
+    assert same(box.good("prefix", *options, "in.npy").array, expected)
+    box.write("in.raw", x.tobytes())
+    assert box.good("prefix", *options, "--dtype", name, "in.raw").out == expected.tobytes()
+    box.write("in.txt", "".join(f"{v}\n" for v in x.tolist()))
+    if name in ("i64", "u64"):  # what lines of integers are read as
+        lines = [str(v) for v in expected.tolist()]
+        assert box.good("prefix", *options, "in.txt").out.decode().split() == lines
+        box.write("in.csv", "a,b\n" + "".join(f"{v},x\n" for v in x.tolist()))
+        rows = box.good("prefix", *options, "-k", "a", "in.csv").out.decode().splitlines()
+        assert rows == [f"a,b,a_{op}"] + [f"{v},x,{line}" for v, line in zip(x.tolist(), lines)]
+
+
+@pytest.mark.parametrize("op", BIT_OPS)
+@pytest.mark.parametrize("wide", [("u8", "u32"), ("i8", "i64"), ("u16", "u64"), ("i32", "i64")])
+def test_bits_in_a_wider_type(box, op, wide):
+    """Elements are extended by their sign; the identity is the wider type's."""
+    x = sparse(wide[0], 500, op)
+    box.save("in.npy", x)
+    for options in ([], ["--exclusive"]):
+        got = box.good("prefix", "--op", op, "--out-dtype", wide[1], "--verify", *options, "in.npy").array
+        assert same(got, fold(x, op, np.dtype(TYPES[wide[1]]), exclusive=bool(options)))
+
+
+@pytest.mark.parametrize("op, expected", [("xor", "6,3,5"), ("and", "6,4,4"), ("or", "6,7,7")])
+def test_bits_of_a_column(box, op, expected):
+    box.write("t.csv", "a,b\nx,6\ny,5\nz,6\n")
+    lines = box.good("prefix", "--op", op, "-k", "b", "--verify", "t.csv").out.decode().splitlines()
+    assert lines[0] == f"a,b,b_{op}" and ",".join(line.split(",")[2] for line in lines[1:]) == expected
+
+
+@pytest.mark.parametrize("op", BIT_OPS)
+@pytest.mark.parametrize("verify", [[], ["--verify"]])
+def test_bits_of_floats_are_refused(box, op, verify):
+    options = ["--op", op, *verify]
+    for name in ("f32", "f64"):
+        box.save("in.npy", numbers(name, 5))
+        box.refused(2, f"in.npy: --op {op} takes integers, this is an array of {name}: save it as integers", "prefix",
+                    *options, "in.npy", "-o", "out.npy")
+        box.write("in.raw", numbers(name, 5).tobytes())
+        box.refused(2, f"in.raw: --op {op} takes integers, not {name}: --dtype u{name[1:]} reads the same bytes as",
+                    "prefix", *options, "--dtype", name, "in.raw", "-o", "out.raw")
+    for lines in ("1\n2.0\n", "1\nnan\n", "1e3\n"):
+        box.refused(2, f"in.txt: --op {op} takes integers: write all numbers without a point", "prefix", *options,
+                    box.write("in.txt", lines), "-o", "out.txt")
+    for table in ("a,b\n1,2\n,3\n", "a,b\n1,2\n1.5,3\n"):
+        box.refused(2, f"t.csv: --op {op} takes integers: fill the empty fields of column a", "prefix", *options, "-k",
+                    "a", box.write("t.csv", table), "-o", "out.csv")
+    box.save("in.npy", numbers("i32", 5))
+    box.refused(2, f"--op {op} takes integers: --out-dtype f64 does not apply", "prefix", *options, "--out-dtype",
+                "f64", "in.npy")
 
 
 # ---- types of the output ----------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "apps/equalize/decode.h"
-#include "apps/support/die.h"
-#include "apps/equalize/encode.h"
-#include "apps/equalize/image_turn.h"
+#include "apps/equalize/orientation.h"
 #include "apps/equalize/pnm.h"
 #include "apps/equalize/probe.h"
+#include "apps/equalize/save.h"
+#include "apps/support/die.h"
 #include "support.h"
 
 static image_header header_of(uint32_t width, uint32_t height, uint32_t channels, uint32_t depth) {
@@ -264,15 +264,15 @@ static void decoder_disagrees_with_header(void **state) {
     guarded_destroy(arena);
 }
 
-/* ---- turning, names ---------------------------------------------------------------------------------------------- */
+/* ---- orientation, names ------------------------------------------------------------------------------------------ */
 
-static void turns(void **state) {
+static void orientations(void **state) {
     (void)state;
-    for (uint32_t turn = 0; turn <= 9; turn++) {
+    for (uint32_t orientation = 0; orientation <= 9; orientation++) {
         image img;
         image_error error;
         image_header header = header_of(67, 41, 3, 8);
-        header.turn = turn;
+        header.orientation = orientation;
         assert_true(image_new("test", &header, &img, &error));
         uint8_t *p = img.pixels;
         for (uint32_t y = 0; y < 41; y++)
@@ -280,12 +280,12 @@ static void turns(void **state) {
                 memcpy(p, (uint8_t[]){(uint8_t)x, (uint8_t)y, 7}, 3);
         assert_true(image_upright("test", &img, &error));
         uint32_t w = img.header.width, h = img.header.height;
-        assert_int_equal(w, turn >= 5 && turn <= 8 ? 41 : 67);
+        assert_int_equal(w, orientation >= 5 && orientation <= 8 ? 41 : 67);
         p = img.pixels;
         for (uint32_t y = 0; y < h; y++)
             for (uint32_t x = 0; x < w; x++, p += 3) {
                 uint32_t from_x = x, from_y = y;
-                switch (turn) {
+                switch (orientation) {
                 case 2: from_x = 66 - x; break;
                 case 3: from_x = 66 - x, from_y = 40 - y; break;
                 case 4: from_y = 40 - y; break;
@@ -331,7 +331,7 @@ int main(void) {
         cmocka_unit_test(probe_damaged),
         cmocka_unit_test(decoder_round_trip_and_small_arenas),
         cmocka_unit_test(decoder_disagrees_with_header),
-        cmocka_unit_test(turns),
+        cmocka_unit_test(orientations),
         cmocka_unit_test(formats_of_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

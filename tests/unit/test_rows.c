@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apps/sort/row_order.h"
+#include "apps/sort/row_check.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
 #include "apps/support/rows.h"
@@ -33,7 +33,7 @@ static void test_first_disorder(void **state) {
             data[place] = data[place - 1];
             assert_true(order_first_disorder(&o, false, threads) == ORDER_NONE);
             assert_true(order_first_disorder(&o, true, threads) == place);
-            assert_true(order_runs(&o, threads) == ROWS - 1);
+            assert_true(order_find_runs(&o, NULL, threads) == ROWS - 1);
             data[place] = -1;
             assert_true(order_first_disorder(&o, false, threads) == place);
             data[place] = (double)place;
@@ -50,7 +50,7 @@ static void test_nan(void **state) {
     order up = {.keys = &keys[0], .key_count = 1, .n = 6}, down = {.keys = &keys[1], .key_count = 1, .n = 5};
     assert_true(order_first_disorder(&up, false, 1) == ORDER_NONE);
     assert_true(order_first_disorder(&up, true, 1) == 2);
-    assert_true(order_runs(&up, 1) == 4);
+    assert_true(order_find_runs(&up, NULL, 1) == 4);
     assert_true(order_first_nan(&keys[0], 6, 1) == 4);
     assert_true(order_first_nan(&keys[0], 4, 1) == ORDER_NONE);
     assert_true(order_first_disorder(&down, false, 1) == ORDER_NONE);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two ways to run `equalize`. Each returns the exit code.
+ */
+#ifndef APPS_EQUALIZE_RUN_H
+#define APPS_EQUALIZE_RUN_H
+
+#include "program.h"
+
+/* The image at path (NULL: stdin), computed by all threads; a failure ends the program. */
+int run_one(program *p, const char *path);
+
+/* All operands, to --out-dir; each thread takes a whole image at a time. A bad image is reported, the others continue.
+ */
+int run_many(program *p);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * equalize: many images to a folder. Each worker takes an image at a time, from file to encoded file; the main thread
+ * writes the files in the order in which the images were named.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
+#include "apps/support/output.h"
+#include "apps/support/parallel.h"
+#include "apps/support/report.h"
+#include "batch.h"
+#include "run.h"
+
+typedef struct many {
+    program *p;
+    char **out_names;
+    struct slot {
+        equalize_job job;
+        bool good;
+        char failure[256]; /* of the worker's device */
+    } * slots;
+    size_t slot_count;
+    equalize_lane *lanes; /* one a worker */
+    char ran[64];         /* by the last image */
+    uint64_t done_bytes, total_bytes;
+    size_t failed;
+    int worst;
+} many;
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* DIR/NAME for each image; two of one name are refused before any work is done. */
+static char **name_outputs(const program *p, size_t count) {
+    char **names = must_alloc(count, sizeof *names), **sorted = must_alloc(count, sizeof *sorted);
+    size_t dir_bytes = strlen(p->out_dir);
+    bool slash = dir_bytes && p->out_dir[dir_bytes - 1] == '/';
+    for (size_t i = 0; i < count; i++) {
+        const char *path = p->c.argv[i], *name = name_of(path);
+        if (strcmp(path, "-") == 0 || !name[0])
+            die_usage("\"%s\" has no name to keep in --out-dir", path);
+        size_t bytes = dir_bytes + strlen(name) + 2;
+        names[i] = must_alloc(bytes, 1);
+        snprintf(names[i], bytes, "%s%s%s", p->out_dir, slash ? "" : "/", name);
+        sorted[i] = names[i];
+    }
+    qsort(sorted, count, sizeof *sorted, by_name);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            die_usage("two images are named %s", name_of(sorted[i]));
+    free(sorted);
+    return names;
+}
+
+static void work(void *arg, size_t index, unsigned worker) {
+    many *m = arg;
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
+    struct stat st;
+    *job = (equalize_job){.options = &m->p->options,
+                          .lane = &m->lanes[worker],
+                          .in_name = m->p->c.argv[index],
+                          .out_name = m->out_names[index]};
+    if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
+        slot->good = image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
+    else
+        slot->good = equalize_job_run(job);
+    image_free(&job->in); /* only the encoded file waits to be written */
+    image_free(&job->out);
+    snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
+}
+
+static void take(void *arg, size_t index) {
+    many *m = arg;
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
+    if (slot->good) {
+        output *out = output_open(job->out_name, m->p->c.common.force, true);
+        output_write(out, job->file.data, job->file.bytes);
+        output_commit(out);
+        memcpy(m->ran, job->ran, sizeof m->ran);
+    } else {
+        warn("%s", job->error.text);
+        m->failed++;
+        m->worst = job->error.code > m->worst ? job->error.code : m->worst;
+    }
+    program_note_failure(m->p, slot->failure);
+    equalize_job_report(job);
+    report_bytes(job->file_bytes, 0);
+    m->done_bytes += job->file_bytes;
+    equalize_job_free(job);
+    report_progress(m->done_bytes, m->total_bytes);
+}
+
+/* Opens a context for each worker: one of one thread, or one more on the device, so that an image is decoded while
+ * another is computed. Returns their number. */
+static unsigned open_lanes(many *m, size_t count) {
+    session *s = &m->p->s;
+    unsigned threads = parallel_threads(m->p->c.common.threads);
+    unsigned wanted = threads < count ? threads : (unsigned)count;
+    m->lanes = must_alloc(wanted, sizeof *m->lanes);
+    m->lanes[0] = program_new_lane(m->p, s->ctx, wanted > 1 ? 1 : m->p->c.common.threads);
+    for (unsigned k = s->on_host ? 0 : 1; wanted > 1 && k < wanted; k++) {
+        scan_ctx *ctx = NULL;
+        scan_options one = {.struct_size = sizeof one, .threads = 1};
+        scan_status status = s->on_host ? scan_ctx_create(&ctx, &one) : session_another(s, &ctx, NULL, 0);
+        if (status != SCAN_OK && !s->on_host)
+            return k;
+        if (status != SCAN_OK)
+            die(session_exit_code(status), "threads: %s", scan_status_string(status));
+        m->lanes[k] = program_new_lane(m->p, ctx, 1);
+    }
+    return wanted;
+}
+
+/* The first lane's context on a device, or the only one, is the session's. */
+static void close_lanes(many *m, unsigned count) {
+    for (unsigned k = 0; k < count; k++) {
+        equalize_lane *lane = &m->lanes[k];
+        scan_ctx *own = lane->failed ? lane->failed : lane->ctx;
+        equalize_lane_close(lane);
+        if (own != m->p->s.ctx)
+            scan_ctx_destroy(own);
+    }
+    free(m->lanes);
+}
+
+int run_many(program *p) {
+    size_t count = (size_t)p->c.argc;
+    many m = {.p = p, .out_names = name_outputs(p, count)};
+    struct stat st;
+    if (stat(p->out_dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        die(EXIT_IO, "%s: not a folder: %s", p->out_dir, strerror(errno ? errno : ENOTDIR));
+    for (size_t i = 0; i < count; i++)
+        if (stat(p->c.argv[i], &st) == 0)
+            m.total_bytes += (uint64_t)st.st_size;
+    program_choose_device(p, m.total_bytes);
+    unsigned workers = open_lanes(&m, count);
+    m.slot_count = batch_window(workers);
+    m.slots = must_alloc(m.slot_count, sizeof *m.slots);
+    report_enter(PHASE_WAIT);
+    report_overlap();
+    batch_run(&(batch){.count = count, .threads = workers, .work = work, .take = take, .arg = &m});
+    report_enter(PHASE_OTHER);
+    report_number("images", count);
+    report_number("failed", m.failed);
+    program_report_method(p);
+    session_report(&p->s);
+    report_text("ran", m.ran);
+    report_finish();
+    close_lanes(&m, workers);
+    for (size_t i = 0; i < count; i++)
+        free(m.out_names[i]);
+    free(m.out_names);
+    free(m.slots);
+    return m.worst;
+}

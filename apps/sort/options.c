@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sort: its help and its options.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
+#include "apps/support/names.h"
+#include "apps/support/parallel.h"
+#include "sort.h"
+
+static const char help[] =
+    "Examples:\n"
+    "  @ numbers.txt                            lines of numbers, smallest first\n"
+    "  @ -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
+    "  @ -k region -k depth_km:desc a.tsv       by region, then by depth, deepest first\n"
+    "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
+    "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
+    "\n"
+    "Usage: @ [OPTION]... [FILE]\n"
+    "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, or lines of numbers; - or no FILE is stdin.\n"
+    "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
+    "\n"
+    "  -k, --key KEY         tables: column to sort by, a name or a number from 1; more -k decide ties\n"
+    "                        KEY:desc largest first; KEY:nan=first, KEY:nan=last, KEY:nan=error\n"
+    "  -r, --reverse         reverse every key: largest first, NaN still last\n"
+    "  -u, --unique          keep the first of equal keys only; an array becomes one-dimensional\n"
+    "  -c, --check           write nothing; exit 1 naming the first disorder (with -u: or repetition)\n"
+    "      --argsort         write the positions, from 0, in sorted order: u32 (u64 from 2^32 elements) in the\n"
+    "                        array's format; for lines and tables one a line\n"
+    "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
+    "      --algorithm A     auto, radix, split (on a CUDA device) or quick (arrays of keys alone, with AVX-512)\n"
+    "      --dtype T         raw numbers of type {types}, little-endian\n"
+    "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
+    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
+    "device.\n";
+
+static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
+                                 "Sorts numbers: .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
+
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, CSV, TSV, NO_HEADER };
+
+static const cli_option option_list[] = {
+    {"key", 'k', true, KEY},
+    {"reverse", 'r', false, REVERSE},
+    {"unique", 'u', false, UNIQUE},
+    {"check", 'c', false, CHECK},
+    {"argsort", 0, false, ARGSORT},
+    {"nan", 0, true, NAN_PLACE},
+    {"algorithm", 0, true, ALGORITHM},
+    {"dtype", 0, true, DTYPE},
+    {"csv", 0, false, CSV},
+    {"tsv", 0, false, TSV},
+    {"no-header", 0, false, NO_HEADER},
+    {NULL, 0, false, 0},
+};
+
+/* By nan_place. */
+static const char *const nan_names[] = {"last", "first", "error", NULL};
+
+/* Cuts ":suffix" off the end of text, if it is there. */
+static bool cut_suffix(char *text, const char *suffix) {
+    size_t n = strlen(text), m = strlen(suffix);
+    if (n < m || strcmp(text + n - m, suffix) != 0)
+        return false;
+    text[n - m] = 0;
+    return true;
+}
+
+/* Suffixes are cut from the end, so that names may hold colons. */
+void sort_add_key(sort_job *j, const char *text) {
+    if (j->key_count == MAX_KEYS)
+        die_usage("more than %d keys", MAX_KEYS);
+    size_t bytes = strlen(text) + 1;
+    key_option key = {.name = memcpy(must_alloc(bytes, 1), text, bytes), .nan = NAN_DEFAULT};
+    for (bool more = true; more;) {
+        more = cut_suffix(key.name, ":desc");
+        key.descending |= more;
+        more = more || cut_suffix(key.name, ":asc");
+        for (int place = 0; nan_names[place]; place++) {
+            char suffix[16];
+            snprintf(suffix, sizeof suffix, ":nan=%s", nan_names[place]);
+            if (cut_suffix(key.name, suffix)) {
+                key.nan = (nan_place)place;
+                more = true;
+            }
+        }
+    }
+    if (!key.name[0])
+        die_usage("--key %s: a column's name or number is missing", text);
+    j->keys[j->key_count++] = key;
+}
+
+void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
+    c->help = help;
+    c->short_help = short_help;
+    c->options = option_list;
+    cli_start(c, argc, argv);
+    for (int key; (key = cli_next(c));) {
+        switch (key) {
+        case KEY: sort_add_key(j, c->value); break;
+        case REVERSE: j->reverse = true; break;
+        case UNIQUE: j->unique = true; break;
+        case CHECK: j->check = true; break;
+        case ARGSORT: j->argsort = true; break;
+        case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
+        case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
+        case DTYPE: j->dtype = cli_type(c->option, c->value); break;
+        case CSV: j->csv = true; break;
+        case TSV: j->tsv = true; break;
+        case NO_HEADER: j->no_header = true; break;
+        }
+    }
+    if (j->check && j->argsort)
+        die_usage("--check and --argsort exclude each other");
+    if (j->check && c->common.output)
+        die_usage("--check writes nothing: -o does not go with it");
+    j->verify = c->common.verify;
+    j->threads = parallel_threads(c->common.threads);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making orders of rows, through the library.
+ *
+ * Several keys are sorted as on a card sorter: by the last key first, each pass stable.
+ */
+#ifndef APPS_SORT_ROW_SORT_H
+#define APPS_SORT_ROW_SORT_H
+
+#include "apps/support/session.h"
+#include "row_order.h"
+
+/* Sorts stably into o->index, a new allocation; keys, key_count, n and method are set. */
+void order_sort(order *o, session *s, const char *subject, unsigned threads);
+
+/* Sorts n keys where they are or, after a device did it, into a new key->data; with `unique` only the first of equal
+ * ones stays. Returns how many remain. */
+size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
+
+/* The descriptor of a sort by a key. A method that only a device has is replaced by auto once the CPU has taken over.
+ */
+scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s);
+
+/* Keeps the first row of each run of equal keys; o->n becomes their number. */
+void order_unique(order *o, session *s, const char *subject, unsigned threads);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the program `sort` share: the job as the command line gives it, and the steps of every format.
+ */
+#ifndef APPS_SORT_SORT_H
+#define APPS_SORT_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "apps/support/array.h"
+#include "apps/support/cli.h"
+#include "apps/support/session.h"
+#include "row_order.h"
+
+/* Where NaN is sorted to. */
+typedef enum nan_place { NAN_LAST, NAN_FIRST, NAN_ERROR, NAN_DEFAULT } nan_place;
+
+enum { MAX_KEYS = 64 };
+
+typedef struct key_option {
+    char *name;
+    bool descending;
+    nan_place nan; /* DEFAULT: as --nan says */
+} key_option;
+
+/* One run: what the command line asks for, and what all formats need. */
+typedef struct sort_job {
+    key_option keys[MAX_KEYS];
+    size_t key_count;
+    bool reverse, unique, check, argsort, csv, tsv, no_header, verify;
+    nan_place nan;
+    scan_sort_method method;
+    scan_type dtype;
+    unsigned threads;
+    input in;
+    output *out; /* NULL for --check */
+    session session;
+} sort_job;
+
+/* Reads the command line into *j. In options.c. */
+void sort_read_options(sort_job *j, cli *c, int argc, char **argv);
+
+/* One more key, from NAME[:asc|:desc][:nan=first|last|error]. In options.c. */
+void sort_add_key(sort_job *j, const char *text);
+
+/* .npy and raw: array.c. Text and tables: lines.c. */
+void sort_array(sort_job *j, data_format format);
+void sort_text(sort_job *j);
+void sort_table(sort_job *j, char delimiter);
+
+/* ---- steps.c ----------------------------------------------------------------------------------------------------- */
+
+/* The key over `data` that an option, or for NULL the options of the whole run, describe. */
+order_key sort_key(const sort_job *j, scan_type type, void *data, const key_option *option);
+
+/* The first of n rows whose key is NaN, if NaN is an error for this key; else ORDER_NONE. */
+size_t sort_refused_nan(const sort_job *j, const order_key *key, size_t n, const key_option *option);
+
+/* Decides by the bytes of the keys where the job runs. */
+void sort_choose_device(sort_job *j, uint64_t bytes);
+
+/* Sorts keys into an order, which it verifies with --verify; with --unique only the first of equal ones stays. */
+void sort_rows(sort_job *j, order *o);
+
+/* The same for n keys alone, which are sorted themselves. Returns how many remain. */
+size_t sort_keys(sort_job *j, order_key *key, size_t n);
+
+/* Exit 1 unless the lines written, of which `written` is the rows_line_hash, are those of the input. */
+void sort_verify_lines(const sort_job *j, const unsigned char *bytes, size_t n_bytes, uint64_t written);
+
+#endif
