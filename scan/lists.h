@@ -25,12 +25,16 @@
  * does with floats:
  *   ORDERED   the result depends on the order of operations, which scan.h fixes
  *   COMPARED  it compares, and so may work on keys that are ordered as the floats are
- *   NONE      it takes integers only */
+ *   NONE      it takes integers only
+ * In C++ xor, and, or are operators themselves: a row uses `name` behind # or beside ##, never alone. */
 #define SCAN_OPS(X, ...)                                                                                               \
     X(ADD, add, ORDERED, __VA_ARGS__)                                                                                  \
     X(MUL, mul, ORDERED, __VA_ARGS__)                                                                                  \
     X(MIN, min, COMPARED, __VA_ARGS__)                                                                                 \
-    X(MAX, max, COMPARED, __VA_ARGS__)
+    X(MAX, max, COMPARED, __VA_ARGS__)                                                                                 \
+    X(XOR, xor, NONE, __VA_ARGS__)                                                                                     \
+    X(AND, and, NONE, __VA_ARGS__)                                                                                     \
+    X(OR, or, NONE, __VA_ARGS__)
 
 /* X(enum, name, C type, wider enum, wider name, wider C type): accumulators other than the element type */
 #define SCAN_WIDENINGS(X)                                                                                              \
@@ -72,6 +76,6 @@ SCAN_TYPES(SCAN_ASSERT_ROW)
 SCAN_OPS(SCAN_ASSERT_ROW, )
 #undef SCAN_ASSERT_ROW
 SCAN_ASSERT((int)SCAN_TYPE_COUNT == (int)SCAN_F64, "enum scan_type has a member without a row in SCAN_TYPES");
-SCAN_ASSERT((int)SCAN_OP_COUNT == (int)SCAN_MAX + 1, "enum scan_op has a member without a row in SCAN_OPS");
+SCAN_ASSERT((int)SCAN_OP_COUNT == (int)SCAN_OR + 1, "enum scan_op has a member without a row in SCAN_OPS");
 
 #endif

@@ -41,7 +41,11 @@ static scan_status take_desc(scan_ctx *ctx, scan_prefix_desc *desc, const scan_p
     if (!widens(desc->type, desc->out_type))
         return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: %s cannot be accumulated in %s", scan_type_name(desc->type),
                          scan_type_name(desc->out_type));
-    return check_enums(ctx, desc);
+    SCAN_TRY(check_enums(ctx, desc));
+    if (!scan_op_takes(desc->op, desc->type))
+        return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: %s does not take %s", scan_op_name(desc->op),
+                         scan_type_name(desc->type));
+    return SCAN_OK;
 }
 
 static scan_status check_arrays(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {

@@ -120,7 +120,17 @@ typedef enum scan_type {
 
 typedef enum scan_class { SCAN_CLASS_NONE = 0, SCAN_UNSIGNED = 1, SCAN_SIGNED = 2, SCAN_FLOAT = 3 } scan_class;
 
-typedef enum scan_op { SCAN_ADD = 0, SCAN_MUL = 1, SCAN_MIN = 2, SCAN_MAX = 3 } scan_op;
+/* XOR, AND and OR, bit by bit, take integers alone: TYPE for floats. An exclusive scan without init begins with the
+ * identity: 0, all ones, 0. A wider accumulator works on elements extended by their sign. */
+typedef enum scan_op {
+    SCAN_ADD = 0,
+    SCAN_MUL = 1,
+    SCAN_MIN = 2,
+    SCAN_MAX = 3,
+    SCAN_XOR = 4,
+    SCAN_AND = 5,
+    SCAN_OR = 6
+} scan_op;
 
 /* How blocks of a grid get their prefix, and how a block scans itself. AUTO picks by backend, device, type and n. */
 typedef enum scan_grid {

@@ -218,7 +218,7 @@ static void names(void **state) {
     assert_int_equal(scan_type_size(SCAN_TYPE_NONE), 0);
     assert_int_equal(scan_type_size((scan_type)-1), 0);
     assert_string_equal(scan_op_name(SCAN_MUL), "mul");
-    assert_null(scan_op_name((scan_op)4));
+    assert_null(scan_op_name((scan_op)SCAN_OP_COUNT));
     assert_string_equal(scan_grid_name(SCAN_GRID_LOOKBACK), "look-back");
     assert_null(scan_grid_name((scan_grid)6));
     assert_string_equal(scan_block_name(SCAN_BLOCK_KOGGE_STONE), "kogge-stone");

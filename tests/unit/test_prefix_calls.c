@@ -58,7 +58,7 @@ static void descriptors(void **state) {
     REFUSE(SCAN_ERR_TYPE, d.out_type = SCAN_I32);
     REFUSE(SCAN_ERR_TYPE, d.out_type = SCAN_U16);
     REFUSE(SCAN_ERR_TYPE, d.out_type = SCAN_F64);
-    REFUSE(SCAN_ERR_ARGUMENT, d.op = (scan_op)4);
+    REFUSE(SCAN_ERR_ARGUMENT, d.op = (scan_op)SCAN_OP_COUNT);
     REFUSE(SCAN_ERR_ARGUMENT, d.kind = (scan_kind)2);
     REFUSE(SCAN_ERR_ARGUMENT, d.reverse = 2);
     REFUSE(SCAN_ERR_ARGUMENT, d.algorithm.grid = (scan_grid)6);

@@ -126,13 +126,18 @@ SCAN_INLINE uint64_t scan_assoc_op(scan_type type, scan_op op, uint64_t a, uint6
     case SCAN_MUL: return scan_assoc_wrap(type, a * b);
     case SCAN_MIN: return scan_assoc_less(type, b, a) ? b : a;
     case SCAN_MAX: return scan_assoc_less(type, a, b) ? b : a;
+    case SCAN_XOR: return a ^ b;
+    case SCAN_AND: return a & b;
+    case SCAN_OR: return a | b;
     }
     return a;
 }
 
 /* The word that changes nothing. */
 SCAN_INLINE uint64_t scan_assoc_identity(scan_type type, scan_op op) {
-    if (op == SCAN_ADD || op == SCAN_MUL)
+    if (op == SCAN_AND)
+        return UINT64_MAX;
+    if (op != SCAN_MIN && op != SCAN_MAX)
         return op == SCAN_MUL;
     bool min = op == SCAN_MIN;
     switch (type) {

@@ -279,6 +279,10 @@ scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const v
         j.whole.out = (char *)out + (n - 1) * j.out_size;
     }
 
+    if (!j.rows->scan && !(j.assoc->scan && j.combine->reduce))
+        return scan_fail(ctx, SCAN_ERR_TYPE, "scan_prefix: the CPU backend has no %s of %s accumulated in %s",
+                         scan_op_name(desc->op), scan_type_name(desc->type), scan_type_name(desc->out_type));
+
     scan_cpu_carry carry = {.call = call_of(desc)};
     (j.rows->scan ? call_ordered : call_assoc)(ctx, &j, desc, from, &carry);
     if (desc->carry_out)
