@@ -42,9 +42,9 @@ static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
         const ctype *in = j->in;                                                                                       \
         if (j->verb == BENCH_UNIQUE || j->verb == BENCH_LENGTHS)                                                       \
             return i == 0 || !(in[i] == in[i - 1] || (IS_NAN(in[i]) && IS_NAN(in[i - 1])));                            \
-        return SCAN_##ENUM == SCAN_U64                              ? (uint64_t)in[i] < j->threshold.u                 \
-               : SCAN_##ENUM == SCAN_F32 || SCAN_##ENUM == SCAN_F64 ? (double)in[i] < j->threshold.f                   \
-                                                                    : (int64_t)in[i] < j->threshold.i;                 \
+        return SCAN_##CLASS == SCAN_UNSIGNED ? (uint64_t)in[i] < j->threshold.u                                        \
+               : SCAN_##CLASS == SCAN_SIGNED ? (int64_t)in[i] < j->threshold.i                                         \
+                                             : (double)in[i] < j->threshold.f;                                         \
     }                                                                                                                  \
     static uint64_t count_##name(const job *j, uint64_t begin, uint64_t end) {                                         \
         uint64_t kept = 0;                                                                                             \

@@ -64,14 +64,11 @@ static scan_value threshold(const job *j) {
     unsigned width = (unsigned)(8 * type_bytes(j->type));
     double range = j->keep >= 1 ? 0x1p64 : j->keep * 0x1p64;
     uint64_t bits = range >= 0x1p64 ? UINT64_MAX : (uint64_t)range;
-    switch (j->type) {
-    case SCAN_F32:
-    case SCAN_F64: t.f = j->keep * 2 - 1; break;
-    case SCAN_U64: t.u = bits; break;
-    case SCAN_U8:
-    case SCAN_U16:
-    case SCAN_U32: t.i = (int64_t)(bits >> (64 - width)); break;
-    default: t.i = (int64_t)(bits ^ (UINT64_C(1) << 63)) >> (64 - width); break;
+    switch (scan_type_class(j->type)) {
+    case SCAN_UNSIGNED: t.u = bits >> (64 - width); break;
+    case SCAN_SIGNED: t.i = (int64_t)(bits ^ (UINT64_C(1) << 63)) >> (64 - width); break;
+    case SCAN_FLOAT: t.f = j->keep * 2 - 1; break;
+    case SCAN_CLASS_NONE: break;
     }
     return t;
 }
@@ -105,7 +102,7 @@ static const char *input(job *j, uint64_t seed) {
         return wrong;
     generator try = f.start;
     in_parallel(generator_skip(&try, 1) ? j->threads : 1, fill, &f);
-    if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && (j->type == SCAN_F32 || j->type == SCAN_F64))
+    if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && scan_type_class(j->type) == SCAN_FLOAT)
         near_one(j);
     if (j->verb == BENCH_FLAGGED)
         mark_below(j, j->values_in);

@@ -117,13 +117,13 @@ static bool run_our_sort(job *j, contender *c) {
     return false;
 }
 
+static char *gnu_sort_order(const job *j) { return scan_type_class(j->type) == SCAN_FLOAT ? "-g" : "-n"; }
+
 static bool run_gnu_sort(job *j, contender *c) {
     (void)c;
     char parallel[32];
     snprintf(parallel, sizeof parallel, "--parallel=%u", j->threads);
-    bool floats = j->type == SCAN_F32 || j->type == SCAN_F64;
-    char *arguments[] = {"env",       "LC_ALL=C", "sort", floats ? "-g" : "-n", parallel, "-o",
-                         j->path_out, j->path_in, NULL};
+    char *arguments[] = {"env", "LC_ALL=C", "sort", gnu_sort_order(j), parallel, "-o", j->path_out, j->path_in, NULL};
     if (run_program(arguments))
         return true;
     j->wrong = "sort(1) failed";
@@ -138,7 +138,7 @@ size_t contenders_programs(const job *j, contender *list) {
     if (j->verb == BENCH_TEXT) {
         contender *c = &list[count++];
         *c = (contender){.run = run_gnu_sort};
-        snprintf(c->name, sizeof c->name, "GNU sort %s --parallel=%u", j->type >= SCAN_F32 ? "-g" : "-n", j->threads);
+        snprintf(c->name, sizeof c->name, "GNU sort %s --parallel=%u", gnu_sort_order(j), j->threads);
     }
     return count;
 }
@@ -205,11 +205,11 @@ static bool start_python(contender *c, const char *python, const char *script) {
 /* Describes the job to a script. False if it cannot do it this way. */
 static bool describe_to(const job *j, contender *c, const char *way) {
     char text[1400], threshold[64];
-    bool is_float = j->type == SCAN_F32 || j->type == SCAN_F64;
-    snprintf(threshold, sizeof threshold, is_float ? "%.17g" : "%.0f",
-             is_float              ? j->threshold.f
-             : j->type == SCAN_U64 ? (double)j->threshold.u
-                                   : (double)j->threshold.i);
+    scan_class class = scan_type_class(j->type);
+    snprintf(threshold, sizeof threshold, class == SCAN_FLOAT ? "%.17g" : "%.0f",
+             class == SCAN_FLOAT      ? j->threshold.f
+             : class == SCAN_UNSIGNED ? (double)j->threshold.u
+                                      : (double)j->threshold.i);
     int length = snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", way, scan_type_name(j->type),
                           scan_type_name(j->out_type), scan_op_name(j->op), threshold, j->path_in, j->path_out);
     c->name[0] = '\0';

@@ -40,11 +40,8 @@ static scan_status call_prefix(job *j, const bench_algorithm *a) {
 
 static scan_status call_compact(job *j, const bench_algorithm *a) {
     scan_term term = {.op = SCAN_TERM_LT, .constant = j->threshold};
-    term.constant_type = SCAN_I64;
-    if (j->type == SCAN_F32 || j->type == SCAN_F64)
-        term.constant_type = SCAN_F64;
-    else if (j->type == SCAN_U64)
-        term.constant_type = SCAN_U64;
+    const scan_type constants[] = {[SCAN_UNSIGNED] = SCAN_U64, [SCAN_SIGNED] = SCAN_I64, [SCAN_FLOAT] = SCAN_F64};
+    term.constant_type = constants[scan_type_class(j->type)];
     scan_compact_desc desc = {
         .struct_size = sizeof desc, .type = j->type, .index_type = SCAN_U32, .grid = a->prefix.grid};
     scan_compact_out out = {.struct_size = sizeof out, .count = j->d_count};

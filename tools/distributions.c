@@ -52,14 +52,13 @@ const char *distribution_parse(distribution *d, const char *text) {
 static bool is_natural(distribution_kind kind) { return kind == DISTRIBUTION_BITS || kind == DISTRIBUTION_ZIPF; }
 
 const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed) {
-    bool is_float = type == SCAN_F32 || type == SCAN_F64;
+    bool is_float = type_class(type) == SCAN_FLOAT;
     if ((d->nan > 0 || d->zero > 0) && !is_float)
         return "only f32 and f64 have NaN and -0";
     if (!(d->nan >= 0 && d->zero >= 0 && d->nan + d->zero <= 1))
         return "the shares of NaN and -0 are from 0 to 1 together";
     *g = (generator){.spread = *d, .type = type, .n = n, .state = seed};
-    bool is_signed = type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-    uint64_t width = is_float ? 64 : 8 * type_bytes(type) - is_signed;
+    uint64_t width = is_float ? 64 : 8 * type_bytes(type) - (type_class(type) == SCAN_SIGNED);
     if (is_natural(d->kind) && d->parameter > width)
         g->spread.parameter = width;
     g->salt = splitmix64(&g->state);
@@ -155,25 +154,20 @@ static bool special(generator *g, double *value) {
         for (size_t i = 0; i < count; i++, g->at++)                                                                    \
             out[i] = (ctype)to_integer(g, next_bits(g), 8 * sizeof(ctype), is_signed);                                 \
     }
-#define FILL_FLOAT(name, ctype, convert)                                                                               \
+#define FILL_UNSIGNED(name, ctype) FILL_INTEGER(name, ctype, false)
+#define FILL_SIGNED(name, ctype) FILL_INTEGER(name, ctype, true)
+#define FILL_FLOAT(name, ctype)                                                                                        \
     static void fill_##name(generator *g, void *to, size_t count) {                                                    \
         ctype *out = to;                                                                                               \
         for (size_t i = 0; i < count; i++, g->at++) {                                                                  \
             double other;                                                                                              \
-            ctype value = convert(g, next_bits(g));                                                                    \
+            ctype value = to_##ctype(g, next_bits(g));                                                                 \
             out[i] = special(g, &other) ? (ctype)other : value;                                                        \
         }                                                                                                              \
     }
-FILL_INTEGER(u8, uint8_t, false)
-FILL_INTEGER(i8, int8_t, true)
-FILL_INTEGER(u16, uint16_t, false)
-FILL_INTEGER(i16, int16_t, true)
-FILL_INTEGER(u32, uint32_t, false)
-FILL_INTEGER(i32, int32_t, true)
-FILL_INTEGER(u64, uint64_t, false)
-FILL_INTEGER(i64, int64_t, true)
-FILL_FLOAT(f32, float, to_float)
-FILL_FLOAT(f64, double, to_double)
+#define FILL_FUNCTION(ENUM, name, ctype, CLASS) FILL_##CLASS(name, ctype)
+SCAN_TYPES(FILL_FUNCTION)
+#undef FILL_FUNCTION
 
 void generator_fill(generator *g, void *to, size_t count) {
     static void (*const fill[SCAN_TYPE_COUNT + 1])(generator *, void *, size_t) = {
@@ -258,4 +252,13 @@ size_t type_bytes(scan_type type) {
 #undef BYTES_ROW
     };
     return bytes[type];
+}
+
+scan_class type_class(scan_type type) {
+    static const scan_class classes[SCAN_TYPE_COUNT + 1] = {
+#define CLASS_ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = SCAN_##CLASS,
+        SCAN_TYPES(CLASS_ROW)
+#undef CLASS_ROW
+    };
+    return classes[type];
 }

@@ -77,9 +77,16 @@ uint64_t splitmix64(uint64_t *state);
 /* "1000", "64K", "10M", "4G" (powers of ten), "2^28", "2^28+1", "2^28-1". False if it is none of these. */
 bool parse_count(const char *text, uint64_t *count);
 
-/* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. */
+/* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. make_data does not link the library, so
+ * size and class come from the list of types here. */
 scan_type parse_type(const char *name);
 size_t type_bytes(scan_type type);
+scan_class type_class(scan_type type);
+
+/* The names of the list, a space before each, as a string literal for usage texts. */
+#define NAME_WORD(ENUM, name, ...) " " #name
+#define TYPE_WORDS SCAN_TYPES(NAME_WORD)
+#define OP_WORDS SCAN_OPS(NAME_WORD, )
 
 #ifdef __cplusplus
 }
