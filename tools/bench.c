@@ -29,9 +29,9 @@ static const char usage[] =
     "share of the rate of the same row without, where that came before: with --offset 0,1, in the full table.\n"
     "\n"
     "  --verb V            one of those below\n"
-    "  --type LIST         u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32; images: u8 or u16)\n"
+    "  --type LIST        " TYPE_WORDS " (u32; images: u8 or u16)\n"
     "  --out-type T        prefix: the accumulator (as --type)\n"
-    "  --op O              prefix: add mul min max (add)\n"
+    "  --op O              prefix:" OP_WORDS " (add)\n"
     "  --exclusive         prefix: without the element itself\n"
     "  --reverse           prefix: from the last element to the first; no peers\n"
     "  --algorithm A       all, GRID, GRID/BLOCK, or a method of sorting (auto)\n"
@@ -101,7 +101,7 @@ static scan_op op_option(const char *value) {
     for (int op = 0; scan_op_name((scan_op)op) != NULL; op++)
         if (strcmp(value, scan_op_name((scan_op)op)) == 0)
             return (scan_op)op;
-    wrong("--op", value, "not an operator (add mul min max)");
+    wrong("--op", value, "not an operator:" OP_WORDS);
 }
 
 static bench_verb verb_option(const char *value) {
@@ -144,6 +144,8 @@ static void check_lists(const job_lists *l) {
             wrong("--offset", verb_names[l->verb], "files have no alignment");
     for (unsigned t = 0; t < l->type_count; t++) {
         scan_type type = l->types[t];
+        if (l->verb == BENCH_PREFIX && !scan_op_takes(l->op, l->out_type != SCAN_TYPE_NONE ? l->out_type : type))
+            wrong("--op", scan_op_name(l->op), "not an operator of this --type");
         if (is_image_verb(l->verb) && type != SCAN_U8 && type != SCAN_U16)
             wrong("--type", scan_type_name(type), "image verbs take u8 or u16");
         if (l->verb == BENCH_TEXT && type_bytes(type) != 8)

@@ -230,7 +230,7 @@ void job_close(job *j);
 
 /* Compares what a contender left in the host's outputs with an independent computation. NULL, or what is wrong. */
 const char *job_check(job *j);
-bool check_prefix(const job *j);
+const char *check_prefix(const job *j); /* the same */
 bool check_kept(job *j); /* sets j->kept */
 bool check_sorted(const job *j);
 void mark_below(const job *j, uint8_t *flags); /* which elements lie below the threshold */

@@ -9,6 +9,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <cuda/functional>
+#include <cuda/std/functional>
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cstdio>
@@ -89,14 +90,16 @@ template <class I, class T, class Op> size_t add_scans(const job *j, contender *
     return count;
 }
 
-/* The unsigned type of the same size adds the same bits. */
+/* The unsigned type of the same size, which comes before the signed one in the enum. */
 static scan_type without_sign(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64 ? scan_type(type - 1) : type;
+    return scan_type_class(type) == SCAN_SIGNED ? scan_type(type - 1) : type;
 }
 
+/* The rows that CUB serves; for any other operator or type it is no peer. */
 static size_t prefix_contenders(const job *j, contender *list) {
-    const scan_type from = j->op == SCAN_ADD ? without_sign(j->type) : j->type;
-    const scan_type to = j->op == SCAN_ADD ? without_sign(j->out_type) : j->out_type;
+    const bool signless = j->op == SCAN_ADD || j->op == SCAN_XOR; /* the unsigned type gives the same bits */
+    const scan_type from = signless ? without_sign(j->type) : j->type;
+    const scan_type to = signless ? without_sign(j->out_type) : j->out_type;
     if (from != to && j->type != from)
         return 0; /* a sign is extended */
     const struct {
@@ -116,6 +119,7 @@ static size_t prefix_contenders(const job *j, contender *list) {
         {SCAN_MAX, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::maximum<uint32_t>>},
         {SCAN_MAX, SCAN_F32, SCAN_F32, add_scans<float, float, cuda::maximum<float>>},
         {SCAN_MUL, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::std::multiplies<uint32_t>>},
+        {SCAN_XOR, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::std::bit_xor<uint32_t>>},
     };
     for (const auto &r : rows)
         if (r.op == j->op && r.from == from && r.to == to)
@@ -131,9 +135,7 @@ template <class T> struct below {
 };
 
 template <class T> below<T> predicate(const job *j) {
-    if (j->type == SCAN_F32 || j->type == SCAN_F64)
-        return {T(j->threshold.f)};
-    return {T(j->type == SCAN_U64 ? j->threshold.u : uint64_t(j->threshold.i))};
+    return {std::is_floating_point_v<T> ? T(j->threshold.f) : T(j->threshold.u)};
 }
 
 template <class T> cudaError_t select_if(const job *j, void *memory, size_t &bytes) {

@@ -22,7 +22,11 @@ def main():
     def dtype(name):
         return np.dtype(name[0] + str(int(name[1:]) // 8))
 
-    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[op]
+    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "xor": np.bitwise_xor,
+             "and": np.bitwise_and, "or": np.bitwise_or}.get(op)
+    if way == "prefix" and ufunc is None:
+        print(flush=True)
+        return
     a = np.zeros(0) if way == "file" else np.fromfile(path_in, dtype(type_name))
     limit = a.dtype.type(float(threshold) if type_name[0] == "f" else int(float(threshold)))
     values = np.arange(len(a), dtype=np.uint32) if way == "pairs" else None
@@ -40,7 +44,7 @@ def main():
         return a[order], values[order]
 
     name, job = {
-        "prefix": (f"numpy {ufunc.__name__}.accumulate", lambda: ufunc.accumulate(a, dtype=dtype(out_name))),
+        "prefix": (f"numpy {getattr(ufunc, '__name__', None)}.accumulate", lambda: ufunc.accumulate(a, dtype=dtype(out_name))),
         "compact": ("numpy a[a < x]", lambda: a[a < limit]),
         "flagged": ("numpy a[flags]", lambda: a[flags]),
         "indices": ("numpy flatnonzero(a < x)", lambda: np.flatnonzero(a < limit)),

@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "tools/bench"
 INTEGERS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
 TYPES = INTEGERS + ["f32", "f64"]
+OPERATORS, INTEGER_OPERATORS = ["add", "mul", "min", "max"], ["xor", "and", "or"]
 
 CACHE = BUILT.parents[1] / "CMakeCache.txt"
 EMULATED = CACHE.exists() and "SCAN_CUDA:STRING=EMULATED" in CACHE.read_text()
@@ -29,16 +30,35 @@ def run(*arguments, code=0):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("op", OPERATORS)
 def test_prefix(name, op):
     for kind in ([], ["--exclusive"]):
         run("--verb", "prefix", "--type", name, "--op", op, "--no-peers", *kind)
 
 
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("op", INTEGER_OPERATORS)
+def test_integer_prefix(name, op):
+    for kind in ([], ["--exclusive"], ["--reverse", "--threads", "3"]):
+        run("--verb", "prefix", "--type", name, "--op", op, "--no-peers", *kind)
+
+
+@pytest.mark.parametrize("op", OPERATORS + INTEGER_OPERATORS)
+def test_peers_of_an_operator(op):
+    for kind in ([], ["--exclusive"]):
+        run("--verb", "prefix", "--type", "i32", "--op", op, *kind)
+
+
+def test_operators_are_those_of_the_library():
+    text = run("--help").stdout.decode()
+    assert f"prefix: {' '.join(OPERATORS + INTEGER_OPERATORS)} (add)" in text
+
+
 @pytest.mark.parametrize("name, wide", [("u8", "u32"), ("u8", "u64"), ("i8", "i64"), ("u16", "u64"), ("i16", "i64"),
                                         ("u32", "u64"), ("i32", "i64"), ("f32", "f64")])
 def test_wider_prefix(name, wide):
-    run("--verb", "prefix", "--type", name, "--out-type", wide)
+    for op in ["add"] + INTEGER_OPERATORS * (name != "f32"):
+        run("--verb", "prefix", "--type", name, "--out-type", wide, "--op", op)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -141,7 +161,7 @@ def test_offset(tmp_path, verb, name):
 
 
 @pytest.mark.parametrize("name, wide", [("u8", "u8"), ("i32", "i64"), ("u32", "u32"), ("f32", "f32"), ("f32", "f64")])
-@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("op", OPERATORS)
 def test_reverse(tmp_path, name, wide, op):
     for kind in ([], ["--exclusive"]):
         rows = rows_of(tmp_path, "--verb", "prefix", "--type", name, "--out-type", wide, "--op", op, "--reverse",
@@ -288,7 +308,8 @@ def test_torch(tmp_path):
     (["--verb", "indices", "--n", "2^33"], b"4-byte values"),
     (["--verb", "sort", "--n", "0"], b"at least one"),
     (["--verb", "sort", "--distribution", "flat"], b"no such distribution"),
-    (["--verb", "prefix", "--op", "xor"], b"not an operator"),
+    (["--verb", "prefix", "--op", "nand"], b"not an operator"),
+    (["--verb", "prefix", "--op", "xor", "--type", "u32,f32"], b"not an operator of this --type"),
     (["--verb", "equalize", "--type", "f32"], b"u8 or u16"),
     (["--verb", "compact", "--keep", "2"], b"from 0 to 1"),
     (["--verb", "sort", "--threads", "0"], b"at least one"),
