@@ -24,7 +24,7 @@ def main():
 
     ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "xor": np.bitwise_xor,
              "and": np.bitwise_and, "or": np.bitwise_or}.get(op)
-    if way == "prefix" and ufunc is None:
+    if ufunc is None:
         print(flush=True)
         return
     a = np.zeros(0) if way == "file" else np.fromfile(path_in, dtype(type_name))
@@ -44,7 +44,7 @@ def main():
         return a[order], values[order]
 
     name, job = {
-        "prefix": (f"numpy {getattr(ufunc, '__name__', None)}.accumulate", lambda: ufunc.accumulate(a, dtype=dtype(out_name))),
+        "prefix": (f"numpy {ufunc.__name__}.accumulate", lambda: ufunc.accumulate(a, dtype=dtype(out_name))),
         "compact": ("numpy a[a < x]", lambda: a[a < limit]),
         "flagged": ("numpy a[flags]", lambda: a[flags]),
         "indices": ("numpy flatnonzero(a < x)", lambda: np.flatnonzero(a < limit)),
