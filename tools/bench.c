@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. Here: the
- * command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
+ * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. This file
+ * reads the command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -69,9 +69,9 @@ __attribute__((noreturn)) static void wrong(const char *option, const char *valu
     exit(2);
 }
 
-static uint64_t count_option(const char *option, const char *value, uint64_t most) {
+static uint64_t count_option(const char *option, const char *value, uint64_t max) {
     uint64_t count;
-    if (!parse_count(value, &count) || count > most)
+    if (!parse_count(value, &count) || count > max)
         wrong(option, value, "not a count such as 1000, 10M or 2^26, or too large");
     return count;
 }
@@ -91,8 +91,8 @@ static scan_type type_option(const char *option, const char *value) {
     return type;
 }
 
-/* A list's function has its say. */
-static void listed(const char *why, const char *option, const char *value) {
+/* Ends the program if a list_* function returned what is wrong. */
+static void check_list(const char *why, const char *option, const char *value) {
     if (why != NULL)
         wrong(option, value, why);
 }
@@ -118,7 +118,7 @@ static void print_usage(void) {
 #undef USAGE_ROW
 }
 
-/* Folders of this program: its own, and the build's above it. */
+/* The folder of this program (levels = 1), and the build's above it (levels = 2). */
 static const char *own_folder(int levels) {
     static char folders[2][512];
     char *folder = folders[levels - 1];
@@ -135,7 +135,7 @@ static const char *own_folder(int levels) {
     return folder;
 }
 
-/* A measurement that the verb cannot serve is refused here, in words. */
+/* Refuses what the verb cannot serve. */
 static void check_lists(const job_lists *l) {
     if (l->reverse && l->verb != BENCH_PREFIX)
         wrong("--reverse", verb_names[l->verb], "prefix alone has a direction");
@@ -154,8 +154,8 @@ static void check_lists(const job_lists *l) {
     for (unsigned i = 0; i < l->n_count; i++) {
         if (l->n[i] == 0 || l->n[i] > SIZE_MAX / 64)
             wrong("--n", "0", "the bench needs at least one element, and no more than memory holds");
-        bool narrow = (l->verb == BENCH_PAIRS && l->value_bytes == 4) || l->verb == BENCH_INDICES;
-        if ((narrow || l->verb == BENCH_LENGTHS) && l->n[i] > UINT32_MAX)
+        bool small_positions = (l->verb == BENCH_PAIRS && l->value_bytes == 4) || l->verb == BENCH_INDICES;
+        if ((small_positions || l->verb == BENCH_LENGTHS) && l->n[i] > UINT32_MAX)
             wrong("--n", "more than 2^32 - 1", "positions are 4-byte values here");
     }
 }
@@ -218,21 +218,21 @@ static void read_options(command_line *l, int argc, char **argv) {
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (key) {
         case VERB: lists->verb = verb_option(optarg); break;
-        case TYPE: listed(list_types(lists, optarg), "--type", optarg); break;
+        case TYPE: check_list(list_types(lists, optarg), "--type", optarg); break;
         case OUT_TYPE: lists->out_type = type_option("--out-type", optarg); break;
         case OP: lists->op = op_option(optarg); break;
         case EXCLUSIVE: lists->kind = SCAN_EXCLUSIVE; break;
         case REVERSE: lists->reverse = true; break;
-        case ALGORITHM: listed(list_algorithm(lists, optarg), "--algorithm", optarg); break;
-        case N: listed(list_counts(lists, optarg), "--n", optarg); break;
-        case SPREAD: listed(list_distributions(lists, optarg), "--distribution", optarg); break;
-        case KEEP: listed(list_shares(lists, optarg), "--keep", optarg); break;
+        case ALGORITHM: check_list(list_algorithm(lists, optarg), "--algorithm", optarg); break;
+        case N: check_list(list_counts(lists, optarg), "--n", optarg); break;
+        case SPREAD: check_list(list_distributions(lists, optarg), "--distribution", optarg); break;
+        case KEEP: check_list(list_shares(lists, optarg), "--keep", optarg); break;
         case VALUE_BYTES:
             lists->value_bytes = (unsigned)count_option("--value-bytes", optarg, 8);
             if (lists->value_bytes != 4 && lists->value_bytes != 8)
                 wrong("--value-bytes", optarg, "4 or 8");
             break;
-        case OFFSET: listed(list_offsets(lists, optarg), "--offset", optarg); break;
+        case OFFSET: check_list(list_offsets(lists, optarg), "--offset", optarg); break;
         case NANS: lists->nan = share_option("--nan", optarg); break;
         case SEED: l->bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
         case THREADS: lists->threads = (unsigned)count_option("--threads", optarg, 64); break;
@@ -265,7 +265,7 @@ static void read_options(command_line *l, int argc, char **argv) {
         l->bench.torch_script = l->torch_script != NULL ? l->torch_script : beside;
 }
 
-/* What was not given. */
+/* Fills in the options that were not given. */
 static void fill_defaults(command_line *l) {
     job_lists *lists = &l->lists;
     bool is_image = is_image_verb(lists->verb);
@@ -281,7 +281,7 @@ static void fill_defaults(command_line *l) {
         list_counts(lists, l->bench.device != NULL ? "2^10..2^30*4" : "2^24");
 }
 
-/* The GPU's clock and peers, where they are built and a GPU answers; else the library says why there is none. */
+/* Loads the GPU's clock and peers where they are built and there is a GPU; else the library says why there is none. */
 static void open_device(bench_settings *bench) {
     const char *name = bench->device_name, *why = "";
     if (strncmp(name, "cuda", 4) != 0 && strcmp(name, "auto") != 0)
@@ -305,14 +305,14 @@ int main(int argc, char **argv) {
     command_line l = {.bench = {.device_name = "cpu", .seed = 1, .rounds = 11, .peers = true},
                       .lists = {.verb = BENCH_VERB_COUNT, .value_bytes = 4, .folder = own_folder(2)}};
     bench_settings *bench = &l.bench;
-    cpu_set_t processors;
-    l.lists.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+    cpu_set_t cpus;
+    l.lists.threads = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     read_options(&l, argc, argv);
     if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
         wrong("--json", l.json_path, "cannot be opened for writing");
     if (bench->json != NULL)
         fputs("[", bench->json);
-    signal(SIGPIPE, SIG_IGN); /* a Python peer that ended is said so, not died of */
+    signal(SIGPIPE, SIG_IGN); /* a Python peer that has ended is reported */
 
     open_device(bench);
     bench->peers_module = module_peers(own_folder(1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of prefixes: a serial loop, cut into one part a thread. The parts are folded first, so that each can then walk
- * from the fold of all before it.
+ * Checks of prefixes by a serial loop, cut into one part per thread: the parts are folded first, then each part is
+ * compared, starting from the fold of all parts before it.
  */
 #include <math.h>
 
@@ -12,19 +12,19 @@
 enum { MAX_PARTS = 64 };
 
 typedef struct fold {
-    uint64_t whole;    /* integers */
-    long double value; /* floats ... */
-    long double size;  /* ... and what their error is measured by: the running sum of magnitudes, or of factors */
+    uint64_t whole;    /* of integers */
+    long double value; /* of floats */
+    long double size;  /* floats: the error bound's scale: the sum of magnitudes, or the number of factors */
     bool any;
 } fold;
 
-/* The one that a scan meets as number k. */
+/* The index of the k-th element in scan order. */
 static uint64_t element(const job *j, uint64_t k) { return j->reverse ? j->n - 1 - k : k; }
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
 
-/* X(enum, y op x, identity) for y and x of type T, also given as 64 bits, a and b: integers wrap, so the low bits of a
- * result in 64 bits are the result. */
+/* X(enum, y op x, identity) for y and x of type T; a and b are the same values in 64 bits. Integers wrap, so the low
+ * bits of a 64-bit result are the result. */
 #define INTEGER_OPS(X, T)                                                                                              \
     X(ADD, (a + b), 0)                                                                                                 \
     X(MUL, (a * b), 1)                                                                                                 \
@@ -93,8 +93,7 @@ static void join_float(const job *j, fold *left, const fold *right) {
     left->size += right->size;
 }
 
-/* Floats: any order of operations is accepted here, within the error that a tree of any shape over a running sum can
- * have. */
+/* Any order of operations is accepted, with an error no larger than that of a tree of any shape. */
 #define CHECK_FLOAT(in_name, in_type, out_name, out_type)                                                              \
     static bool walk_##in_name##_##out_name(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare) {       \
         const in_type *in = j->in;                                                                                     \
@@ -158,7 +157,7 @@ typedef struct walking {
 
 static void walk_part(void *argument, unsigned index, unsigned count) {
     walking *w = argument;
-    fold f = w->folds[index]; /* a copy of its own: neighbours in the array would share cache lines */
+    fold f = w->folds[index]; /* local: neighbours in the array would share cache lines */
     w->right[index] =
         w->c->walk(w->j, part_begin(w->j->n, index, count), part_begin(w->j->n, index + 1, count), &f, w->compare);
     w->folds[index] = f;

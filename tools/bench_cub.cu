@@ -40,7 +40,7 @@ size_t add_peer(const job *j, contender *c, const char *name, peer_call call, bo
     c->run = run;
     c->close = free_memory;
     if (call(j, nullptr, c->memory_bytes) != cudaSuccess ||
-        cudaMalloc(&c->memory, c->memory_bytes + 256) != cudaSuccess) { /* never NULL, which would ask for the size */
+        cudaMalloc(&c->memory, c->memory_bytes + 256) != cudaSuccess) { /* not NULL, which asks for the size */
         cudaGetLastError();
         return 0;
     }
@@ -101,7 +101,7 @@ static size_t prefix_contenders(const job *j, contender *list) {
     const scan_type from = signless ? without_sign(j->type) : j->type;
     const scan_type to = signless ? without_sign(j->out_type) : j->out_type;
     if (from != to && j->type != from)
-        return 0; /* a sign is extended */
+        return 0; /* the sign bit must be extended */
     const struct {
         scan_op op;
         scan_type from, to;
@@ -168,7 +168,7 @@ template <class T> cudaError_t run_lengths(const job *j, void *memory, size_t &b
                                               stream);
 }
 
-/* CUB leaves the others behind the kept ones, the last first. */
+/* CUB writes the rejected elements after the kept ones, in reverse order. */
 template <class T> void settle_partition(job *j) {
     const T *all = static_cast<const T *>(j->out);
     T *rest = static_cast<T *>(j->values_out);
@@ -200,7 +200,7 @@ template <class T> cudaError_t histogram(const job *j, void *memory, size_t &byt
                                                int64_t(j->n), stream);
 }
 
-/* CUB counts in 32 bits here, as it is fastest. */
+/* CUB's counts are widened: it counts in 32 bits here, which is its fastest way. */
 static void settle_histogram(job *j) {
     char *bins = static_cast<char *>(j->out);
     for (size_t b = j->out_bytes / sizeof(uint64_t); b-- > 0;) {
@@ -220,7 +220,7 @@ template <class T> size_t histogram_contenders(const job *j, contender *list) {
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 size_t contenders(const job *j, contender *list) {
-    const bool ordered = j->spread.nan == 0; /* NaN equals NaN here, but not in CUB */
+    const bool ordered = j->spread.nan == 0; /* NaN equals NaN in the library, but not in CUB */
     if (j->n > UINT32_MAX)
         return 0;
     if (j->verb == BENCH_PREFIX)

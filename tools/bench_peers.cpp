@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Peers that are C++ libraries, a module behind the plain C interface of bench.h: vqsort (Highway), the parallel
-// algorithms of the standard library (TBB), OpenCV. Each is there if its headers were found: PEER_HWY, PEER_TBB,
+// algorithms of the standard library (TBB), OpenCV. Each is built if its headers were found: PEER_HWY, PEER_TBB,
 // PEER_OPENCV.
 #include "bench.h"
 
@@ -41,7 +41,7 @@ template <template <class> class Job> runner pick(scan_type type) {
     return nullptr;
 }
 
-// Sorts in place, so the keys are copied to the output first, untimed.
+// Copies the keys to the output, untimed, for a peer that sorts in place.
 [[maybe_unused]] bool copy_keys(job *j) {
     std::memcpy(j->out, j->in, j->in_bytes);
     return true;
@@ -80,7 +80,7 @@ struct larger {
     template <class T> T operator()(T a, T b) const { return a < b ? b : a; }
 };
 
-// Op on elements of type T; an exclusive scan begins with `identity`, which is one of the integers that every type has.
+// Op on elements of type T; `identity` is what an exclusive scan begins with.
 template <class Op, int identity> struct std_scan {
     template <class T> struct of {
         static bool run(job *j, contender *) {
@@ -103,7 +103,7 @@ template <class Op, int identity> struct std_scan {
 // The operators that the standard scans serve; for any other they are no peer.
 const struct {
     scan_op op;
-    bool exclusive; // the identity is an integer that every type has
+    bool exclusive; // `identity` holds for every type
     runner (*pick)(scan_type);
 } std_scans[] = {
     {SCAN_ADD, true, pick<std_scan<std::plus<>, 0>::of>},    {SCAN_MUL, true, pick<std_scan<std::multiplies<>, 1>::of>},
@@ -197,7 +197,7 @@ size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *lis
         add(list, count, "vqsort, 1 thread", pick<vqsort>(j->type), copy_keys);
 #endif
 #ifdef PEER_TBB
-    // NaN breaks the ordering that the standard algorithms need
+    // NaN breaks the strict weak ordering that the standard algorithms need
     bool ordered = j->spread.nan == 0;
     if (j->verb == BENCH_PREFIX && j->type == j->out_type && ordered)
         for (const auto &row : std_scans)

@@ -14,7 +14,7 @@
 typedef struct point {
     char figure[128], series[48];
     bool is_copy;
-    double n, value[2]; /* microseconds, GB/s */
+    double n, value[2]; /* value: microseconds, GB/s */
 } point;
 
 static struct {
@@ -54,7 +54,7 @@ static double place(const axis *a, double value) {
     return a->at + a->length * (log(value) - log(a->low)) / (log(a->high) - log(a->low));
 }
 
-/* From just below the smallest value to just above the largest. */
+/* The axis goes from just below the smallest value to just above the largest. */
 static axis axis_of(const char *figure, int which, double at, double length) {
     axis a = {.low = INFINITY, .high = 0, .at = at, .length = length};
     for (size_t k = 0; k < points.count; k++) {
@@ -150,8 +150,8 @@ static int by_end(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Labels at the ends of the lines, with their markers, moved apart: down where they would touch, then up from the
- * bottom. */
+/* Draws labels and markers at the ends of the lines. Labels that would touch are moved apart: down first, then up from
+ * the bottom. */
 static void draw_labels(FILE *file, line *lines, size_t count, double x, double top, double bottom) {
     qsort(lines, count, sizeof *lines, by_end);
     for (size_t k = 0; k < count; k++) {

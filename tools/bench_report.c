@@ -15,7 +15,7 @@ const char *const verb_names[BENCH_VERB_COUNT] = {
 #undef NAME_ROW
 };
 
-/* What everything ran on. */
+/* Describes the machine in bench->machine. */
 void find_machine(bench_settings *bench, unsigned threads) {
     char line[256], device[256] = "", date[16] = "", *name = NULL;
     FILE *file = fopen("/proc/cpuinfo", "r");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Synthetic arrays: see distributions.h. Every element begins as 64 bits in the order of the type: 0 is the smallest
- * value, 2^64 - 1 the largest. One function then brings those bits to the type, so that a distribution is written once
- * and not once a type.
+ * value, 2^64 - 1 the largest. One function per type converts those bits, so that each distribution is written once for
+ * all types.
  */
 #include "distributions.h"
 
@@ -48,7 +48,7 @@ const char *distribution_parse(distribution *d, const char *text) {
     return "no such distribution";
 }
 
-/* A natural number (bits, zipf) or a rank in the order of the type (all others)? */
+/* Are the 64 bits a natural number (bits, zipf), or a rank in the order of the type (all others)? */
 static bool is_natural(distribution_kind kind) { return kind == DISTRIBUTION_BITS || kind == DISTRIBUTION_ZIPF; }
 
 const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed) {
@@ -77,7 +77,7 @@ static uint64_t next_bits(generator *g) {
     case DISTRIBUTION_UNIFORM: return splitmix64(&g->state);
     case DISTRIBUTION_BITS: return splitmix64(&g->state) >> (64 - parameter);
     case DISTRIBUTION_ZIPF: {
-        /* octave 0 is {1}, octave e is [2^e, 2^(e+1)): each as likely as another, so k comes about as often as 1/k */
+        /* octave 0 is {1}, octave e is [2^e, 2^(e+1)); all are equally likely, so k has a frequency of about 1/k */
         uint64_t octave = (uint64_t)(((unsigned __int128)splitmix64(&g->state) * parameter) >> 64);
         return (UINT64_C(1) << octave) | (splitmix64(&g->state) & ((UINT64_C(1) << octave) - 1));
     }
@@ -111,8 +111,8 @@ static uint64_t next_bits(generator *g) {
     return 0;
 }
 
-/* 64 ordered bits as a float type: [-1, 1), or for the normal distribution [-6, 6). Both steps are exact or rounded
- * once, to nearest. A natural number is that number. */
+/* 64 ordered bits as a float type: [-1, 1), or for the normal distribution [-6, 6). Each step is exact or rounds once,
+ * to nearest. A natural number is converted as it is. */
 static double to_double(const generator *g, uint64_t bits) {
     if (is_natural(g->spread.kind))
         return (double)bits;
@@ -128,14 +128,15 @@ static float to_float(const generator *g, uint64_t bits) {
 }
 
 /* 64 ordered bits as an integer type of `width` bits: the top bits, the sign bit flipped where there is a sign. A
- * natural number is one that fits (generator_start). */
+ * natural number fits (generator_start). */
 static uint64_t to_integer(const generator *g, uint64_t bits, unsigned width, bool is_signed) {
     if (is_natural(g->spread.kind))
         return bits;
     return (bits >> (64 - width)) ^ ((uint64_t)is_signed << (width - 1));
 }
 
-/* Replaces an element by NaN or -0 as often as asked. One draw an element, so that neither share moves the others. */
+/* Replaces elements by NaN or -0 in the shares asked for. One draw per element, so that the shares do not change which
+ * other elements are drawn. */
 static bool special(generator *g, double *value) {
     if (g->spread.nan <= 0 && g->spread.zero <= 0)
         return false;
@@ -178,7 +179,7 @@ void generator_fill(generator *g, void *to, size_t count) {
     fill[g->type](g, to, count);
 }
 
-/* An element takes the same number of draws wherever it is, and a draw adds a constant to the state. */
+/* Every element takes the same number of draws, and a draw adds a constant to the state. */
 bool generator_skip(generator *g, uint64_t count) {
     static const uint8_t draws[DISTRIBUTION_COUNT] = {
         [DISTRIBUTION_UNIFORM] = 1, [DISTRIBUTION_BITS] = 1,   [DISTRIBUTION_ZIPF] = 2,   [DISTRIBUTION_FEW] = 1,

@@ -2,9 +2,9 @@
  *
  * Synthetic arrays, the same on every machine for the same seed: what make_data writes and the bench measures on.
  *
- * All randomness is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and values
- * are made of its bits by integer arithmetic and exact conversions alone: no libm, no rounding that a compiler could
- * change. An array is made from left to right in pieces of any length, so it may be longer than memory.
+ * All randomness is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). Its bits
+ * become values by integer arithmetic and exact conversions only: no libm, no rounding that a compiler could change. An
+ * array is made from left to right in pieces of any length, so it may be longer than memory.
  */
 #ifndef TOOLS_DISTRIBUTIONS_H
 #define TOOLS_DISTRIBUTIONS_H
@@ -61,14 +61,14 @@ typedef struct generator {
 const char *distribution_parse(distribution *d, const char *text);
 const char *distribution_name(distribution_kind kind);
 
-/* NULL, or why the type cannot have this distribution. */
+/* Returns NULL, or why the type cannot have this distribution. */
 const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed);
 
-/* The next `count` elements of the array. */
+/* Writes the next `count` elements of the array. */
 void generator_fill(generator *g, void *to, size_t count);
 
-/* Leaves `count` elements out, at once. False, and nothing done, for the distributions whose elements need those before
- * them. */
+/* Skips `count` elements in constant time. False, with nothing done, for distributions whose elements depend on those
+ * before them. */
 bool generator_skip(generator *g, uint64_t count);
 
 /* One step of splitmix64. */

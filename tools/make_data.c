@@ -79,7 +79,7 @@ static void write_npy_header(FILE *to, scan_type type, uint64_t n) {
     write_all(to, header, sizeof header);
 }
 
-/* Digits of an integer, or as many as read back the same; returns how many bytes. */
+/* Writes an integer's digits, or as many of a float as read back the same value. Returns the number of bytes. */
 static size_t print_number(char *to, const void *element, scan_type type) {
     uint64_t magnitude = 0;
     bool negative = false;
