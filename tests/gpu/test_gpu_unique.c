@@ -47,7 +47,7 @@ static void fill(const unique_case *c) {
         if (c->mean_run && r % c->mean_run == 0)
             continue;
         memcpy(host_in + i * size, host_in + (i - 1) * size, size);
-        if (!is_float_type(c->type) || (r >> 32 & 1) == 0)
+        if (!type_is_float(c->type) || (r >> 32 & 1) == 0)
             continue;
         const double x = double_at(c->type, host_in, i);
         if (x == 0 || isnan(x)) /* the sign decides nothing here */
@@ -56,7 +56,7 @@ static void fill(const unique_case *c) {
 }
 
 static bool is_equal(scan_type type, size_t i, size_t k) {
-    if (!is_float_type(type))
+    if (!type_is_float(type))
         return integer_at(type, host_in, i) == integer_at(type, host_in, k);
     const double a = double_at(type, host_in, i), b = double_at(type, host_in, k);
     return a == b || (isnan(a) && isnan(b));

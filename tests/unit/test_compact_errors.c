@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scan_compact and scan_unique refuse, in which words, and that nothing is written then; what they need of a
- * workspace. Predicates have their own errors in test_predicate.c.
+ * What scan_compact and scan_unique refuse, with which words, and that nothing is written then; the workspace they
+ * need. Errors of predicates are in test_predicate.c.
  */
 #include <stdbool.h>
 
@@ -89,7 +89,7 @@ static void test_pointers(void **state) {
     desc.type = SCAN_TYPE_NONE;
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_TYPE, "desc.type");
 
-    out = compact_out(); /* neither in nor its type is needed here */
+    out = compact_out(); /* with flags and indices, neither in nor its type is needed */
     out.indices = a.indices;
     desc.type = (scan_type)77;
     expect(ctx, scan_compact(ctx, &desc, (char *)a.in + 1, &out, N), SCAN_OK, "");
@@ -221,7 +221,7 @@ static void test_unique(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* A lent workspace of the size reported is enough whatever the outputs; one byte less is refused when it matters. */
+/* A lent workspace of the reported size serves every subset of outputs; one byte less is refused where it is needed. */
 static void test_workspace(void **state) {
     (void)state;
     enum { LARGE = 300000 };

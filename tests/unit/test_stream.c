@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams (apps/support/stream.h) whose device is a second context of the CPU: all stages in threads, and what happens
- * when one fails, at every piece.
+ * Streams (apps/support/stream.h) whose device is a second context of the CPU: all stages in threads, and failures of
+ * each stage at every piece.
  */
 #include "support.h"
 
@@ -11,7 +11,7 @@
 
 #include "apps/support/stream.h"
 
-/* In place of the C library's: the call that this counts down to fails. */
+/* Replaces the C library's function: the call at which this count reaches 0 fails. */
 static int fail_thread;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
@@ -119,7 +119,7 @@ static void test_every_length(void **state) {
         }
 }
 
-/* Without what is said on stderr, until talk_again(). */
+/* Discards messages on stderr until talk_again(). */
 static int be_quiet(void) {
     int talk = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
     assert_true(talk >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
@@ -132,7 +132,7 @@ static void talk_again(int talk) {
     close(talk);
 }
 
-/* The CPU makes the piece that failed and all after it, none before it unless they were still on their way. */
+/* The CPU computes the piece that failed and all after it; of those before it only pieces that were not finished. */
 static void test_failures(void **state) {
     (void)state;
     int talk = be_quiet();
@@ -184,7 +184,7 @@ static void test_a_stage_alone_has_the_sessions_context(void **state) {
     }
 }
 
-/* Then the stages follow each other in the caller's thread. */
+/* Without threads the stages follow each other in the caller's thread. */
 static void test_without_threads(void **state) {
     (void)state;
     for (int at = 1; at <= 4; at++) {
