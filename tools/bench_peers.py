@@ -4,8 +4,8 @@
 
     WAY TYPE OUT_TYPE OP THRESHOLD PATH_IN PATH_OUT        (with tabs)
 
-It is answered by a name for what is measured, or by an empty line if it cannot be done. Then every empty line is a run,
-answered by the nanoseconds it took.
+The script writes a name for what is measured, or an empty line if it cannot do the job. Then each empty line on stdin is
+a run, after which the script writes the nanoseconds taken.
 """
 import sys
 import time

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch on the GPU as a contender of tools/bench --torch. Says that it is ready, or an empty line if there is no PyTorch
-with CUDA. Then lines on stdin, as in bench_peers.py: a description of a job, empty lines for runs of it, each timed by CUDA
-events; `forget` gives the job's memory back. Its results are checked once a job, by PyTorch on the CPU, while that takes
-seconds at most.
+"""PyTorch on the GPU as a contender of tools/bench --torch. Writes `ready`, or an empty line if there is no PyTorch with
+CUDA. Then it reads lines as bench_peers.py does: a description of a job, empty lines for runs of it, each timed by CUDA
+events; `forget` frees the job's memory. The result of a job that is small enough is checked once, by PyTorch on the CPU.
 """
 import sys
 
-# Unsigned types of PyTorch have few operators: the signed ones sort and add the same bits as far as they are equal, and
-# the speed of a radix sort or a scan does not depend on the sign.
+# PyTorch's unsigned types have few operators, so signed ones of the same size stand in: the speed of a radix sort or a scan
+# does not depend on the sign.
 TYPES = {"u8": "uint8", "i8": "int8", "u16": "int16", "i16": "int16", "u32": "int32", "i32": "int32", "u64": "int64",
          "i64": "int64", "f32": "float32", "f64": "float64"}
 CHECKED = 1 << 22
 
 
 def ways(torch, a, out_type, op, limit):
-    """What can be done: name and function. The name is empty for an operator that PyTorch has no scan of."""
+    """Returns a name and a function for every way. The name is empty for an operator that PyTorch has no scan of."""
     scans = {
         "add": ("torch cumsum", lambda t: torch.cumsum(t, 0, dtype=out_type)),
         "mul": ("torch cumprod", lambda t: torch.cumprod(t, 0, dtype=out_type)),

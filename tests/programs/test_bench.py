@@ -121,7 +121,7 @@ def test_lists_are_combined(tmp_path):
                    "--distribution", "uniform,few:3")
     jobs = {(row["type"], row["n"], row["job"].split("keep ")[1].split(",")[0], row["job"].split(", ")[-1])
             for row in rows if row["contender"] == "scan"}
-    assert len(jobs) == 2 * 7 * 2 * 2 - 2 * 2 * 2  # 100 is there twice
+    assert len(jobs) == 2 * 7 * 2 * 2 - 2 * 2 * 2  # 100 is listed twice
     assert {n for _, n, _, _ in jobs} == {100, 16, 32, 64, 10, 1000}
 
 
@@ -195,13 +195,13 @@ def test_plot(tmp_path):
         series = [line.find(f"{name}title").text for line in lines]
         assert series[:2] == ["scan", "scan blocked"] and any(s.startswith("copy") for s in series)
         assert len(series) % 2 == 0 and series[:len(series) // 2] == series[len(series) // 2:]  # two panels
-        assert all(texts.count(s) == 2 for s in series)  # labelled where they end
+        assert all(texts.count(s) == 2 for s in series)  # each line has a label at its end
         assert len({(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}) == len(lines) // 2
         for line in lines:
             points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
             assert len(points) == 4 and points == sorted(points)
             assert all(0 <= x <= float(root.get("width")) and 0 <= y <= float(root.get("height")) for x, y in points)
-    run("--verb", "sort", "--plot", str(target), "--no-peers")  # one point a line
+    run("--verb", "sort", "--plot", str(target), "--no-peers")  # one point per line
     xml.etree.ElementTree.parse(target)
 
 
@@ -281,7 +281,7 @@ sort = lambda t: (np.sort(t), np.argsort(t))
 
 @emulated
 def test_torch(tmp_path):
-    """A PyTorch of one's own shows that the script is spoken to rightly: two jobs, one process."""
+    """With a stand-in for PyTorch: the bench and the script understand each other over two jobs in one process."""
     (tmp_path / "torch.py").write_text(TORCH)
     environment = dict(os.environ, PYTHONPATH=str(tmp_path), PATH="/usr/bin:" + os.environ["PATH"])
     for verb, name in (("prefix", "torch cumsum"), ("sort", "torch sort, with indices")):

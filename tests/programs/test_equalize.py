@@ -22,7 +22,7 @@ RNG = np.random.default_rng(11)
 
 
 def through(tmp_path, image, *options):
-    """An image through the program, as an array."""
+    """Runs the program on an image; returns its output as an array."""
     source, target = tmp_path / "in.png", tmp_path / "out.png"
     source.write_bytes(png(image, 16 if image.dtype == np.uint16 else 8))
     equalize(*options, "-f", "--verify", source, "-o", target)

@@ -159,7 +159,7 @@ def test_a_circle_of_links(job):
                                      "compact --nonzero", "prefix"])
 @pytest.mark.parametrize("mode", ["ab", "r+b", "wb"])
 def test_stdout_is_the_input(box, command, mode):
-    """Appending to what is read would never end."""
+    """Appending to the input while it is read would never end."""
     data = b"1\n" * 2_000_000
     box.write("in", data)
     for stdin in (False, True):
@@ -168,7 +168,7 @@ def test_stdout_is_the_input(box, command, mode):
         name = "stdin" if stdin else "in"
         assert result.code == 2 and f"{name}: is what stdout goes to: -o FILE -f" in result.err
         assert result.err.count("\n") == 1 and box.read("in") == (b"" if mode == "wb" else data)
-    with open(box.path / "in", "ab") as out:  # what is named is not read while it is written
+    with open(box.path / "in", "ab") as out:  # a named output is not read while it is written
         assert box.run("sort", "in", "-o", "in", "-f", stdout=out).code == 0
 
 
@@ -334,7 +334,7 @@ def test_signals_leave_nothing(job, number, force):
 
 
 def run_for(job, seconds, number, force):
-    """A run that gets a signal after some time, or at its end."""
+    """Runs; sends a signal to a run that takes longer than `seconds`. Returns the exit code."""
     process = subprocess.Popen([BIN / "compact", "--where", "x >= 0", "in.npy", "-o", "out", "--threads", "2",
                                 *(["-f"] if force else [])], cwd=job.path, stderr=subprocess.DEVNULL)
     try:
@@ -348,7 +348,8 @@ def run_for(job, seconds, number, force):
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGALRM,
                                     signal.SIGUSR1, signal.SIGXCPU, signal.SIGKILL])
 def test_signals_at_any_instant(job, number, force):
-    """Old or new, never damaged; only SIGKILL may leave the hidden file, complete, and the next run removes it."""
+    """The output is the old one or the new one, never a part. Only SIGKILL may leave the hidden file, which is complete then,
+    and the next run removes it."""
     x = np.arange(50_000, dtype="i8")
     job.save("in.npy", x)
     new = job.read("in.npy")
@@ -445,7 +446,7 @@ def test_one_output_that_cannot_be_made_stops_all(job):
 
 @pytest.mark.parametrize("mebibytes", [8, 20.5])
 def test_large_files(box, mebibytes):
-    """Of which the disk gets parts before all is written, in pieces and in one."""
+    """Large outputs, written in pieces and in one, parts of which reach the disk before the end."""
     x = np.random.default_rng(3).integers(0, 256, int(mebibytes * (1 << 20)) + 3, dtype="u1")
     box.write("in.raw", x.tobytes())
     box.good("prefix", "--dtype", "u8", "--out-dtype", "u8", "in.raw", "-o", "sums.raw")

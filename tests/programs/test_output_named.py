@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Outputs on file systems without O_TMPFILE: a hidden named file stands in, and goes with the process."""
+"""Outputs on file systems without O_TMPFILE: a hidden file with a name is used instead, and removed when a run fails."""
 import os
 import shutil
 import signal
@@ -10,7 +10,7 @@ import pytest
 from conftest import SANITIZED, same, slow
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
 
-# What a file system without unnamed files answers, by a library that is loaded before the C library.
+# A library, loaded before the C library, whose calls return what a file system without O_TMPFILE returns.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

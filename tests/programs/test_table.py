@@ -148,7 +148,7 @@ def random_field(rng):
 
 
 def random_table(rng, rows, columns, key):
-    """Rows as bytes, and the value of their field `key`."""
+    """Returns rows as bytes, and the values of their field `key`."""
     out, values = [], []
     for _ in range(rows):
         fields = [random_field(rng) for _ in range(columns)]
