@@ -13,7 +13,7 @@
 
 namespace bench_cuda {
 
-constexpr int most = 2048;
+constexpr int max_n = 2048;
 
 __device__ unsigned counted;
 
@@ -63,7 +63,7 @@ struct row {
 
 static bool count(const row &r, unsigned n, uint32_t *out, unsigned *counter) {
     void *arguments[] = {&out, &counter};
-    uint32_t host[most];
+    uint32_t host[max_n];
     unsigned additions = 0;
     cudaError_t error = cudaLaunchKernel(r.kernel, dim3(1), dim3(n / r.elements_per_thread), arguments,
                                          2 * n * sizeof(uint32_t), stream);
@@ -108,14 +108,14 @@ bool additions() {
          {64, 256, 1024}},
     };
     uint32_t *out = nullptr;
-    if (cudaMalloc(reinterpret_cast<void **>(&out), (most + 1) * sizeof *out) != cudaSuccess)
+    if (cudaMalloc(reinterpret_cast<void **>(&out), (max_n + 1) * sizeof *out) != cudaSuccess)
         return false;
     printf("Additions of one block scan, counted by the operator (a serial scan needs n - 1)\n");
     printf("  %-12s %5s %8s %8s  %s\n", "block", "n", "counted", "formula", "");
     bool right = true;
     for (const row &r : rows)
         for (unsigned n : r.sections)
-            right &= count(r, n, out, out + most);
+            right &= count(r, n, out, out + max_n);
     cudaFree(out);
     return right;
 }

@@ -160,9 +160,9 @@ static void draw_labels(FILE *file, line *lines, size_t count, double x, double 
             lines[k].label_y = lines[k - 1].label_y + LABEL_GAP;
     }
     for (size_t k = count; k-- > 0;) {
-        double most = k + 1 < count ? lines[k + 1].label_y - LABEL_GAP : bottom;
-        if (lines[k].label_y > most)
-            lines[k].label_y = most;
+        double max_y = k + 1 < count ? lines[k + 1].label_y - LABEL_GAP : bottom;
+        if (lines[k].label_y > max_y)
+            lines[k].label_y = max_y;
         rule(file, "lead", lines[k].end_x + 5, lines[k].end_y, x - 3, lines[k].label_y);
         if (!lines[k].is_copy)
             marker(file, lines[k].shape, lines[k].colour, x + 3, lines[k].label_y);
