@@ -26,9 +26,9 @@ class Device:
             if (BIN / "prefix").exists() else None
         error = probe.stderr.decode() if probe else "the programs are not built"
         cache = CACHE.read_text() if CACHE.exists() else ""
-        self.answers = probe is not None and probe.returncode == 0
+        self.available = probe is not None and probe.returncode == 0
         self.built = "no CUDA backend" not in error and probe is not None
-        self.emulated = self.answers and re.search(r"^SCAN_CUDA:\w+=EMULATED", cache, re.M) is not None
+        self.emulated = self.available and re.search(r"^SCAN_CUDA:\w+=EMULATED", cache, re.M) is not None
         self.reason = f"needs a CUDA device or the emulator: {error.strip()}"
 
 

@@ -12,7 +12,7 @@ from conftest import DEVICE, SANITIZED, Box, numbers
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 LARGE = {"SCAN_CUDA_FROM": "1"}  # with auto every job is large enough for a device
 
-needs_device = pytest.mark.skipif(not DEVICE.answers, reason=DEVICE.reason)
+needs_device = pytest.mark.skipif(not DEVICE.available, reason=DEVICE.reason)
 needs_emulator = pytest.mark.skipif(not DEVICE.emulated, reason="failures of a device are injected by the emulator alone")
 
 

@@ -285,7 +285,7 @@ def test_cuda_without_device_is_exit_4(tmp_path):
     done = subprocess.run([BIN / "equalize", MOON, "-o", tmp_path / "o.png", "--device", "cuda", "--json", report],
                           capture_output=True, check=False, timeout=60)
     if done.returncode == 0:
-        pytest.skip("a CUDA device answers here")
+        pytest.skip("there is a CUDA device")
     assert done.returncode == 4 and not (tmp_path / "o.png").exists()
 
 

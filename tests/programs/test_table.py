@@ -216,7 +216,7 @@ def test_several_keys(keys, reverse):
     assert table(args + ["-u", "--verify"], "a,b,c\n" + "".join(lines)) == "a,b,c\n" + "".join(unique.values())
 
 
-def test_most_keys():
+def test_max_keys():
     args = [x for _ in range(64) for x in ("-k", "a")]
     assert table(args, "a\n2\n1\n") == "a\n1\n2\n"
     code, _, err = run("--csv", *args, "-k", "a", stdin=b"a\n1\n")

@@ -184,11 +184,12 @@ static void test_format_f64(void **state) {
             value = (double)(int64_t)bits * 0x1p-50;
         format(text, SCAN_F64, &value);
         assert_true(bits_of(strtod(text, NULL)) == bits_of(value));
-        int least = 17;
-        while (least > 1 && (snprintf(other, sizeof other, "%.*e", least - 2, value), strtod(other, NULL) == value))
-            least--;
+        int min_digits = 17;
+        while (min_digits > 1 &&
+               (snprintf(other, sizeof other, "%.*e", min_digits - 2, value), strtod(other, NULL) == value))
+            min_digits--;
         if (strpbrk(text, ".e")) /* an integer needs its trailing zeros */
-            assert_true(digits_in(text) <= least);
+            assert_true(digits_in(text) <= min_digits);
         number x = parse_good(text);
         assert_true(x.type == SCAN_F64 || (x.type == SCAN_I64 && llabs(x.value.i) <= INT64_C(1) << 53));
     }

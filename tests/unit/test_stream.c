@@ -201,12 +201,12 @@ static void test_without_threads(void **state) {
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
-    size_t *least = arg;
+    size_t *min_n = arg;
     stream_buffer buffer;
-    if (n < *least)
+    if (n < *min_n)
         return SCAN_ERR_ARGUMENT;
     scan_status status = stream_buffer_new(s, &buffer, n);
-    return status == SCAN_OK && n > *least && !s->on_host ? SCAN_ERR_MEMORY : status;
+    return status == SCAN_OK && n > *min_n && !s->on_host ? SCAN_ERR_MEMORY : status;
 }
 
 static void test_pieces(void **state) {
@@ -214,16 +214,16 @@ static void test_pieces(void **state) {
     session s;
     cli_common common;
     open_session(&s, &common, true);
-    size_t least = 1 << 20;
-    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &least), 1 << 20);
-    least = 8 << 20;
-    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &least), 8 << 20);
-    assert_int_equal(stream_prepare(&s, "input", 1, 1 << 30, make_slots, &least), 8 << 20);
-    least = 1 << 18;
-    assert_int_equal(stream_prepare(&s, "input", 4, 1000, make_slots, &least), 1 << 18);
-    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &least), 1 << 18);
-    least = 1 << 19;
-    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &least), 1 << 19);
+    size_t min_n = 1 << 20;
+    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &min_n), 1 << 20);
+    min_n = 8 << 20;
+    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &min_n), 8 << 20);
+    assert_int_equal(stream_prepare(&s, "input", 1, 1 << 30, make_slots, &min_n), 8 << 20);
+    min_n = 1 << 18;
+    assert_int_equal(stream_prepare(&s, "input", 4, 1000, make_slots, &min_n), 1 << 18);
+    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &min_n), 1 << 18);
+    min_n = 1 << 19;
+    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &min_n), 1 << 19);
     assert_false(s.fell_back);
     session_close(&s);
 }
