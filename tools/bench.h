@@ -220,6 +220,9 @@ void compare_with_aligned(const job *j, result *results, size_t count); /* rows 
 void print_results(const job *j, const result *results, size_t count);
 void json_results(bench_settings *bench, const job *j, const result *results, size_t count);
 
+/* Returns the array `all` with room for one element more, NULL without memory: the array is then as it was. */
+void *one_more(void *all, size_t count, size_t *room, size_t bytes);
+
 /* plot_results keeps the rows, plot_write draws them. False: errno says why. */
 void plot_results(const bench_settings *bench, const job *j, const result *results, size_t count);
 bool plot_write(const bench_settings *bench);

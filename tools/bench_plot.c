@@ -27,13 +27,10 @@ enum { MAX_SERIES = MAX_CONTENDERS, LABEL_GAP = 14 };
 
 void plot_results(const bench_settings *bench, const job *j, const result *results, size_t count) {
     for (size_t k = 0; bench->plot_path != NULL && k < count; k++) {
-        if (points.count == points.room) {
-            size_t room = points.room == 0 ? 256 : 2 * points.room;
-            point *all = realloc(points.all, room * sizeof *all);
-            if (all == NULL)
-                return;
-            points.all = all, points.room = room;
-        }
+        point *all = one_more(points.all, points.count, &points.room, sizeof *all);
+        if (all == NULL)
+            return;
+        points.all = all;
         point *p = &points.all[points.count++];
         *p = (point){.is_copy = results[k].is_copy, .n = (double)j->n};
         describe_job(j, false, p->figure, sizeof p->figure);

@@ -130,6 +130,29 @@ def slow(box, *arguments, env=None):
     return process, write
 
 
+def finish(process, write):
+    """Ends the input of a slow run; returns its exit code and its messages."""
+    os.close(write)
+    _, error = process.communicate(timeout=20)
+    return process.returncode, error.decode()
+
+
+def interrupt(process, write, number):
+    """Sends a signal to a slow run; returns its exit code."""
+    process.send_signal(number)
+    code = process.wait(timeout=20)
+    process.stderr.close()
+    os.close(write)
+    return code
+
+
+def as_nobody():
+    """To be called in a new process: it goes on without the rights of root."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
 def numbers(name, n, seed=0):
     """Random elements of a type by its name here: all bits for integers; floats of both signs and many sizes."""
     rng = np.random.default_rng([seed, n])

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED
+from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED, as_nobody
 
 PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
 ARRAYS = [p for p in PROGRAMS if p != "equalize"]
@@ -165,12 +165,6 @@ def test_unreadable_inputs(box, program):
     box.refused(3, "it is a directory", program, *JOB[program], "/", "-o", "out")
     box.refused(3, "cannot open", program, *JOB[program], "/dev/null/x", "-o", "out")
     box.refused(3, "cannot", program, *JOB[program], "/proc/self/mem", "-o", "out")
-
-
-def as_nobody():
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")

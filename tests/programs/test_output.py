@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, same, slow
+from conftest import BIN, as_nobody, finish, interrupt, same, slow
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)
@@ -222,12 +222,6 @@ def test_long_names(job):
     refused(job, 3, "File name too long", "-o", "d/" * 2500)
 
 
-def as_nobody():
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
 def test_folder_without_permission(job):
     for folder in [job.path, *job.path.parents]:
@@ -326,10 +320,7 @@ def test_signals_leave_nothing(job, number, force):
         job.write("out", "old")
     before = job.snapshot()
     process, write = slow(job, *(["-f"] if force else []), "-o", "out")
-    process.send_signal(number)
-    assert process.wait(timeout=20) == -number
-    process.stderr.close()
-    os.close(write)
+    assert interrupt(process, write, number) == -number
     assert job.snapshot() == before
 
 
@@ -375,20 +366,16 @@ def test_signals_at_any_instant(job, number, force):
 def test_a_name_that_comes_into_existence_meanwhile(job):
     process, write = slow(job, "-o", "out")
     job.write("out", "of another")
-    os.close(write)
-    _, error = process.communicate(timeout=20)
-    assert process.returncode == 2 and b"out: has come into existence meanwhile" in error
+    code, error = finish(process, write)
+    assert code == 2 and "out: has come into existence meanwhile" in error
     assert job.read("out") == b"of another" and job.names() == ["in.npy", "out"]
 
 
 def test_two_runs_replace_one_file(job):
     job.write("out", "old")
-    first, write_first = slow(job, "-f", "-o", "out")
-    second, write_second = slow(job, "-f", "-o", "out", "--init", "5")
-    for process, write in ((first, write_first), (second, write_second)):
-        os.close(write)
-        assert process.wait(timeout=20) == 0
-        process.stderr.close()
+    first = slow(job, "-f", "-o", "out")
+    second = slow(job, "-f", "-o", "out", "--init", "5")
+    assert finish(*first)[0] == 0 and finish(*second)[0] == 0
     assert job.read("out") == np.full(1000, 5, "u8").tobytes() and job.names() == ["in.npy", "out"]
 
 
