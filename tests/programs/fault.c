@@ -8,8 +8,8 @@
  *     FAULT_EVER   if set, all later calls fail too
  *     FAULT_COUNT  a file that gets one byte appended for every call counted, to learn how many there are
  *
- * Only calls by the program itself are counted, from main() on: not the C library's own, and not those of the CUDA runtime
- * before main(), whose failures the program cannot handle.
+ * Only calls by the program itself are counted, from main() on: not the C library's own, and not those of the CUDA
+ * runtime before main(), whose failures the program cannot handle.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
