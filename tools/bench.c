@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. Here: the
- * command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
+ * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. This file
+ * reads the command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -29,9 +29,9 @@ static const char usage[] =
     "share of the rate of the same row without, where that came before: with --offset 0,1, in the full table.\n"
     "\n"
     "  --verb V            one of those below\n"
-    "  --type LIST         u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32; images: u8 or u16)\n"
+    "  --type LIST        " TYPE_WORDS " (u32; images: u8 or u16)\n"
     "  --out-type T        prefix: the accumulator (as --type)\n"
-    "  --op O              prefix: add mul min max (add)\n"
+    "  --op O              prefix:" OP_WORDS " (add)\n"
     "  --exclusive         prefix: without the element itself\n"
     "  --reverse           prefix: from the last element to the first; no peers\n"
     "  --algorithm A       all, GRID, GRID/BLOCK, or a method of sorting (auto)\n"
@@ -69,9 +69,9 @@ __attribute__((noreturn)) static void wrong(const char *option, const char *valu
     exit(2);
 }
 
-static uint64_t count_option(const char *option, const char *value, uint64_t most) {
+static uint64_t count_option(const char *option, const char *value, uint64_t max) {
     uint64_t count;
-    if (!parse_count(value, &count) || count > most)
+    if (!parse_count(value, &count) || count > max)
         wrong(option, value, "not a count such as 1000, 10M or 2^26, or too large");
     return count;
 }
@@ -91,8 +91,8 @@ static scan_type type_option(const char *option, const char *value) {
     return type;
 }
 
-/* A list's function has its say. */
-static void listed(const char *why, const char *option, const char *value) {
+/* Ends the program if a list_* function returned what is wrong. */
+static void check_list(const char *why, const char *option, const char *value) {
     if (why != NULL)
         wrong(option, value, why);
 }
@@ -101,7 +101,7 @@ static scan_op op_option(const char *value) {
     for (int op = 0; scan_op_name((scan_op)op) != NULL; op++)
         if (strcmp(value, scan_op_name((scan_op)op)) == 0)
             return (scan_op)op;
-    wrong("--op", value, "not an operator (add mul min max)");
+    wrong("--op", value, "not an operator:" OP_WORDS);
 }
 
 static bench_verb verb_option(const char *value) {
@@ -118,7 +118,7 @@ static void print_usage(void) {
 #undef USAGE_ROW
 }
 
-/* Folders of this program: its own, and the build's above it. */
+/* The folder of this program (levels = 1), and the build's above it (levels = 2). */
 static const char *own_folder(int levels) {
     static char folders[2][512];
     char *folder = folders[levels - 1];
@@ -135,7 +135,7 @@ static const char *own_folder(int levels) {
     return folder;
 }
 
-/* A measurement that the verb cannot serve is refused here, in words. */
+/* Refuses what the verb cannot serve. */
 static void check_lists(const job_lists *l) {
     if (l->reverse && l->verb != BENCH_PREFIX)
         wrong("--reverse", verb_names[l->verb], "prefix alone has a direction");
@@ -144,6 +144,8 @@ static void check_lists(const job_lists *l) {
             wrong("--offset", verb_names[l->verb], "files have no alignment");
     for (unsigned t = 0; t < l->type_count; t++) {
         scan_type type = l->types[t];
+        if (l->verb == BENCH_PREFIX && !scan_op_takes(l->op, l->out_type != SCAN_TYPE_NONE ? l->out_type : type))
+            wrong("--op", scan_op_name(l->op), "not an operator of this --type");
         if (is_image_verb(l->verb) && type != SCAN_U8 && type != SCAN_U16)
             wrong("--type", scan_type_name(type), "image verbs take u8 or u16");
         if (l->verb == BENCH_TEXT && type_bytes(type) != 8)
@@ -152,8 +154,8 @@ static void check_lists(const job_lists *l) {
     for (unsigned i = 0; i < l->n_count; i++) {
         if (l->n[i] == 0 || l->n[i] > SIZE_MAX / 64)
             wrong("--n", "0", "the bench needs at least one element, and no more than memory holds");
-        bool narrow = (l->verb == BENCH_PAIRS && l->value_bytes == 4) || l->verb == BENCH_INDICES;
-        if ((narrow || l->verb == BENCH_LENGTHS) && l->n[i] > UINT32_MAX)
+        bool small_positions = (l->verb == BENCH_PAIRS && l->value_bytes == 4) || l->verb == BENCH_INDICES;
+        if ((small_positions || l->verb == BENCH_LENGTHS) && l->n[i] > UINT32_MAX)
             wrong("--n", "more than 2^32 - 1", "positions are 4-byte values here");
     }
 }
@@ -216,21 +218,21 @@ static void read_options(command_line *l, int argc, char **argv) {
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (key) {
         case VERB: lists->verb = verb_option(optarg); break;
-        case TYPE: listed(list_types(lists, optarg), "--type", optarg); break;
+        case TYPE: check_list(list_types(lists, optarg), "--type", optarg); break;
         case OUT_TYPE: lists->out_type = type_option("--out-type", optarg); break;
         case OP: lists->op = op_option(optarg); break;
         case EXCLUSIVE: lists->kind = SCAN_EXCLUSIVE; break;
         case REVERSE: lists->reverse = true; break;
-        case ALGORITHM: listed(list_algorithm(lists, optarg), "--algorithm", optarg); break;
-        case N: listed(list_counts(lists, optarg), "--n", optarg); break;
-        case SPREAD: listed(list_distributions(lists, optarg), "--distribution", optarg); break;
-        case KEEP: listed(list_shares(lists, optarg), "--keep", optarg); break;
+        case ALGORITHM: check_list(list_algorithm(lists, optarg), "--algorithm", optarg); break;
+        case N: check_list(list_counts(lists, optarg), "--n", optarg); break;
+        case SPREAD: check_list(list_distributions(lists, optarg), "--distribution", optarg); break;
+        case KEEP: check_list(list_shares(lists, optarg), "--keep", optarg); break;
         case VALUE_BYTES:
             lists->value_bytes = (unsigned)count_option("--value-bytes", optarg, 8);
             if (lists->value_bytes != 4 && lists->value_bytes != 8)
                 wrong("--value-bytes", optarg, "4 or 8");
             break;
-        case OFFSET: listed(list_offsets(lists, optarg), "--offset", optarg); break;
+        case OFFSET: check_list(list_offsets(lists, optarg), "--offset", optarg); break;
         case NANS: lists->nan = share_option("--nan", optarg); break;
         case SEED: l->bench.seed = count_option("--seed", optarg, UINT64_MAX); break;
         case THREADS: lists->threads = (unsigned)count_option("--threads", optarg, 64); break;
@@ -263,7 +265,7 @@ static void read_options(command_line *l, int argc, char **argv) {
         l->bench.torch_script = l->torch_script != NULL ? l->torch_script : beside;
 }
 
-/* What was not given. */
+/* Fills in the options that were not given. */
 static void fill_defaults(command_line *l) {
     job_lists *lists = &l->lists;
     bool is_image = is_image_verb(lists->verb);
@@ -279,7 +281,7 @@ static void fill_defaults(command_line *l) {
         list_counts(lists, l->bench.device != NULL ? "2^10..2^30*4" : "2^24");
 }
 
-/* The GPU's clock and peers, where they are built and a GPU answers; else the library says why there is none. */
+/* Loads the GPU's clock and peers where they are built and there is a GPU; else the library says why there is none. */
 static void open_device(bench_settings *bench) {
     const char *name = bench->device_name, *why = "";
     if (strncmp(name, "cuda", 4) != 0 && strcmp(name, "auto") != 0)
@@ -303,14 +305,14 @@ int main(int argc, char **argv) {
     command_line l = {.bench = {.device_name = "cpu", .seed = 1, .rounds = 11, .peers = true},
                       .lists = {.verb = BENCH_VERB_COUNT, .value_bytes = 4, .folder = own_folder(2)}};
     bench_settings *bench = &l.bench;
-    cpu_set_t processors;
-    l.lists.threads = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+    cpu_set_t cpus;
+    l.lists.threads = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     read_options(&l, argc, argv);
     if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
         wrong("--json", l.json_path, "cannot be opened for writing");
     if (bench->json != NULL)
         fputs("[", bench->json);
-    signal(SIGPIPE, SIG_IGN); /* a Python peer that ended is said so, not died of */
+    signal(SIGPIPE, SIG_IGN); /* a Python peer that has ended is reported */
 
     open_device(bench);
     bench->peers_module = module_peers(own_folder(1));

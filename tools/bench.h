@@ -2,7 +2,7 @@
  *
  * The bench: what its parts share. A job is one workload (verb, type, n, distribution) with its arrays; a contender is
  * one way to do the job: the library, a plain copy, a peer. bench_run.c runs the contenders of a job in turn, round
- * after round, so that whatever slows the machine slows all of them.
+ * after round, so that what slows the machine slows all of them.
  *
  *   bench.c            command line         bench_verbs.c      the library and the copy as contenders
  *   bench_lists.c      lists of jobs        bench_processes.c  Python and programs as contenders
@@ -90,7 +90,7 @@ typedef struct job {
     uint64_t reported_ns;             /* a contender in another process says how long it took */
     uint64_t agreed_hash;             /* clahe, text, file: of the first result; 0 before that */
     scan_status status;               /* of the library's last call */
-    const char *wrong;                /* set by whoever fails */
+    const char *wrong;                /* why the last step failed */
 } job;
 
 typedef struct contender contender;
@@ -103,8 +103,8 @@ struct contender {
     bool is_copy;                /* the ceiling: its result is not the job's */
     bool is_ours;
     bool is_optional; /* one of all algorithms: left out where it cannot serve */
-    bool unchecked;   /* its result stays in its own process, or no one can judge it */
-    bool elsewhere;   /* it times itself: the device's clock does not see it */
+    bool unchecked;   /* its result stays in its own process, or there is nothing to compare it with */
+    bool elsewhere;   /* it measures its own time: the device's clock does not see it */
     bench_algorithm algorithm;
     long process; /* a coprocess and the pipes to and from it */
     int to, from;
@@ -114,8 +114,8 @@ struct contender {
 
 enum { MAX_CONTENDERS = 32, MAX_ROUNDS = 101 };
 
-/* A device other than the CPU, as far as scan.h does not say: its clock, plain copies, its own peers. All of it is
- * queued on the one stream that contexts are created with. */
+/* What the bench needs of a device beside scan.h: a clock, plain copies, the device's peers. All of it is queued on the
+ * one stream that contexts are created with. */
 struct bench_device {
     bool (*open)(int ordinal, const char **wrong);
     void (*close)(void);
@@ -155,8 +155,8 @@ typedef struct bench_settings {
 
 enum { MAX_LIST = 64 };
 
-/* Jobs are every combination of what the lists hold. Filled from text by the list_* functions: NULL, or what is wrong
- * with the text. */
+/* Jobs are all combinations of what the lists hold. The list_* functions fill a list from text; they return NULL, or
+ * what is wrong with the text. */
 typedef struct job_lists {
     bench_verb verb;
     scan_type types[MAX_LIST], out_type; /* NONE: as type */
@@ -195,7 +195,7 @@ typedef struct timing {
     double total_ns;
 } timing;
 
-/* A measured contender, for all who print. */
+/* A measured contender, as tables, JSON and plots show it. */
 typedef struct result {
     const char *name;
     bool is_copy, is_ours, unchecked;
@@ -220,7 +220,10 @@ void compare_with_aligned(const job *j, result *results, size_t count); /* rows 
 void print_results(const job *j, const result *results, size_t count);
 void json_results(bench_settings *bench, const job *j, const result *results, size_t count);
 
-/* Keeps the rows for the plot; draws them. False: errno says why. */
+/* Returns the array `all` with room for one element more, NULL without memory: the array is then as it was. */
+void *one_more(void *all, size_t count, size_t *room, size_t bytes);
+
+/* plot_results keeps the rows, plot_write draws them. False: errno says why. */
 void plot_results(const bench_settings *bench, const job *j, const result *results, size_t count);
 bool plot_write(const bench_settings *bench);
 
@@ -228,9 +231,10 @@ bool plot_write(const bench_settings *bench);
 bool job_open(job *j, const bench_settings *bench);
 void job_close(job *j);
 
-/* Compares what a contender left in the host's outputs with an independent computation. NULL, or what is wrong. */
+/* Compares what a contender left in the host's outputs with an independent computation. job_check and check_prefix
+ * return NULL, or what is wrong. */
 const char *job_check(job *j);
-bool check_prefix(const job *j);
+const char *check_prefix(const job *j);
 bool check_kept(job *j); /* sets j->kept */
 bool check_sorted(const job *j);
 void mark_below(const job *j, uint8_t *flags); /* which elements lie below the threshold */
@@ -255,12 +259,12 @@ bool hash_agrees(job *j, uint64_t hash);
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
-/* work(argument, index, count) for every index below count, each on a thread of its own; count, the answer, is
- * `threads` unless they cannot be had. */
+/* Calls work(argument, index, count) for every index below count, each on a thread of its own. Returns count, which is
+ * `threads`, or less where threads cannot be started. */
 typedef void thread_work(void *argument, unsigned index, unsigned count);
 unsigned in_parallel(unsigned threads, thread_work *work, void *argument);
 
-/* The part of 0 ... n that is the index-th of count. */
+/* Where part `index` of `count` nearly equal parts of 0 ... n begins. */
 static inline uint64_t part_begin(uint64_t n, unsigned index, unsigned count) {
     return n / count * index + (n % count < index ? n % count : index);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many additions the block scans do: the operator itself counts, on the device, and the count is compared with the
- * formula at the head of the algorithm's file.
+ * Counts the additions of the block scans: the operator counts its calls on the device, and the count is compared with
+ * the formula at the head of the algorithm's file.
  */
 #include <cstdio>
 
@@ -13,7 +13,7 @@
 
 namespace bench_cuda {
 
-constexpr int most = 2048;
+constexpr int max_n = 2048;
 
 __device__ unsigned counted;
 
@@ -27,7 +27,7 @@ struct counting_add {
     }
 };
 
-/* One CTA scans x[i] = i + 1 for every i below its section. */
+/* One CTA scans x[i] = i + 1 for i below the length of its section. */
 template <class Block> __global__ void count_kernel(uint32_t *out, unsigned *additions) {
     const uint32_t section = blockDim.x * Block::elements_per_thread;
     uint32_t *xy = scan_cuda::dynamic_shared<uint32_t>(), *other = xy + section;
@@ -50,7 +50,7 @@ static unsigned log2_of(unsigned n) { return unsigned(__builtin_ctz(n)); }
 static unsigned kogge_stone_additions(unsigned n) { return n * log2_of(n) - (n - 1); }
 static unsigned brent_kung_additions(unsigned n) { return n - 1 + (n - 1 - log2_of(n)); }
 
-/* Kogge-Stone in every warp, once more over the warps' totals, then all but the first warp add. */
+/* Kogge-Stone in each warp, then over the warps' totals; then all warps but the first add a total. */
 static unsigned warp_additions(unsigned n) { return (n / 32 + 1) * kogge_stone_additions(32) + n - 32; }
 
 struct row {
@@ -63,7 +63,7 @@ struct row {
 
 static bool count(const row &r, unsigned n, uint32_t *out, unsigned *counter) {
     void *arguments[] = {&out, &counter};
-    uint32_t host[most];
+    uint32_t host[max_n];
     unsigned additions = 0;
     cudaError_t error = cudaLaunchKernel(r.kernel, dim3(1), dim3(n / r.elements_per_thread), arguments,
                                          2 * n * sizeof(uint32_t), stream);
@@ -108,14 +108,14 @@ bool additions() {
          {64, 256, 1024}},
     };
     uint32_t *out = nullptr;
-    if (cudaMalloc(reinterpret_cast<void **>(&out), (most + 1) * sizeof *out) != cudaSuccess)
+    if (cudaMalloc(reinterpret_cast<void **>(&out), (max_n + 1) * sizeof *out) != cudaSuccess)
         return false;
     printf("Additions of one block scan, counted by the operator (a serial scan needs n - 1)\n");
     printf("  %-12s %5s %8s %8s  %s\n", "block", "n", "counted", "formula", "");
     bool right = true;
     for (const row &r : rows)
         for (unsigned n : r.sections)
-            right &= count(r, n, out, out + most);
+            right &= count(r, n, out, out + max_n);
     cudaFree(out);
     return right;
 }

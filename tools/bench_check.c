@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * No rate without a right result: each verb again, as plainly as it can be written, compared with what a contender left
- * in the outputs. bench_check_prefix.c and bench_check_order.c have the verbs over arrays; here are those over images,
- * and the choice.
+ * Checks of results: no rate is shown without a right result. Each verb is computed again, as plainly as it can be
+ * written, and compared with what a contender left in the outputs. This file has the verbs over images and job_check;
+ * bench_check_prefix.c and bench_check_order.c have the verbs over arrays.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ bool hash_agrees(job *j, uint64_t hash) {
     return hash == j->agreed_hash;
 }
 
-/* What the CPU backend makes of the image, for a device to agree with. */
+/* Sets the hash that a device must agree with: that of the CPU backend's pixels. */
 static bool agree_with_cpu(job *j) {
     scan_ctx *cpu;
     scan_options options = {.struct_size = sizeof options, .threads = j->threads};
@@ -92,7 +92,7 @@ static bool check_clahe(job *j) {
 
 const char *job_check(job *j) {
     switch (j->verb) {
-    case BENCH_PREFIX: return check_prefix(j) ? NULL : "the prefixes are not those of a serial loop";
+    case BENCH_PREFIX: return check_prefix(j);
     case BENCH_COMPACT:
     case BENCH_FLAGGED:
     case BENCH_INDICES:

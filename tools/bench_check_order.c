@@ -9,7 +9,7 @@
 
 #define IS_NAN(x) ((x) != (x))
 
-/* What the comparison of the library's contract says: NaN last. */
+/* May b follow a in ascending order? NaN comes last, as scan.h says. */
 #define FOLLOWS(a, b) (!((b) < (a)) && (!IS_NAN(a) || IS_NAN(b)))
 
 enum { MAX_PARTS = 64 };
@@ -20,7 +20,7 @@ static uint64_t position(const void *array, unsigned bytes, uint64_t i) {
     return bytes == 8 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
 }
 
-/* An element kept as number `at` from position i: is it where it belongs? */
+/* Is element i, kept as number `at`, where it belongs? */
 static bool kept_right(const job *j, uint64_t at, uint64_t i) {
     size_t bytes = type_bytes(j->type);
     if (j->verb == BENCH_INDICES)
@@ -28,23 +28,24 @@ static bool kept_right(const job *j, uint64_t at, uint64_t i) {
     return memcmp((const char *)j->out + at * bytes, (const char *)j->in + i * bytes, bytes) == 0;
 }
 
-/* One of the others, as number `at`. */
+/* Is element i, rejected as number `at`, where it belongs? */
 static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
     size_t bytes = type_bytes(j->type);
     return j->verb != BENCH_PARTITION ||
            memcmp((const char *)j->values_out + at * bytes, (const char *)j->in + i * bytes, bytes) == 0;
 }
 
-/* keeps_T: is element i kept? count_T, kept_T: how many of a part, and are they right, `at` having been kept before?
- * sorted_T: is a part in order; `sum` grows by the hashes of what came out, less those of what went in. */
+/* keeps_T: is element i kept?  count_T: how many of a part are kept.  kept_T: are those of a part right, where `at`
+ * were kept before it?  sorted_T: is a part in order? `sum` grows by the hashes of what came out, less those of what
+ * went in. */
 #define CHECK_TYPE(ENUM, name, ctype, CLASS)                                                                           \
     static bool keeps_##name(const job *j, uint64_t i) {                                                               \
         const ctype *in = j->in;                                                                                       \
         if (j->verb == BENCH_UNIQUE || j->verb == BENCH_LENGTHS)                                                       \
             return i == 0 || !(in[i] == in[i - 1] || (IS_NAN(in[i]) && IS_NAN(in[i - 1])));                            \
-        return SCAN_##ENUM == SCAN_U64                              ? (uint64_t)in[i] < j->threshold.u                 \
-               : SCAN_##ENUM == SCAN_F32 || SCAN_##ENUM == SCAN_F64 ? (double)in[i] < j->threshold.f                   \
-                                                                    : (int64_t)in[i] < j->threshold.i;                 \
+        return SCAN_##CLASS == SCAN_UNSIGNED ? (uint64_t)in[i] < j->threshold.u                                        \
+               : SCAN_##CLASS == SCAN_SIGNED ? (int64_t)in[i] < j->threshold.i                                         \
+                                             : (double)in[i] < j->threshold.f;                                         \
     }                                                                                                                  \
     static uint64_t count_##name(const job *j, uint64_t begin, uint64_t end) {                                         \
         uint64_t kept = 0;                                                                                             \
@@ -124,7 +125,7 @@ static const checks table[SCAN_TYPE_COUNT + 1] = {
 
 typedef struct checking {
     const job *j;
-    uint64_t number[MAX_PARTS]; /* kept: of the part, then before it; sorted: the sum of hashes */
+    uint64_t number[MAX_PARTS]; /* check_kept: kept in the part, then before it; check_sorted: the sum of hashes */
     bool right[MAX_PARTS];
 } checking;
 
@@ -144,7 +145,7 @@ static void kept_part(void *argument, unsigned index, unsigned count) {
 static void sorted_part(void *argument, unsigned index, unsigned count) {
     checking *c = argument;
     const job *j = c->j;
-    uint64_t sum = 0; /* one of its own: neighbours in the array would share cache lines */
+    uint64_t sum = 0; /* local: neighbours in the array would share cache lines */
     c->right[index] =
         table[j->type].sorted(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count), &sum);
     c->number[index] = sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of prefixes: a serial loop, cut into one part a thread. The parts are folded first, so that each can then walk
- * from the fold of all before it.
+ * Checks of prefixes by a serial loop, cut into one part per thread: the parts are folded first, then each part is
+ * compared, starting from the fold of all parts before it.
  */
 #include <math.h>
 
@@ -12,49 +12,67 @@
 enum { MAX_PARTS = 64 };
 
 typedef struct fold {
-    uint64_t whole;    /* integers */
-    long double value; /* floats ... */
-    long double size;  /* ... and what their error is measured by: the running sum of magnitudes, or of factors */
+    uint64_t whole;    /* of integers */
+    long double value; /* of floats */
+    long double size;  /* floats: the error bound's scale: the sum of magnitudes, or the number of factors */
     bool any;
 } fold;
 
-/* The one that a scan meets as number k. */
+/* The index of the k-th element in scan order. */
 static uint64_t element(const job *j, uint64_t k) { return j->reverse ? j->n - 1 - k : k; }
 
-/* Integers wrap, so unsigned arithmetic in the accumulator's width is the truth. */
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
+
+/* X(enum, y op x, identity) for y and x of type T; a and b are the same values in 64 bits. Integers wrap, so the low
+ * bits of a 64-bit result are the result. */
+#define INTEGER_OPS(X, T)                                                                                              \
+    X(ADD, (a + b), 0)                                                                                                 \
+    X(MUL, (a * b), 1)                                                                                                 \
+    X(MIN, (x < y ? x : y), GREATEST(T))                                                                               \
+    X(MAX, (x > y ? x : y), ~GREATEST(T))                                                                              \
+    X(XOR, (a ^ b), 0)                                                                                                 \
+    X(AND, (a & b), UINT64_MAX)                                                                                        \
+    X(OR, (a | b), 0)
+
+#define GREATEST(T) (UINT64_MAX >> (64 - 8 * sizeof(T) + ((T)-1 < (T)1))) /* a sign takes one bit */
+
+#define OP_RESULT(ENUM, result, identity) (op == SCAN_##ENUM) ? (uint64_t)result:
+#define OP_IDENTITY(ENUM, result, identity) (op == SCAN_##ENUM) ? identity:
+#define OP_KNOWN(ENUM, result, identity) || op == SCAN_##ENUM
+
+static bool knows_integers(scan_op op) { return false INTEGER_OPS(OP_KNOWN, ); }
+
 #define CHECK_INTEGER(in_name, in_type, out_name, out_type)                                                            \
-    static void step_##in_name##_##out_name(const job *j, fold *f, out_type x) {                                       \
-        out_type y = (out_type)f->whole;                                                                               \
-        if (!f->any)                                                                                                   \
-            y = x;                                                                                                     \
-        else if (j->op == SCAN_ADD)                                                                                    \
-            y = (out_type)((uint64_t)y + (uint64_t)x);                                                                 \
-        else if (j->op == SCAN_MUL)                                                                                    \
-            y = (out_type)((uint64_t)y * (uint64_t)x);                                                                 \
-        else if (j->op == SCAN_MIN ? x < y : x > y)                                                                    \
-            y = x;                                                                                                     \
-        f->whole = (uint64_t)y;                                                                                        \
-        f->any = true;                                                                                                 \
+    static uint64_t op_##in_name##_##out_name(scan_op op, out_type y, out_type x) {                                    \
+        uint64_t a = (uint64_t)y, b = (uint64_t)x;                                                                     \
+        return INTEGER_OPS(OP_RESULT, out_type) 0;                                                                     \
     }                                                                                                                  \
+    static uint64_t identity_##in_name##_##out_name(scan_op op) { return INTEGER_OPS(OP_IDENTITY, out_type) 0; }       \
     static bool walk_##in_name##_##out_name(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare) {       \
         const in_type *in = j->in;                                                                                     \
         const out_type *out = j->out;                                                                                  \
+        out_type y = (out_type)(f->any ? f->whole : identity_##in_name##_##out_name(j->op));                           \
         for (uint64_t k = begin; k < end; k++) {                                                                       \
             uint64_t i = element(j, k);                                                                                \
-            bool shown = f->any || j->op == SCAN_ADD || j->op == SCAN_MUL;                                             \
-            out_type before = f->any ? (out_type)f->whole : j->op == SCAN_MUL;                                         \
-            if (compare && j->kind == SCAN_EXCLUSIVE && shown && out[i] != before)                                     \
-                return false;                                                                                          \
-            step_##in_name##_##out_name(j, f, (out_type)in[i]);                                                        \
-            if (compare && j->kind == SCAN_INCLUSIVE && out[i] != (out_type)f->whole)                                  \
+            out_type before = y;                                                                                       \
+            y = (out_type)op_##in_name##_##out_name(j->op, before, (out_type)in[i]);                                   \
+            if (compare && out[i] != (j->kind == SCAN_EXCLUSIVE ? before : y))                                         \
                 return false;                                                                                          \
         }                                                                                                              \
+        f->whole = (uint64_t)y;                                                                                        \
+        f->any |= begin < end;                                                                                         \
         return true;                                                                                                   \
     }                                                                                                                  \
     static void join_##in_name##_##out_name(const job *j, fold *left, const fold *right) {                             \
-        if (right->any)                                                                                                \
-            step_##in_name##_##out_name(j, left, (out_type)right->whole);                                              \
+        if (right->any && left->any)                                                                                   \
+            left->whole = op_##in_name##_##out_name(j->op, (out_type)left->whole, (out_type)right->whole);             \
+        else if (right->any)                                                                                           \
+            *left = *right;                                                                                            \
     }
+
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
+
+static bool knows_floats(scan_op op) { return op == SCAN_ADD || op == SCAN_MUL || op == SCAN_MIN || op == SCAN_MAX; }
 
 static void step_float(const job *j, fold *f, long double x) {
     if (!f->any)
@@ -63,7 +81,7 @@ static void step_float(const job *j, fold *f, long double x) {
         f->value += x;
     else if (j->op == SCAN_MUL)
         f->value *= x;
-    else if (IS_NAN(x) || (j->op == SCAN_MIN ? x < f->value : x > f->value))
+    else if (IS_NAN(x) || (j->op == SCAN_MIN && x < f->value) || (j->op == SCAN_MAX && x > f->value))
         f->value = x;
     f->any = true;
 }
@@ -75,12 +93,12 @@ static void join_float(const job *j, fold *left, const fold *right) {
     left->size += right->size;
 }
 
-/* Floats: any order of operations is accepted here, within the error that a tree of any shape over a running sum can
- * have. */
-#define CHECK_FLOAT(in_name, in_type, out_name, out_type, epsilon)                                                     \
+/* Any order of operations is accepted, with an error no larger than that of a tree of any shape. */
+#define CHECK_FLOAT(in_name, in_type, out_name, out_type)                                                              \
     static bool walk_##in_name##_##out_name(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare) {       \
         const in_type *in = j->in;                                                                                     \
         const out_type *out = j->out;                                                                                  \
+        const long double epsilon = sizeof(out_type) == 4 ? 0x1p-20L : 0x1p-48L;                                       \
         for (uint64_t k = begin; k < end; k++) {                                                                       \
             uint64_t i = element(j, k);                                                                                \
             fold before = *f;                                                                                          \
@@ -99,15 +117,12 @@ static void join_float(const job *j, fold *left, const fold *right) {
     }                                                                                                                  \
     static void join_##in_name##_##out_name(const job *j, fold *left, const fold *right) { join_float(j, left, right); }
 
-#define SAME_INTEGER(name, ctype) CHECK_INTEGER(name, ctype, name, ctype)
-SAME_INTEGER(u8, uint8_t)
-SAME_INTEGER(i8, int8_t)
-SAME_INTEGER(u16, uint16_t)
-SAME_INTEGER(i16, int16_t)
-SAME_INTEGER(u32, uint32_t)
-SAME_INTEGER(i32, int32_t)
-SAME_INTEGER(u64, uint64_t)
-SAME_INTEGER(i64, int64_t)
+/* ---- the types --------------------------------------------------------------------------------------------------- */
+
+#define CHECK_UNSIGNED CHECK_INTEGER
+#define CHECK_SIGNED CHECK_INTEGER
+#define CHECK_SAME(ENUM, name, ctype, CLASS) CHECK_##CLASS(name, ctype, name, ctype)
+SCAN_TYPES(CHECK_SAME)
 CHECK_INTEGER(u8, uint8_t, u32, uint32_t)
 CHECK_INTEGER(u8, uint8_t, u64, uint64_t)
 CHECK_INTEGER(i8, int8_t, i64, int64_t)
@@ -115,9 +130,7 @@ CHECK_INTEGER(u16, uint16_t, u64, uint64_t)
 CHECK_INTEGER(i16, int16_t, i64, int64_t)
 CHECK_INTEGER(u32, uint32_t, u64, uint64_t)
 CHECK_INTEGER(i32, int32_t, i64, int64_t)
-CHECK_FLOAT(f32, float, f32, float, 0x1p-20L)
-CHECK_FLOAT(f64, double, f64, double, 0x1p-48L)
-CHECK_FLOAT(f32, float, f64, double, 0x1p-48L)
+CHECK_FLOAT(f32, float, f64, double)
 
 typedef struct checks {
     bool (*walk)(const job *j, uint64_t begin, uint64_t end, fold *f, bool compare);
@@ -128,7 +141,7 @@ static const checks table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1] = {
 #define SAME_ROW(ENUM, name, ...) [SCAN_##ENUM][SCAN_##ENUM] = {walk_##name##_##name, join_##name##_##name},
     SCAN_TYPES(SAME_ROW)
 #undef SAME_ROW
-#define WIDER_ROW(ENUM, name, ctype, WIDE, wide, wtype, ...)                                                           \
+#define WIDER_ROW(ENUM, name, ctype, WIDE, wide, ...)                                                                  \
     [SCAN_##ENUM][SCAN_##WIDE] = {walk_##name##_##wide, join_##name##_##wide},
         SCAN_WIDENINGS(WIDER_ROW)
 #undef WIDER_ROW
@@ -144,13 +157,15 @@ typedef struct walking {
 
 static void walk_part(void *argument, unsigned index, unsigned count) {
     walking *w = argument;
-    fold f = w->folds[index]; /* a copy of its own: neighbours in the array would share cache lines */
+    fold f = w->folds[index]; /* local: neighbours in the array would share cache lines */
     w->right[index] =
         w->c->walk(w->j, part_begin(w->j->n, index, count), part_begin(w->j->n, index + 1, count), &f, w->compare);
     w->folds[index] = f;
 }
 
-bool check_prefix(const job *j) {
+const char *check_prefix(const job *j) {
+    if (!(scan_type_class(j->out_type) == SCAN_FLOAT ? knows_floats(j->op) : knows_integers(j->op)))
+        return "the check does not know this operator";
     walking w = {.j = j, .c = &table[j->type][j->out_type]};
     unsigned parts = j->threads < MAX_PARTS ? j->threads : MAX_PARTS;
     parts = in_parallel(parts, walk_part, &w);
@@ -165,5 +180,5 @@ bool check_prefix(const job *j) {
     bool right = true;
     for (unsigned p = 0; p < parts; p++)
         right &= w.right[p];
-    return right;
+    return right ? NULL : "the prefixes are not those of a serial loop";
 }

@@ -9,6 +9,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <cuda/functional>
+#include <cuda/std/functional>
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cstdio>
@@ -39,7 +40,7 @@ size_t add_peer(const job *j, contender *c, const char *name, peer_call call, bo
     c->run = run;
     c->close = free_memory;
     if (call(j, nullptr, c->memory_bytes) != cudaSuccess ||
-        cudaMalloc(&c->memory, c->memory_bytes + 256) != cudaSuccess) { /* never NULL, which would ask for the size */
+        cudaMalloc(&c->memory, c->memory_bytes + 256) != cudaSuccess) { /* not NULL, which asks for the size */
         cudaGetLastError();
         return 0;
     }
@@ -89,16 +90,18 @@ template <class I, class T, class Op> size_t add_scans(const job *j, contender *
     return count;
 }
 
-/* The unsigned type of the same size adds the same bits. */
+/* The unsigned type of the same size, which comes before the signed one in the enum. */
 static scan_type without_sign(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64 ? scan_type(type - 1) : type;
+    return scan_type_class(type) == SCAN_SIGNED ? scan_type(type - 1) : type;
 }
 
+/* The rows that CUB serves; for any other operator or type it is no peer. */
 static size_t prefix_contenders(const job *j, contender *list) {
-    const scan_type from = j->op == SCAN_ADD ? without_sign(j->type) : j->type;
-    const scan_type to = j->op == SCAN_ADD ? without_sign(j->out_type) : j->out_type;
+    const bool signless = j->op == SCAN_ADD || j->op == SCAN_XOR; /* the unsigned type gives the same bits */
+    const scan_type from = signless ? without_sign(j->type) : j->type;
+    const scan_type to = signless ? without_sign(j->out_type) : j->out_type;
     if (from != to && j->type != from)
-        return 0; /* a sign is extended */
+        return 0; /* the sign bit must be extended */
     const struct {
         scan_op op;
         scan_type from, to;
@@ -116,6 +119,7 @@ static size_t prefix_contenders(const job *j, contender *list) {
         {SCAN_MAX, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::maximum<uint32_t>>},
         {SCAN_MAX, SCAN_F32, SCAN_F32, add_scans<float, float, cuda::maximum<float>>},
         {SCAN_MUL, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::std::multiplies<uint32_t>>},
+        {SCAN_XOR, SCAN_U32, SCAN_U32, add_scans<uint32_t, uint32_t, cuda::std::bit_xor<uint32_t>>},
     };
     for (const auto &r : rows)
         if (r.op == j->op && r.from == from && r.to == to)
@@ -131,9 +135,7 @@ template <class T> struct below {
 };
 
 template <class T> below<T> predicate(const job *j) {
-    if (j->type == SCAN_F32 || j->type == SCAN_F64)
-        return {T(j->threshold.f)};
-    return {T(j->type == SCAN_U64 ? j->threshold.u : uint64_t(j->threshold.i))};
+    return {std::is_floating_point_v<T> ? T(j->threshold.f) : T(j->threshold.u)};
 }
 
 template <class T> cudaError_t select_if(const job *j, void *memory, size_t &bytes) {
@@ -166,7 +168,7 @@ template <class T> cudaError_t run_lengths(const job *j, void *memory, size_t &b
                                               stream);
 }
 
-/* CUB leaves the others behind the kept ones, the last first. */
+/* CUB writes the rejected elements after the kept ones, in reverse order. */
 template <class T> void settle_partition(job *j) {
     const T *all = static_cast<const T *>(j->out);
     T *rest = static_cast<T *>(j->values_out);
@@ -198,7 +200,7 @@ template <class T> cudaError_t histogram(const job *j, void *memory, size_t &byt
                                                int64_t(j->n), stream);
 }
 
-/* CUB counts in 32 bits here, as it is fastest. */
+/* CUB's counts are widened: it counts in 32 bits here, which is its fastest way. */
 static void settle_histogram(job *j) {
     char *bins = static_cast<char *>(j->out);
     for (size_t b = j->out_bytes / sizeof(uint64_t); b-- > 0;) {
@@ -218,7 +220,7 @@ template <class T> size_t histogram_contenders(const job *j, contender *list) {
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 size_t contenders(const job *j, contender *list) {
-    const bool ordered = j->spread.nan == 0; /* NaN equals NaN here, but not in CUB */
+    const bool ordered = j->spread.nan == 0; /* NaN equals NaN in the library, but not in CUB */
     if (j->n > UINT32_MAX)
         return 0;
     if (j->verb == BENCH_PREFIX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUB's radix sort as a peer: keys, pairs, and for argsort the pairs of keys and their positions, which are written
- * beforehand and cost it nothing. Twice: with n of 4 bytes and of 8, for which CUB has other kernels; either may be the
- * faster one (4-byte keys alone: 5.4 ms instead of 6.3 with 8 bytes, 2^28 on an H200).
+ * CUB's radix sort as a peer: keys, pairs, and for argsort pairs of keys and positions, where the positions are written
+ * beforehand, untimed. Each is measured with n of 4 bytes and of 8, for which CUB has different kernels; either may be
+ * faster (4-byte keys alone: 5.4 ms instead of 6.3 with 8 bytes, 2^28 on an H200).
  */
 #include <cub/device/device_radix_sort.cuh>
 
@@ -25,7 +25,7 @@ template <class K, class V, class N> cudaError_t sort_pairs(const job *j, void *
 
 static size_t align_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/* The memory holds the positions, the sorted keys, which nobody wants, and CUB's own. */
+/* The memory holds the positions, the sorted keys, which are not used, and CUB's workspace. */
 template <class K, class N> cudaError_t sort_positions(const job *j, void *memory, size_t &bytes) {
     const size_t positions_bytes = align_up(j->n * sizeof(uint32_t)), keys_bytes = align_up(j->n * sizeof(K));
     char *positions = static_cast<char *>(memory), *keys = positions + positions_bytes;
@@ -49,7 +49,7 @@ static bool write_positions(const job *j, contender *c) {
     return right;
 }
 
-/* With n of this type. */
+/* Contenders with n of type N. */
 template <class K, class N> size_t contenders_with(const job *j, contender *list, const char *name) {
     switch (j->verb) {
     case BENCH_SORT: return add_peer(j, list, name, sort_keys<K, N>, run_peer<sort_keys<K, N>>);
@@ -71,7 +71,7 @@ template <class K> size_t contenders_of(const job *j, contender *list) {
 }
 
 size_t sort_contenders(const job *j, contender *list) {
-    const bool ordered = j->spread.nan == 0; /* CUB puts NaN where their bits say */
+    const bool ordered = j->spread.nan == 0; /* CUB orders NaN by their bits */
     switch (j->type) {
     case SCAN_U8: return contenders_of<uint8_t>(j, list);
     case SCAN_U16: return contenders_of<uint16_t>(j, list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bench on a GPU: a stream, a clock made of two events on it, plain copies, and a line about the machine. The
- * module has a CUDA runtime of its own; streams, events and memory are the driver's and mean the same to the library's.
+ * module has its own CUDA runtime; streams, events and memory belong to the driver and are valid in the library's too.
  */
 #include <cstdio>
 #include <cstring>

@@ -22,7 +22,7 @@ size_t sort_contenders(const job *j, contender *list);
 
 bool additions();
 
-/* A peer is a function in CUB's manner: without memory it says how much it needs, else it queues its work. */
+/* A peer is a function like CUB's: without memory it returns how much it needs, else it queues its work. */
 using peer_call = cudaError_t (*)(const job *j, void *memory, size_t &bytes);
 
 /* Runs the peer. */
@@ -33,7 +33,7 @@ template <peer_call call> bool run_peer(job *j, contender *c) {
     return error == cudaSuccess;
 }
 
-/* Makes a contender of it; 0 if its memory cannot be had. */
+/* Makes a contender of a peer. Returns how many it added: 0 if its memory cannot be allocated. */
 size_t add_peer(const job *j, contender *c, const char *name, peer_call call, bool (*run)(job *, contender *));
 
 } /* namespace bench_cuda */

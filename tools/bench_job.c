@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A job's arrays and context. Everything is written once before it is timed, so that no contender pays for pages that
- * the system hands out at the first touch.
+ * A job's arrays and context. All memory is written once before anything is timed, so that no contender pays for pages
+ * that the system allocates at the first touch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void touch(void *argument, unsigned index, unsigned count) {
 
 enum array_slot { IN, OUT, VALUES_IN, VALUES_OUT, SLOTS };
 
-/* How far an array begins behind a boundary of 256 bytes. */
+/* How far after a boundary of 256 bytes an array begins. */
 static size_t shift_bytes(const job *j, enum array_slot slot) {
     const size_t bytes[SLOTS] = {j->in_bytes, j->out_bytes, j->values_in_bytes, j->values_out_bytes};
     return j->offset * (slot == OUT && j->verb == BENCH_HISTOGRAM ? sizeof(uint64_t) : bytes[slot] / j->n);
@@ -32,12 +32,13 @@ static size_t shift_bytes(const job *j, enum array_slot slot) {
 
 static void *shifted(const job *j, enum array_slot slot, void *memory) { return (char *)memory + shift_bytes(j, slot); }
 
-/* The memory that an array was shifted in. */
+/* The memory that a shifted array lies in, as it was allocated. */
 static void *unshifted(const job *j, enum array_slot slot, void *array) {
     return array != NULL ? (char *)array - shift_bytes(j, slot) : NULL;
 }
 
-/* Host arrays of the last job on a device, for the next one: nothing is timed on them, and new pages take long. */
+/* Host arrays of the last job on a device, reused by the next one: new pages take long, and nothing is timed on them.
+ */
 static span kept[SLOTS];
 
 static void *array(const job *j, enum array_slot slot, size_t bytes) {
@@ -64,19 +65,17 @@ static scan_value threshold(const job *j) {
     unsigned width = (unsigned)(8 * type_bytes(j->type));
     double range = j->keep >= 1 ? 0x1p64 : j->keep * 0x1p64;
     uint64_t bits = range >= 0x1p64 ? UINT64_MAX : (uint64_t)range;
-    switch (j->type) {
-    case SCAN_F32:
-    case SCAN_F64: t.f = j->keep * 2 - 1; break;
-    case SCAN_U64: t.u = bits; break;
-    case SCAN_U8:
-    case SCAN_U16:
-    case SCAN_U32: t.i = (int64_t)(bits >> (64 - width)); break;
-    default: t.i = (int64_t)(bits ^ (UINT64_C(1) << 63)) >> (64 - width); break;
+    switch (scan_type_class(j->type)) {
+    case SCAN_UNSIGNED: t.u = bits >> (64 - width); break;
+    case SCAN_SIGNED: t.i = (int64_t)(bits ^ (UINT64_C(1) << 63)) >> (64 - width); break;
+    case SCAN_FLOAT: t.f = j->keep * 2 - 1; break;
+    case SCAN_CLASS_NONE: break;
     }
     return t;
 }
 
-/* A running product of numbers in [-1, 1) is zero after a few hundred, and slow on the way: use 1 + x / 2^20. */
+/* Replaces x by 1 + x / 2^20: a running product of numbers in [-1, 1) goes through slow denormals to zero within a few
+ * hundred elements. */
 static void near_one(job *j) {
     for (uint64_t i = 0; i < j->n; i++)
         if (j->type == SCAN_F32)
@@ -105,7 +104,7 @@ static const char *input(job *j, uint64_t seed) {
         return wrong;
     generator try = f.start;
     in_parallel(generator_skip(&try, 1) ? j->threads : 1, fill, &f);
-    if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && (j->type == SCAN_F32 || j->type == SCAN_F64))
+    if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && scan_type_class(j->type) == SCAN_FLOAT)
         near_one(j);
     if (j->verb == BENCH_FLAGGED)
         mark_below(j, j->values_in);
@@ -152,10 +151,11 @@ static bool device_arrays(job *j) {
         void **device;
         const void *host;
         size_t bytes, room;
-    } all[] = {{&j->d_in, j->in, j->in_bytes, j->in_bytes},
-               {&j->d_out, NULL, 0, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes}, /* the copy's too */
-               {&j->d_values_in, j->values_in, j->values_in_bytes, j->values_in_bytes},
-               {&j->d_values_out, NULL, 0, j->values_out_bytes}};
+    } all[] = {
+        {&j->d_in, j->in, j->in_bytes, j->in_bytes},
+        {&j->d_out, NULL, 0, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes}, /* the copy writes here too */
+        {&j->d_values_in, j->values_in, j->values_in_bytes, j->values_in_bytes},
+        {&j->d_values_out, NULL, 0, j->values_out_bytes}};
     for (enum array_slot a = IN; a < SLOTS; a++) {
         void *memory;
         if (scan_malloc(j->ctx, all[a].room + shift_bytes(j, a), &memory) != SCAN_OK)

@@ -9,8 +9,8 @@
 
 /* ---- lists from text --------------------------------------------------------------------------------------------- */
 
-/* The next item of a list with commas, cut out into `item`. False at the end; an item that is too long comes out cut,
- * and is then no item that anybody knows. */
+/* Copies the next item of a list with commas to `item`. False at the end. An item that is too long is cut short, and
+ * its parser then refuses it. */
 static bool next_item(const char **text, char *item, size_t bytes) {
     if (**text == '\0')
         return false;
@@ -156,7 +156,7 @@ void run_lists(bench_settings *bench, const job_lists *l) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* What is left out is 0: uniform, half kept, else as asked for. */
+/* Fields left out are 0: uniform, half of the elements kept, the rest as given on the command line. */
 typedef struct row {
     bench_verb verb;
     const char *types;
@@ -168,7 +168,7 @@ typedef struct row {
     const char *algorithm;
 } row;
 
-/* Everything in about two minutes. */
+/* The CPU's verbs in about two minutes. */
 static const row standard_table[] = {
     {BENCH_PREFIX, "u32,f32", .op = SCAN_ADD, .n = "2^26"},
     {BENCH_COMPACT, "u32", .n = "2^26"},
@@ -226,7 +226,7 @@ static const row full_table[] = {
     {BENCH_FILE, "u32,f64", .n = "2^24"},
 };
 
-/* A GPU: what CUB has rows for, at a size beyond the cache. */
+/* A GPU: what CUB has rows for, at sizes that do not fit in the cache. */
 static const row device_table[] = {
     {BENCH_PREFIX, "u32,f32,u64,f64", .op = SCAN_ADD, .n = "2^28"},
     {BENCH_PREFIX, "u8", .out_type = SCAN_U32, .op = SCAN_ADD, .n = "2^28"},

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Peers and the GPU's clock are modules, loaded at run time: the program itself needs the library and nothing else, and
- * so runs on a machine that lacks what a peer is made of.
+ * Peers and the GPU's clock are modules, loaded at run time: the program itself needs only the library, and so runs on
+ * a machine that lacks the libraries of a peer.
  */
 #include <dlfcn.h>
 
 #include "bench.h"
 
-/* The symbol of a module in the program's folder, or in the program itself. A module that was not built is no news; one
- * that does not load is. */
+/* Returns a symbol of the program itself or of a module in its folder, NULL if there is none. A module that is there
+ * but does not load is reported. */
 static const void *symbol(const char *folder, const char *module, const char *name) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s.so", folder, module);

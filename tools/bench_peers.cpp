@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Peers that are C++ libraries, a module behind the plain C interface of bench.h: vqsort (Highway), the parallel
-// algorithms of the standard library (TBB), OpenCV. Each is there if its headers were found: PEER_HWY, PEER_TBB,
+// algorithms of the standard library (TBB), OpenCV. Each is built if its headers were found: PEER_HWY, PEER_TBB,
 // PEER_OPENCV.
 #include "bench.h"
 
@@ -11,6 +11,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
 #ifdef PEER_HWY
 #include <hwy/contrib/sort/vqsort.h>
@@ -40,7 +41,7 @@ template <template <class> class Job> runner pick(scan_type type) {
     return nullptr;
 }
 
-// Sorts in place, so the keys are copied to the output first, untimed.
+// Copies the keys to the output, untimed, for a peer that sorts in place.
 [[maybe_unused]] bool copy_keys(job *j) {
     std::memcpy(j->out, j->in, j->in_bytes);
     return true;
@@ -72,37 +73,42 @@ struct limit_threads {
     explicit limit_threads(const job *j) : control(tbb::global_control::max_allowed_parallelism, j->threads) {}
 };
 
-template <class T> struct std_scan {
-    template <class Op> static void scan(job *j, Op op, T init) {
-        const T *in = static_cast<const T *>(j->in);
-        T *out = static_cast<T *>(j->out);
-        if (j->kind == SCAN_INCLUSIVE)
-            std::inclusive_scan(std::execution::par_unseq, in, in + j->n, out, op);
-        else
-            std::exclusive_scan(std::execution::par_unseq, in, in + j->n, out, init, op);
-    }
-    static bool run(job *j, contender *) {
-        limit_threads limit(j);
-        switch (j->op) {
-        case SCAN_ADD:
-            scan(
-                j, [](T a, T b) { return T(a + b); }, T(0));
-            break;
-        case SCAN_MUL:
-            scan(
-                j, [](T a, T b) { return T(a * b); }, T(1));
-            break;
-        case SCAN_MIN:
-            scan(
-                j, [](T a, T b) { return b < a ? b : a; }, T(0));
-            break;
-        case SCAN_MAX:
-            scan(
-                j, [](T a, T b) { return a < b ? b : a; }, T(0));
-            break;
+struct smaller {
+    template <class T> T operator()(T a, T b) const { return b < a ? b : a; }
+};
+struct larger {
+    template <class T> T operator()(T a, T b) const { return a < b ? b : a; }
+};
+
+// Op on elements of type T; `identity` is what an exclusive scan begins with.
+template <class Op, int identity> struct std_scan {
+    template <class T> struct of {
+        static bool run(job *j, contender *) {
+            if constexpr (std::is_invocable_v<Op, T, T>) {
+                limit_threads limit(j);
+                const T *in = static_cast<const T *>(j->in);
+                T *out = static_cast<T *>(j->out);
+                auto op = [](T a, T b) { return T(Op()(a, b)); };
+                if (j->kind == SCAN_INCLUSIVE)
+                    std::inclusive_scan(std::execution::par_unseq, in, in + j->n, out, op);
+                else
+                    std::exclusive_scan(std::execution::par_unseq, in, in + j->n, out, T(identity), op);
+                return true;
+            }
+            return false;
         }
-        return true;
-    }
+    };
+};
+
+// The operators that the standard scans serve; for any other they are no peer.
+const struct {
+    scan_op op;
+    bool exclusive; // `identity` holds for every type
+    runner (*pick)(scan_type);
+} std_scans[] = {
+    {SCAN_ADD, true, pick<std_scan<std::plus<>, 0>::of>},    {SCAN_MUL, true, pick<std_scan<std::multiplies<>, 1>::of>},
+    {SCAN_MIN, false, pick<std_scan<smaller, 0>::of>},       {SCAN_MAX, false, pick<std_scan<larger, 0>::of>},
+    {SCAN_XOR, true, pick<std_scan<std::bit_xor<>, 0>::of>},
 };
 
 template <class T> struct std_copy_if {
@@ -191,12 +197,13 @@ size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *lis
         add(list, count, "vqsort, 1 thread", pick<vqsort>(j->type), copy_keys);
 #endif
 #ifdef PEER_TBB
-    // NaN breaks the ordering that the standard algorithms need
+    // NaN breaks the strict weak ordering that the standard algorithms need
     bool ordered = j->spread.nan == 0;
-    if (j->verb == BENCH_PREFIX && j->type == j->out_type && (j->kind == SCAN_INCLUSIVE || j->op <= SCAN_MUL) &&
-        ordered)
-        add(list, count, "std::inclusive_scan par_unseq" + std::string(j->kind ? " (exclusive)" : ""),
-            pick<std_scan>(j->type));
+    if (j->verb == BENCH_PREFIX && j->type == j->out_type && ordered)
+        for (const auto &row : std_scans)
+            if (row.op == j->op && (j->kind == SCAN_INCLUSIVE || row.exclusive))
+                add(list, count, "std::inclusive_scan par_unseq" + std::string(j->kind ? " (exclusive)" : ""),
+                    row.pick(j->type));
     if (j->verb == BENCH_COMPACT)
         add(list, count, "std::copy_if par", pick<std_copy_if>(j->type));
     if (j->verb == BENCH_UNIQUE && ordered)

@@ -4,8 +4,8 @@
 
     WAY TYPE OUT_TYPE OP THRESHOLD PATH_IN PATH_OUT        (with tabs)
 
-It is answered by a name for what is measured, or by an empty line if it cannot be done. Then every empty line is a run,
-answered by the nanoseconds it took.
+The script writes a name for what is measured, or an empty line if it cannot do the job. Then each empty line on stdin is
+a run, after which the script writes the nanoseconds taken.
 """
 import sys
 import time
@@ -22,7 +22,11 @@ def main():
     def dtype(name):
         return np.dtype(name[0] + str(int(name[1:]) // 8))
 
-    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[op]
+    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "xor": np.bitwise_xor,
+             "and": np.bitwise_and, "or": np.bitwise_or}.get(op)
+    if ufunc is None:
+        print(flush=True)
+        return
     a = np.zeros(0) if way == "file" else np.fromfile(path_in, dtype(type_name))
     limit = a.dtype.type(float(threshold) if type_name[0] == "f" else int(float(threshold)))
     values = np.arange(len(a), dtype=np.uint32) if way == "pairs" else None

@@ -14,7 +14,7 @@
 typedef struct point {
     char figure[128], series[48];
     bool is_copy;
-    double n, value[2]; /* microseconds, GB/s */
+    double n, value[2]; /* value: microseconds, GB/s */
 } point;
 
 static struct {
@@ -27,13 +27,10 @@ enum { MAX_SERIES = MAX_CONTENDERS, LABEL_GAP = 14 };
 
 void plot_results(const bench_settings *bench, const job *j, const result *results, size_t count) {
     for (size_t k = 0; bench->plot_path != NULL && k < count; k++) {
-        if (points.count == points.room) {
-            size_t room = points.room == 0 ? 256 : 2 * points.room;
-            point *all = realloc(points.all, room * sizeof *all);
-            if (all == NULL)
-                return;
-            points.all = all, points.room = room;
-        }
+        point *all = one_more(points.all, points.count, &points.room, sizeof *all);
+        if (all == NULL)
+            return;
+        points.all = all;
         point *p = &points.all[points.count++];
         *p = (point){.is_copy = results[k].is_copy, .n = (double)j->n};
         describe_job(j, false, p->figure, sizeof p->figure);
@@ -54,7 +51,7 @@ static double place(const axis *a, double value) {
     return a->at + a->length * (log(value) - log(a->low)) / (log(a->high) - log(a->low));
 }
 
-/* From just below the smallest value to just above the largest. */
+/* The axis goes from just below the smallest value to just above the largest. */
 static axis axis_of(const char *figure, int which, double at, double length) {
     axis a = {.low = INFINITY, .high = 0, .at = at, .length = length};
     for (size_t k = 0; k < points.count; k++) {
@@ -150,8 +147,8 @@ static int by_end(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Labels at the ends of the lines, with their markers, moved apart: down where they would touch, then up from the
- * bottom. */
+/* Draws labels and markers at the ends of the lines. Labels that would touch are moved apart: down first, then up from
+ * the bottom. */
 static void draw_labels(FILE *file, line *lines, size_t count, double x, double top, double bottom) {
     qsort(lines, count, sizeof *lines, by_end);
     for (size_t k = 0; k < count; k++) {
@@ -160,9 +157,9 @@ static void draw_labels(FILE *file, line *lines, size_t count, double x, double 
             lines[k].label_y = lines[k - 1].label_y + LABEL_GAP;
     }
     for (size_t k = count; k-- > 0;) {
-        double most = k + 1 < count ? lines[k + 1].label_y - LABEL_GAP : bottom;
-        if (lines[k].label_y > most)
-            lines[k].label_y = most;
+        double max_y = k + 1 < count ? lines[k + 1].label_y - LABEL_GAP : bottom;
+        if (lines[k].label_y > max_y)
+            lines[k].label_y = max_y;
         rule(file, "lead", lines[k].end_x + 5, lines[k].end_y, x - 3, lines[k].label_y);
         if (!lines[k].is_copy)
             marker(file, lines[k].shape, lines[k].colour, x + 3, lines[k].label_y);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contenders that are processes: NumPy behind a pair of pipes (one line in, one run, one line out with the nanoseconds
- * it took), and whole programs from file to file.
+ * Contenders that are processes: Python scripts behind a pair of pipes (a line in is one run, a line out its
+ * nanoseconds), and whole programs from file to file.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static const char *scratch_folder(void) {
     const char *folder = getenv("TMPDIR");
     if (folder != NULL && folder[0] != '\0')
         return folder;
-    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* memory, where there is such a place: no disk noise */
+    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* in memory if possible, without the noise of a disk */
 }
 
 static bool scratch_file(char *path, size_t path_bytes) {
@@ -35,7 +35,7 @@ static bool scratch_file(char *path, size_t path_bytes) {
     return true;
 }
 
-/* True if the program ends with code 0. Its output goes nowhere. */
+/* True if the program ends with code 0. Its output is discarded. */
 static bool run_program(char *const *arguments) {
     posix_spawn_file_actions_t actions;
     pid_t process;
@@ -100,7 +100,7 @@ bool files_agree(job *j) {
     for (size_t bytes; (bytes = fread(block, 1, sizeof block, file)) > 0;)
         hash = fnv1a(hash, block, bytes);
     fclose(file);
-    if (truncate(j->path_out, 0) != 0) /* the next contender must write it anew */
+    if (truncate(j->path_out, 0) != 0) /* the next contender must write it again */
         return false;
     return hash_agrees(j, hash);
 }
@@ -117,13 +117,13 @@ static bool run_our_sort(job *j, contender *c) {
     return false;
 }
 
+static char *gnu_sort_order(const job *j) { return scan_type_class(j->type) == SCAN_FLOAT ? "-g" : "-n"; }
+
 static bool run_gnu_sort(job *j, contender *c) {
     (void)c;
     char parallel[32];
     snprintf(parallel, sizeof parallel, "--parallel=%u", j->threads);
-    bool floats = j->type == SCAN_F32 || j->type == SCAN_F64;
-    char *arguments[] = {"env",       "LC_ALL=C", "sort", floats ? "-g" : "-n", parallel, "-o",
-                         j->path_out, j->path_in, NULL};
+    char *arguments[] = {"env", "LC_ALL=C", "sort", gnu_sort_order(j), parallel, "-o", j->path_out, j->path_in, NULL};
     if (run_program(arguments))
         return true;
     j->wrong = "sort(1) failed";
@@ -138,16 +138,16 @@ size_t contenders_programs(const job *j, contender *list) {
     if (j->verb == BENCH_TEXT) {
         contender *c = &list[count++];
         *c = (contender){.run = run_gnu_sort};
-        snprintf(c->name, sizeof c->name, "GNU sort %s --parallel=%u", j->type >= SCAN_F32 ? "-g" : "-n", j->threads);
+        snprintf(c->name, sizeof c->name, "GNU sort %s --parallel=%u", gnu_sort_order(j), j->threads);
     }
     return count;
 }
 
 /* ---- Python ------------------------------------------------------------------------------------------------------ */
 
-/* A script (bench_peers.py, bench_torch.py) takes a line that describes a job, with tabs, and answers with its name for
- * it, or with an empty line if it cannot do it. From then on an empty line is a run, answered by the nanoseconds it
- * took. A further description replaces the first. */
+/* A script (bench_peers.py, bench_torch.py) reads a line that describes a job, with tabs, and writes its name for it,
+ * or an empty line if it cannot do it. From then on each empty line that it reads is a run, after which it writes the
+ * nanoseconds taken. A further description replaces the first. */
 
 static bool read_line(int from, char *line, size_t bytes) {
     size_t length = 0;
@@ -202,14 +202,14 @@ static bool start_python(contender *c, const char *python, const char *script) {
     return true;
 }
 
-/* Describes the job to a script. False if it cannot do it this way. */
+/* Describes the job to a script. False if the script cannot do it in this way. */
 static bool describe_to(const job *j, contender *c, const char *way) {
     char text[1400], threshold[64];
-    bool is_float = j->type == SCAN_F32 || j->type == SCAN_F64;
-    snprintf(threshold, sizeof threshold, is_float ? "%.17g" : "%.0f",
-             is_float              ? j->threshold.f
-             : j->type == SCAN_U64 ? (double)j->threshold.u
-                                   : (double)j->threshold.i);
+    scan_class class = scan_type_class(j->type);
+    snprintf(threshold, sizeof threshold, class == SCAN_FLOAT ? "%.17g" : "%.0f",
+             class == SCAN_FLOAT      ? j->threshold.f
+             : class == SCAN_UNSIGNED ? (double)j->threshold.u
+                                      : (double)j->threshold.i);
     int length = snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", way, scan_type_name(j->type),
                           scan_type_name(j->out_type), scan_op_name(j->op), threshold, j->path_in, j->path_out);
     c->name[0] = '\0';
@@ -265,7 +265,7 @@ static void forget_torch(contender *c) {
         fputs("bench: the PyTorch peer ended early\n", stderr);
 }
 
-/* One process for all jobs: PyTorch takes seconds to start. It ends with the bench. */
+/* One process serves all jobs and ends with the bench: PyTorch takes seconds to start. */
 size_t contenders_torch(job *j, contender *list, const char *script) {
     static const char *const ways[BENCH_VERB_COUNT] = {
         [BENCH_PREFIX] = "prefix",   [BENCH_COMPACT] = "compact", [BENCH_FLAGGED] = "flagged",

@@ -15,7 +15,7 @@ const char *const verb_names[BENCH_VERB_COUNT] = {
 #undef NAME_ROW
 };
 
-/* What everything ran on. */
+/* Describes the machine in bench->machine. */
 void find_machine(bench_settings *bench, unsigned threads) {
     char line[256], device[256] = "", date[16] = "", *name = NULL;
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -86,14 +86,21 @@ static struct {
     size_t count, room;
 } plain;
 
+void *one_more(void *all, size_t count, size_t *room, size_t bytes) {
+    if (count < *room)
+        return all;
+    size_t larger = *room == 0 ? 256 : 2 * *room;
+    void *moved = realloc(all, larger * bytes);
+    if (moved != NULL)
+        *room = larger;
+    return moved;
+}
+
 static void remember(const char *text, const result *r) {
-    if (plain.count == plain.room) {
-        size_t room = plain.room == 0 ? 256 : 2 * plain.room;
-        plain_row *all = realloc(plain.all, room * sizeof *all);
-        if (all == NULL)
-            return;
-        plain.all = all, plain.room = room;
-    }
+    plain_row *all = one_more(plain.all, plain.count, &plain.room, sizeof *all);
+    if (all == NULL)
+        return;
+    plain.all = all;
     plain_row *p = &plain.all[plain.count++];
     snprintf(p->job, sizeof p->job, "%s", text);
     snprintf(p->contender, sizeof p->contender, "%s", r->name);

@@ -12,10 +12,10 @@
 
 #include "bench.h"
 
-static const double patience_ns = 2.5e9;      /* of one contender in one job; after that it gets no further rounds */
-static const double batch_ns = 5e5;           /* how long a batch is to take ... */
-enum { MAX_BATCH = 50 };                      /* ... with no more calls than this: the queue of a device is finite */
-static const uint64_t warming_ns = 100000000; /* a GPU's clocks rise this slowly */
+static const double patience_ns = 2.5e9;      /* per contender and job: then it gets no further rounds */
+static const double batch_ns = 5e5;           /* the length of a batch ... */
+enum { MAX_BATCH = 50 };                      /* ... of at most as many calls: a device's queue is finite */
+static const uint64_t warming_ns = 100000000; /* the time in which a GPU's clocks rise */
 
 /* ---- one contender, timed ---------------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static bool clock_stops(job *j, uint64_t start, uint64_t *ns) {
     return j->status == SCAN_OK;
 }
 
-/* A batch of calls: the time of one on average, and how long the host took to issue it. */
+/* Runs a batch of calls. ns: the mean time of a call; host_ns: the host's mean time to issue one. */
 static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64_t *host_ns) {
     uint64_t start;
     if (c->prepare != NULL && !c->prepare(j))
@@ -55,7 +55,7 @@ static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64
     return true;
 }
 
-/* Whatever is not written anew must be seen. */
+/* Overwrites the outputs, so that the check finds what a contender does not write. */
 static bool poison(job *j) {
     if (j->device != NULL && j->out != NULL)
         return j->device->fill(j->d_out, 0x5a, j->out_bytes) &&
@@ -78,7 +78,7 @@ static bool downloaded(job *j) {
            scan_download(j->ctx, &j->count, j->d_count, sizeof j->count) == SCAN_OK && scan_ctx_sync(j->ctx) == SCAN_OK;
 }
 
-/* The unmeasured first run. NULL, or what is wrong with the result. */
+/* The unmeasured first run. Returns NULL, or what is wrong with the result. */
 static const char *warm_up(job *j, contender *c, uint64_t *ns) {
     uint64_t host_ns;
     j->wrong = NULL;
@@ -108,7 +108,7 @@ static double median(uint64_t *ns, unsigned count) {
     return count % 2 ? (double)ns[count / 2] : ((double)ns[count / 2 - 1] + (double)ns[count / 2]) / 2;
 }
 
-/* What any way to do the job must read and write, now that it is known how much is kept. */
+/* Sets the bytes that any way to do the job must read and write, now that the number of kept elements is known. */
 static void settle_traffic(job *j) {
     double element = (double)type_bytes(j->type), in = (double)(j->in_bytes + j->values_in_bytes);
     switch (j->verb) {
@@ -142,7 +142,7 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
             r->host_ns = median(t->host_ns, t->count);
         }
         if (r->is_ours && ours <= 0)
-            ours = r->ns; /* the first is the one it chooses itself */
+            ours = r->ns; /* the first contender is the algorithm that AUTO chooses */
         if (r->is_copy)
             copy = r->bytes / r->ns;
         if (strncmp(r->name, "CUB ", 4) == 0) { /* the fastest */
@@ -204,7 +204,7 @@ static void drop(bench_settings *bench, job *j, running *r, size_t c, const char
     bench->failed |= r->list[c].is_ours;
 }
 
-/* How many calls are timed together, for one that takes `ns`. */
+/* Sets how many calls are timed together if one takes `ns`. */
 static void set_batch(const job *j, const contender *c, timing *t, uint64_t ns) {
     const bool alone = j->device == NULL || c->elsewhere || c->prepare != NULL;
     const double calls = alone || ns == 0 ? 1 : batch_ns / (double)ns;
@@ -229,7 +229,7 @@ static void check_all(bench_settings *bench, job *j, running *r) {
     settle_traffic(j);
 }
 
-/* Every contender once; `keep` says whether the round counts. Else it tells how long a warm call takes. */
+/* Runs every contender once. A round that does not count (`keep` false) sets the batch from the time of a warm call. */
 static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
     for (size_t c = 0; c < r->count; c++) {
         timing *t = &r->times[c];
@@ -287,7 +287,7 @@ void run_job(bench_settings *bench, const job *wanted) {
         plot_write(bench);
     if (bench->json != NULL)
         fflush(bench->json);
-    fflush(stdout); /* all that is measured is out, should the next job never end */
+    fflush(stdout); /* so that what is measured is shown even if the next job hangs */
     for (size_t c = 0; c < r.count; c++)
         if (r.list[c].close != NULL)
             r.list[c].close(&r.list[c]);

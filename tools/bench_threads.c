@@ -45,7 +45,7 @@ unsigned in_parallel(unsigned threads, thread_work *work, void *argument) {
     while (pool.started + 1 < threads) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, helper, (void *)(uintptr_t)(pool.started + 1)) != 0)
-            break; /* with fewer, then */
+            break; /* go on with fewer */
         pthread_detach(thread);
         pool.started++;
     }

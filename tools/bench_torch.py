@@ -1,27 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch on the GPU as a contender of tools/bench --torch. Says that it is ready, or an empty line if there is no PyTorch
-with CUDA. Then lines on stdin, as in bench_peers.py: a description of a job, empty lines for runs of it, each timed by CUDA
-events; `forget` gives the job's memory back. Its results are checked once a job, by PyTorch on the CPU, while that takes
-seconds at most.
+"""PyTorch on the GPU as a contender of tools/bench --torch. Writes `ready`, or an empty line if there is no PyTorch with
+CUDA. Then it reads lines as bench_peers.py does: a description of a job, empty lines for runs of it, each timed by CUDA
+events; `forget` frees the job's memory. The result of a job that is small enough is checked once, by PyTorch on the CPU.
 """
 import sys
 
-# Unsigned types of PyTorch have few operators: the signed ones sort and add the same bits as far as they are equal, and
-# the speed of a radix sort or a scan does not depend on the sign.
+# PyTorch's unsigned types have few operators, so signed ones of the same size stand in: the speed of a radix sort or a scan
+# does not depend on the sign.
 TYPES = {"u8": "uint8", "i8": "int8", "u16": "int16", "i16": "int16", "u32": "int32", "i32": "int32", "u64": "int64",
          "i64": "int64", "f32": "float32", "f64": "float64"}
 CHECKED = 1 << 22
 
 
 def ways(torch, a, out_type, op, limit):
-    """What can be done: name and function."""
-    scan = {"add": torch.cumsum, "mul": torch.cumprod}.get(op)
-    extreme = {"min": torch.cummin, "max": torch.cummax}.get(op)
+    """Returns a name and a function for every way. The name is empty for an operator that PyTorch has no scan of."""
+    scans = {
+        "add": ("torch cumsum", lambda t: torch.cumsum(t, 0, dtype=out_type)),
+        "mul": ("torch cumprod", lambda t: torch.cumprod(t, 0, dtype=out_type)),
+        "min": ("torch cummin, with indices", lambda t: torch.cummin(t, 0)),
+        "max": ("torch cummax, with indices", lambda t: torch.cummax(t, 0)),
+    }
     flags = a < limit
     return {
-        "prefix": ("torch cumsum" if op == "add" else "torch cumprod", lambda t: scan(t, 0, dtype=out_type))
-        if scan else (f"torch cum{op}, with indices", lambda t: extreme(t, 0)),
+        "prefix": scans.get(op, ("", None)),
         "compact": ("torch masked_select(a < x)", lambda t: torch.masked_select(t, t < limit)),
         "flagged": ("torch masked_select", lambda t: torch.masked_select(t, flags.to(t.device))),
         "indices": ("torch nonzero(a < x), 8 bytes", lambda t: torch.nonzero(t < limit)),
@@ -74,8 +76,8 @@ def main():
             a = host.to("cuda")
             name, job = ways(torch, a, getattr(torch, TYPES[out_name]), op, limit)[way]
             assert a.dtype == dtype
-            result = job(a)
-            if len(host) <= CHECKED and not same(torch, result, job(host)):
+            result = job(a) if name else None
+            if name and len(host) <= CHECKED and not same(torch, result, job(host)):
                 name = ""
             del result
         except (RuntimeError, TypeError, AssertionError) as error:

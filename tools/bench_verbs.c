@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bench's own contenders: every verb of the library, by the algorithm it chooses or by every one it has, and the
- * plain copy that is the ceiling of all of them.
+ * The library's verbs as contenders, by the algorithm that AUTO chooses or by every one there is, and the plain copy,
+ * which is the ceiling.
  */
 #include <string.h>
 
@@ -40,11 +40,8 @@ static scan_status call_prefix(job *j, const bench_algorithm *a) {
 
 static scan_status call_compact(job *j, const bench_algorithm *a) {
     scan_term term = {.op = SCAN_TERM_LT, .constant = j->threshold};
-    term.constant_type = SCAN_I64;
-    if (j->type == SCAN_F32 || j->type == SCAN_F64)
-        term.constant_type = SCAN_F64;
-    else if (j->type == SCAN_U64)
-        term.constant_type = SCAN_U64;
+    const scan_type constants[] = {[SCAN_UNSIGNED] = SCAN_U64, [SCAN_SIGNED] = SCAN_I64, [SCAN_FLOAT] = SCAN_F64};
+    term.constant_type = constants[scan_type_class(j->type)];
     scan_compact_desc desc = {
         .struct_size = sizeof desc, .type = j->type, .index_type = SCAN_U32, .grid = a->prefix.grid};
     scan_compact_out out = {.struct_size = sizeof out, .count = j->d_count};
@@ -113,7 +110,7 @@ static scan_status (*const calls[BENCH_VERB_COUNT])(job *, const bench_algorithm
     [BENCH_CLAHE] = call_clahe,
 };
 
-/* Does not wait: the clock that measures does. */
+/* Does not wait for the device; clock_stops() does. */
 static bool run_ours(job *j, contender *c) {
     static char message[400];
     j->status = calls[j->verb](j, &c->algorithm);
@@ -139,14 +136,15 @@ static void add_ours(contender *list, size_t *count, bench_algorithm algorithm, 
         snprintf(c->name, sizeof c->name, "scan");
 }
 
-/* Every pair and method there is a name for; those that cannot serve the job say so when they are called. */
+/* Adds every pair of grid and block, and every method. One that cannot serve the job fails when called: it is left out.
+ */
 static void add_every(const job *j, contender *list, size_t *count) {
     bench_algorithm a = {0};
     if (j->verb == BENCH_PREFIX)
         for (int g = SCAN_GRID_AUTO + 1; scan_grid_name((scan_grid)g) != NULL; g++)
             for (int b = SCAN_BLOCK_AUTO; scan_block_name((scan_block)b) != NULL; b++) {
                 a.prefix = (scan_algorithm){(scan_grid)g, (scan_block)b};
-                if ((b == SCAN_BLOCK_AUTO) == (g == SCAN_GRID_BLOCKED)) /* the CPU's has no blocks of threads */
+                if ((b == SCAN_BLOCK_AUTO) == (g == SCAN_GRID_BLOCKED)) /* the CPU's grid has no blocks */
                     add_ours(list, count, a, true);
             }
     if (calls[j->verb] == call_compact || calls[j->verb] == call_unique)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the scripts in tools/ share; sourced, not run.
+# What the scripts in tools/ share. It is sourced, not run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=$root/build
 jobs=$(nproc 2>/dev/null || echo 2)
 
-# say TEXT...: a line for the reader, on stderr.
+# say TEXT...: writes a line to stderr.
 say() { printf '%s\n' "$*" >&2; }
 
 # quietly COMMAND...: runs it, and shows what it wrote only if it fails.
@@ -23,22 +23,34 @@ quietly() {
     return "$status"
 }
 
-# has_gpu: does a driver for NVIDIA's GPUs run here?
+# has_gpu: is there a driver for NVIDIA's GPUs?
 has_gpu() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || nvidia-smi -L >/dev/null 2>&1; }
 
-# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it.
-configure() {
-    local generator=() cuda=AUTO
-    has_gpu || cuda=OFF
+# run_cmake OPTION...: configures $build_dir, with Ninja if it is a new folder and there is one.
+run_cmake() {
+    local generator=()
     if [ ! -f "$build_dir/CMakeCache.txt" ] && command -v ninja >/dev/null; then
         generator=(-G Ninja)
     fi
+    quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" "$@"
+}
+
+# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it.
+configure() {
+    local cuda=AUTO
+    has_gpu || cuda=OFF
     if [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; then
-        quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" -DSCAN_CUDA=$cuda
+        run_cmake -DSCAN_CUDA=$cuda
     fi
 }
 
-# build TARGET...: builds targets of the release build, everything if none is named.
+# configure_gpu ARCHITECTURE: configures build-gpu, with the CUDA backend for these GPUs. build() then builds there.
+configure_gpu() {
+    build_dir=$root/build-gpu
+    run_cmake -DSCAN_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$1"
+}
+
+# build TARGET...: builds targets in $build_dir, everything if none is named.
 build() {
     local targets=()
     [ $# -gt 0 ] && targets=(--target "$@")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """count_tests.py NAME=FILE...: adds up the test cases inside ctest's JUnit files, for tools/test.
 
-One ctest entry is one cmocka or pytest program with many cases. The cases are read from its output; an entry that fails
-without saying which case (a crash, a time-out) counts as one failure, one that passes without cases as one pass. The
-last line is `passed failed skipped` in numbers, for the caller; lines before it say what failed and what was skipped.
+A ctest entry is one cmocka or pytest program with many cases. The cases are read from its output; an entry that fails
+without naming a case (a crash, a time-out) counts as one failure, one that passes without cases as one pass. The last
+line is `passed failed skipped` in numbers, for the caller; lines before it list what failed and what was skipped.
 """
 import collections
 import re
@@ -19,7 +19,7 @@ KINDS = {"passed": 0, "xfailed": 0, "xpassed": 0, "failed": 1, "error": 1, "erro
 
 
 def count(entry, output, skips):
-    """[passed, failed, skipped] of one ctest entry; adds the reasons to skips."""
+    """Returns [passed, failed, skipped] of one ctest entry; adds the reasons to skips."""
     cases = [0, 0, 0]
     for word, number in CMOCKA.findall(output):
         cases[("PASSED", "FAILED", "SKIPPED").index(word)] += int(number)

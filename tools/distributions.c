@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Synthetic arrays: see distributions.h. Every element begins as 64 bits in the order of the type: 0 is the smallest
- * value, 2^64 - 1 the largest. One function then brings those bits to the type, so that a distribution is written once
- * and not once a type.
+ * value, 2^64 - 1 the largest. One function per type converts those bits, so that each distribution is written once for
+ * all types.
  */
 #include "distributions.h"
 
@@ -48,18 +48,17 @@ const char *distribution_parse(distribution *d, const char *text) {
     return "no such distribution";
 }
 
-/* A natural number (bits, zipf) or a rank in the order of the type (all others)? */
+/* Are the 64 bits a natural number (bits, zipf), or a rank in the order of the type (all others)? */
 static bool is_natural(distribution_kind kind) { return kind == DISTRIBUTION_BITS || kind == DISTRIBUTION_ZIPF; }
 
 const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed) {
-    bool is_float = type == SCAN_F32 || type == SCAN_F64;
+    bool is_float = type_class(type) == SCAN_FLOAT;
     if ((d->nan > 0 || d->zero > 0) && !is_float)
         return "only f32 and f64 have NaN and -0";
     if (!(d->nan >= 0 && d->zero >= 0 && d->nan + d->zero <= 1))
         return "the shares of NaN and -0 are from 0 to 1 together";
     *g = (generator){.spread = *d, .type = type, .n = n, .state = seed};
-    bool is_signed = type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-    uint64_t width = is_float ? 64 : 8 * type_bytes(type) - is_signed;
+    uint64_t width = is_float ? 64 : 8 * type_bytes(type) - (type_class(type) == SCAN_SIGNED);
     if (is_natural(d->kind) && d->parameter > width)
         g->spread.parameter = width;
     g->salt = splitmix64(&g->state);
@@ -78,7 +77,7 @@ static uint64_t next_bits(generator *g) {
     case DISTRIBUTION_UNIFORM: return splitmix64(&g->state);
     case DISTRIBUTION_BITS: return splitmix64(&g->state) >> (64 - parameter);
     case DISTRIBUTION_ZIPF: {
-        /* octave 0 is {1}, octave e is [2^e, 2^(e+1)): each as likely as another, so k comes about as often as 1/k */
+        /* octave 0 is {1}, octave e is [2^e, 2^(e+1)); all are equally likely, so k has a frequency of about 1/k */
         uint64_t octave = (uint64_t)(((unsigned __int128)splitmix64(&g->state) * parameter) >> 64);
         return (UINT64_C(1) << octave) | (splitmix64(&g->state) & ((UINT64_C(1) << octave) - 1));
     }
@@ -112,8 +111,8 @@ static uint64_t next_bits(generator *g) {
     return 0;
 }
 
-/* 64 ordered bits as a float type: [-1, 1), or for the normal distribution [-6, 6). Both steps are exact or rounded
- * once, to nearest. A natural number is that number. */
+/* 64 ordered bits as a float type: [-1, 1), or for the normal distribution [-6, 6). Each step is exact or rounds once,
+ * to nearest. A natural number is converted as it is. */
 static double to_double(const generator *g, uint64_t bits) {
     if (is_natural(g->spread.kind))
         return (double)bits;
@@ -129,14 +128,15 @@ static float to_float(const generator *g, uint64_t bits) {
 }
 
 /* 64 ordered bits as an integer type of `width` bits: the top bits, the sign bit flipped where there is a sign. A
- * natural number is one that fits (generator_start). */
+ * natural number fits (generator_start). */
 static uint64_t to_integer(const generator *g, uint64_t bits, unsigned width, bool is_signed) {
     if (is_natural(g->spread.kind))
         return bits;
     return (bits >> (64 - width)) ^ ((uint64_t)is_signed << (width - 1));
 }
 
-/* Replaces an element by NaN or -0 as often as asked. One draw an element, so that neither share moves the others. */
+/* Replaces elements by NaN or -0 in the shares asked for. One draw per element, so that the shares do not change which
+ * other elements are drawn. */
 static bool special(generator *g, double *value) {
     if (g->spread.nan <= 0 && g->spread.zero <= 0)
         return false;
@@ -155,25 +155,20 @@ static bool special(generator *g, double *value) {
         for (size_t i = 0; i < count; i++, g->at++)                                                                    \
             out[i] = (ctype)to_integer(g, next_bits(g), 8 * sizeof(ctype), is_signed);                                 \
     }
-#define FILL_FLOAT(name, ctype, convert)                                                                               \
+#define FILL_UNSIGNED(name, ctype) FILL_INTEGER(name, ctype, false)
+#define FILL_SIGNED(name, ctype) FILL_INTEGER(name, ctype, true)
+#define FILL_FLOAT(name, ctype)                                                                                        \
     static void fill_##name(generator *g, void *to, size_t count) {                                                    \
         ctype *out = to;                                                                                               \
         for (size_t i = 0; i < count; i++, g->at++) {                                                                  \
             double other;                                                                                              \
-            ctype value = convert(g, next_bits(g));                                                                    \
+            ctype value = to_##ctype(g, next_bits(g));                                                                 \
             out[i] = special(g, &other) ? (ctype)other : value;                                                        \
         }                                                                                                              \
     }
-FILL_INTEGER(u8, uint8_t, false)
-FILL_INTEGER(i8, int8_t, true)
-FILL_INTEGER(u16, uint16_t, false)
-FILL_INTEGER(i16, int16_t, true)
-FILL_INTEGER(u32, uint32_t, false)
-FILL_INTEGER(i32, int32_t, true)
-FILL_INTEGER(u64, uint64_t, false)
-FILL_INTEGER(i64, int64_t, true)
-FILL_FLOAT(f32, float, to_float)
-FILL_FLOAT(f64, double, to_double)
+#define FILL_FUNCTION(ENUM, name, ctype, CLASS) FILL_##CLASS(name, ctype)
+SCAN_TYPES(FILL_FUNCTION)
+#undef FILL_FUNCTION
 
 void generator_fill(generator *g, void *to, size_t count) {
     static void (*const fill[SCAN_TYPE_COUNT + 1])(generator *, void *, size_t) = {
@@ -184,7 +179,7 @@ void generator_fill(generator *g, void *to, size_t count) {
     fill[g->type](g, to, count);
 }
 
-/* An element takes the same number of draws wherever it is, and a draw adds a constant to the state. */
+/* Every element takes the same number of draws, and a draw adds a constant to the state. */
 bool generator_skip(generator *g, uint64_t count) {
     static const uint8_t draws[DISTRIBUTION_COUNT] = {
         [DISTRIBUTION_UNIFORM] = 1, [DISTRIBUTION_BITS] = 1,   [DISTRIBUTION_ZIPF] = 2,   [DISTRIBUTION_FEW] = 1,
@@ -258,4 +253,13 @@ size_t type_bytes(scan_type type) {
 #undef BYTES_ROW
     };
     return bytes[type];
+}
+
+scan_class type_class(scan_type type) {
+    static const scan_class classes[SCAN_TYPE_COUNT + 1] = {
+#define CLASS_ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = SCAN_##CLASS,
+        SCAN_TYPES(CLASS_ROW)
+#undef CLASS_ROW
+    };
+    return classes[type];
 }

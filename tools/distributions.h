@@ -2,9 +2,9 @@
  *
  * Synthetic arrays, the same on every machine for the same seed: what make_data writes and the bench measures on.
  *
- * All randomness is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and values
- * are made of its bits by integer arithmetic and exact conversions alone: no libm, no rounding that a compiler could
- * change. An array is made from left to right in pieces of any length, so it may be longer than memory.
+ * All randomness is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). Its bits
+ * become values by integer arithmetic and exact conversions only: no libm, no rounding that a compiler could change. An
+ * array is made from left to right in pieces of any length, so it may be longer than memory.
  */
 #ifndef TOOLS_DISTRIBUTIONS_H
 #define TOOLS_DISTRIBUTIONS_H
@@ -61,14 +61,14 @@ typedef struct generator {
 const char *distribution_parse(distribution *d, const char *text);
 const char *distribution_name(distribution_kind kind);
 
-/* NULL, or why the type cannot have this distribution. */
+/* Returns NULL, or why the type cannot have this distribution. */
 const char *generator_start(generator *g, const distribution *d, scan_type type, uint64_t n, uint64_t seed);
 
-/* The next `count` elements of the array. */
+/* Writes the next `count` elements of the array. */
 void generator_fill(generator *g, void *to, size_t count);
 
-/* Leaves `count` elements out, at once. False, and nothing done, for the distributions whose elements need those before
- * them. */
+/* Skips `count` elements in constant time. False, with nothing done, for distributions whose elements depend on those
+ * before them. */
 bool generator_skip(generator *g, uint64_t count);
 
 /* One step of splitmix64. */
@@ -77,9 +77,16 @@ uint64_t splitmix64(uint64_t *state);
 /* "1000", "64K", "10M", "4G" (powers of ten), "2^28", "2^28+1", "2^28-1". False if it is none of these. */
 bool parse_count(const char *text, uint64_t *count);
 
-/* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. */
+/* The type of a name as the programs spell it, SCAN_TYPE_NONE if there is none. make_data does not link the library, so
+ * size and class come from the list of types here. */
 scan_type parse_type(const char *name);
 size_t type_bytes(scan_type type);
+scan_class type_class(scan_type type);
+
+/* The names of the list, a space before each, as a string literal for usage texts. */
+#define NAME_WORD(ENUM, name, ...) " " #name
+#define TYPE_WORDS SCAN_TYPES(NAME_WORD)
+#define OP_WORDS SCAN_OPS(NAME_WORD, )
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ static const char usage[] = "Usage: tools/make_data [OPTION]... [FILE]\n"
                             "\n"
                             "Writes synthetic elements to FILE or stdout, the same bytes for the same arguments.\n"
                             "\n"
-                            "  --type T             u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 (u32)\n"
+                            "  --type T            " TYPE_WORDS " (u32)\n"
                             "  --n N                how many: 1000, 64K, 10M, 4G, 2^28, 2^28+1 (1M)\n"
                             "  --distribution D     one of those below (uniform)\n"
                             "  --seed S             another array of the same kind (1)\n"
@@ -67,19 +67,19 @@ static void write_all(FILE *to, const void *data, size_t bytes) {
 
 /* NumPy's format 1.0; the header is padded so that the data begins at a multiple of 64. */
 static void write_npy_header(FILE *to, scan_type type, uint64_t n) {
-    static const char *const descr[SCAN_TYPE_COUNT + 1] = {
-        [SCAN_U8] = "|u1",  [SCAN_I8] = "|i1",  [SCAN_U16] = "<u2", [SCAN_I16] = "<i2", [SCAN_U32] = "<u4",
-        [SCAN_I32] = "<i4", [SCAN_U64] = "<u8", [SCAN_I64] = "<i8", [SCAN_F32] = "<f4", [SCAN_F64] = "<f8"};
+    static const char letters[] = {[SCAN_UNSIGNED] = 'u', [SCAN_SIGNED] = 'i', [SCAN_FLOAT] = 'f'};
+    size_t element = type_bytes(type);
     char header[128];
     int length = snprintf(header + 10, sizeof header - 10,
-                          "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRIu64 ",), }", descr[type], n);
+                          "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
+                          element == 1 ? '|' : '<', letters[type_class(type)], element, n);
     memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 = 128 - 10 */
     memset(header + 10 + length, ' ', sizeof header - 10 - (size_t)length);
     header[sizeof header - 1] = '\n';
     write_all(to, header, sizeof header);
 }
 
-/* Digits of an integer, or as many as read back the same; returns how many bytes. */
+/* Writes an integer's digits, or as many of a float as read back the same value. Returns the number of bytes. */
 static size_t print_number(char *to, const void *element, scan_type type) {
     uint64_t magnitude = 0;
     bool negative = false;
@@ -92,17 +92,16 @@ static size_t print_number(char *to, const void *element, scan_type type) {
         break;                                                                                                         \
     }
 #define PRINT_UNSIGNED(ENUM, ctype)                                                                                    \
-    case SCAN_##ENUM: magnitude = *(const ctype *)element; break;
-        PRINT_UNSIGNED(U8, uint8_t)
-        PRINT_UNSIGNED(U16, uint16_t)
-        PRINT_UNSIGNED(U32, uint32_t)
-        PRINT_UNSIGNED(U64, uint64_t)
-        PRINT_SIGNED(I8, int8_t)
-        PRINT_SIGNED(I16, int16_t)
-        PRINT_SIGNED(I32, int32_t)
-        PRINT_SIGNED(I64, int64_t)
-    case SCAN_F32: return (size_t)snprintf(to, NUMBER_BYTES, "%.9g\n", (double)*(const float *)element);
-    case SCAN_F64: return (size_t)snprintf(to, NUMBER_BYTES, "%.17g\n", *(const double *)element);
+    case SCAN_##ENUM:                                                                                                  \
+        magnitude = *(const ctype *)element;                                                                           \
+        break;
+#define PRINT_FLOAT(ENUM, ctype)                                                                                       \
+    case SCAN_##ENUM:                                                                                                  \
+        return (size_t)snprintf(to, NUMBER_BYTES, "%.*g\n", sizeof(ctype) == 4 ? 9 : 17,                               \
+                                (double)*(const ctype *)element);
+#define PRINT_ROW(ENUM, name, ctype, CLASS) PRINT_##CLASS(ENUM, ctype)
+        SCAN_TYPES(PRINT_ROW)
+#undef PRINT_ROW
     case SCAN_TYPE_NONE: break;
     }
     char reversed[NUMBER_BYTES];
@@ -178,7 +177,7 @@ int main(int argc, char **argv) {
         switch (key) {
         case 't':
             if ((type = parse_type(optarg)) == SCAN_TYPE_NONE)
-                fail(2, "--type: '%s' is not a type (u8 i8 u16 i16 u32 i32 u64 i64 f32 f64)", optarg);
+                fail(2, "--type: '%s' is not a type (%s)", optarg, &TYPE_WORDS[1]);
             break;
         case 'n':
             if (!parse_count(optarg, &n))

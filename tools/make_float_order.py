@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes data/float_order/vectors.txt: what float add and mul give in the order that scan.h fixes.
 
-A third statement of the order, beside scan.h and tests/unit/float_order.h, and independent of both: whole arrays padded
-with the identity, one axis a level. NumPy's float32 and float64 operations on arrays are the IEEE ones.
+This is a third statement of the order, beside scan.h and tests/unit/float_order.h and independent of both: whole arrays
+padded with the identity, one axis per level. NumPy's float32 and float64 operations on arrays are the IEEE ones.
 """
 import pathlib
 import struct
@@ -17,7 +17,7 @@ DTYPES = {"f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
 
 
 def mix(i, seed):
-    """splitmix64 of seed + (i + 1) * golden ratio."""
+    """Returns splitmix64 of seed + (i + 1) * golden ratio."""
     with np.errstate(over="ignore"):
         z = np.uint64(seed) + (i + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -26,7 +26,7 @@ def mix(i, seed):
 
 
 def make_input(name, op, n, seed):
-    """The generator that README.txt states; every value is exact in the type."""
+    """Returns the input that README.txt states; every value is exact in the type."""
     dtype = DTYPES[name]
     if seed == 0:
         return np.full(n, -0.0, dtype)
@@ -57,14 +57,14 @@ def kogge_stone(f, z, axis):
 
 
 def before_in(scanned, axis, none):
-    """Inclusive folds moved up by one: what is before each unit."""
+    """Returns the fold of all units before each unit: the inclusive folds, moved up by one."""
     out = np.full_like(scanned, none)
     np.moveaxis(out, axis, 0)[1:] = np.moveaxis(scanned, axis, 0)[:-1]
     return out
 
 
 def before(x, op, init, dtype):
-    """before(0) ... before(n)."""
+    """Returns before(0) ... before(n)."""
     f, none = OPS[op]
     none = dtype.type(none)
     e = 16 // dtype.itemsize

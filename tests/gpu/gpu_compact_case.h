@@ -134,9 +134,9 @@ static inline scan_term random_leaf(const compact_case *c, const predicate *p) {
         return term;
     if (is_index)
         term.constant_type = SCAN_U64, term.constant.u = c->index_base + i;
-    else if (is_float_type(x.type) && is_element)
+    else if (type_is_float(x.type) && is_element)
         term.constant_type = SCAN_F64, term.constant.f = double_at(x.type, x.data, i);
-    else if (is_float_type(x.type))
+    else if (type_is_float(x.type))
         term.constant_type = SCAN_I64, term.constant.i = (int64_t)(i % 4) - 1;
     else if (!is_element)
         term.constant_type = SCAN_F64, term.constant.f = quantile(x.type, (double)(i % 1050) / 10);

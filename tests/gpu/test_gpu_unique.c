@@ -46,7 +46,7 @@ static void fill(const unique_case *c) {
         if (c->mean_run && random_below(&rng, c->mean_run) == 0)
             continue;
         memcpy(host_in + i * size, host_in + (i - 1) * size, size);
-        if (!is_float_type(c->type) || random_bool(&rng))
+        if (!type_is_float(c->type) || random_bool(&rng))
             continue;
         const double x = double_at(c->type, host_in, i);
         if (x == 0 || isnan(x)) /* equal in spite of the sign */
@@ -55,7 +55,7 @@ static void fill(const unique_case *c) {
 }
 
 static bool is_equal(scan_type type, size_t i, size_t k) {
-    if (!is_float_type(type))
+    if (!type_is_float(type))
         return integer_at(type, host_in, i) == integer_at(type, host_in, k);
     const double a = double_at(type, host_in, i), b = double_at(type, host_in, k);
     return a == b || (isnan(a) && isnan(b));

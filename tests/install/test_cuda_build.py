@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The CUDA part of libscan.so, where this build has one: for which GPUs, how many kernels, how large.
+"""The CUDA part of libscan.so, where the build has one: for which GPUs it is, how many kernels it has, how large they are.
 
-Device code lies in the section .nv_fatbin: images with a header each, whose ELF files have a section for each kernel."""
+The section .nv_fatbin holds device code: images with a header each, whose ELF files have a section for each kernel."""
 import os
 import pathlib
 import re
@@ -16,7 +16,7 @@ CACHE = BIN.parent / "CMakeCache.txt"
 MAX_KERNELS = 300
 MAX_CODE_BYTES = 12 << 20
 ELF_IMAGE = 2
-MAX_THREADS = bytes([4, 5, 12, 0])  # in .nv.info: the attribute of three words that __launch_bounds__ leaves
+MAX_THREADS = bytes([4, 5, 12, 0])  # in .nv.info: the attribute of three words that __launch_bounds__ makes
 
 
 def setting(name):
@@ -25,7 +25,7 @@ def setting(name):
 
 
 def images(fatbin):
-    """(architecture, ELF file) of every image of machine code."""
+    """Yields (architecture, ELF file) of every image of machine code."""
     at = 0
     while at + 16 <= len(fatbin):
         magic, _, header, size = struct.unpack_from("<IHHQ", fatbin, at)
@@ -43,7 +43,7 @@ def images(fatbin):
 
 
 def kernels_of(elf):
-    """(name, bytes, whether it has __launch_bounds__) of every kernel."""
+    """Yields (name, bytes, whether it has __launch_bounds__) of every kernel."""
     table, = struct.unpack_from("<Q", elf, 40)
     size, count, names = struct.unpack_from("<HHH", elf, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + i * size) for i in range(count)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `cmake --install` leaves: usable from CMake and pkg-config, shared and static, and clean inside."""
+"""What `cmake --install` installs: usable from CMake and pkg-config, shared and static, with the right symbols."""
 import os
 import pathlib
 import re
@@ -53,7 +53,7 @@ def version():
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """The tree, installed and then moved: nothing in it may remember where it was first."""
+    """The installed tree, moved to another folder: nothing in it may depend on where it was first."""
     first = tmp_path_factory.mktemp("install") / "first"
     run("cmake", "--install", BUILD, "--prefix", first)
     moved = first.parent / "moved"
@@ -73,7 +73,7 @@ def check_user(program, version, library=None):
 
 @pytest.mark.parametrize("target, shared", [("scan::scan", True), ("scan::scan_static", False)])
 def test_find_package(prefix, library, version, tmp_path, target, shared):
-    """The consumer enables C alone."""
+    """The consumer's project enables only C."""
     (tmp_path / "main.c").write_text(USER)
     (tmp_path / "CMakeLists.txt").write_text(f"""
 cmake_minimum_required(VERSION 3.16)
@@ -150,8 +150,8 @@ def test_static_library_defines_only_scan(library):
 
 
 def test_library_has_no_mutable_globals(library):
-    """.data and .bss of the archive are empty: what a context does not own would be shared by all. Objects of nvcc have
-    what it registers kernels by, and tables that are complete before main()."""
+    """.data and .bss of the archive are empty: all contexts would share what is there. Exceptions are objects of nvcc, which
+    have what registers their kernels, and tables that are complete before main()."""
     needs("readelf")
     members = run("readelf", "-SW", library / "libscan.a").split("\nFile: ")
     sections = re.findall(r"\] (\.(?:data|bss|tdata|tbss)[\w.]*) +\S+ +\S+ +\S+ +([0-9a-f]+)",

@@ -13,27 +13,27 @@ import pytest
 
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
 
-# Sanitizers need address space and must be loaded before all else.
+# Sanitizers need much address space and must be loaded first.
 CACHE = BIN.parent / "CMakeCache.txt"
 SANITIZED = CACHE.exists() and re.search(r"^SCAN_SANITIZE:\w+=.", CACHE.read_text(), re.M) is not None
 
 
 class Device:
-    """What `--device cuda` finds here: no backend in this build, no device, a device, or the emulator."""
+    """What `--device cuda` finds on this machine: no backend in the build, no device, a device, or the emulator."""
 
     def __init__(self):
         probe = subprocess.run([str(BIN / "prefix"), "--device", "cuda"], input=b"1\n", capture_output=True, timeout=60) \
             if (BIN / "prefix").exists() else None
         error = probe.stderr.decode() if probe else "the programs are not built"
         cache = CACHE.read_text() if CACHE.exists() else ""
-        self.answers = probe is not None and probe.returncode == 0
+        self.available = probe is not None and probe.returncode == 0
         self.built = "no CUDA backend" not in error and probe is not None
-        self.emulated = self.answers and re.search(r"^SCAN_CUDA:\w+=EMULATED", cache, re.M) is not None
+        self.emulated = self.available and re.search(r"^SCAN_CUDA:\w+=EMULATED", cache, re.M) is not None
         self.reason = f"needs a CUDA device or the emulator: {error.strip()}"
 
 
 DEVICE = Device()
-NO_DEVICE = {"CUDA_VISIBLE_DEVICES": "", "SCAN_EMULATED_DEVICES": "0"}  # an environment in which none answers
+NO_DEVICE = {"CUDA_VISIBLE_DEVICES": "", "SCAN_EMULATED_DEVICES": "0"}  # an environment without devices
 
 TYPES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8",
          "f32": "f4", "f64": "f8"}
@@ -51,7 +51,7 @@ class Result:
 
 
 class Box:
-    """A folder of its own; paths are relative to it."""
+    """An empty folder in which programs run; paths are relative to it."""
 
     def __init__(self, path):
         self.path = path
@@ -65,13 +65,13 @@ class Box:
         return Result(subprocess.run(command, stderr=subprocess.PIPE, timeout=60, **keywords))
 
     def good(self, program, *arguments, **keywords):
-        """Runs, expects success and silence."""
+        """Runs; expects success and no message."""
         result = self.run(program, *arguments, **keywords)
         assert (result.code, result.err) == (0, "")
         return result
 
     def refused(self, code, text, program, *arguments, **keywords):
-        """Runs, expects this exit code, one line of error that holds `text`, no output and no new or changed file."""
+        """Runs; expects this exit code, one line of error that contains `text`, no output and no new or changed file."""
         before = self.snapshot()
         result = self.run(program, *arguments, **keywords)
         assert result.err.startswith(program + ": ") and result.err.count("\n") == 1, result.err
@@ -108,7 +108,7 @@ def box(tmp_path):
 
 
 def files_open(process):
-    """What a process has open, by name."""
+    """The names of the files that a process has open."""
     names = []
     for entry in os.scandir(f"/proc/{process.pid}/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -117,7 +117,7 @@ def files_open(process):
 
 
 def slow(box, *arguments, env=None):
-    """A run of prefix that has its output open and waits for the end of its input, which the caller holds."""
+    """A run of prefix that has its output open and waits for the end of its input, which the caller keeps open."""
     read, write = os.pipe()
     process = subprocess.Popen([BIN / "prefix", "--dtype", "u8", *arguments], stdin=read, stderr=subprocess.PIPE,
                                cwd=box.path, env=env)
@@ -130,6 +130,29 @@ def slow(box, *arguments, env=None):
     return process, write
 
 
+def finish(process, write):
+    """Ends the input of a slow run; returns its exit code and its messages."""
+    os.close(write)
+    _, error = process.communicate(timeout=20)
+    return process.returncode, error.decode()
+
+
+def interrupt(process, write, number):
+    """Sends a signal to a slow run; returns its exit code."""
+    process.send_signal(number)
+    code = process.wait(timeout=20)
+    process.stderr.close()
+    os.close(write)
+    return code
+
+
+def as_nobody():
+    """To be called in a new process: it goes on without the rights of root."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
 def numbers(name, n, seed=0):
     """Random elements of a type by its name here: all bits for integers; floats of both signs and many sizes."""
     rng = np.random.default_rng([seed, n])
@@ -140,12 +163,12 @@ def numbers(name, n, seed=0):
 
 
 def same(a, b):
-    """Equal in type, shape and bits."""
+    """Returns whether two arrays are equal in type, shape and bits."""
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """A folder with what device_jobs.py makes."""
+    """A folder with the inputs that device_jobs.py makes."""
     from device_jobs import make_inputs
     return make_inputs(tmp_path_factory.mktemp("inputs"))

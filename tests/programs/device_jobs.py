@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Inputs, and runs of programs here and there, for the tests of --device."""
+"""Inputs, and runs of programs on each device, for the tests of --device."""
 import os
 import pathlib
 import shutil
@@ -10,14 +10,14 @@ import pytest
 from conftest import DEVICE, SANITIZED, Box, numbers
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
-LARGE = {"SCAN_CUDA_FROM": "1"}  # auto: every job is large enough
+LARGE = {"SCAN_CUDA_FROM": "1"}  # with auto every job is large enough for a device
 
-needs_device = pytest.mark.skipif(not DEVICE.answers, reason=DEVICE.reason)
+needs_device = pytest.mark.skipif(not DEVICE.available, reason=DEVICE.reason)
 needs_emulator = pytest.mark.skipif(not DEVICE.emulated, reason="failures of a device are injected by the emulator alone")
 
 
 def make_inputs(folder):
-    """The data sets, and arrays of every type, some of several pieces."""
+    """Writes the data sets, and arrays of every type, some of several pieces."""
     shutil.copytree(DATA, folder, dirs_exist_ok=True)
     rng = np.random.default_rng(7)
     delays = np.load(DATA / "flight_delays.npy")
@@ -26,7 +26,7 @@ def make_inputs(folder):
     np.save(folder / "one.npy", np.array([2.5]))
     for name in ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"):
         np.save(folder / f"{name}.npy", numbers(name, 50_001))
-    scale = 2 if SANITIZED else 4  # slow then; a piece is at least 1 MiB
+    scale = 2 if SANITIZED else 4  # sanitizers are slow; a piece is at least 1 MiB
     big = rng.normal(size=scale * 300_001).astype("f4")
     big[rng.integers(0, big.size, 50)] = np.nan
     big[rng.integers(0, big.size, 50)] = -0.0
@@ -45,7 +45,7 @@ def make_inputs(folder):
 
 
 def run(box, job, device, out, **environment):
-    """The result, and the outputs as names and bytes."""
+    """Returns the result of a run and its outputs, as names and bytes."""
     target = box.path / out
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

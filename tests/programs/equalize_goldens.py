@@ -5,7 +5,7 @@ that `equalize` must write. Run by hand where OpenCV, Pillow, scikit-image, vips
 
     /usr/bin/python3 tests/programs/equalize_goldens.py >data/expected/equalize.txt
 
-Also the peers themselves, for tests that run them directly."""
+The peers are also functions here, for tests that run them directly."""
 import hashlib
 import pathlib
 import subprocess
@@ -88,7 +88,7 @@ def versions():
 
 
 def cases():
-    """Image, options of equalize, what the peer makes of it."""
+    """Yields an image, options of equalize, and what the peer makes of the image."""
     from PIL import Image
     gray = {name: np.asarray(Image.open(DATA / name)) for name in ("moon.png", "cell.png")}
     dem = read_pnm((DATA / "jacksboro_dem.pgm").read_bytes())

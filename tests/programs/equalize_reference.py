@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Equalization as the documentation writes it, in NumPy. Images are height x width, or with 2, 3 or 4 channels."""
+"""Equalization in NumPy, by the formulas of the documentation. Images are height x width, or with 2, 3 or 4 channels."""
 import numpy as np
 
 F32 = np.float32

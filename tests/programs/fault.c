@@ -3,13 +3,13 @@
  * Loaded before the C library (LD_PRELOAD) by test_faults.py: makes one call fail.
  *
  *     FAULT_CALL   malloc (and calloc, realloc, aligned_alloc), open, read, write, fsync, link, rename, thread
- *     FAULT_AT     which of these calls, from 1 on; 0: none
+ *     FAULT_AT     the number of the call that fails, from 1 on; 0: none
  *     FAULT_KIND   a number: that errno; "short": half of what was asked for, for read and write
- *     FAULT_EVER   if set, all later ones fail too
+ *     FAULT_EVER   if set, all later calls fail too
  *     FAULT_COUNT  a file that gets one byte appended for every call counted, to learn how many there are
  *
- * Only what the program itself calls is counted, from main() on: not the C library's own calls, and not what the CUDA
- * runtime does before, which nobody can answer for.
+ * Only calls by the program itself are counted, from main() on: not the C library's own, and not those of the CUDA
+ * runtime before main(), whose failures the program cannot handle.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ __attribute__((constructor)) static void begin(void) {
     calls = 0;
 }
 
-/* glibc runs constructors inside of this, then main(). */
+/* glibc's __libc_start_main runs constructors, then main(). */
 typedef int main_function(int, char **, char **);
 static main_function *program;
 static int program_runs;
@@ -125,7 +125,7 @@ ssize_t pread64(int fd, void *to, size_t n, off_t offset) {
     return now && !is_short() ? fail() : (ssize_t)syscall(SYS_pread64, fd, to, now ? part(n) : n, offset);
 }
 ssize_t write(int fd, const void *from, size_t n) {
-    if (fd == 2) /* messages are no part of the job */
+    if (fd == 2) /* messages are not counted */
         return (ssize_t)syscall(SYS_write, fd, from, n);
     int now = fails("write");
     return now && !is_short() ? fail() : (ssize_t)syscall(SYS_write, fd, from, now ? part(n) : n);

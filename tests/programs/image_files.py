@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Image files for the tests: a PNG writer and a PNG reader that know nothing of the libraries under test, PNM, and how
-to run the program `equalize`."""
+"""Image files for the tests: a PNG writer and a PNG reader that are independent of the libraries under test, PNM, and
+runs of the program `equalize`."""
 import os
 import pathlib
 import struct
@@ -28,7 +28,7 @@ def equalize(*arguments, code=0, stdin=None, cwd=None, timeout=60):
 
 
 def refuse(*arguments, message=None, code=2, lines=1, **more):
-    """The program must refuse, with one line that has `message` in it and nothing on stdout."""
+    """Runs; the program must fail with one line that contains `message`, and write nothing to stdout."""
     done = equalize(*arguments, code=code, **more)
     text = done.stderr.decode()
     assert len(text.splitlines()) == lines, text
@@ -39,7 +39,7 @@ def refuse(*arguments, message=None, code=2, lines=1, **more):
 
 
 def passed(tmp_path, file, extension=".png"):
-    """The pixels of a small image as the program reads them."""
+    """Returns the pixels of a small image as the program reads them."""
     source, target = tmp_path / "in", tmp_path / ("out" + extension)
     source.write_bytes(file)
     equalize("--like", "pillow", "-f", source, "-o", target)
@@ -47,7 +47,7 @@ def passed(tmp_path, file, extension=".png"):
 
 
 def broken(tmp_path, file, message=None, name="in.png", **more):
-    """The file must be refused, and no output be left."""
+    """The file must be refused, and no output left."""
     source, target = tmp_path / name, tmp_path / "out.png"
     source.write_bytes(file)
     text = refuse(source, "-o", target, message=message, **more)
@@ -71,7 +71,7 @@ PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 
 def pack_rows(samples, depth):
-    """Rows of packed samples, each behind a filter byte of its own kind (the data are filtered accordingly)."""
+    """Filters rows of packed samples, each by another of PNG's filters, with the filter's byte before it."""
     height, width, channels = samples.shape
     step = max(1, channels * depth // 8)
     rows, before = [], None
@@ -126,7 +126,7 @@ def png(samples, depth=8, color=None, interlace=0, palette=None, trns=None, idat
 
 
 def read_png(file):
-    """Height x width x channels (without the last axis for grey) of a PNG without interlace, at 8 or 16 bits."""
+    """Reads a PNG of 8 or 16 bits without interlace. Height x width x channels, without the last axis for grey."""
     assert file[:8] == SIGNATURE
     at, data, head = 8, b"", None
     while at < len(file):
@@ -180,7 +180,7 @@ def read_image(file):
 
 
 def bumps(height, width, channels=1, dtype=np.uint8, seed=0):
-    """A smooth picture of low contrast with noise: what equalization is for."""
+    """A smooth picture of low contrast, with noise."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
     top = np.iinfo(dtype).max

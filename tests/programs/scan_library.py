@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libscan.so through ctypes, as far as images need it: histogram, equalize, clahe on NumPy arrays."""
+"""libscan.so through ctypes: histogram, equalize and clahe on NumPy arrays."""
 import ctypes
 import os
 import pathlib

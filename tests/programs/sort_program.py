@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of sort share: running the program, and the order it must give, in Python."""
+"""What the tests of sort share: runs of the program, and the order that it must give, in Python."""
 import math
 import os
 import pathlib
@@ -15,14 +15,14 @@ def run(*args, stdin=b"", env=None, preexec=None):
 
 
 def good(*args, stdin=b""):
-    """Standard output of a run that must succeed without a word."""
+    """Returns the standard output of a run that must succeed without a message."""
     code, out, err = run(*args, stdin=stdin)
     assert (code, err) == (0, ""), err
     return out
 
 
 def bad(*args, stdin=b"", code=2):
-    """The one line a run must fail with, without its "sort: "; nothing is written."""
+    """Returns the only line of error of a run that must fail, without its "sort: "; nothing may be written."""
     got, out, err = run(*args, stdin=stdin)
     assert got == code, err
     assert out == b""
@@ -31,7 +31,7 @@ def bad(*args, stdin=b"", code=2):
 
 
 def order(values, descending=False, nan_first=False):
-    """The stable order of numbers; None is missing. Integers are compared exactly."""
+    """Returns the stable order of numbers; None is a missing one. Integers are compared exactly."""
     def rank(i):
         value = values[i]
         if value is None or (isinstance(value, float) and math.isnan(value)):

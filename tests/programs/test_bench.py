@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "tools/bench"
 INTEGERS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
 TYPES = INTEGERS + ["f32", "f64"]
+OPERATORS, INTEGER_OPERATORS = ["add", "mul", "min", "max"], ["xor", "and", "or"]
 
 CACHE = BUILT.parents[1] / "CMakeCache.txt"
 EMULATED = CACHE.exists() and "SCAN_CUDA:STRING=EMULATED" in CACHE.read_text()
@@ -29,16 +30,35 @@ def run(*arguments, code=0):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("op", OPERATORS)
 def test_prefix(name, op):
     for kind in ([], ["--exclusive"]):
         run("--verb", "prefix", "--type", name, "--op", op, "--no-peers", *kind)
 
 
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("op", INTEGER_OPERATORS)
+def test_integer_prefix(name, op):
+    for kind in ([], ["--exclusive"], ["--reverse", "--threads", "3"]):
+        run("--verb", "prefix", "--type", name, "--op", op, "--no-peers", *kind)
+
+
+@pytest.mark.parametrize("op", OPERATORS + INTEGER_OPERATORS)
+def test_peers_of_an_operator(op):
+    for kind in ([], ["--exclusive"]):
+        run("--verb", "prefix", "--type", "i32", "--op", op, *kind)
+
+
+def test_operators_are_those_of_the_library():
+    text = run("--help").stdout.decode()
+    assert f"prefix: {' '.join(OPERATORS + INTEGER_OPERATORS)} (add)" in text
+
+
 @pytest.mark.parametrize("name, wide", [("u8", "u32"), ("u8", "u64"), ("i8", "i64"), ("u16", "u64"), ("i16", "i64"),
                                         ("u32", "u64"), ("i32", "i64"), ("f32", "f64")])
 def test_wider_prefix(name, wide):
-    run("--verb", "prefix", "--type", name, "--out-type", wide)
+    for op in ["add"] + INTEGER_OPERATORS * (name != "f32"):
+        run("--verb", "prefix", "--type", name, "--out-type", wide, "--op", op)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -101,7 +121,7 @@ def test_lists_are_combined(tmp_path):
                    "--distribution", "uniform,few:3")
     jobs = {(row["type"], row["n"], row["job"].split("keep ")[1].split(",")[0], row["job"].split(", ")[-1])
             for row in rows if row["contender"] == "scan"}
-    assert len(jobs) == 2 * 7 * 2 * 2 - 2 * 2 * 2  # 100 is there twice
+    assert len(jobs) == 2 * 7 * 2 * 2 - 2 * 2 * 2  # 100 is listed twice
     assert {n for _, n, _, _ in jobs} == {100, 16, 32, 64, 10, 1000}
 
 
@@ -141,7 +161,7 @@ def test_offset(tmp_path, verb, name):
 
 
 @pytest.mark.parametrize("name, wide", [("u8", "u8"), ("i32", "i64"), ("u32", "u32"), ("f32", "f32"), ("f32", "f64")])
-@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("op", OPERATORS)
 def test_reverse(tmp_path, name, wide, op):
     for kind in ([], ["--exclusive"]):
         rows = rows_of(tmp_path, "--verb", "prefix", "--type", name, "--out-type", wide, "--op", op, "--reverse",
@@ -175,13 +195,13 @@ def test_plot(tmp_path):
         series = [line.find(f"{name}title").text for line in lines]
         assert series[:2] == ["scan", "scan blocked"] and any(s.startswith("copy") for s in series)
         assert len(series) % 2 == 0 and series[:len(series) // 2] == series[len(series) // 2:]  # two panels
-        assert all(texts.count(s) == 2 for s in series)  # labelled where they end
+        assert all(texts.count(s) == 2 for s in series)  # each line has a label at its end
         assert len({(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}) == len(lines) // 2
         for line in lines:
             points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
             assert len(points) == 4 and points == sorted(points)
             assert all(0 <= x <= float(root.get("width")) and 0 <= y <= float(root.get("height")) for x, y in points)
-    run("--verb", "sort", "--plot", str(target), "--no-peers")  # one point a line
+    run("--verb", "sort", "--plot", str(target), "--no-peers")  # one point per line
     xml.etree.ElementTree.parse(target)
 
 
@@ -261,7 +281,7 @@ sort = lambda t: (np.sort(t), np.argsort(t))
 
 @emulated
 def test_torch(tmp_path):
-    """A PyTorch of one's own shows that the script is spoken to rightly: two jobs, one process."""
+    """With a stand-in for PyTorch: the bench and the script understand each other over two jobs in one process."""
     (tmp_path / "torch.py").write_text(TORCH)
     environment = dict(os.environ, PYTHONPATH=str(tmp_path), PATH="/usr/bin:" + os.environ["PATH"])
     for verb, name in (("prefix", "torch cumsum"), ("sort", "torch sort, with indices")):
@@ -288,7 +308,8 @@ def test_torch(tmp_path):
     (["--verb", "indices", "--n", "2^33"], b"4-byte values"),
     (["--verb", "sort", "--n", "0"], b"at least one"),
     (["--verb", "sort", "--distribution", "flat"], b"no such distribution"),
-    (["--verb", "prefix", "--op", "xor"], b"not an operator"),
+    (["--verb", "prefix", "--op", "nand"], b"not an operator"),
+    (["--verb", "prefix", "--op", "xor", "--type", "u32,f32"], b"not an operator of this --type"),
     (["--verb", "equalize", "--type", "f32"], b"u8 or u16"),
     (["--verb", "compact", "--keep", "2"], b"from 0 to 1"),
     (["--verb", "sort", "--threads", "0"], b"at least one"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line that the programs share."""
+"""The parts of the command line that all programs share."""
 import json
 import os
 import pty
@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED
+from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED, as_nobody
 
 PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
 ARRAYS = [p for p in PROGRAMS if p != "equalize"]
@@ -167,19 +167,13 @@ def test_unreadable_inputs(box, program):
     box.refused(3, "cannot", program, *JOB[program], "/proc/self/mem", "-o", "out")
 
 
-def as_nobody():
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
 @pytest.mark.parametrize("program", ARRAYS)
 def test_input_without_permission(program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("private")
     (folder / "in.txt").write_bytes(b"1\n")
     os.chmod(folder / "in.txt", 0)
-    with open(folder / "in.txt", "rb") as open_file:  # the folders above are closed to others: go by /proc
+    with open(folder / "in.txt", "rb") as open_file:  # other users cannot enter the folders above: open it through /proc
         result = subprocess.run([BIN / program, *JOB[program], f"/proc/self/fd/{open_file.fileno()}"],
                                 capture_output=True, preexec_fn=as_nobody, pass_fds=[open_file.fileno()], timeout=60)
     assert result.returncode in (2, 3, 126) or b"Permission denied" in result.stderr
@@ -187,7 +181,7 @@ def test_input_without_permission(program, tmp_path_factory):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_pipe_that_does_not_block(box, program):
-    """Another user of stdin's pipe may have made it so."""
+    """Another process may have made stdin's pipe non-blocking."""
     data = [b"P5 2 2 255\nab", b"cd"] if program == "equalize" else [b"3\n1", b"\n2\n"]
     arguments = ["-o", "out.pgm"] if program == "equalize" else JOB[program]
     expected = box.good(program, *arguments, "-f", input=b"".join(data)).out
@@ -214,7 +208,7 @@ def test_control_characters_stay_out_of_messages(box, program):
                                          ("a\u00a0é€😀".encode(), "a\u00a0é€😀"), (b"\xed\xa0\x80\xc0\xaf", "?????"),
                                          (b"x" * 200 + b"\xe2\x82", "x" * 200 + "??")])
 def test_messages_are_text(box, name, shown):
-    """A terminal obeys some controls beyond ASCII, and what reads the messages need not cope with other encodings."""
+    """Terminals obey some control characters beyond ASCII, and readers of messages expect valid UTF-8."""
     name = os.fsdecode(name)
     box.refused(3, f"prefix: {shown}: cannot open", "prefix", name)
     box.save("in.npy", np.arange(3))
@@ -230,7 +224,7 @@ def test_options_beyond_ascii(box, arguments, text):
 
 
 def on_terminal(program, *arguments, stdin=True, stdout=False, cwd=None):
-    """Runs with a terminal; answers the exit status and what came on stderr and on the terminal."""
+    """Runs with a terminal; returns the exit status and what came on stderr and on the terminal."""
     master, slave = pty.openpty()
     process = subprocess.Popen([BIN / program, *map(str, arguments)], stdin=slave if stdin else subprocess.DEVNULL,
                                stdout=slave if stdout else subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
@@ -332,7 +326,7 @@ def test_rates_of_all_phases(box, job):
     ("compact --mask mask.npy a.npy --indices i.npy", 1000 * (4 + 1) + 100 * (4 + 4)), ("sort a.npy", 2 * 1000 * 4),
     ("sort --argsort a.npy", 1000 * (4 + 4)), ("sort -k a a.csv", 1000 * (8 + 4))])
 def test_bytes_computed(box, job, computed):
-    """What is taken and what is given, once each."""
+    """The rate of `compute` counts the bytes of input and output, each once."""
     box.save("a.npy", np.arange(1000, dtype="i4"))
     box.save("mask.npy", np.arange(1000) >= 900)
     box.write("a.txt", "".join(f"{v}\n" for v in range(1000)))

@@ -10,14 +10,14 @@ import pytest
 
 from conftest import NO_DEVICE, TYPES, numbers, same
 
-PIECE = 2 << 20  # bytes of the input that are looked at once
+PIECE = 2 << 20  # bytes of the input that are processed at once
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
            "!=": operator.ne}
 
 
 def first_of_runs(x):
-    """Where --unique begins a run."""
+    """Returns where runs of equal elements begin, for --unique."""
     if len(x) == 0:
         return np.zeros(0, bool)
     equal = (x[1:] == x[:-1]) | ((x[1:] != x[1:]) & (x[:-1] != x[:-1]))
@@ -25,7 +25,7 @@ def first_of_runs(x):
 
 
 def check(box, x, keep, *arguments):
-    """All outputs of one run, and the inverted run."""
+    """Checks all outputs of one run, and of the inverted run."""
     name = box.save("in.npy", x)
     indices = np.flatnonzero(keep).astype("u4")
     rest = np.flatnonzero(~keep).astype("u4")
@@ -100,7 +100,7 @@ CONSTANTS = ["0", "-1", "1.5", "-0.5", "127", "128", "255", "256", "65535.5", "2
 
 
 def exactly(value):
-    """An element or constant as a Python number that compares exactly with any other."""
+    """Returns an element or constant as a Python number, which compares exactly with any other."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -118,7 +118,7 @@ def test_constants_are_exact(box, name):
     box.save("in.npy", x)
     for text in CONSTANTS:
         constant = int(text) if text.lstrip("-").isdigit() else float(text)
-        for op in ("<", "<=", "=="):  # the others are their complements
+        for op in ("<", "<=", "=="):  # the other comparisons are their complements
             keep = [COMPARE[op](exactly(v), constant) for v in x]
             got = box.good("compact", "--where", f"x {op} {text}", "in.npy", "--verify").array
             assert same(got, x[np.array(keep)]), (op, text)

@@ -3,8 +3,8 @@
 
 README.md: each fenced block marked `sh` is run by bash, in a folder with data/ and build/bin/ and with the installed names
 (scan-sort ...) on the PATH; a command that fails fails the test. A block marked `console` is a session: lines after `$ `
-are commands, the lines that follow are what they print, byte for byte. A block marked `c` with a main() is compiled, linked
-with the library and run. A block right after the comment `<!-- not run: reason -->` is left alone.
+are commands, and the lines after those must be what they print, byte for byte. A block marked `c` with a main() is
+compiled, linked with the library and run. A block right after the comment `<!-- not run: reason -->` is skipped.
 """
 import csv
 import os
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.skipif(not all((BIN / program).exists() for program in 
 
 
 def private_libraries():
-    """What libscan.a must be linked with, as pkg-config --static says it."""
+    """Returns what libscan.a must be linked with, according to pkg-config --static."""
     return re.search(r"^Libs.private: *(.*)$", (BIN.parent / "scan/scan.pc").read_text(), re.M).group(1).split()
 
 
 def blocks():
-    """(line, language, text) of every block that is to be run."""
+    """Returns (line, language, text) of every block that is to be run."""
     found, open_at, language, lines, exempt = [], 0, "", [], False
     for number, line in enumerate(README.read_text().splitlines() if README.exists() else [], 1):
         fence = re.match(r"\s*```+\s*(\w*)\s*$", line)
@@ -49,7 +49,7 @@ def blocks():
 
 @pytest.fixture
 def home(tmp_path):
-    """A folder as the project's own looks after a build, and the programs under their installed names."""
+    """A folder like the project's own after a build, and the programs under their installed names."""
     shutil.copytree(ROOT / "data", tmp_path / "data")
     (tmp_path / "build").mkdir()
     (tmp_path / "build/bin").symlink_to(BIN)
@@ -92,7 +92,7 @@ def test_readme(language, text, home):
 
 
 def test_demo(tmp_path):
-    """Its results, against Python."""
+    """The results of tools/demo, against Python."""
     shutil.copytree(ROOT / "data", tmp_path / "data")
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     done = subprocess.run([str(tmp_path / "tools/demo")], env=dict(os.environ, SCAN_BIN=str(BIN)), cwd="/",

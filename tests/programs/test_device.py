@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs on a CUDA device, or in the emulator: the bytes of the CPU for every format and data set, in one piece and
-in many. Skipped where no device answers."""
+"""The programs on a CUDA device, or in the emulator: the same bytes as on the CPU for every format and data set, in one
+piece and in many. Skipped where there is no device."""
 import json
 import re
 
@@ -114,7 +114,7 @@ JOBS = PREFIX + COMPACT + SORT + EQUALIZE
 
 
 def gives_the_same(inputs, job, options="", devices=("cuda",)):
-    """The bytes of the CPU, without these options, from each of the devices with them."""
+    """Each of the devices with these options must give the bytes of the CPU without them."""
     expected = on_cpu(inputs, job)
     for device in devices:
         result, files = run(inputs, job + options, device, "cuda")
@@ -133,14 +133,14 @@ def test_same_bytes(inputs, job):
 @pytest.mark.parametrize("job", ["prefix flight_delays.npy -o {}", "prefix --op max --reverse big_i16.raw --dtype i16 -o {}",
                                  "prefix -k b --exclusive missing.csv -o {}", "prefix delays.txt -o {}"])
 def test_every_algorithm_gives_the_same_integers(inputs, job, algorithm):
-    """auto takes the device for what it alone has."""
+    """auto takes the device for an algorithm that only the device has."""
     gives_the_same(inputs, job, f" --algorithm {algorithm}", ("cuda", "auto"))
 
 
 @needs_device
 @pytest.mark.parametrize("algorithm", ["hierarchical", "host-sums/warp", "auto/kogge-stone"])
 def test_verify_does_not_know_another_order(inputs, algorithm):
-    """Of floats, that is; integers and --op max have one result."""
+    """Only floats depend on the algorithm; integers and --op max have one result."""
     for name in ("f32.npy", "floats.txt"):
         inputs.refused(2, "order of their own", "prefix", name, "--device", "cuda", "--algorithm", algorithm, "--verify", "-o",
                        "out")
@@ -218,7 +218,7 @@ def test_report(inputs, job):
 
 @needs_device
 def test_report_of_a_pipe(inputs):
-    """A sort takes it whole."""
+    """sort takes the input in one piece."""
     inputs.good("sort", "--dtype", "f32", "--device", "cuda", "-f", "-o", "piped.raw", "--json", "piped.json",
                 input=np.load(inputs.path / "f32.npy").tobytes())
     rates = json.loads(inputs.read("piped.json"))["phase_gb_per_s"]
@@ -229,7 +229,7 @@ def test_report_of_a_pipe(inputs):
 @pytest.mark.parametrize("job", ["prefix cut.npy -o {}", "compact --nonzero cut.npy -o {}", "sort cut.npy -o {}",
                                  "sort --nan error nan.npy -o {}", "compact --mask short.npy big_f32.npy -o {}"])
 def test_bad_input(inputs, job):
-    """What reading finds is said as without a device, though other threads are at work then."""
+    """Errors found while reading are reported as without a device, although other threads are at work then."""
     whole = inputs.read("big_f32.npy")
     inputs.write("cut.npy", whole[:-1000])
     inputs.save("nan.npy", np.array([1.0, np.nan]))

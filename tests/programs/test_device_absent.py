@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs where no device answers, and what `auto` takes for a job that is large enough."""
+"""The programs where there is no device, and what `auto` takes for a job that is large enough."""
 import os
 
 import pytest
@@ -36,7 +36,7 @@ def test_threshold_that_is_no_number(inputs, value):
 
 @needs_emulator
 def test_small_jobs_do_not_load_the_driver(inputs):
-    """The first call of the runtime would fail."""
+    """The first call of the CUDA runtime would fail here."""
     for job in WITHOUT:
         result, _ = run(inputs, job, "auto", "auto", SCAN_EMULATED_FAIL="1:35:forever")
         assert (result.code, result.err) == (0, "")

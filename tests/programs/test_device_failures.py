@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs when the device fails at any call: with `auto` the CPU's bytes and one line, with `cuda` exit 4 and no
-output. The emulator (-DSCAN_CUDA=EMULATED) injects the failures."""
+"""The programs when the device fails at any call: with `auto` they write the CPU's bytes and one line of error, with
+`cuda` they exit with code 4 and write no output. The emulator (-DSCAN_CUDA=EMULATED) injects the failures."""
 import os
 
 import numpy as np
@@ -38,7 +38,7 @@ def small_inputs(inputs):
 
 
 def calls():
-    """All of the first, then fewer and fewer; few where every run is slow."""
+    """Yields every call at first, then fewer and fewer; few where each run is slow."""
     call = 1
     while True:
         yield call
@@ -48,13 +48,13 @@ def calls():
 @needs_emulator
 @pytest.mark.parametrize("job", FAILING)
 def test_failures(small_inputs, job):
-    """Out of memory once; an illegal address and a failed launch, after which nothing works any more."""
+    """Out of memory once; an illegal address and a failed launch, after which every call fails."""
     box, warned, died = small_inputs, 0, 0
     expected = on_cpu(box, job.replace("--algorithm look-back", ""))
     run(box, job, "cuda", "cuda")
     for k, call in enumerate(calls()):
         if "--algorithm" in job and call < 3:
-            continue  # without any device an algorithm of its own is a usage error
+            continue  # without a device, an algorithm that only a device has is a usage error
         fault = f"{call}:{('2', '700:forever', '719:forever')[k % 3]}"
         result, files = run(box, job, "auto", "auto", SCAN_EMULATED_FAIL=fault, **LARGE)
         assert (result.code, files) == (0, expected), (fault, result.err)
@@ -64,7 +64,7 @@ def test_failures(small_inputs, job):
         if strict.code == 0:
             assert (strict.err, files) == ("", expected), (fault, strict.err)
         else:
-            batch = "--out-dir" in job  # where every image is a file of its own
+            batch = "--out-dir" in job  # every image is a file of its own
             assert strict.code == 4 and (batch or (not files and strict.err.count("\n") == 1)), (fault, strict.err)
             assert all(files[name] == expected[name] for name in files)
         warned += result.err != ""
@@ -77,7 +77,7 @@ def test_failures(small_inputs, job):
 @needs_emulator
 @pytest.mark.parametrize("job", ["prefix big_f64.npy -o {}", "compact --nonzero big_f64.npy -o {} --rejected {}r.npy"])
 def test_short_of_device_memory_pieces_are_smaller(inputs, job):
-    """64 MiB hold four slots of 1 MiB pieces, not of 8 MiB, which the length of a pipe asks for."""
+    """64 MiB hold four slots of pieces of 1 MiB, but not of 8 MiB, the size chosen for a pipe of unknown length."""
     expected = on_cpu(inputs, job)
     data = inputs.read("big_f64.npy")
     command = job.replace("big_f64.npy ", "")

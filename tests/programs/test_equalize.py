@@ -22,7 +22,7 @@ RNG = np.random.default_rng(11)
 
 
 def through(tmp_path, image, *options):
-    """An image through the program, as an array."""
+    """Runs the program on an image; returns its output as an array."""
     source, target = tmp_path / "in.png", tmp_path / "out.png"
     source.write_bytes(png(image, 16 if image.dtype == np.uint16 else 8))
     equalize(*options, "-f", "--verify", source, "-o", target)
@@ -285,7 +285,7 @@ def test_cuda_without_device_is_exit_4(tmp_path):
     done = subprocess.run([BIN / "equalize", MOON, "-o", tmp_path / "o.png", "--device", "cuda", "--json", report],
                           capture_output=True, check=False, timeout=60)
     if done.returncode == 0:
-        pytest.skip("a CUDA device answers here")
+        pytest.skip("there is a CUDA device")
     assert done.returncode == 4 and not (tmp_path / "o.png").exists()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scan_equalize and scan_clahe, through ctypes, against the programs whose bytes they promise: OpenCV, Pillow, vips,
-ImageMagick, scikit-image. A peer that is not installed skips its tests and says so."""
+"""scan_equalize and scan_clahe, through ctypes, against the programs that they reproduce bit for bit: OpenCV, Pillow, vips,
+ImageMagick, scikit-image. The tests of a peer that is not installed are skipped, with a message."""
 import pathlib
 import shutil
 import subprocess
@@ -81,7 +81,7 @@ def test_opencv_grey(library, cv2):
 
 
 def test_opencv_more_pixels_than_float32_counts(library, cv2):
-    """Above 2^24 the counts are rounded to float32."""
+    """Counts above 2^24 are rounded to float32."""
     image = np.random.default_rng(1).integers(0, 256, (5000, 5001), dtype=np.uint8)
     same("random", library.equalize(image), cv2.equalizeHist(image))
 
@@ -155,14 +155,14 @@ def test_skimage(library, dtype):
 
 
 def write_pnm(path, image):
-    """P5 or P6."""
+    """Writes a PNM file, P5 or P6."""
     top = np.iinfo(image.dtype).max
     header = f"P{6 if image.ndim == 3 else 5}\n{image.shape[1]} {image.shape[0]}\n{top}\n"
     path.write_bytes(header.encode() + image.astype(">u2" if top > 255 else "u1").tobytes())
 
 
 def few(dtype, channels):
-    """A program is started for each image: not all of them."""
+    """A program is started for each image, so only some images are used."""
     return [item for i, item in enumerate(generated(dtype, channels)) if i % 3 == 0 or "(64, 64" in item[0]]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every allocation and every system call that matters fails once, and for ever: the result is right, or there is an
-exit code of 3, one line, and nothing but what was there before."""
+"""Every allocation and every system call that matters fails, once or from then on: the result is right, or the program
+exits with code 3 and one line of error and leaves the folder as it was."""
 import errno
 import os
 import pathlib
@@ -71,7 +71,7 @@ def run(box, shim, command, **fault):
 
 
 def start(box, command):
-    """The folder before each run: no outputs, but an old one for -f."""
+    """Prepares the folder of a run: no outputs, but an old one for -f."""
     for name in ("out", "out2", "out3"):
         (box.path / name).unlink(missing_ok=True)
     if "-f" in command:
@@ -80,7 +80,7 @@ def start(box, command):
 
 
 def sweep(box, shim, name, call, kind=0, ever=False, allowed=(3,)):
-    """Fails call 1, 2, 3 ... until none is left; answers how many points there were and how many runs survived."""
+    """Fails call 1, 2, 3 ... until there are no more; returns how many there were and how many runs succeeded."""
     command, _ = JOBS[name]
     start(box, command)
     reference = run(box, shim, command)
@@ -145,7 +145,7 @@ def test_open(job, shim, name, kind):
 @pytest.mark.parametrize("kind", [errno.EIO, errno.ENOSPC, errno.EINTR])
 @pytest.mark.parametrize("name", ["prefix .npy", "prefix over a file", "sort text", "compact .npy"])
 def test_fsync(job, shim, name, kind):
-    """The folder is synced after the file has its name: that failure comes too late to take the file back."""
+    """The folder is synced after the file has its name: when that fails it is too late to remove the file."""
     command, outputs = JOBS[name]
     for at in range(1, outputs + 1):
         before = start(job, command)

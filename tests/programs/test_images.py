@@ -322,7 +322,7 @@ def test_decoder_makes_no_system_call_but_exit(tmp_path):
 
 
 def confined():
-    """As in a container: a seccomp filter (that allows everything) is in force already."""
+    """As in a container: a seccomp filter, one that allows everything, is already in force."""
     allow = (ctypes.c_uint8 * 8)(*struct.pack("<HBBI", 6, 0, 0, 0x7fff0000))
 
     class Program(ctypes.Structure):
@@ -353,7 +353,7 @@ def test_many_large_claims_cost_no_memory(tmp_path):
 
 
 def test_no_process_is_left(tmp_path):
-    """The helper holds no descriptor of the program's: a pipe to stdout ends when the program does."""
+    """The helper process holds no descriptor of the program: a pipe from stdout ends when the program does."""
     done = subprocess.run(["bash", "-c", '"$0" "$1" | cat >"$2"', BIN / "equalize", DATA / "moon.png",
                            tmp_path / "o.png"], check=False, timeout=20)
     assert done.returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JPEG files in and out of `equalize`, against Pillow."""
+"""JPEG files that `equalize` reads and writes, against Pillow."""
 import io
 import re
 import struct

@@ -52,7 +52,7 @@ class SplitMix:
 @pytest.mark.parametrize("name", TYPES)
 def test_uniform_is_splitmix64(name):
     draws = SplitMix(42)
-    draws.next(), draws.next()  # the generator's own
+    draws.next(), draws.next()  # the generator draws two numbers before the elements
     bits = [draws.next() for _ in range(1000)]
     if name[0] == "f":
         kept = {"f32": 24, "f64": 53}[name]
@@ -143,7 +143,7 @@ def test_counts(text, count):
 
 @pytest.mark.skipif("san" in BUILT.parts[-3], reason="sanitizers need more address space")
 def test_more_than_2_to_the_32_elements_in_constant_memory():
-    """The header promises 2^33 elements; the first ones come at once and in little memory."""
+    """The header says 2^33 elements; the first ones come at once, and little memory is used."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20))
     with subprocess.Popen([str(BUILT), "--type", "u8", "--n", "2^33"], stdout=subprocess.PIPE,

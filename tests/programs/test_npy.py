@@ -10,7 +10,7 @@ from conftest import TYPES, numbers, same
 
 
 def npy(header, data=b"", version=(1, 0), length=None):
-    """A file by hand; the header is padded as NumPy pads it."""
+    """Makes a .npy file by hand; the header is padded as NumPy pads it."""
     text = header.encode("latin1") if isinstance(header, str) else header
     size = 10 if version[0] == 1 else 12
     text += b" " * (-(size + len(text) + 1) % 64) + b"\n"

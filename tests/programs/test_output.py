@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, same, slow
+from conftest import BIN, as_nobody, finish, interrupt, same, slow
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)
@@ -159,7 +159,7 @@ def test_a_circle_of_links(job):
                                      "compact --nonzero", "prefix"])
 @pytest.mark.parametrize("mode", ["ab", "r+b", "wb"])
 def test_stdout_is_the_input(box, command, mode):
-    """Appending to what is read would never end."""
+    """Appending to the input while it is read would never end."""
     data = b"1\n" * 2_000_000
     box.write("in", data)
     for stdin in (False, True):
@@ -168,7 +168,7 @@ def test_stdout_is_the_input(box, command, mode):
         name = "stdin" if stdin else "in"
         assert result.code == 2 and f"{name}: is what stdout goes to: -o FILE -f" in result.err
         assert result.err.count("\n") == 1 and box.read("in") == (b"" if mode == "wb" else data)
-    with open(box.path / "in", "ab") as out:  # what is named is not read while it is written
+    with open(box.path / "in", "ab") as out:  # a named output is not read while it is written
         assert box.run("sort", "in", "-o", "in", "-f", stdout=out).code == 0
 
 
@@ -220,12 +220,6 @@ def test_long_names(job):
     assert same(job.load("n" * 255), SUMS)
     refused(job, 3, "File name too long", "-o", "n" * 256)
     refused(job, 3, "File name too long", "-o", "d/" * 2500)
-
-
-def as_nobody():
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
@@ -326,15 +320,12 @@ def test_signals_leave_nothing(job, number, force):
         job.write("out", "old")
     before = job.snapshot()
     process, write = slow(job, *(["-f"] if force else []), "-o", "out")
-    process.send_signal(number)
-    assert process.wait(timeout=20) == -number
-    process.stderr.close()
-    os.close(write)
+    assert interrupt(process, write, number) == -number
     assert job.snapshot() == before
 
 
 def run_for(job, seconds, number, force):
-    """A run that gets a signal after some time, or at its end."""
+    """Runs; sends a signal to a run that takes longer than `seconds`. Returns the exit code."""
     process = subprocess.Popen([BIN / "compact", "--where", "x >= 0", "in.npy", "-o", "out", "--threads", "2",
                                 *(["-f"] if force else [])], cwd=job.path, stderr=subprocess.DEVNULL)
     try:
@@ -348,7 +339,8 @@ def run_for(job, seconds, number, force):
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGALRM,
                                     signal.SIGUSR1, signal.SIGXCPU, signal.SIGKILL])
 def test_signals_at_any_instant(job, number, force):
-    """Old or new, never damaged; only SIGKILL may leave the hidden file, complete, and the next run removes it."""
+    """The output is the old one or the new one, never a part. Only SIGKILL may leave the hidden file, which is complete then,
+    and the next run removes it."""
     x = np.arange(50_000, dtype="i8")
     job.save("in.npy", x)
     new = job.read("in.npy")
@@ -374,20 +366,16 @@ def test_signals_at_any_instant(job, number, force):
 def test_a_name_that_comes_into_existence_meanwhile(job):
     process, write = slow(job, "-o", "out")
     job.write("out", "of another")
-    os.close(write)
-    _, error = process.communicate(timeout=20)
-    assert process.returncode == 2 and b"out: has come into existence meanwhile" in error
+    code, error = finish(process, write)
+    assert code == 2 and "out: has come into existence meanwhile" in error
     assert job.read("out") == b"of another" and job.names() == ["in.npy", "out"]
 
 
 def test_two_runs_replace_one_file(job):
     job.write("out", "old")
-    first, write_first = slow(job, "-f", "-o", "out")
-    second, write_second = slow(job, "-f", "-o", "out", "--init", "5")
-    for process, write in ((first, write_first), (second, write_second)):
-        os.close(write)
-        assert process.wait(timeout=20) == 0
-        process.stderr.close()
+    first = slow(job, "-f", "-o", "out")
+    second = slow(job, "-f", "-o", "out", "--init", "5")
+    assert finish(*first)[0] == 0 and finish(*second)[0] == 0
     assert job.read("out") == np.full(1000, 5, "u8").tobytes() and job.names() == ["in.npy", "out"]
 
 
@@ -445,7 +433,7 @@ def test_one_output_that_cannot_be_made_stops_all(job):
 
 @pytest.mark.parametrize("mebibytes", [8, 20.5])
 def test_large_files(box, mebibytes):
-    """Of which the disk gets parts before all is written, in pieces and in one."""
+    """Large outputs, written in pieces and in one, parts of which reach the disk before the end."""
     x = np.random.default_rng(3).integers(0, 256, int(mebibytes * (1 << 20)) + 3, dtype="u1")
     box.write("in.raw", x.tobytes())
     box.good("prefix", "--dtype", "u8", "--out-dtype", "u8", "in.raw", "-o", "sums.raw")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Outputs on file systems without O_TMPFILE: a hidden named file stands in, and goes with the process."""
+"""Outputs on file systems without O_TMPFILE: a hidden file with a name is used instead, and removed when a run fails."""
 import os
 import shutil
 import signal
@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from conftest import SANITIZED, same, slow
+from conftest import SANITIZED, finish, interrupt, same, slow
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
 
-# What a file system without unnamed files answers, by a library that is loaded before the C library.
+# A library, loaded before the C library, whose calls return what a file system without O_TMPFILE returns.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -84,19 +84,13 @@ def slow_named(job, environment, *arguments):
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1])
 def test_named_file_goes_with_a_signal(job, no_tmpfile, number):
     process, write = slow_named(job, no_tmpfile, "-o", "out")
-    process.send_signal(number)
-    assert process.wait(timeout=20) == -number
-    process.stderr.close()
-    os.close(write)
+    assert interrupt(process, write, number) == -number
     assert job.names() == ["in.npy"]
 
 
 def test_named_file_of_a_killed_run_is_removed_by_the_next(job, no_tmpfile):
     process, write = slow_named(job, no_tmpfile, "-o", "out")
-    process.kill()
-    process.wait(timeout=20)
-    process.stderr.close()
-    os.close(write)
+    interrupt(process, write, signal.SIGKILL)
     assert job.names() == [".out.scan-tmp", "in.npy"]
     good(job, "-o", "out", env=no_tmpfile)
     assert job.names() == ["in.npy", "out"]
@@ -106,9 +100,7 @@ def test_named_file_of_a_living_run_is_left_alone(job, no_tmpfile):
     process, write = slow_named(job, no_tmpfile, "-o", "out")
     result = job.run("prefix", "in.npy", "-o", "out", env=no_tmpfile)
     assert result.code == 3 and "another process is writing it" in result.err
-    os.close(write)
-    assert process.wait(timeout=20) == 0
-    process.stderr.close()
+    assert finish(process, write)[0] == 0
     assert job.read("out") == bytes(8000)
     assert job.names() == ["in.npy", "out"]
 
@@ -116,7 +108,6 @@ def test_named_file_of_a_living_run_is_left_alone(job, no_tmpfile):
 def test_named_file_and_a_name_that_comes_into_existence(job, no_tmpfile):
     process, write = slow_named(job, no_tmpfile, "-o", "out")
     job.write("out", "of another")
-    os.close(write)
-    _, error = process.communicate(timeout=20)
-    assert process.returncode == 2 and b"come into existence" in error
+    code, error = finish(process, write)
+    assert code == 2 and "come into existence" in error
     assert job.read("out") == b"of another" and job.names() == ["in.npy", "out"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The programs on random input, against Python: expressions of --where, tables and lines to sort, and command lines of
-words in any order. SCAN_FUZZ_SECONDS=N gives each of them N seconds; without it a few dozen runs, the same each time."""
+words in any order. SCAN_FUZZ_SECONDS=N gives each of them N seconds; without it there are a few dozen runs, the same each
+time."""
 import itertools
 import os
 import random
@@ -18,7 +19,7 @@ RUNS = 40 if SANITIZED else 150
 
 
 def seeds(name):
-    """Generators of random numbers: RUNS of them, or as many as there is time for."""
+    """Yields generators of random numbers: RUNS of them, or as many as there is time for."""
     end = time.monotonic() + SECONDS
     for k in itertools.count():
         if time.monotonic() > end and (SECONDS or k >= RUNS):
@@ -37,7 +38,7 @@ def integer(rng):
 
 
 def column(rng, n):
-    """Texts of a column, and their values: None for a missing one."""
+    """Returns the texts of a column and their values; None is a missing one."""
     kind = rng.choice(["few", "integers", "unsigned", "floats", "missing"])
     if kind == "few":
         texts = [str(rng.randrange(-2, 4)) for _ in range(n)]
@@ -58,7 +59,7 @@ def quoted(rng, text):
 
 
 def table(rng, names, n):
-    """Lines with their ends, the header first, and the values of each column."""
+    """Returns lines with their ends, the header first, and the values of each column."""
     columns = [column(rng, n) for _ in names]
     end = rng.choice(["\n", "\n", "\r\n"])
     rows = [",".join(quoted(rng, texts[i]) for texts, _ in columns) + end for i in range(n)]
@@ -76,7 +77,7 @@ COMPARE = {"<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b:
 
 
 def a_test(rng, names):
-    """One comparison or test: its text, and a function of a row, which is a dict."""
+    """Returns a comparison or test: its text, and a function of a row, which is a dict."""
     name = rng.choice(names)
     column_text = f"`{name}`" if " " in name or rng.random() < 0.2 else name
     if rng.random() < 0.2:
@@ -99,7 +100,7 @@ def a_test(rng, names):
 
 
 def expression(rng, names, depth):
-    """The text, a function of a row, and how tightly it binds: 0 or, 1 and, 2 all else."""
+    """Returns the text, a function of a row, and the precedence: 0 for ||, 1 for &&, 2 for the rest."""
     kind = rng.choice(["test", "not", "and", "or"]) if depth else "test"
     if kind == "test":
         return (*a_test(rng, names), 2)
@@ -155,7 +156,7 @@ def place(value, descending, nan_first):
 
 
 def test_sorted_tables(box):
-    """By Python's stable sort, key after key."""
+    """Sorts by Python's stable sort, one key after another."""
     names = ["a", "b", "c"]
     for rng in seeds("tables"):
         lines, columns = table(rng, names, rng.choice([0, 1, 2, 50]))
@@ -212,7 +213,7 @@ def fill(box):
 
 @pytest.mark.parametrize("program", list(WORDS))
 def test_command_lines(box, program):
-    """Any words in any order: done, or one line and nothing changed."""
+    """Any words in any order: the run succeeds, or there is one line of error and nothing is changed."""
     fill(box)
     before = box.snapshot()
     for rng in seeds(program):

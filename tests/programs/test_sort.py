@@ -37,7 +37,7 @@ def sample(kind, n, seed=0, spread="full"):
 
 
 def stable(array, descending=False, nan_first=False):
-    """Indices of NumPy's stable order; descending keeps ties in input order and NaN where it is asked for."""
+    """Returns the indices of NumPy's stable order; if descending, ties stay in input order and NaN where it was asked for."""
     flat = array.reshape(-1)
     if not descending:
         order = np.argsort(flat, kind="stable")
@@ -204,7 +204,7 @@ SPLIT = "method split exists on CUDA only"
 
 
 def ran(tmp_path, *args, stdin):
-    """The array, by what it was sorted, and the device."""
+    """Returns the sorted array, the method that sorted it, and the device."""
     paths = ["-f", "-o", tmp_path / "out", "--json", tmp_path / "report.json"]
     good("--device", "cpu", *args, *paths, stdin=stdin)
     report = json.loads((tmp_path / "report.json").read_text())
@@ -227,7 +227,7 @@ def test_radix(kind, descending, tmp_path):
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
 def test_quick(kind, descending, tmp_path):
-    """Where it cannot serve it is refused, nothing else takes its place."""
+    """A method that cannot serve is refused; no other replaces it."""
     array = sample(kind, 70_000, 11)
     args = ["--algorithm", "quick", "--verify"] + ["-r"] * descending
     _, _, device = ran(tmp_path, stdin=npy(array))

@@ -148,7 +148,7 @@ def random_field(rng):
 
 
 def random_table(rng, rows, columns, key):
-    """Rows as bytes, and the value of their field `key`."""
+    """Returns rows as bytes, and the values of their field `key`."""
     out, values = [], []
     for _ in range(rows):
         fields = [random_field(rng) for _ in range(columns)]
@@ -216,7 +216,7 @@ def test_several_keys(keys, reverse):
     assert table(args + ["-u", "--verify"], "a,b,c\n" + "".join(lines)) == "a,b,c\n" + "".join(unique.values())
 
 
-def test_most_keys():
+def test_max_keys():
     args = [x for _ in range(64) for x in ("-k", "a")]
     assert table(args, "a\n2\n1\n") == "a\n1\n2\n"
     code, _, err = run("--csv", *args, "-k", "a", stdin=b"a\n1\n")

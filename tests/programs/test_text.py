@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lines of numbers: the grammar, the type that follows from all lines, and lines kept byte for byte."""
+"""Lines of numbers: the grammar, the type that all lines together determine, and lines kept byte for byte."""
 import pathlib
 import random
 import resource
@@ -30,7 +30,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("text", NUMBERS, ids=lambda t: ascii(t[:24]))
 def test_number(text):
-    """Its place among neighbours that are close to it shows the value that was read."""
+    """A number's place among close neighbours shows which value was read."""
     value = NUMBERS[text]
     line = text.encode() + b"\n"
     if value is None:
@@ -132,7 +132,7 @@ def test_bytes(data, expected):
 
 
 def padded(rng, text):
-    """The same number, its line made longer in ways that the grammar allows."""
+    """Returns the same number in a longer line, in ways that the grammar allows."""
     kind = rng.random()
     if kind < 0.5:
         return text
@@ -201,7 +201,7 @@ def test_many_pieces(kind, threads, tmp_path):
 @pytest.mark.parametrize("late", ["0.5", "18446744073709551615", "-0\n0.25"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_type_is_decided_late(late, threads):
-    """A float, or a large integer, in the last piece decides for the pieces that were read as i64."""
+    """A float, or a large integer, in the last piece changes the type of the pieces that were read as i64."""
     rng = random.Random(5)
     lines = ["-0" if i % 1000 == 0 and "." in late else str(rng.randrange(10**9)) for i in range(250_000)]
     lines += late.split("\n")

@@ -7,7 +7,6 @@
 #define TESTS_UNIT_COMPACT_ORACLE_H
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "support.h"
 
@@ -33,8 +32,6 @@ static inline int order_integer_double(__int128 i, double d) {
     return order_of(i * ((__int128)1 << -e), whole);
 }
 
-static inline bool is_float_type(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-
 /* Element i of an array as an integer, or as a double. */
 static inline __int128 integer_at(scan_type type, const void *array, size_t i) {
     switch (type) {
@@ -54,7 +51,7 @@ static inline double double_at(scan_type type, const void *array, size_t i) {
 /* -1, 0, 1 or UNORDERED: element i against the constant of a term. */
 static inline int exact_order(scan_type type, const void *array, size_t i, const scan_term *term) {
     __int128 constant = term->constant_type == SCAN_U64 ? (__int128)term->constant.u : (__int128)term->constant.i;
-    if (!is_float_type(type))
+    if (!type_is_float(type))
         return term->constant_type == SCAN_F64 ? order_integer_double(integer_at(type, array, i), term->constant.f)
                                                : order_of(integer_at(type, array, i), constant);
     double x = double_at(type, array, i);
@@ -68,9 +65,9 @@ static inline int exact_order(scan_type type, const void *array, size_t i, const
 
 static inline bool leaf_holds(scan_type type, const void *array, size_t i, const scan_term *term) {
     if (term->op == SCAN_TERM_ISNAN)
-        return is_float_type(type) && isnan(double_at(type, array, i));
+        return type_is_float(type) && isnan(double_at(type, array, i));
     if (term->op == SCAN_TERM_ISFINITE)
-        return !is_float_type(type) || isfinite(double_at(type, array, i));
+        return !type_is_float(type) || isfinite(double_at(type, array, i));
     int order = exact_order(type, array, i, term);
     switch (term->op) {
     case SCAN_TERM_LT: return order == -1;
@@ -123,18 +120,12 @@ static inline void random_elements(scan_type type, void *array, size_t n, uint64
     }
 }
 
-/* The constant below which about share % of random_elements lie. */
+/* The constant below which about `share` percent of random_elements lie. */
 static inline double quantile(scan_type type, double share) {
     double width = ldexp(1, 8 * (int)scan_type_size(type));
-    switch (type) {
-    case SCAN_F32:
-    case SCAN_F64: return share / 100;
-    case SCAN_I8:
-    case SCAN_I16:
-    case SCAN_I32:
-    case SCAN_I64: return (share / 100 - 0.5) * width;
-    default: return share / 100 * width;
-    }
+    if (type_is_float(type))
+        return share / 100;
+    return (share / 100 - (type_is_signed(type) ? 0.5 : 0)) * width;
 }
 
 static inline uint64_t index_at(scan_type type, const void *array, size_t i) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of float add and mul, as scan.h states it, written for reading: one loop a unit, nothing else.
+ * The order of float add and mul, as scan.h states it, written for reading: one loop per unit.
  *
  *     float_order_f32(x, n, mul, init, before)
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads data/float_order/vectors.txt, whose format its README.txt states: one scan a line, its input from a seed, its
- * output as a CRC and some elements.
+ * Reads data/float_order/vectors.txt: one scan per line, its input given by a seed, its output by a CRC and some
+ * elements. README.txt beside it states the format.
  */
 #ifndef TESTS_UNIT_FLOAT_RECORDS_H
 #define TESTS_UNIT_FLOAT_RECORDS_H
@@ -85,7 +85,7 @@ static inline uint32_t float_record_crc(const void *memory, size_t bytes) {
     return ~crc;
 }
 
-/* NULL, or what is wrong with an output. */
+/* Returns NULL, or what is wrong with an output. */
 static inline const char *float_record_wrong(const float_record *r, const void *out) {
     const size_t size = scan_type_size(r->out_type);
     for (const char *at = r->elements; *at == ' ';) {

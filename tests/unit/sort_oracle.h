@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sort tests' oracle: qsort of (key, index) under a comparison that is written from the contract, the index
- * deciding ties, so that the permutation it gives is the one stable order. And the data the tests sort.
+ * The sort tests' oracle: qsort of (key, index) under a comparison written from the contract. The index decides ties,
+ * so the permutation it gives is the only stable one. Also the data that the tests sort.
  */
 #ifndef TESTS_UNIT_SORT_ORACLE_H
 #define TESTS_UNIT_SORT_ORACLE_H
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "support.h"
 
 typedef struct sort_case {
     scan_type type;
     bool descending, nan_first;
-    uint32_t begin_bit, end_bit; /* end_bit never 0 here */
+    uint32_t begin_bit, end_bit; /* end_bit > 0 */
 } sort_case;
 
 typedef struct sort_item {
@@ -25,12 +24,6 @@ typedef struct sort_item {
     } key;
     uint64_t index;
 } sort_item;
-
-static inline bool type_is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-
-static inline bool type_is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
 
 static inline uint32_t type_bits(scan_type type) { return (uint32_t)(8 * scan_type_size(type)); }
 
@@ -90,7 +83,7 @@ static inline sort_item item_of(const void *keys, size_t i, const sort_case *c) 
     return item;
 }
 
-/* items[k].index: which element comes k-th. */
+/* items[k].index: the index of the element that comes k-th. */
 static inline void sort_oracle(sort_item *items, const void *keys, size_t n, sort_case c) {
     for (size_t i = 0; i < n; i++)
         items[i] = item_of(keys, i, &c);
@@ -99,7 +92,7 @@ static inline void sort_oracle(sort_item *items, const void *keys, size_t n, sor
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-/* Each gives the bits of element i of n. */
+/* Returns the bits of element i of n. */
 typedef uint64_t distribution(uint64_t *state, size_t i, size_t n, scan_type type);
 
 static inline uint64_t bits_of_double(double x, scan_type type) {
@@ -148,7 +141,7 @@ static inline uint64_t data_few_distinct(uint64_t *s, size_t i, size_t n, scan_t
     uint64_t which = random_u64(s) % 5;
     return random_u64(&which);
 }
-/* Normal-like reals: for floats the exponent carries most of the order. */
+/* Roughly normal reals: for floats the exponent decides most of the order. */
 static inline uint64_t data_bell(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)i, (void)n;
     double sum = 0;
@@ -179,7 +172,7 @@ static inline uint64_t data_sawtooth(uint64_t *s, size_t i, size_t n, scan_type 
     (void)s, (void)n;
     return bits_of_double((double)(i % 37), type);
 }
-/* One huge outlier a thousand, the rest in a few low bits: the top digit says nothing. */
+/* One outlier in a thousand, the rest in a few low bits: the top digit is the same for nearly all. */
 static inline uint64_t data_outliers(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)n;
     uint64_t r = random_u64(s);

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,8 +20,11 @@
 #include "scan/lists.h"
 #include "tests/random.h"
 
-/* Room for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the first
- * byte past its end, one at g->memory at the first byte before its start. */
+static inline bool type_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+static inline bool type_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
+
+/* Memory for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the
+ * first byte past its end, one at g->memory at the first byte before its start. */
 typedef struct guarded {
     char *memory;
     size_t bytes; /* what was asked for, rounded up to pages */
@@ -39,7 +43,7 @@ static inline void *guarded_end(guarded g, size_t bytes) {
     return g.memory + (g.bytes - bytes);
 }
 
-/* Room for n elements that ends with its memory, begins with it, or begins up to 63 elements after it. */
+/* A place for n elements: at the end of the memory, at its start, or up to 63 elements after the start. */
 static inline void *guarded_place(guarded g, size_t n, size_t size, uint64_t *random) {
     uint64_t r = random_u64(random);
     return r & 1 ? guarded_end(g, n * size) : g.memory + (r & 2 ? 0 : (r >> 2) % 64 * size);
@@ -50,8 +54,8 @@ static inline void guarded_destroy(guarded g) {
     munmap(g.memory - page, g.bytes + 2 * page);
 }
 
-/* Element i of so many bytes, and back. By sizes and alignments that the compiler knows: a sanitizer makes a call of
- * any other memcpy. */
+/* Loads and stores element i of `size` bytes. Sizes and alignments are constants, because a sanitizer turns any other
+ * memcpy into a call. */
 static inline uint64_t load_element(const void *array, size_t i, size_t size) {
     const void *at = (const char *)array + i * size;
     uint64_t bits = 0; /* little endian */
@@ -74,7 +78,7 @@ static inline void store_element(void *array, size_t i, size_t size, uint64_t bi
     }
 }
 
-/* A CPU context with `threads` threads, 0: all. */
+/* A CPU context with `threads` threads; 0: one per processor. */
 static inline scan_ctx *context_with_threads(uint32_t threads) {
     scan_options options = {.struct_size = sizeof options, .threads = threads};
     scan_ctx *ctx;
@@ -82,7 +86,7 @@ static inline scan_ctx *context_with_threads(uint32_t threads) {
     return ctx;
 }
 
-/* Contexts of 1, 2, 3 and 7 threads: alone, as many as a small machine has, odd, more than it has. */
+/* Contexts of 1, 2, 3 and 7 threads: one, as many as a small machine has, an odd number, more than it has. */
 enum { CONTEXTS = 4 };
 
 static inline void contexts_create(scan_ctx *ctx[CONTEXTS]) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_clahe against the algorithm written down a second time: the grown image made in memory, one tile and one pixel
- * after another.
+ * scan_clahe against the algorithm written a second time, plainly: the grown image is made in memory, then one tile and
+ * one pixel are computed after another.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@ typedef struct plane {
     uint32_t *samples;
 } plane;
 
-/* Reflect-101 by walking: turn round at the first and at the last sample. */
+/* Reflect-101, step by step: the direction changes at the first and at the last sample. */
 static size_t walk(size_t x, size_t side) {
     size_t at = 0;
     int step = 1;
@@ -259,8 +259,8 @@ static void by_hand(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* A tile of more pixels than are counted in 32 bits at a time. The pattern repeats, so the table of the large tile is
- * the table of one repeat with the same number of counts a bin and pixel. */
+/* A tile of more pixels than 32-bit counters hold. The pattern repeats, so the table of the large tile is that of one
+ * repeat: each bin has the same share of the pixels. */
 static void large_tile(void **state) {
     (void)state;
     if (SLOW_BUILD)
@@ -299,7 +299,7 @@ static void errors(void **state) {
     assert_int_equal(scan_clahe(ctx, &d, in, (char *)out + 1, 8, 8), SCAN_ERR_ALIGNMENT);
     assert_int_equal(scan_clahe(ctx, &d, in, out, SIZE_MAX, 2), SCAN_ERR_ARGUMENT);
     assert_int_equal(scan_clahe(ctx, &d, in, out, (size_t)1 << 32, (size_t)1 << 32), SCAN_ERR_ARGUMENT);
-    d.channels = 4; /* width * height fits, times channels does not */
+    d.channels = 4; /* width * height fits in size_t, width * height * channels does not */
     assert_int_equal(scan_clahe(ctx, &d, in, out, (size_t)1 << 31, (size_t)1 << 31), SCAN_ERR_ARGUMENT);
     d = good, d.channels = 5;
     assert_int_equal(scan_clahe(ctx, &d, in, out, 8, 8), SCAN_ERR_ARGUMENT);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * scan_compact against a plain loop: every type, share kept, kind of predicate, subset of outputs, number of threads;
- * sizes around every switch; arrays that begin or end at a page that faults; in place; the edges of the index type.
+ * sizes around every threshold; arrays that begin or end at a page that faults; in place; the limits of the index type.
  */
 #include "compact_oracle.h"
 
-enum { MOST = (1 << 20) + 1 };
+enum { MAX_N = (1 << 20) + 1 };
 
 enum { OUT_KEPT = 1, OUT_REJECTED = 2, OUT_INDICES = 4, OUT_COUNT = 8 };
 
@@ -34,9 +34,9 @@ typedef struct compact_case {
 static int set_up(void **state) {
     fixture *f = malloc(sizeof *f);
     contexts_create(f->ctx);
-    size_t bytes = 8 * (size_t)MOST + 4096;
+    size_t bytes = 8 * (size_t)MAX_N + 4096;
     f->in = guarded_create(bytes);
-    f->flags = guarded_create(MOST + 4096);
+    f->flags = guarded_create(MAX_N + 4096);
     f->kept = guarded_create(bytes);
     f->rejected = guarded_create(bytes);
     f->indices = guarded_create(bytes);
@@ -69,7 +69,7 @@ static void fill_flags(fixture *f, uint8_t *flags, size_t n, double share) {
     for (size_t i = 0; i < n; i++) {
         uint64_t r = random_u64(&f->random);
         bool keep = (double)(r >> 11) * 0x1p-53 * 100 < share;
-        flags[i] = keep ? (uint8_t)(r % 255 + 1) : 0; /* anything but 0 keeps */
+        flags[i] = keep ? (uint8_t)(r % 255 + 1) : 0; /* any flag but 0 keeps */
     }
 }
 
@@ -134,7 +134,7 @@ static void check(fixture *f, compact_case c) {
 static const double shares[] = {0, 1, 10, 50, 90, 100};
 enum { SHARES = sizeof shares / sizeof shares[0] };
 
-/* Every size up to two words and a bit, every subset of outputs. */
+/* Every size up to a little more than two words of flags, every subset of outputs. */
 static void test_small(void **state) {
     fixture *f = *state;
     unsigned round = 0;
@@ -152,10 +152,10 @@ static void test_small(void **state) {
                                             .index_base = round % 7 * 1000});
 }
 
-/* Around the piece, the block, the first use of the pool, and, last, the first streaming store (8 MiB of values). */
+/* Around a piece, a block, the first use of the pool, and, last, the first streaming store (8 MiB of values). */
 static const size_t large_sizes[] = {4095,          4096,          4097,          8191,    32767,  32768,
                                      32769,         65537,         100003,        229375,  229377, 262144,
-                                     (1 << 18) + 1, (1 << 19) - 1, (1 << 20) - 1, 1 << 20, MOST};
+                                     (1 << 18) + 1, (1 << 19) - 1, (1 << 20) - 1, 1 << 20, MAX_N};
 
 static void test_large(void **state) {
     fixture *f = *state;
@@ -177,7 +177,7 @@ static void test_large(void **state) {
             }
 }
 
-/* kept == in: no thread may overwrite what another has yet to read. */
+/* kept == in: no thread may overwrite what another one has not read yet. */
 static void test_in_place(void **state) {
     fixture *f = *state;
     static const size_t sizes[] = {1, 64, 130, 4097, 32769, 262143, 300001, 786433};
@@ -195,7 +195,7 @@ static void test_in_place(void **state) {
                                         .context = (int)(round % CONTEXTS)});
 }
 
-/* Streaming stores of every size of element: the limit counts bytes of input. */
+/* Streaming stores of every element size: their threshold is in bytes of input. */
 static void test_streaming(void **state) {
     fixture *f = *state;
     const size_t n = (8 << 20) + 12345;
@@ -217,7 +217,7 @@ static void test_streaming(void **state) {
     free(in), free(kept), free(rejected);
 }
 
-/* u32 indices as long as index_base + n stays below 2^32, u64 from there on; u32 on demand up to the last one. */
+/* Indices are u32 while index_base + n < 2^32, else u64; u32 may be asked for while the last index fits. */
 static void test_index_type(void **state) {
     fixture *f = *state;
     const uint64_t edge = 1ull << 32;
@@ -246,7 +246,7 @@ static void test_index_type(void **state) {
     assert_int_equal(scan_compact(f->ctx[0], &desc, NULL, &out, 2), SCAN_ERR_TYPE);
 }
 
-/* Nothing is read here, so that elements may be more than memory has. */
+/* Only the index is tested, so no input is read and n may exceed the memory. */
 static void test_beyond_32_bits(void **state) {
     fixture *f = *state;
     const uint64_t edge = 1ull << 32, n = edge + 70000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scan_compact and scan_unique refuse, in which words, and that nothing is written then; what they need of a
- * workspace. Predicates have their own errors in test_predicate.c.
+ * What scan_compact and scan_unique refuse, with which words, and that nothing is written then; the workspace they
+ * need. Errors of predicates are in test_predicate.c.
  */
 #include <stdbool.h>
 
@@ -32,6 +32,17 @@ static void reset(void) {
     a.n_device = N;
 }
 
+static int set_up(void **state) {
+    reset();
+    *state = context_with_threads(1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    scan_ctx_destroy(*state);
+    return 0;
+}
+
 static scan_compact_desc flags_desc(void) {
     return (scan_compact_desc){.struct_size = sizeof(scan_compact_desc), .type = SCAN_U32, .flags = a.flags};
 }
@@ -39,9 +50,7 @@ static scan_compact_desc flags_desc(void) {
 static scan_compact_out compact_out(void) { return (scan_compact_out){.struct_size = sizeof(scan_compact_out)}; }
 
 static void test_structs(void **state) {
-    (void)state;
-    reset();
-    scan_ctx *ctx = context_with_threads(1);
+    scan_ctx *ctx = *state;
     scan_compact_desc desc = flags_desc();
     scan_compact_out out = compact_out();
     out.kept = a.kept;
@@ -63,13 +72,10 @@ static void test_structs(void **state) {
     expect(ctx, scan_compact(ctx, &larger.known, a.in, &out, N), SCAN_ERR_VERSION, "scan_compact_desc");
     larger.later[1] = 0;
     expect(ctx, scan_compact(ctx, &larger.known, a.in, &out, N), SCAN_OK, "");
-    scan_ctx_destroy(ctx);
 }
 
 static void test_pointers(void **state) {
-    (void)state;
-    reset();
-    scan_ctx *ctx = context_with_threads(1);
+    scan_ctx *ctx = *state;
     scan_compact_desc desc = flags_desc();
     scan_compact_out out = compact_out();
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "every field is NULL");
@@ -89,7 +95,7 @@ static void test_pointers(void **state) {
     desc.type = SCAN_TYPE_NONE;
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_TYPE, "desc.type");
 
-    out = compact_out(); /* neither in nor its type is needed here */
+    out = compact_out(); /* with flags and indices, neither in nor its type is needed */
     out.indices = a.indices;
     desc.type = (scan_type)77;
     expect(ctx, scan_compact(ctx, &desc, (char *)a.in + 1, &out, N), SCAN_OK, "");
@@ -112,13 +118,10 @@ static void test_pointers(void **state) {
     desc = flags_desc();
     out.count = NULL;
     expect(ctx, scan_compact(ctx, &desc, NULL, &out, 0), SCAN_OK, "");
-    scan_ctx_destroy(ctx);
 }
 
 static void test_overlaps(void **state) {
-    (void)state;
-    reset();
-    scan_ctx *ctx = context_with_threads(1);
+    scan_ctx *ctx = *state;
     scan_compact_desc desc = flags_desc();
     scan_compact_out out = compact_out();
     out.kept = a.in + 1;
@@ -158,13 +161,10 @@ static void test_overlaps(void **state) {
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_OVERLAP, "desc.columns[1]");
     out.kept = a.kept;
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_OK, "");
-    scan_ctx_destroy(ctx);
 }
 
 static void test_grids(void **state) {
-    (void)state;
-    reset();
-    scan_ctx *ctx = context_with_threads(1);
+    scan_ctx *ctx = *state;
     scan_compact_desc desc = flags_desc();
     scan_compact_out out = compact_out();
     out.kept = a.kept;
@@ -180,13 +180,10 @@ static void test_grids(void **state) {
     desc.grid = SCAN_GRID_AUTO;
     desc.reserved = 1;
     expect(ctx, scan_compact(ctx, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT, "desc.reserved");
-    scan_ctx_destroy(ctx);
 }
 
 static void test_unique(void **state) {
-    (void)state;
-    reset();
-    scan_ctx *ctx = context_with_threads(1);
+    scan_ctx *ctx = *state;
     scan_unique_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32};
     scan_unique_out out = {.struct_size = sizeof out};
     assert_int_equal(scan_unique(NULL, &desc, a.in, &out, N), SCAN_ERR_ARGUMENT);
@@ -218,10 +215,9 @@ static void test_unique(void **state) {
     out.indices = a.indices;
     out.run_lengths = a.indices;
     expect(ctx, scan_unique(ctx, &desc, a.in, &out, N), SCAN_ERR_OVERLAP, "out.indices and out.run_lengths");
-    scan_ctx_destroy(ctx);
 }
 
-/* A lent workspace of the size reported is enough whatever the outputs; one byte less is refused when it matters. */
+/* A lent workspace of the reported size serves every subset of outputs; one byte less is refused where it is needed. */
 static void test_workspace(void **state) {
     (void)state;
     enum { LARGE = 300000 };
@@ -265,8 +261,14 @@ static void test_workspace(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs), cmocka_unit_test(test_pointers), cmocka_unit_test(test_overlaps),
-        cmocka_unit_test(test_grids),   cmocka_unit_test(test_unique),   cmocka_unit_test(test_workspace),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_structs),
+        TEST(test_pointers),
+        TEST(test_overlaps),
+        TEST(test_grids),
+        TEST(test_unique),
+#undef TEST
+        cmocka_unit_test(test_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize against the formulas of scan.h written down a second time, straight: one histogram, one running sum,
- * one pixel at a time.
+ * scan_equalize against the formulas of scan.h written a second time, plainly: one histogram, one running sum, one
+ * pixel at a time.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -94,7 +94,7 @@ static bool is_luma(const image *im, scan_like like, scan_color color) {
     return color == SCAN_COLOR_LUMA || (color == SCAN_COLOR_AUTO && like != SCAN_LIKE_PILLOW && like != SCAN_LIKE_VIPS);
 }
 
-/* How many tables; luts has room for three of 65,536 entries. */
+/* Returns the number of tables; luts has room for three of 65,536 entries. */
 static unsigned oracle_luts(const image *im, scan_like like, scan_color color, uint32_t *luts) {
     bool luma = is_luma(im, like, color), rec709 = luma && like == SCAN_LIKE_IMAGEMAGICK;
     unsigned tables = im->channels >= 3 && !luma ? 3 : 1;
@@ -252,7 +252,7 @@ static void switches_and_threads(void **state) {
     }
 }
 
-/* Large enough that the output goes past the caches, at every address modulo 64 of the output. */
+/* Large enough for streaming stores, with the output at every address modulo 64. */
 static void streamed(void **state) {
     (void)state;
     enum { BYTES = (8 << 20) + 7919, SPARE = 64 };
@@ -332,8 +332,8 @@ static void by_hand(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* More than 2^32 pixels: the tables of the same pattern counted once. The output may repeat because equal pixels map to
- * equal pixels. */
+/* More than 2^32 pixels of a repeated pattern have the tables of one repeat. The output's memory may repeat too,
+ * because equal pixels map to equal pixels. */
 static void beyond_32_bits(void **state) {
     (void)state;
     if (SLOW_BUILD)

@@ -51,7 +51,7 @@ static void every_small_size(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* Around a block, around where threads start, around where bytes are counted in pairs. */
+/* Around a block, and around the sizes from which threads are used and bytes are counted in pairs. */
 static void switches_and_threads(void **state) {
     (void)state;
     static const size_t sizes[] = {2047, 2048, 2049, 65535, 65536, 65537, 131071, 131072, 131073, 263001};
@@ -96,7 +96,7 @@ static void unaligned(void **state) {
     free(memory);
 }
 
-/* More pixels than 32-bit counters hold, all of one value but for the repeats of a short pattern. */
+/* More pixels than 32-bit counters hold: nearly all of one value, and a short run of another that repeats. */
 static void beyond_32_bits(void **state) {
     (void)state;
     if (SLOW_BUILD)

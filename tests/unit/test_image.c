@@ -31,7 +31,7 @@ static image_file encoded(image_format format, const image_header *header, const
 
 /* ---- PNM --------------------------------------------------------------------------------------------------------- */
 
-/* Reads bytes[0 ... n-1] where byte n faults (the start is aligned, so up to one byte of slack for odd n). */
+/* Reads bytes[0 ... n-1] where byte n faults; for odd n byte n + 1, because the start is aligned. */
 static bool read_guarded(guarded room, const void *bytes, size_t n, image_header *header, uint8_t **pixels,
                          image_error *error) {
     uint8_t *file = guarded_end(room, (n + 1) & ~(size_t)1);
@@ -66,7 +66,7 @@ static void pnm_round_trip(void **state) {
     guarded_destroy(room);
 }
 
-/* Text that is nearly a header: whatever is accepted must lie inside the file. */
+/* Text that is nearly a header: where it is accepted, the samples must lie inside the file. */
 static void pnm_nonsense(void **state) {
     (void)state;
     static const char *const words[] = {"P5 ",

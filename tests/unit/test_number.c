@@ -75,7 +75,7 @@ static void test_floats(void **state) {
     }
 }
 
-/* Around the limits of doubles, where from_chars only says "out of range". */
+/* Around the limits of doubles, where from_chars returns only "out of range". */
 static void test_limits(void **state) {
     (void)state;
     for (int exponent = -420; exponent <= 420; exponent++)
@@ -184,11 +184,12 @@ static void test_format_f64(void **state) {
             value = (double)(int64_t)bits * 0x1p-50;
         format(text, SCAN_F64, &value);
         assert_true(bits_of(strtod(text, NULL)) == bits_of(value));
-        int least = 17;
-        while (least > 1 && (snprintf(other, sizeof other, "%.*e", least - 2, value), strtod(other, NULL) == value))
-            least--;
-        if (strpbrk(text, ".e")) /* trailing zeros of an integer are no waste */
-            assert_true(digits_in(text) <= least);
+        int min_digits = 17;
+        while (min_digits > 1 &&
+               (snprintf(other, sizeof other, "%.*e", min_digits - 2, value), strtod(other, NULL) == value))
+            min_digits--;
+        if (strpbrk(text, ".e")) /* an integer needs its trailing zeros */
+            assert_true(digits_in(text) <= min_digits);
         number x = parse_good(text);
         assert_true(x.type == SCAN_F64 || (x.type == SCAN_I64 && llabs(x.value.i) <= INT64_C(1) << 53));
     }
@@ -238,9 +239,9 @@ static void test_format_special(void **state) {
 
 #define FORMAT_EXTREMES(name, ENUM, ctype, low, high, low_text, high_text)                                             \
     do {                                                                                                               \
-        ctype least = low, most = high;                                                                                \
-        assert_string_equal(format(text, ENUM, &least), low_text);                                                     \
-        assert_string_equal(format(text, ENUM, &most), high_text);                                                     \
+        ctype min = low, max = high;                                                                                   \
+        assert_string_equal(format(text, ENUM, &min), low_text);                                                       \
+        assert_string_equal(format(text, ENUM, &max), high_text);                                                      \
     } while (0)
 
 static void test_format_integers(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: every thread runs once a run, barriers separate phases, runs follow each other without a gap.
+ * The thread pool: every thread works once per run, barriers separate phases, runs follow each other without a pause.
  */
 #include <setjmp.h>
 #include <stdarg.h>

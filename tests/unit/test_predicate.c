@@ -63,7 +63,7 @@ static void all_constants(constants *c) {
     c->terms[c->n++] = (scan_term){.constant_type = SCAN_F64, .constant.f = NAN};
 }
 
-/* Elements of a type that stand where comparisons turn: about the constants, about powers of two, at the ends. */
+/* Elements where comparisons change their result: around the constants, around powers of two, at the type's limits. */
 static size_t telling_elements(scan_type type, const constants *c, void *array) {
     size_t n = 0;
     for (size_t k = 0; k < c->n; k++) {
@@ -138,7 +138,7 @@ static scan_term random_leaf(void) {
     return term;
 }
 
-/* `count` terms, postfix. First all leaves that fit if `deep`, so that the stack grows as far as it can. */
+/* `count` terms in postfix order. If `deep`, as many leaves as possible come first: the deepest stack. */
 static void random_program(scan_term *terms, uint32_t count, bool deep) {
     uint32_t alive = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -204,7 +204,7 @@ static void test_programs(void **state) {
     scan_ctx_destroy(ctx);
 }
 
-/* The index as a column costs no reading; its range must be cut right at every bit of a word. */
+/* The index as a column is computed, not read: its range must be cut correctly at every bit of a word. */
 static void test_index(void **state) {
     (void)state;
     scan_ctx *ctx = context_with_threads(2);
@@ -265,7 +265,7 @@ static void test_folding(void **state) {
     p = compiled(SCAN_I64, decided, 3);
     assert_int_equal(p.step_count, 0);
     assert_true(p.constant);
-    p = compiled(SCAN_F64, decided, 3); /* NaN is below nothing */
+    p = compiled(SCAN_F64, decided, 3); /* NaN is below no number */
     assert_int_equal(p.step_count, 1);
     assert_false(p.steps[0].negate);
 
@@ -291,7 +291,7 @@ static void test_folding(void **state) {
     assert_false(p.constant);
 }
 
-/* Every join of two comparisons of one column, on every value about the constants. */
+/* Every join of two comparisons of one column, on all values around the constants. */
 static void test_joins(void **state) {
     (void)state;
     scan_ctx *ctx = context_with_threads(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What sort's verification rests on (orders and hashes that are wrong must be found), and rows written in an order of
- * 32- and 64-bit indices, of all sizes, by several threads.
+ * The functions that sort's verification uses (wrong orders and wrong hashes must be found), and rows written in an
+ * order of 32- and 64-bit indices, of all sizes, by several threads.
  */
 #include "support.h"
 
@@ -107,7 +107,7 @@ static void test_hashes(void **state) {
 
 static char folder[] = "/tmp/test_rows.XXXXXX";
 
-/* What rows_write has written, to be freed. */
+/* Returns what rows_write has written; the caller frees it. */
 static unsigned char *written(const rows *from, const void *order, scan_type type, size_t n, unsigned threads,
                               size_t *bytes) {
     char path[64];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * scan_sort and scan_argsort against the oracle: every type, direction and kind of value, data that defeats naive
- * sorts, sizes around every switch, several thread counts. All arrays end at a page that faults.
+ * sorts, sizes around every threshold, several thread counts. All arrays end at a page that faults.
  */
 #include "sort_oracle.h"
 
-enum { MOST = (1 << 20) + 1 };
+enum { MAX_N = (1 << 20) + 1 };
 
 typedef struct fixture {
     scan_ctx *ctx[CONTEXTS];
@@ -17,12 +17,12 @@ typedef struct fixture {
 static int set_up(void **state) {
     fixture *f = malloc(sizeof *f);
     contexts_create(f->ctx);
-    size_t bytes = 8 * (size_t)MOST + 4096;
+    size_t bytes = 8 * (size_t)MAX_N + 4096;
     f->keys_in = guarded_create(bytes);
     f->keys_out = guarded_create(bytes);
     f->values_in = guarded_create(bytes);
     f->values_out = guarded_create(bytes);
-    f->items = malloc(sizeof *f->items * MOST);
+    f->items = malloc(sizeof *f->items * MAX_N);
     f->random = 1;
     *state = f;
     return 0;
@@ -115,7 +115,7 @@ static void check_orders(fixture *f, size_t n, scan_type type, distribution *dat
 
 static scan_type random_type(fixture *f) { return (scan_type)(1 + random_u64(&f->random) % SCAN_TYPE_COUNT); }
 
-/* Threads do not meet over few keys, and they are slow under their sanitizer. */
+/* Small inputs are sorted by one thread, so ThreadSanitizer finds nothing in them, and it is slow. */
 #if defined(__SANITIZE_THREAD__)
 enum { SMALL_STEP = 26, REPEATS = 1, STEP = 2 };
 #else
@@ -139,7 +139,7 @@ static void test_medium_sizes(void **state) {
         }
 }
 
-/* 2^k - 1, 2^k, 2^k + 1: wherever a switch is, both sides of it. */
+/* 2^k - 1, 2^k, 2^k + 1: both sides of every threshold at a power of two. */
 static void test_powers_of_two(void **state) {
     fixture *f = *state;
     for (int k = 8; k <= 17; k++)
@@ -152,8 +152,8 @@ static void test_large(void **state) {
     fixture *f = *state;
     for (int d = 0; d < DISTRIBUTIONS; d += STEP)
         check_orders(f, (1 << 19) + random_u64(&f->random) % 3, random_type(f), distributions[d]);
-    check_orders(f, MOST, SCAN_U32, data_uniform);
-    check_orders(f, MOST - 1, SCAN_F64, data_bell);
+    check_orders(f, MAX_N, SCAN_U32, data_uniform);
+    check_orders(f, MAX_N - 1, SCAN_F64, data_bell);
 }
 
 static void test_bit_ranges(void **state) {
@@ -204,13 +204,13 @@ static uint64_t number(uint64_t bits, scan_type type) {
     return bits & ~(type == SCAN_F32 ? 1ull << 23 : type == SCAN_F64 ? 1ull << 52 : 0);
 }
 
-/* One of `count` numbers, each alike. */
+/* One of `count` numbers, all equally likely. */
 static uint64_t one_of(uint64_t *s, uint64_t count, scan_type type) {
     uint64_t which = random_u64(s) % count;
     return number(random_u64(&which), type);
 }
 
-/* One of `count` numbers, but any number at all as often as `share` says, of 1,000. */
+/* One of `count` numbers, but in `share` of 1,000 cases any number. */
 static uint64_t mostly(uint64_t *s, uint64_t count, uint64_t share, scan_type type) {
     return random_u64(s) % 1000 < share ? number(random_u64(s), type) : one_of(s, count, type);
 }
@@ -224,14 +224,15 @@ static uint64_t data_20(uint64_t *s, size_t i, size_t n, scan_type type) {
 static uint64_t data_300(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, one_of(s, 300, type);
 }
-/* As many as are looked for, and more. */
+/* As many heavy values as are looked for, and more. */
 static uint64_t data_3000(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, one_of(s, 3000, type);
 }
 static uint64_t data_6000(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, one_of(s, 6000, type);
 }
-/* What is not heavy: less than one thread sorts alone, more, and too much for its being taken out. */
+/* The keys that are not heavy are fewer than one thread sorts alone, more than that, and too many to take the heavy
+ * ones out. */
 static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, mostly(s, 1, 10, type);
 }
@@ -241,7 +242,7 @@ static uint64_t data_mostly_40(uint64_t *s, size_t i, size_t n, scan_type type) 
 static uint64_t data_half(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, mostly(s, 40, 500, type);
 }
-/* All in one thread's part, hardly any in another's. */
+/* All heavy keys in one thread's part, hardly any in another's. */
 static uint64_t data_heavy_begin(uint64_t *s, size_t i, size_t n, scan_type type) {
     return mostly(s, 9, i < n / 2 ? 0 : 700, type);
 }
@@ -249,7 +250,7 @@ static uint64_t data_heavy_end(uint64_t *s, size_t i, size_t n, scan_type type) 
     return mostly(s, 9, i < n / 2 ? 700 : 0, type);
 }
 
-/* Zeros or NaNs that are heavy, and rarely one that equals them in order but not in bits. */
+/* Heavy zeros or NaNs, and rarely a key that is equal to them in order but not in bits. */
 static uint64_t special_or(uint64_t *s, uint64_t often, uint64_t rarely, scan_type type) {
     uint64_t draw = random_u64(s) % 5000;
     return draw < 3500 ? often : draw == 3500 ? rarely : mostly(s, 3, 900, type);
@@ -307,19 +308,19 @@ static void test_heavy(void **state) {
 
 /* ---- integers that lie close together ---------------------------------------------------------------------------- */
 
-/* `values` of them from `least` on, in the order of the type; one key in a thousand is repeated 200 times. */
-static void fill_narrow(fixture *f, void *keys, size_t n, scan_type type, uint64_t least, uint64_t values) {
+/* Keys of `values` consecutive integers from `min` on; one key in a thousand is repeated 200 times. */
+static void fill_dense(fixture *f, void *keys, size_t n, scan_type type, uint64_t min, uint64_t values) {
     uint64_t key = 0;
     for (size_t i = 0, repeat = 0; i < n; i++) {
         repeat = repeat > 0 ? repeat - 1 : random_u64(&f->random) % 1000 == 0 ? 200 : 0;
         if (repeat == 0)
-            key = i == n / 3 ? least : i == n / 2 ? least + values - 1 : least + random_u64(&f->random) % values;
+            key = i == n / 3 ? min : i == n / 2 ? min + values - 1 : min + random_u64(&f->random) % values;
         set_key_bits(keys, i, type, key);
     }
 }
 
-/* The range is around what is counted: an eighth to a half of n. Then one key that no sample sees makes it wide. */
-static void test_narrow(void **state) {
+/* Ranges around the largest that is sorted by counting. Then one key that no sample sees makes the range large. */
+static void test_dense_range(void **state) {
     static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64};
     fixture *f = *state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t += STEP)
@@ -327,12 +328,12 @@ static void test_narrow(void **state) {
             scan_type type = types[t];
             size_t n = 300000 + random_u64(&f->random) % 70000, size = scan_type_size(type);
             uint64_t values[] = {300, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1}, range = values[round];
-            uint64_t least = round % 2 ? 0 - range / 2 : random_u64(&f->random);
+            uint64_t min = round % 2 ? 0 - range / 2 : random_u64(&f->random);
             void *keys = guarded_place(f->keys_in, n, size, &f->random);
-            fill_narrow(f, keys, n, type, least, size == 2 && range > 65536 ? 65536 : range);
-            for (int wide = 0; wide < 2; wide++) {
-                if (wide)
-                    set_key_bits(keys, random_u64(&f->random) % n, type, least + (1ull << (8 * size - 2)));
+            fill_dense(f, keys, n, type, min, size == 2 && range > 65536 ? 65536 : range);
+            for (int large = 0; large < 2; large++) {
+                if (large)
+                    set_key_bits(keys, random_u64(&f->random) % n, type, min + (1ull << (8 * size - 2)));
                 sort_case c = {type, random_u64(&f->random) & 1, false, 0, type_bits(type)};
                 sort_oracle(f->items, keys, n, c);
                 check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
@@ -346,7 +347,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_sizes), cmocka_unit_test(test_medium_sizes), cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_bit_ranges),   cmocka_unit_test(test_count_in_memory),
-        cmocka_unit_test(test_heavy),       cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_heavy),       cmocka_unit_test(test_dense_range),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

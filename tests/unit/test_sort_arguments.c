@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * scan_sort and scan_argsort: what is refused and with which words, the workspace's bounds, lent workspaces of exactly
- * the size reported, methods.
+ * the reported size, methods.
  */
 #include "sort_oracle.h"
 
@@ -28,7 +28,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* A refused call answers the status, says why, and leaves the output as it was. */
+/* A refused call returns the status, gives the reason, and does not change the output. */
 static void refused(fixture *f, scan_sort_desc desc, scan_status expected, const char *word) {
     memset(f->out, 0x5a, sizeof f->out);
     assert_int_equal(scan_sort(f->ctx, &desc, f->in, f->out, NULL, NULL, 64), expected);
@@ -129,7 +129,7 @@ static scan_sort_desc random_desc(uint64_t *random, bool argsort) {
     return d;
 }
 
-/* Keys and pairs: 1.1 times the data and 4 MiB. Argsort: 1.6 times keys and indices and 4 MiB. */
+/* Keys and pairs: 1.1 times the data, plus 4 MiB. Argsort: 1.6 times keys and indices, plus 4 MiB. */
 static void test_workspace_bounds(void **state) {
     (void)state;
     uint64_t random = 3;
@@ -157,7 +157,7 @@ static void test_workspace_bounds(void **state) {
     }
 }
 
-/* One argsort, whose indices also check the order; or a sort of which only the order is checked. */
+/* An argsort, whose indices are used to check the order; or a sort, of which only the order is checked. */
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *d, bool argsort, const void *keys, void *out, void *values,
                        size_t n) {
     return argsort ? scan_argsort(ctx, d, keys, values, n)
@@ -167,14 +167,14 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *d, bool argsort, con
 static void test_lent_workspace(void **state) {
     (void)state;
     uint64_t random = 5;
-    enum { MOST = 400000 };
+    enum { MAX_N = 400000 };
     guarded workspace = guarded_create(40 << 20);
-    char *keys = malloc(8 * MOST), *out = malloc(8 * MOST), *values = calloc(8, MOST), *before = malloc(8 * MOST);
+    char *keys = malloc(8 * MAX_N), *out = malloc(8 * MAX_N), *values = calloc(8, MAX_N), *before = malloc(8 * MAX_N);
     for (int round = 0; round < 120; round++) {
         scan_ctx *ctx = context_with_threads(1 + (uint32_t)(round % 4));
         bool argsort = round & 1;
         scan_sort_desc d = random_desc(&random, argsort);
-        size_t n = random_u64(&random) % (round % 3 ? 3000 : MOST), bytes, size = scan_type_size(d.type);
+        size_t n = random_u64(&random) % (round % 3 ? 3000 : MAX_N), bytes, size = scan_type_size(d.type);
         fill(keys, n, d.type, distributions[round % DISTRIBUTIONS], random_u64(&random));
         assert_int_equal((argsort ? scan_argsort_workspace : scan_sort_workspace)(ctx, &d, n, &bytes), SCAN_OK);
         char *memory = (char *)((uintptr_t)guarded_end(workspace, bytes) / 256 * 256);

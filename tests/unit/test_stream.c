@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams (apps/support/stream.h) whose device is a second context of the CPU: all stages in threads, and what happens
- * when one fails, at every piece.
+ * Streams (apps/support/stream.h) whose device is a second context of the CPU: all stages in threads, and failures of
+ * each stage at every piece.
  */
 #include "support.h"
 
@@ -12,7 +12,7 @@
 #include "apps/support/die.h"
 #include "apps/support/stream.h"
 
-/* In place of the C library's: the call that this counts down to fails. */
+/* Replaces the C library's function: the call at which this count reaches 0 fails. */
 static int fail_thread;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
@@ -120,7 +120,7 @@ static void test_every_length(void **state) {
         }
 }
 
-/* Without what is said on stderr, until talk_again(). */
+/* Discards messages on stderr until talk_again(). */
 static int be_quiet(void) {
     int talk = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
     assert_true(talk >= 0 && dup2(nowhere, STDERR_FILENO) >= 0);
@@ -133,7 +133,7 @@ static void talk_again(int talk) {
     close(talk);
 }
 
-/* The CPU makes the piece that failed and all after it, none before it unless they were still on their way. */
+/* The CPU computes the piece that failed and all after it; of those before it only pieces that were not finished. */
 static void test_failures(void **state) {
     (void)state;
     int talk = be_quiet();
@@ -185,7 +185,7 @@ static void test_a_stage_alone_has_the_sessions_context(void **state) {
     }
 }
 
-/* Then the stages follow each other in the caller's thread. */
+/* Without threads the stages follow each other in the caller's thread. */
 static void test_without_threads(void **state) {
     (void)state;
     for (int at = 1; at <= 4; at++) {
@@ -202,12 +202,12 @@ static void test_without_threads(void **state) {
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
-    size_t *least = arg;
+    size_t *min_n = arg;
     stream_buffer buffer;
-    if (n < *least)
+    if (n < *min_n)
         return SCAN_ERR_ARGUMENT;
     scan_status status = stream_buffer_new(s, &buffer, n);
-    return status == SCAN_OK && n > *least && !s->on_host ? SCAN_ERR_MEMORY : status;
+    return status == SCAN_OK && n > *min_n && !s->on_host ? SCAN_ERR_MEMORY : status;
 }
 
 static void test_pieces(void **state) {
@@ -215,16 +215,16 @@ static void test_pieces(void **state) {
     session s;
     cli_common common;
     open_session(&s, &common, true);
-    size_t least = 1 << 20;
-    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &least), 1 << 20);
-    least = 8 << 20;
-    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &least), 8 << 20);
-    assert_int_equal(stream_prepare(&s, "input", 1, 1 << 30, make_slots, &least), 8 << 20);
-    least = 1 << 18;
-    assert_int_equal(stream_prepare(&s, "input", 4, 1000, make_slots, &least), 1 << 18);
-    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &least), 1 << 18);
-    least = 1 << 19;
-    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &least), 1 << 19);
+    size_t min_n = 1 << 20;
+    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &min_n), 1 << 20);
+    min_n = 8 << 20;
+    assert_int_equal(stream_prepare(&s, "input", 1, 0, make_slots, &min_n), 8 << 20);
+    assert_int_equal(stream_prepare(&s, "input", 1, 1 << 30, make_slots, &min_n), 8 << 20);
+    min_n = 1 << 18;
+    assert_int_equal(stream_prepare(&s, "input", 4, 1000, make_slots, &min_n), 1 << 18);
+    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &min_n), 1 << 18);
+    min_n = 1 << 19;
+    assert_int_equal(stream_prepare(&s, "input", 4, 10 << 20, make_slots, &min_n), 1 << 19);
     assert_false(s.fell_back);
     session_close(&s);
 }

@@ -5,7 +5,7 @@
  */
 #include "compact_oracle.h"
 
-enum { MOST = (1 << 19) + 3 };
+enum { MAX_N = (1 << 19) + 3 };
 
 enum { OUT_KEPT = 1, OUT_INDICES = 2, OUT_LENGTHS = 4, OUT_COUNT = 8 };
 
@@ -31,7 +31,7 @@ typedef struct unique_case {
 static int set_up(void **state) {
     fixture *f = malloc(sizeof *f);
     contexts_create(f->ctx);
-    size_t bytes = 8 * (size_t)MOST + 4096;
+    size_t bytes = 8 * (size_t)MAX_N + 4096;
     f->in = guarded_create(bytes);
     f->kept = guarded_create(bytes);
     f->indices = guarded_create(bytes);
@@ -56,7 +56,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Element i is element i - 1 again, or another one; equal floats in different bits where there are such. */
+/* Element i repeats element i - 1 or is another; floats that are equal in different bits are used where they exist. */
 static void fill_runs(fixture *f, const unique_case *c, void *in) {
     size_t size = scan_type_size(c->type);
     random_elements(c->type, in, c->n, &f->random);
@@ -65,16 +65,16 @@ static void fill_runs(fixture *f, const unique_case *c, void *in) {
         if (c->mean_run && r % c->mean_run == 0)
             continue;
         memcpy((char *)in + i * size, (char *)in + (i - 1) * size, size);
-        if (is_float_type(c->type) && (r >> 32 & 1)) {
+        if (type_is_float(c->type) && (r >> 32 & 1)) {
             double x = double_at(c->type, in, i);
-            if (x == 0 || isnan(x)) /* the sign decides nothing here */
+            if (x == 0 || isnan(x)) /* the sign makes no difference */
                 ((unsigned char *)in)[(i + 1) * size - 1] ^= 0x80;
         }
     }
 }
 
 static bool is_equal(scan_type type, const void *in, size_t i, size_t k) {
-    if (!is_float_type(type))
+    if (!type_is_float(type))
         return integer_at(type, in, i) == integer_at(type, in, k);
     double a = double_at(type, in, i), b = double_at(type, in, k);
     return a == b || (isnan(a) && isnan(b));
@@ -138,7 +138,7 @@ static void test_small(void **state) {
 static void test_large(void **state) {
     fixture *f = *state;
     static const size_t sizes[] = {4095,  4096,   4097,   4098,   8193,   32767,   32768,
-                                   32769, 100003, 229375, 229377, 262144, 1 << 19, MOST};
+                                   32769, 100003, 229375, 229377, 262144, 1 << 19, MAX_N};
     unsigned round = 0;
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
@@ -157,7 +157,7 @@ static void test_large(void **state) {
 
 static void test_in_place(void **state) {
     fixture *f = *state;
-    static const size_t sizes[] = {1, 65, 4097, 32769, 262145, MOST};
+    static const size_t sizes[] = {1, 65, 4097, 32769, 262145, MAX_N};
     static const scan_type types[] = {SCAN_U8, SCAN_I16, SCAN_U32, SCAN_I64, SCAN_F32, SCAN_F64};
     unsigned round = 0;
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
