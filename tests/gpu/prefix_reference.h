@@ -125,7 +125,8 @@ static inline void prefix_fill_factors(scan_type type, gpu_shape shape, char *at
 static inline void prefix_fill_bits(scan_type type, bool complement, char *at, size_t n, uint64_t seed) {
     const size_t size = scan_type_size(type);
     for (size_t i = 0; i < n; i++, at += size) {
-        const uint64_t bit = gpu_random(&seed) % n < 64 ? (uint64_t)1 << gpu_random(&seed) % (size * 8) : 0;
+        const bool set = random_below(&seed, n) < 64;
+        const uint64_t bit = set ? (uint64_t)1 << random_below(&seed, size * 8) : 0;
         const uint64_t x = complement ? ~bit : bit;
         memcpy(at, &x, size);
     }
