@@ -13,7 +13,7 @@ namespace scan_cuda {
 constexpr int max_chunks_per_cta = 16; /* of a cluster scan */
 
 /* Tiles of a scan's state beyond those of the input: those of the first group that lie in earlier pieces, and those
- * that are read ahead (groups.cuh). */
+ * that are read ahead (look_back_walk.cuh). */
 constexpr int spare_tiles = 9 * tiles_per_group;
 
 struct scan_job {

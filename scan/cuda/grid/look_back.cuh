@@ -10,8 +10,9 @@
  *
  * Idea. A CTA takes a ticket, which is its tile: a tile then waits only for tiles of lower tickets, whose CTAs run
  * already. Each warp reduces some rows in registers, the tile's total is published, and while the warps scan their rows
- * one folds the totals before the tile (groups.cuh). It is decoupled look-back, except that inclusive prefixes stand
- * only where a group of 32 tiles begins, so that the order of operations is that of scan.h whichever CTA is first.
+ * one folds the totals before the tile (look_back_walk.cuh). It is decoupled look-back, except that inclusive prefixes
+ * stand only where a group of 32 tiles begins, so that the order of operations is that of scan.h whichever CTA is
+ * first.
  *
  * Work: n log2(32) / E for the rows' Kogge-Stone and 3n for totals, folds and outputs (order.cuh), and for every tile
  * 5 * 32 for itself and 9 * 32 for each 7 groups. Depth: that of a tile, and one round trip to memory for 7 groups.
@@ -25,7 +26,7 @@
 #ifndef SCAN_CUDA_GRID_LOOK_BACK_CUH
 #define SCAN_CUDA_GRID_LOOK_BACK_CUH
 
-#include "groups.cuh"
+#include "look_back_walk.cuh"
 #include "register_rows.cuh"
 
 namespace scan_cuda {

@@ -25,7 +25,8 @@
  *
  * Pace. Every tile passes through the look-back warp, which has to be done with it in the 2 us that its 64 KB take an
  * SM's share of the memory: one round trip to L2, 1.2 us while the memory is busy, and 230 instructions. That is what
- * groups.cuh is made for; a second warp asks for twice the words and loses more than it gains (measured on an H200).
+ * look_back_walk.cuh is made for; a second warp asks for twice the words and loses more than it gains (measured on an
+ * H200).
  *
  * Work: an element is folded twice, to reduce it and to scan it, and its output is one more operation: order.cuh; a
  * tile costs the look-back warp 5 * 32 operations for itself and 9 * 32 for up to 5 groups. Depth: that of a tile, for
@@ -43,7 +44,7 @@
 #ifndef SCAN_CUDA_GRID_WAVE_CUH
 #define SCAN_CUDA_GRID_WAVE_CUH
 
-#include "groups.cuh"
+#include "look_back_walk.cuh"
 #include "../device/kernel.cuh"
 #include "../device/ring.cuh"
 #include "../device/tile.cuh"

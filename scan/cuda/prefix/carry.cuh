@@ -22,7 +22,7 @@
 #ifndef SCAN_CUDA_PREFIX_CARRY_CUH
 #define SCAN_CUDA_PREFIX_CARRY_CUH
 
-#include "../grid/groups.cuh"
+#include "../grid/look_back_walk.cuh"
 
 namespace scan_cuda {
 

@@ -16,7 +16,7 @@
  *     count    of each digit, in counters of the warp's own                | counts of the tiles before tile t - 1,
  *     publish  the tile's counts; counters become places in the tile       | until they have those of all
  *     ---------------------------------------------------------------------+ both meet
- *     write    tile t - 1, see pass_write.cuh                              |
+ *     write    tile t - 1, see pass_scatter.cuh                              |
  *     rank     row by row (rank.cuh): each key and its value go to their   | tile t
  *              place in shared memory, now neighbours mostly go to         |
  *              neighbours; the next ticket                                 |
@@ -42,7 +42,7 @@
 #define SCAN_CUDA_SORT_PASS_CUH
 
 #include "../device/kernel.cuh"
-#include "pass_write.cuh"
+#include "pass_scatter.cuh"
 #include "rank.cuh"
 
 namespace scan_cuda {

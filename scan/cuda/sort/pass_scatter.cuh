@@ -11,8 +11,8 @@
  * of 27, but pairs of 4 bytes took 7 % longer on an H200. It is the way of keys of up to 4 bytes alone, and of tiles
  * where some digit has too many keys for a warp.
  */
-#ifndef SCAN_CUDA_SORT_PASS_WRITE_CUH
-#define SCAN_CUDA_SORT_PASS_WRITE_CUH
+#ifndef SCAN_CUDA_SORT_PASS_SCATTER_CUH
+#define SCAN_CUDA_SORT_PASS_SCATTER_CUH
 
 #include <type_traits>
 

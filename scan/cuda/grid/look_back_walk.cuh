@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fold before a tile, from what other CTAs have published: P[g + 1] = P[g] op total(group g), and within the tile's
- * own group Kogge-Stone over the tiles. One warp walks from group to group, from any whose P it knows.
+ * Where look-back waits: the fold before a tile, from what other CTAs have published. P[g + 1] = P[g] op total(group
+ * g), and within the tile's own group Kogge-Stone over the tiles. One warp walks from group to group, from any whose P
+ * it knows, and spins until the totals that it needs are there.
  */
-#ifndef SCAN_CUDA_GRID_GROUPS_CUH
-#define SCAN_CUDA_GRID_GROUPS_CUH
+#ifndef SCAN_CUDA_GRID_LOOK_BACK_WALK_CUH
+#define SCAN_CUDA_GRID_LOOK_BACK_WALK_CUH
 
 #include "job.cuh"
 
