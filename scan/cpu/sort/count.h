@@ -22,9 +22,11 @@ SCAN_INLINE void bounds(const void *keys, size_t begin, size_t end, scan_sort_or
 
 /* Whether the 64 bytes at `keys` are one key again and again. */
 SCAN_INLINE bool all_same(const char *keys, unsigned key_bytes) {
-    uint64_t first = scan_sort_load(keys, 0, 8), differ = 0;
+    uint64_t words[8], differ = 0; /* memcpy: keys of 1 byte begin anywhere */
+    memcpy(words, keys, sizeof words);
     for (size_t k = 1; k < 8; k++)
-        differ |= scan_sort_load(keys, k, 8) ^ first;
+        differ |= words[k] ^ words[0];
+    const uint64_t first = words[0];
     return differ == 0 && (key_bytes == 8 || first == (first << (8 * key_bytes % 64) | first >> (64 - 8 * key_bytes)));
 }
 
