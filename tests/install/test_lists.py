@@ -18,6 +18,8 @@ LISTS = (ROOT / "scan/lists.h").read_text()
 BUILD = (ROOT / "CMakeLists.txt").read_text(), (ROOT / "scan/CMakeLists.txt").read_text()
 
 TYPES = re.findall(r"^    X\((\w+), (\w+), \w+, (?:UNSIGNED|SIGNED|FLOAT)\)", LISTS, re.M)
+CUDA_OPERATORS = re.findall(r"^    X\((\w+), (?:INTEGERS|NUMBERS), __VA_ARGS__\)",
+                            (ROOT / "scan/cuda/prefix/kernels.h").read_text(), re.M)
 OPS = re.findall(r"^    X\((\w+), (\w+), (ORDERED|COMPARED|NONE), __VA_ARGS__\)", LISTS, re.M)
 WIDENINGS = re.findall(r"^    X\((\w+), (\w+), \w+, (\w+), (\w+), \w+, \w+\)", LISTS, re.M)
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -54,7 +56,8 @@ def cpu_cases():
         yield Case(f"identity of {op}", "cpu/prefix/assoc.h", function(f"scan_assoc_{op}_identity"),
                    "cpu/prefix/assoc_portable.c")
         for level in LEVELS:
-            yield Case(f"vec_{op} {level}", f"cpu/prefix/vec_{level}.h", function(f"vec_{op}"),
+            of_all = re.search(function(f"vec_{op}"), (ROOT / "scan/cpu/prefix/vec.h").read_text(), re.M | re.S)
+            yield Case(f"vec_{op} {level}", f"cpu/prefix/vec{'' if of_all else '_' + level}.h", function(f"vec_{op}"),
                        f"cpu/prefix/assoc_{level}.c")
         if floats == "ORDERED":
             for part in "FLOATS", "FLOAT_IDENTITY":
@@ -80,8 +83,25 @@ def cpu_cases():
     yield Case("order of a float pair", "cpu/prefix/order.c", r'#include "order.inc"', "cpu/prefix/order.c")
 
 
-# Sources may also be .cu files: they are compiled for the emulator.
-CASES = [*cpu_cases()]
+def instance(operator):
+    """The .cu file that has the kernels of an operator of element.cuh."""
+    return next(path for path in (ROOT / "scan/cuda/prefix").glob("*.cu")
+                if re.search(rf"\(SCAN_CUDA_INSTANCE, {operator}\)", path.read_text()))
+
+
+def cuda_cases():
+    for OP, op, _ in OPS:
+        yield Case(f"CUDA row of {op}", "cuda/prefix/operators.cu", rf"^static constexpr operator_row of_{OP} = .*?;$",
+                   "cuda/prefix/operators.cu")
+    for operator in CUDA_OPERATORS:
+        yield Case(f"CUDA classes of {operator}", "cuda/prefix/kernels.h", rf"^    X\({operator}, \w+, __VA_ARGS__\)",
+                   "cuda/prefix/operators.cu")
+        yield Case(f"CUDA struct {operator}", "cuda/device/element.cuh",
+                   rf"^template <class T> struct {operator} \{{.*?^\}};$", f"cuda/prefix/{instance(operator).name}")
+
+
+# .cu files are compiled for the emulator.
+CASES = [*cpu_cases(), *cuda_cases()]
 
 
 def compiler(source):
@@ -110,6 +130,25 @@ def scan(tmp_path_factory):
     copy = tmp_path_factory.mktemp("lists") / "scan"
     shutil.copytree(ROOT / "scan", copy)
     return copy
+
+
+def preprocessed(scan, source):
+    command = [flag for flag in compiler(source) if flag != "-fsyntax-only"]
+    return subprocess.run([*command, "-E", "-P", str(scan / source)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          timeout=120, check=True).stdout.decode()
+
+
+def test_every_cuda_instance_is_linked(scan):
+    """operators.cu refers to every class, and each is defined by the .cu file of its operator alone: the library does not
+    link without that file (--no-undefined)."""
+    table = re.search(r"all_kernels\[\] = \{(.*?)\}", preprocessed(scan, "cuda/prefix/operators.cu"), re.S).group(1)
+    defined = []
+    for operator in CUDA_OPERATORS:
+        text = preprocessed(scan, f"cuda/prefix/{instance(operator).name}")
+        own = re.findall(r"\bconst prefix_kernels (\w+) = instantiate<", text)
+        assert own and all(name.startswith(f"{operator}_") for name in own)
+        defined += own
+    assert sorted(defined) == sorted(re.findall(r"&(\w+),", table))
 
 
 @pytest.mark.parametrize("source", sorted({case.source for case in CASES}))
