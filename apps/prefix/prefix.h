@@ -82,6 +82,9 @@ typedef struct prefix_check {
     double elements;       /* and the elements of the vector */
 } prefix_check;
 
+/* The float that leaves the other operand as it is, for an operator that takes floats. */
+double prefix_float_identity(scan_op op);
+
 /* Exit 2 for an operator that the check does not know. */
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
 
