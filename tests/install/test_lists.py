@@ -22,6 +22,7 @@ CUDA_OPERATORS = re.findall(r"^    X\((\w+), (?:INTEGERS|NUMBERS), __VA_ARGS__\)
                             (ROOT / "scan/cuda/prefix/kernels.h").read_text(), re.M)
 OPS = re.findall(r"^    X\((\w+), (\w+), (ORDERED|COMPARED|NONE), __VA_ARGS__\)", LISTS, re.M)
 WIDENINGS = re.findall(r"^    X\((\w+), (\w+), \w+, (\w+), (\w+), \w+, \w+\)", LISTS, re.M)
+ROWS = "cpu/prefix/assoc_portable.c"  # has switches over both lists
 X86 = platform.machine() in ("x86_64", "AMD64")
 LEVELS = ["avx2", "avx512"] if X86 else []
 
@@ -47,11 +48,11 @@ def label(function_name, constant):
 
 def cpu_cases():
     for TYPE, _ in TYPES:
-        yield Case(f"row of {TYPE}", "lists.h", rf"^    X\({TYPE}, \w+, \w+, \w+\)", "names.c")
-        yield Case(f"enum of {TYPE}", "scan.h", rf"^    SCAN_{TYPE} = \d+,?$", "names.c")
+        yield Case(f"row of {TYPE}", "lists.h", rf"^    X\({TYPE}, \w+, \w+, \w+\)", ROWS)
+        yield Case(f"enum of {TYPE}", "scan.h", rf"^    SCAN_{TYPE} = \d+,?$", ROWS)
     for OP, op, floats in OPS:
-        yield Case(f"row of {op}", "lists.h", rf"^    X\({OP}, .*?\)", "names.c")
-        yield Case(f"enum of {op}", "scan.h", rf"^    SCAN_{OP} = \d+,?$", "names.c")
+        yield Case(f"row of {op}", "lists.h", rf"^    X\({OP}, .*?\)", ROWS)
+        yield Case(f"enum of {op}", "scan.h", rf"^    SCAN_{OP} = \d+,?$", ROWS)
         yield Case(f"scan_assoc_{op}", "cpu/prefix/assoc.h", function(f"scan_assoc_{op}"), "cpu/prefix/assoc_portable.c")
         yield Case(f"identity of {op}", "cpu/prefix/assoc.h", function(f"scan_assoc_{op}_identity"),
                    "cpu/prefix/assoc_portable.c")
