@@ -67,9 +67,7 @@ static scan_status small(scan_ctx *ctx, const prefix_plan &p, scan_job job) {
 static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const prefix_plan &p, scan_job job,
                             char *state, char *scratch) {
     const prefix_kernels *k = p.kernels;
-    uint64_t *words = reinterpret_cast<uint64_t *>(state);
-    /* All of the state is cleared when the epoch wraps: other calls have used what this one does not. */
-    job.state = {words, words + 1, words + 8, words + 8 + p.tile_words, uint64_t(scratch - state) / 8 - 8};
+    job.state = make_scan_state(state, size_t(scratch - state), p.tile_words);
     const void *from = desc->carry_in;
     void *piece = scratch, *rest = scratch + p.piece_bytes, *to = desc->carry_out;
     if (p.piece_bytes) {

@@ -59,6 +59,9 @@ struct select_job {
     scan_state state;
 };
 
+/* Words of the state for a group: its prefix, two numbers of 64 bits (walk.cuh). */
+constexpr uint64_t words_of_group = 4;
+
 /* ---- arguments of the selectors ---------------------------------------------------------------------------------- */
 
 /* lo <= x <= lo + width, in a code in which the values of a type count up modulo 2^bits: integers as they are, floats

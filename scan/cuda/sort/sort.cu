@@ -136,7 +136,7 @@ static void choose_radix(sort_choice *c) {
     const uint64_t tiles = ceil_div(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
     c->plan_bytes = align_up(sizeof(sort_plan));
-    c->state_bytes = 64 + tiles * c->cut.state_bytes;
+    c->state_bytes = scan_state_bytes(0, 0) + tiles * c->cut.state_bytes;
 }
 
 /* Whether keys are counted if few bits vary, and then up to how many codes. */
@@ -381,9 +381,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.keys_first = first;
     job.keys_second = second;
     job.values_first = values;
-    uint64_t *words = reinterpret_cast<uint64_t *>(state);
     if (state)
-        job.state = {words, words + 1, words + 8, nullptr, uint64_t(scratch - state) / 8 - 8};
+        job.state = make_scan_state(state, size_t(scratch - state), 0);
     if (job.n > 0)
         switch (c.path) {
         case PATH_SMALL: SCAN_TRY(small_sort_run(ctx, job, in_place)); break;
