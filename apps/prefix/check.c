@@ -164,7 +164,7 @@ void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc) {
                                 : fold_integers(desc->op, desc->out_type, 0, 0).identity;
         return;
     }
-    c->first_shows_zero = !desc->init && desc->op == SCAN_ADD;
+    c->writes_plus_zero = !desc->init && desc->op == SCAN_ADD;
     c->groups = c->extreme = desc->init ? load_float(desc->out_type, desc->init) : prefix_float_identity(desc->op);
 }
 
@@ -195,7 +195,7 @@ static bool next_extreme(prefix_check *c, const void *element, const void *resul
 /* Floats folded along the tree. */
 static bool next_float(prefix_check *c, const void *element, const void *result) {
     double expected = before(c);
-    if (c->n == 0 && c->first_shows_zero)
+    if (c->n == 0 && c->writes_plus_zero)
         expected = 0;
     append(c, load_float(c->type, element));
     if (c->kind == SCAN_INCLUSIVE)

@@ -70,7 +70,7 @@ typedef struct prefix_check {
     scan_type type, out_type;
     scan_op op;
     scan_kind kind;
-    bool first_shows_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
+    bool writes_plus_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
     uint64_t n;            /* elements so far */
     uint64_t integer;      /* the fold of integers */
     double extreme;        /* of float min and max */

@@ -172,8 +172,8 @@ static void check(scan_ctx *ctx, const scan_prefix_desc *d, size_t n, size_t off
         assert_memory_equal(in, original, in_bytes);
 }
 
-/* Every size meets every combination; alignment, place and thread count go round with a counter, so that neighbours
- * differ. */
+/* Every size is tested with every combination; alignment, place and thread count go round with a counter, so that
+ * neighbours differ. */
 static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, size_t size_count) {
     static unsigned round;
     for (size_t k = 0; k < size_count; k++)

@@ -4,8 +4,8 @@
  *
  * Positions count from the scan's start: position p is element p of a forward scan and element n - 1 - p of a reverse
  * one. Tile t covers positions [t * tile, (t + 1) * tile); its lowest address in a full tile is `base`, aligned to the
- * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements turned
- * round.
+ * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements in
+ * opposite order.
  *
  * A plain tile is forward and aligned to 16 bytes. Any other is made plain before it is read, and its outputs are moved
  * back as they are written, by code without branches: what a tile's address and direction decide is the same for all
@@ -25,7 +25,7 @@ namespace scan_cuda {
 
 /* ---- mirrors ----------------------------------------------------------------------------------------------------- */
 
-/* Elements of 1 and 2 bytes in a word, turned round if `reverse`; larger ones are not split. */
+/* Elements of 1 and 2 bytes in a word, in opposite order if `reverse`; larger ones are not split. */
 template <class I> __device__ uint32_t turned_word(uint32_t x, bool reverse) {
     if constexpr (sizeof(I) == 1)
         return __byte_perm(x, 0, reverse ? 0x0123 : 0x3210);
@@ -35,7 +35,7 @@ template <class I> __device__ uint32_t turned_word(uint32_t x, bool reverse) {
         return x;
 }
 
-/* The elements of a vector, turned round if `reverse`. */
+/* The elements of a vector, in opposite order if `reverse`. */
 template <class I> __device__ uint4 turned_vector(uint4 v, bool reverse) {
     uint4 x = {turned_word<I>(v.x, reverse), turned_word<I>(v.y, reverse), turned_word<I>(v.z, reverse),
                turned_word<I>(v.w, reverse)};
