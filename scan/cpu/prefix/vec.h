@@ -12,8 +12,9 @@
  *     vec_first(x)                       the first element, not extended, with whatever is above it
  *
  *   for assoc_simd.h
- *     vec_add(type, a, b) ...            for each row of SCAN_OPS but xor, and, or, which are below; min and max on
- * keys for floats (assoc.h) vec_to_key(type, op, x)  vec_from_key(type, op, x)
+ *     vec_add(type, a, b) ...            for each row of SCAN_OPS but xor, and, or, which are below;
+ *                                        min and max on keys for floats (assoc.h)
+ *     vec_to_key(type, op, x)  vec_from_key(type, op, x)
  *
  *   for rows_simd.h
  *     vec_float_add(type, a, b) ...      for each row of SCAN_OPS that is ORDERED

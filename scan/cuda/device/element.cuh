@@ -8,9 +8,9 @@
  *
  *   flipped      x ^ flip: flip complements for and
  *   sortable     integers: x ^ flip, which moves the sign bit (signed) and complements (min); floats: the usual
- * monotone code (sign bit: complement all, else set the sign bit), complemented for min; every NaN is the largest code
- * of all, so that it wins from there on, and comes back as the quiet NaN widening     integers are extended by the sign
- * that `sign` names: (x ^ sign) - sign
+ *                sortable bits (sign bit: complement all, else set the sign bit), complemented for min; every NaN is
+ *                the largest of all, so that it wins from there on, and comes back as the quiet NaN
+ *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
  */
 #ifndef SCAN_CUDA_DEVICE_ELEMENT_CUH
 #define SCAN_CUDA_DEVICE_ELEMENT_CUH
