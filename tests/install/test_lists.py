@@ -29,11 +29,18 @@ LEVELS = ["avx2", "avx512"] if X86 else []
 
 class Case(NamedTuple):
     """`remove`, a multi-line regular expression, is deleted from `file` where it stands (once); then `source` must not
-    compile. Both are relative to scan/."""
+    compile. Both are relative to scan/. Cases of one `batch` are compiled together: each is an error that names `word`."""
     name: str
     file: str
     remove: str
     source: str
+    batch: str = ""
+    word: str = ""
+
+
+def missing(name, file, source, batch):
+    """The case of a function that is missing."""
+    return Case(name, file, function(name), source, batch, name)
 
 
 def function(name):
@@ -53,35 +60,34 @@ def cpu_cases():
     for OP, op, floats in OPS:
         yield Case(f"row of {op}", "lists.h", rf"^    X\({OP}, .*?\)", ROWS)
         yield Case(f"enum of {op}", "scan.h", rf"^    SCAN_{OP} = \d+,?$", ROWS)
-        yield Case(f"scan_assoc_{op}", "cpu/prefix/assoc.h", function(f"scan_assoc_{op}"), "cpu/prefix/assoc_portable.c")
-        yield Case(f"identity of {op}", "cpu/prefix/assoc.h", function(f"scan_assoc_{op}_identity"),
-                   "cpu/prefix/assoc_portable.c")
-        for level in LEVELS:
-            of_all = re.search(function(f"vec_{op}"), (ROOT / "scan/cpu/prefix/vec.h").read_text(), re.M | re.S)
-            yield Case(f"vec_{op} {level}", f"cpu/prefix/vec{'' if of_all else '_' + level}.h", function(f"vec_{op}"),
-                       f"cpu/prefix/assoc_{level}.c")
+        yield missing(f"scan_assoc_{op}", "cpu/prefix/assoc.h", ROWS, "operators")
+        yield missing(f"scan_assoc_{op}_identity", "cpu/prefix/assoc.h", ROWS, "identities")
         if floats == "ORDERED":
             for part in "FLOATS", "FLOAT_IDENTITY":
                 yield Case(f"{op} {part}", "cpu/prefix/ordered.h", rf"^#define SCAN_{OP}_{part}\b.*?$",
                            "cpu/prefix/rows_portable.c")
-            for level in LEVELS:
-                yield Case(f"vec_float_{op} {level}", f"cpu/prefix/vec_{level}.h", function(f"vec_float_{op}"),
-                           f"cpu/prefix/rows_{level}.c")
-    for _, name, _, wide in WIDENINGS:
-        for level in LEVELS:
-            yield Case(f"vec_widen_{name}_{wide} {level}", f"cpu/prefix/vec_{level}.h",
-                       function(f"vec_widen_{name}_{wide}"), f"cpu/prefix/assoc_{level}.c")
     last = TYPES[-1][0]  # one label of each switch over types: all are found by the same warning
     for switch in "load", "store", "wrap", "highest":
         yield Case(f"scan_assoc_{switch} of {last}", "cpu/prefix/assoc.h", label(f"scan_assoc_{switch}", f"SCAN_{last}"),
-                   "cpu/prefix/assoc_portable.c")
+                   ROWS)
     for level in LEVELS:
-        for op in "min", "max":
-            yield Case(f"vec_{op} of {last} {level}", f"cpu/prefix/vec_{level}.h", label(f"vec_{op}", f"SCAN_{last}"),
-                       f"cpu/prefix/assoc_{level}.c")
+        yield from level_cases(level, last)
     yield Case("kernels of a float pair", "cpu/prefix/rows_portable.c", r'#include "rows_portable.inc"',
                "cpu/prefix/rows_portable.c")
     yield Case("order of a float pair", "cpu/prefix/order.c", r'#include "order.inc"', "cpu/prefix/order.c")
+
+
+def level_cases(level, last):
+    own, source = f"cpu/prefix/vec_{level}.h", f"cpu/prefix/assoc_{level}.c"
+    for _, op, floats in OPS:
+        of_all = re.search(function(f"vec_{op}"), (ROOT / "scan/cpu/prefix/vec.h").read_text(), re.M | re.S)
+        yield missing(f"vec_{op}", "cpu/prefix/vec.h" if of_all else own, source, f"vec_* {level}")
+        if floats == "ORDERED":
+            yield missing(f"vec_float_{op}", own, f"cpu/prefix/rows_{level}.c", f"vec_float_* {level}")
+    for _, name, _, wide in WIDENINGS:
+        yield missing(f"vec_widen_{name}_{wide}", own, source, f"vec_* {level}")
+    for op in "min", "max":
+        yield Case(f"vec_{op} of {last} {level}", own, label(f"vec_{op}", f"SCAN_{last}"), source)
 
 
 def instance(operator):
@@ -91,12 +97,13 @@ def instance(operator):
 
 
 def cuda_cases():
+    operators = "cuda/prefix/operators.cu"
     for OP, op, _ in OPS:
-        yield Case(f"CUDA row of {op}", "cuda/prefix/operators.cu", rf"^static constexpr operator_row of_{OP} = .*?;$",
-                   "cuda/prefix/operators.cu")
+        yield Case(f"CUDA row of {op}", operators, rf"^static constexpr operator_row of_{OP} = .*?;$", operators,
+                   "CUDA rows", f"of_{OP}")
     for operator in CUDA_OPERATORS:
-        yield Case(f"CUDA classes of {operator}", "cuda/prefix/kernels.h", rf"^    X\({operator}, \w+, __VA_ARGS__\)",
-                   "cuda/prefix/operators.cu")
+        yield Case(f"CUDA classes of {operator}", "cuda/prefix/kernels.h",
+                   rf"^    X\({operator}, \w+, __VA_ARGS__\)", operators)
         yield Case(f"CUDA struct {operator}", "cuda/device/element.cuh",
                    rf"^template <class T> struct {operator} \{{.*?^\}};$", f"cuda/prefix/{instance(operator).name}")
 
@@ -166,15 +173,30 @@ def remove(text, pattern):
     return re.subn(f"({before}){after}", r"\1", text, count=1, flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_missing_part_does_not_compile(scan, case):
-    text = (scan / case.file).read_text()
-    less, count = remove(text, case.remove)
-    assert count == 1, f"{case.file} has no {case.remove}"
-    (scan / case.file).write_text(less)
+def batches():
+    """The cases, those of one batch together."""
+    by_name = {}
+    for case in CASES:
+        by_name.setdefault(case.batch or case.name, []).append(case)
+    return [pytest.param(cases, id=name) for name, cases in by_name.items()]
+
+
+@pytest.mark.parametrize("cases", batches())
+def test_a_missing_part_does_not_compile(scan, cases):
+    kept = {case.file: (scan / case.file).read_text() for case in cases}
+    less = dict(kept)
+    for case in cases:
+        less[case.file], count = remove(less[case.file], case.remove)
+        assert count == 1, f"{case.file} has no {case.remove}"
     try:
-        good, said = compiles(scan, case.source)
+        for file, text in less.items():
+            (scan / file).write_text(text)
+        good, said = compiles(scan, cases[0].source)
     finally:
-        (scan / case.file).write_text(text)
-    assert not good, f"{case.source} compiles without {case.name}"
+        for file, text in kept.items():
+            (scan / file).write_text(text)
+    assert not good, f"{cases[0].source} compiles without {cases[0].name}"
     assert "fatal error" not in said, said
+    errors = "".join(line for line in said.splitlines(True) if " error: " in line)
+    for case in cases:
+        assert case.source == cases[0].source and re.search(rf"\b{case.word}\b", errors), f"{case.name}: {said}"
