@@ -29,7 +29,8 @@ LEVELS = ["avx2", "avx512"] if X86 else []
 
 class Case(NamedTuple):
     """`remove`, a multi-line regular expression, is deleted from `file` where it stands (once); then `source` must not
-    compile. Both are relative to scan/. Cases of one `batch` are compiled together: each is an error that names `word`."""
+    compile. Both are relative to scan/. Cases of one `batch` are compiled together, and each is an error that names
+    `word`."""
     name: str
     file: str
     remove: str
@@ -147,8 +148,8 @@ def preprocessed(scan, source):
 
 
 def test_every_cuda_instance_is_linked(scan):
-    """operators.cu refers to every class, and each is defined by the .cu file of its operator alone: the library does not
-    link without that file (--no-undefined)."""
+    """operators.cu refers to every class, and each is defined by the .cu file of its operator alone: the library does
+    not link without that file (--no-undefined)."""
     table = re.search(r"all_kernels\[\] = \{(.*?)\}", preprocessed(scan, "cuda/prefix/operators.cu"), re.S).group(1)
     defined = []
     for operator in CUDA_OPERATORS:

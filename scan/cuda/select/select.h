@@ -59,7 +59,7 @@ struct select_job {
     scan_state state;
 };
 
-/* Words of the state for a group: its prefix, two numbers of 64 bits (walk.cuh). */
+/* Words of the state for a group: its prefix, two numbers of 64 bits. */
 constexpr uint64_t words_of_group = 4;
 
 /* ---- arguments of the selectors ---------------------------------------------------------------------------------- */
