@@ -11,8 +11,6 @@
 #include "apps/support/die.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-
 static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* An integer of any type, extended to 64 bits. */
@@ -156,10 +154,10 @@ static void append(prefix_check *c, double x) {
 
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc) {
     const size_t float_count = sizeof float_operators / sizeof float_operators[0];
-    if (is_float(desc->out_type) && ((size_t)desc->op >= float_count || !float_operators[desc->op].fold))
+    if (prefix_is_float(desc->out_type) && ((size_t)desc->op >= float_count || !float_operators[desc->op].fold))
         die_usage("--verify cannot check --op %s of %s", scan_op_name(desc->op), scan_type_name(desc->out_type));
     *c = (prefix_check){.type = desc->type, .out_type = desc->out_type, .op = desc->op, .kind = desc->kind};
-    if (!is_float(desc->out_type)) {
+    if (!prefix_is_float(desc->out_type)) {
         c->integer = desc->init ? load_integer(desc->out_type, desc->init)
                                 : fold_integers(desc->op, desc->out_type, 0, 0).identity;
         return;
@@ -204,7 +202,7 @@ static bool next_float(prefix_check *c, const void *element, const void *result)
 }
 
 bool prefix_check_next(prefix_check *c, const void *element, const void *result) {
-    if (!is_float(c->out_type))
+    if (!prefix_is_float(c->out_type))
         return next_integer(c, element, result);
     return float_operators[c->op].tree ? next_float(c, element, result) : next_extreme(c, element, result);
 }

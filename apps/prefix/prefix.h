@@ -35,6 +35,8 @@ void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
 
 /* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 
+static inline bool prefix_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+
 /* One value of any type, as its bytes. */
 typedef union prefix_value {
     uint64_t bits;
