@@ -123,7 +123,7 @@ char *dynamic_memory();
 uint32_t draw();
 /* Now and then lets others run: at every place where hardware might. */
 void maybe_switch();
-void wait_for_previous(); /* counts who did; launches follow each other here */
+void wait_for_previous(); /* only counts its calls: launches follow each other here */
 /* In a loop that waits for memory: lets all others run before it returns. */
 void poll(const char *what);
 

@@ -71,6 +71,7 @@ template <class T> struct bit_or {
     static __host__ __device__ T apply(T a, T b) { return T(a | b); }
 };
 
+/* How elements are encoded as operands. */
 struct element_code {
     uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
     uint64_t flip; /* in the bits of the accumulator */
