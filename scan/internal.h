@@ -87,6 +87,9 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */
 
+static inline bool scan_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+static inline bool scan_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
+
 /* A public struct as it was first published: its last field and its size, TYPE_first_size. Later fields are appended;
  * these numbers stay. */
 #define SCAN_FIRST_STRUCT(type, last_field, bytes)                                                                     \

@@ -52,7 +52,8 @@
 #define SCAN_COUNT_ROW(...) +1
 enum { SCAN_TYPE_COUNT = 0 SCAN_TYPES(SCAN_COUNT_ROW), SCAN_OP_COUNT = 0 SCAN_OPS(SCAN_COUNT_ROW, ) };
 
-/* The enums are dense and in the order of the lists, so that tables can be indexed by them. */
+/* The enums are dense and in the order of the lists, so that tables can be indexed by them. A member without a row is
+ * found by the switches over the rows (-Werror=switch). */
 enum {
     SCAN_TYPE_POSITION_NONE,
 #define SCAN_POSITION(ENUM, ...) SCAN_TYPE_POSITION_##ENUM,
@@ -77,7 +78,5 @@ SCAN_TYPES(SCAN_ASSERT_ROW)
     SCAN_ASSERT((int)SCAN_##ENUM == (int)SCAN_OP_POSITION_##ENUM, #name ": the list and enum scan_op disagree");
 SCAN_OPS(SCAN_ASSERT_ROW, )
 #undef SCAN_ASSERT_ROW
-SCAN_ASSERT((int)SCAN_TYPE_COUNT == (int)SCAN_F64, "enum scan_type has a member without a row in SCAN_TYPES");
-SCAN_ASSERT((int)SCAN_OP_COUNT == (int)SCAN_OR + 1, "enum scan_op has a member without a row in SCAN_OPS");
 
 #endif

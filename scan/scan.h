@@ -441,13 +441,18 @@ SCAN_API scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *de
 SCAN_API scan_status scan_histogram_workspace(const scan_ctx *ctx, const scan_histogram_desc *desc, size_t n,
                                               size_t *bytes);
 
-/* Implementation to reproduce bit for bit. With h the histogram, C its inclusive scan, N their total and B the number
- * of bins: opencv       m = first bin with h > 0; unchanged if h[m] == N; else L[m] = 0 and for i > m L[i] =
- * round-half-even(float(C[i] - h[m]) * ((B-1).f / (N - h[m]))), saturated pillow       step = (N - h[last nonzero]) /
- * (B-1) in integers; unchanged if one level or step == 0; else L[i] = min(B-1, (step / 2 + C[i-1]) / step) imagemagick
- * on 65,536 bins (8-bit samples times 257): q = floor(65535 * (C[i] - C[0]) / (C[65535] - C[0]) + .5), unchanged if
- * C[65535] == C[0]; 8-bit result q / 257, truncated vips         floor(float(M / N) * float(C[i])), M = 255, or for 16
- * bits the largest sample of the image skimage      (B-1) * C[i] / N in double, rounded half to even */
+/* Implementation to reproduce bit for bit. With h the histogram, C its inclusive scan, N their total, B the number of
+ * bins:
+ *
+ *   opencv       m = first bin with h > 0; unchanged if h[m] == N; else L[m] = 0 and for i > m
+ *                L[i] = round-half-even(float(C[i] - h[m]) * ((B-1).f / (N - h[m]))), saturated
+ *   pillow       step = (N - h[last nonzero]) / (B-1) in integers; unchanged if one level or step == 0; else
+ *                L[i] = min(B-1, (step / 2 + C[i-1]) / step)
+ *   imagemagick  on 65,536 bins (8-bit samples times 257): q = floor(65535 * (C[i] - C[0]) / (C[65535] - C[0]) + .5),
+ *                unchanged if C[65535] == C[0]; 8-bit result q / 257, truncated
+ *   vips         floor(float(M / N) * float(C[i])), M = 255, or for 16 bits the largest sample of the image
+ *   skimage      (B-1) * C[i] / N in double, rounded half to even
+ */
 typedef enum scan_like {
     SCAN_LIKE_OPENCV = 0,
     SCAN_LIKE_PILLOW = 1,

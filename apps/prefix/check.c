@@ -11,8 +11,6 @@
 #include "apps/support/die.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-
 static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
 
 /* An integer of any type, extended to 64 bits. */
@@ -36,26 +34,31 @@ static double load_float(scan_type type, const void *from) {
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* Integers extended to 64 bits. The result is wrapped at the width of the type by next_integer. */
-static uint64_t fold_add(scan_type type, uint64_t a, uint64_t b) { return (void)type, a + b; }
-static uint64_t fold_mul(scan_type type, uint64_t a, uint64_t b) { return (void)type, a * b; }
-static uint64_t fold_xor(scan_type type, uint64_t a, uint64_t b) { return (void)type, a ^ b; }
-static uint64_t fold_and(scan_type type, uint64_t a, uint64_t b) { return (void)type, a & b; }
-static uint64_t fold_or(scan_type type, uint64_t a, uint64_t b) { return (void)type, a | b; }
-
 static bool less(scan_type type, uint64_t a, uint64_t b) { return is_signed(type) ? (int64_t)a < (int64_t)b : a < b; }
-static uint64_t fold_min(scan_type type, uint64_t a, uint64_t b) { return less(type, b, a) ? b : a; }
-static uint64_t fold_max(scan_type type, uint64_t a, uint64_t b) { return less(type, b, a) ? a : b; }
-
-/* Identities. */
-static uint64_t zero(scan_type type) { return (void)type, 0; }
-static uint64_t one(scan_type type) { return (void)type, 1; }
-static uint64_t greatest(scan_type type) {
+static uint64_t largest(scan_type type) {
     unsigned unused = 64 - 8 * (unsigned)scan_type_size(type);
     return is_signed(type) ? (uint64_t)(INT64_MAX >> unused) : UINT64_MAX >> unused;
 }
-static uint64_t least(scan_type type) { return is_signed(type) ? ~greatest(type) : 0; }
-static uint64_t all_ones(scan_type type) { return is_signed(type) ? UINT64_MAX : greatest(type); }
+static uint64_t smallest(scan_type type) { return is_signed(type) ? ~largest(type) : 0; }
+static uint64_t all_ones(scan_type type) { return is_signed(type) ? UINT64_MAX : largest(type); }
+
+typedef struct integer_fold {
+    uint64_t result, identity;
+} integer_fold;
+
+/* The fold of two integers extended to 64 bits, which next_integer wraps at the width of the type, and the identity. */
+static integer_fold fold_integers(scan_op op, scan_type type, uint64_t a, uint64_t b) {
+    switch (op) {
+    case SCAN_ADD: return (integer_fold){a + b, 0};
+    case SCAN_MUL: return (integer_fold){a * b, 1};
+    case SCAN_MIN: return (integer_fold){less(type, b, a) ? b : a, largest(type)};
+    case SCAN_MAX: return (integer_fold){less(type, b, a) ? a : b, smallest(type)};
+    case SCAN_XOR: return (integer_fold){a ^ b, 0};
+    case SCAN_AND: return (integer_fold){a & b, all_ones(type)};
+    case SCAN_OR: return (integer_fold){a | b, 0};
+    }
+    die_usage("--verify cannot check operator %d", (int)op);
+}
 
 static double add_floats(double a, double b) { return a + b; }
 static double mul_floats(double a, double b) { return a * b; }
@@ -65,36 +68,24 @@ static bool float_less(double b, double a) { return b < a || (b == a && signbit(
 static double min_floats(double a, double b) { return isnan(a) || isnan(b) ? NAN : float_less(b, a) ? b : a; }
 static double max_floats(double a, double b) { return isnan(a) || isnan(b) ? NAN : float_less(b, a) ? a : b; }
 
-/* One row for each operator. An operator without a row, or without the function for the type, is refused. */
-typedef struct check_operator {
-    uint64_t (*fold)(scan_type type, uint64_t a, uint64_t b);
-    uint64_t (*identity)(scan_type type);
-    double (*fold_floats)(double a, double b);
-    double float_identity;
-    bool float_tree; /* floats are folded along the tree of scan.h, else one after another */
-} check_operator;
-
-static const check_operator operators[] = {
-    [SCAN_ADD] = {fold_add, zero, add_floats, -0.0, true},
-    [SCAN_MUL] = {fold_mul, one, mul_floats, 1, true},
-    [SCAN_MIN] = {fold_min, greatest, min_floats, (double)INFINITY, false},
-    [SCAN_MAX] = {fold_max, least, max_floats, -(double)INFINITY, false},
-    [SCAN_XOR] = {.fold = fold_xor, .identity = zero},
-    [SCAN_AND] = {.fold = fold_and, .identity = all_ones},
-    [SCAN_OR] = {.fold = fold_or, .identity = zero},
+/* The operators that take floats. */
+static const struct {
+    double (*fold)(double a, double b);
+    double identity;
+    bool tree; /* folded along the tree of scan.h, else one element after another */
+} float_operators[] = {
+    [SCAN_ADD] = {add_floats, -0.0, true},
+    [SCAN_MUL] = {mul_floats, 1, true},
+    [SCAN_MIN] = {min_floats, (double)INFINITY, false},
+    [SCAN_MAX] = {max_floats, -(double)INFINITY, false},
 };
 
-static const check_operator *operator_of(scan_op op, scan_type type) {
-    const check_operator *row = (size_t)op < sizeof operators / sizeof operators[0] ? &operators[op] : NULL;
-    if (!row || (is_float(type) ? !row->fold_floats : !row->fold))
-        die_usage("--verify cannot check --op %s of %s", scan_op_name(op), scan_type_name(type));
-    return row;
-}
+double prefix_float_identity(scan_op op) { return float_operators[op].identity; }
 
 /* ---- floats in the order of scan.h ------------------------------------------------------------------------------- */
 
 static double fold_float(const prefix_check *c, double a, double b) {
-    double r = operators[c->op].fold_floats(a, b);
+    double r = float_operators[c->op].fold(a, b);
     return c->out_type == SCAN_F32 ? (double)(float)r : r;
 }
 
@@ -162,14 +153,17 @@ static void append(prefix_check *c, double x) {
 /* ---- the check --------------------------------------------------------------------------------------------------- */
 
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc) {
-    const check_operator *row = operator_of(desc->op, desc->out_type);
+    const size_t float_count = sizeof float_operators / sizeof float_operators[0];
+    if (prefix_is_float(desc->out_type) && ((size_t)desc->op >= float_count || !float_operators[desc->op].fold))
+        die_usage("--verify cannot check --op %s of %s", scan_op_name(desc->op), scan_type_name(desc->out_type));
     *c = (prefix_check){.type = desc->type, .out_type = desc->out_type, .op = desc->op, .kind = desc->kind};
-    if (!is_float(desc->out_type)) {
-        c->integer = desc->init ? load_integer(desc->out_type, desc->init) : row->identity(desc->out_type);
+    if (!prefix_is_float(desc->out_type)) {
+        c->integer = desc->init ? load_integer(desc->out_type, desc->init)
+                                : fold_integers(desc->op, desc->out_type, 0, 0).identity;
         return;
     }
-    c->first_shows_zero = !desc->init && desc->op == SCAN_ADD;
-    c->groups = c->extreme = desc->init ? load_float(desc->out_type, desc->init) : row->float_identity;
+    c->writes_plus_zero = !desc->init && desc->op == SCAN_ADD;
+    c->groups = c->extreme = desc->init ? load_float(desc->out_type, desc->init) : prefix_float_identity(desc->op);
 }
 
 static bool same_float(const prefix_check *c, double expected, const void *result) {
@@ -181,7 +175,7 @@ static bool same_float(const prefix_check *c, double expected, const void *resul
 
 static bool next_integer(prefix_check *c, const void *element, const void *result) {
     uint64_t expected = c->integer;
-    c->integer = operators[c->op].fold(c->out_type, c->integer, load_integer(c->type, element));
+    c->integer = fold_integers(c->op, c->out_type, c->integer, load_integer(c->type, element)).result;
     /* wrapped at the width of the output */
     c->integer = load_integer(c->out_type, &c->integer);
     if (c->kind == SCAN_INCLUSIVE)
@@ -192,14 +186,14 @@ static bool next_integer(prefix_check *c, const void *element, const void *resul
 /* Floats folded one after another. */
 static bool next_extreme(prefix_check *c, const void *element, const void *result) {
     double expected = c->extreme;
-    c->extreme = operators[c->op].fold_floats(c->extreme, load_float(c->type, element));
+    c->extreme = float_operators[c->op].fold(c->extreme, load_float(c->type, element));
     return !result || same_float(c, c->kind == SCAN_INCLUSIVE ? c->extreme : expected, result);
 }
 
 /* Floats folded along the tree. */
 static bool next_float(prefix_check *c, const void *element, const void *result) {
     double expected = before(c);
-    if (c->n == 0 && c->first_shows_zero)
+    if (c->n == 0 && c->writes_plus_zero)
         expected = 0;
     append(c, load_float(c->type, element));
     if (c->kind == SCAN_INCLUSIVE)
@@ -208,9 +202,9 @@ static bool next_float(prefix_check *c, const void *element, const void *result)
 }
 
 bool prefix_check_next(prefix_check *c, const void *element, const void *result) {
-    if (!is_float(c->out_type))
+    if (!prefix_is_float(c->out_type))
         return next_integer(c, element, result);
-    return operators[c->op].float_tree ? next_float(c, element, result) : next_extreme(c, element, result);
+    return float_operators[c->op].tree ? next_float(c, element, result) : next_extreme(c, element, result);
 }
 
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse) {

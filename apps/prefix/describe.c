@@ -9,11 +9,9 @@
 #include "apps/support/number.h"
 #include "prefix.h"
 
-static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-
 /* Sums of integers are kept in 64 bits, as NumPy does; other folds stay in the type of the input. */
 static scan_type default_out(const prefix_job *job, scan_type type) {
-    if (job->op != SCAN_ADD || is_float(type))
+    if (job->op != SCAN_ADD || prefix_is_float(type))
         return type;
     return scan_type_class(type) == SCAN_SIGNED ? SCAN_I64 : SCAN_U64;
 }
@@ -104,7 +102,7 @@ scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_t
     if (status != NUMBER_OK)
         die_usage("--init: \"%s\" %s", job->init, number_complaint(status));
     init->bits = 0;
-    if (!(is_float(desc.out_type) ? to_float(&x, desc.out_type, init) : to_integer(x, desc.out_type, init)))
+    if (!(prefix_is_float(desc.out_type) ? to_float(&x, desc.out_type, init) : to_integer(x, desc.out_type, init)))
         die_usage("--init: %s cannot be a value of the output type %s", job->init, scan_type_name(desc.out_type));
     desc.init = init->bytes;
     return desc;
@@ -149,7 +147,7 @@ bool prefix_is_whole(const prefix_job *job) {
 
 /* The teaching grids add and multiply floats in an order that the CPU does not implement. */
 static bool has_own_order(const prefix_job *job, const scan_prefix_desc *desc) {
-    return prefix_is_whole(job) && is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
+    return prefix_is_whole(job) && prefix_is_float(desc->out_type) && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
 }
 
 void prefix_choose(const prefix_job *job, session *s, const scan_prefix_desc *desc, uint64_t elements) {

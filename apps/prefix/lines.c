@@ -160,23 +160,9 @@ static void write_header(const prefix_job *job, const table *t, size_t index) {
     output_write(job->out, t->bytes + end, t->head_bytes - end);
 }
 
-/* The f64 that leaves the other operand as it is. */
-static double float_identity(scan_op op) {
-    switch (op) {
-    case SCAN_ADD: return -0.0;
-    case SCAN_MUL: return 1;
-    case SCAN_MIN: return (double)INFINITY;
-    case SCAN_MAX: return -(double)INFINITY;
-    case SCAN_XOR:
-    case SCAN_AND:
-    case SCAN_OR: break; /* prefix_describe has refused floats */
-    }
-    return NAN;
-}
-
 /* Values with the identity where a field is missing: a column with missing fields is f64. */
 static void *fill_missing(const prefix_job *job, const column *c) {
-    const double identity = float_identity(job->op);
+    const double identity = prefix_float_identity(job->op);
     double *values = must_alloc(c->n, sizeof *values);
     for (size_t i = 0; i < c->n; i++)
         values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity : c->f64[i];

@@ -35,6 +35,8 @@ void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
 
 /* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 
+static inline bool prefix_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
+
 /* One value of any type, as its bytes. */
 typedef union prefix_value {
     uint64_t bits;
@@ -70,7 +72,7 @@ typedef struct prefix_check {
     scan_type type, out_type;
     scan_op op;
     scan_kind kind;
-    bool first_shows_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
+    bool writes_plus_zero; /* exclusive add of floats without init: +0 where the identity is -0 */
     uint64_t n;            /* elements so far */
     uint64_t integer;      /* the fold of integers */
     double extreme;        /* of float min and max */
@@ -81,6 +83,9 @@ typedef struct prefix_check {
     double before_vector;  /* everything before the vector, */
     double elements;       /* and the elements of the vector */
 } prefix_check;
+
+/* The float that leaves the other operand as it is, for an operator that takes floats. */
+double prefix_float_identity(scan_op op);
 
 /* Exit 2 for an operator that the check does not know. */
 void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);

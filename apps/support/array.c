@@ -162,17 +162,17 @@ size_t array_read(array_reader *r, void *to, size_t n) {
 void *array_read_all(array_reader *r, size_t *n) {
     if (r->npy) {
         /* The header of a pipe may claim any count: memory grows with the data that come. */
-        uint64_t left = r->header.count - r->done, room = left;
-        if (!r->in->size_hint && room > (16u << 20) / r->size)
-            room = (16u << 20) / r->size;
-        char *data = must_alloc((size_t)room, r->size);
+        uint64_t left = r->header.count - r->done, capacity = left;
+        if (!r->in->size_hint && capacity > (16u << 20) / r->size)
+            capacity = (16u << 20) / r->size;
+        char *data = must_alloc((size_t)capacity, r->size);
         size_t have = 0;
         for (;;) {
-            have += array_read(r, data + have * r->size, (size_t)room - have);
+            have += array_read(r, data + have * r->size, (size_t)capacity - have);
             if (have == left)
                 break;
-            room = room > left / 2 ? left : room * 2;
-            data = must_realloc(data, (size_t)room, r->size);
+            capacity = capacity > left / 2 ? left : capacity * 2;
+            data = must_realloc(data, (size_t)capacity, r->size);
         }
         *n = have;
         return data;

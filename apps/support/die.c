@@ -35,12 +35,12 @@ void die_before_exit(void (*hook)(void)) { before_exit = hook; }
 /* Names and data come from outside: control characters must neither break the line nor reach the terminal. */
 __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t bytes, const char *end, const char *format,
                                                           va_list arguments) {
-    size_t room = bytes - strlen(end) - 2;
+    size_t capacity = bytes - strlen(end) - 2;
     int prefix = snprintf(line, 300, "%.256s: ", program);
     size_t n = prefix > 0 ? (size_t)prefix : 0;
-    int length = vsnprintf(line + n, room - n, format, arguments);
+    int length = vsnprintf(line + n, capacity - n, format, arguments);
     if (length > 0)
-        n = n + (size_t)length < room ? n + (size_t)length : room - 1;
+        n = n + (size_t)length < capacity ? n + (size_t)length : capacity - 1;
     utf8_make_showable(line);
     n = strlen(line);
     snprintf(line + n, bytes - n, "%s\n", end);

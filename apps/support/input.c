@@ -106,19 +106,19 @@ size_t input_read(input *in, void *to, size_t bytes) {
     return have;
 }
 
-/* One byte of room beyond the hint, so that one more read finds the end of a file that is as long as it was said to be.
- * A pipe's room doubles; realloc moves large blocks by remapping their pages, not by copying. */
+/* One byte beyond the hint is allocated, so that one more read finds the end of a file that is as long as it was said
+ * to be. The buffer of a pipe doubles; realloc moves large blocks by remapping their pages, not by copying. */
 unsigned char *input_read_all(input *in, size_t *bytes) {
     report_phase before = report_enter(PHASE_READ);
     uint64_t left = in->size_hint > in->taken ? in->size_hint - in->taken : 0;
-    size_t room = (left > PTRDIFF_MAX ? PTRDIFF_MAX : (size_t)left) + (left ? 1 : PIPE_BYTES), have = 0;
-    unsigned char *data = must_alloc(room + TAIL_BYTES, 1);
+    size_t capacity = (left > PTRDIFF_MAX ? PTRDIFF_MAX : (size_t)left) + (left ? 1 : PIPE_BYTES), have = 0;
+    unsigned char *data = must_alloc(capacity + TAIL_BYTES, 1);
     for (;;) {
-        have += read_and_count(in, data + have, room - have);
-        if (have < room)
+        have += read_and_count(in, data + have, capacity - have);
+        if (have < capacity)
             break;
-        room = room > SIZE_MAX / 4 ? SIZE_MAX - TAIL_BYTES : room * 2;
-        data = must_realloc(data, room + TAIL_BYTES, 1);
+        capacity = capacity > SIZE_MAX / 4 ? SIZE_MAX - TAIL_BYTES : capacity * 2;
+        data = must_realloc(data, capacity + TAIL_BYTES, 1);
     }
     memset(data + have, 0, TAIL_BYTES);
     *bytes = have;

@@ -71,13 +71,13 @@ static bool expect(parser *p, char c) {
 }
 
 /* 'text' or "text", without escapes, printable ASCII. */
-static bool take_string(parser *p, char *text, size_t room) {
+static bool take_string(parser *p, char *text, size_t capacity) {
     unsigned char quote = look(p);
     if (quote != '\'' && quote != '"')
         return fail(p->reason, "the .npy header is malformed: a quoted string expected");
     size_t n = 0;
     for (p->at++; p->at < p->end && *p->at != quote; p->at++) {
-        if (*p->at < 0x20 || *p->at >= 0x7f || *p->at == '\\' || n + 1 >= room)
+        if (*p->at < 0x20 || *p->at >= 0x7f || *p->at == '\\' || n + 1 >= capacity)
             return fail(p->reason, "the .npy header is malformed: a string is too long or has odd characters");
         text[n++] = (char)*p->at;
     }
@@ -253,13 +253,13 @@ size_t npy_format(unsigned char *to, scan_type type, unsigned dimensions, const 
     while (codes[i].type != type)
         i++;
     char *text = (char *)to + 10;
-    size_t room = NPY_FORMAT_MAX - 10 - 64;
-    int n = snprintf(text, room, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+    size_t capacity = NPY_FORMAT_MAX - 10 - 64;
+    int n = snprintf(text, capacity, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                      scan_type_size(type) == 1 ? '|' : '<', codes[i].code);
     for (unsigned d = 0; d < dimensions; d++)
-        n += snprintf(text + n, room - (size_t)n, "%s%llu%s", d ? ", " : "", (unsigned long long)shape[d],
+        n += snprintf(text + n, capacity - (size_t)n, "%s%llu%s", d ? ", " : "", (unsigned long long)shape[d],
                       dimensions == 1 ? "," : "");
-    n += snprintf(text + n, room - (size_t)n, "), }");
+    n += snprintf(text + n, capacity - (size_t)n, "), }");
     size_t total = (10 + (size_t)n + 1 + 63) / 64 * 64;
     if (dimensions == 1)
         total = NPY_VECTOR_HEADER_BYTES;

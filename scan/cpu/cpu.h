@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the CPU verbs share: the state of a context, and the verbs themselves. Each verb has a file in the room of its
- * kind: prefix/prefix.c, compact/compact.c, sort/sort.c, image/equalize.c, ...
+ * What the CPU verbs share: the state of a context, and the verbs themselves. Each verb has a file in a
+ * folder of its kind: prefix/prefix.c, compact/compact.c, sort/sort.c, image/equalize.c, ...
  */
 #ifndef SCAN_CPU_CPU_H
 #define SCAN_CPU_CPU_H

@@ -2,7 +2,7 @@
  *
  * What the CUDA verbs share on the host: the state of a context, errors, the workspace's two parts.
  *
- * The rooms, in the order in which a call passes through them:
+ * The folders, in the order in which a call passes through them:
  *
  *   backend.cu      the table of the backend (scan/internal.h): contexts, memory, errors
  *   thresholds.h    where one way of doing a thing gives way to another
@@ -99,8 +99,8 @@ scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int t
 scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
                            size_t shared_bytes);
 
-/* The CTAs that a cluster of this kernel is granted: max_ctas, a power of two, or the next lower one that fits; 1:
- * none. More than 8 take the attribute NonPortableClusterSizeAllowed. */
+/* Returns the largest number of CTAs, a power of two up to max_ctas, that the device runs as one cluster of this
+ * kernel; 1: it runs no clusters. More than 8 need the attribute NonPortableClusterSizeAllowed. */
 int max_cluster_size(const scan_ctx *ctx, const void *kernel, int max_ctas, int threads, size_t shared_bytes);
 
 /* Makes the context's device current for a scope, and the caller's again after it. */

@@ -13,7 +13,7 @@
 namespace scan_cuda {
 
 /* Up to which size, in chunks (4 KiB of accumulators), one CTA, one cluster and look-back serve; then the wave. A
- * cluster has the CTAs that the GPU grants, max_chunks_per_cta each. Where the curves of `tools/bench --device cuda
+ * cluster has as many CTAs as the GPU allows, max_chunks_per_cta each. Where the curves of `tools/bench --device cuda
  * --verb prefix --algorithm all --type u32,u64,u8 --n 2^10..2^22` cross on an H200, 2026-11-20. */
 constexpr uint64_t max_single_chunks = 8, max_cluster_chunks = 64, max_look_back_chunks = 2048;
 

@@ -16,10 +16,6 @@
 
 /* ---- the values of a type in order ------------------------------------------------------------------------------- */
 
-static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-
-static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
-
 static uint64_t all_bits(scan_type type) { return ~0ull >> (64 - 8 * scan_type_size(type)); }
 
 static uint64_t sign_bit(scan_type type) { return all_bits(type) ^ (all_bits(type) >> 1); }
@@ -28,23 +24,23 @@ static uint64_t infinity_bits(scan_type type) { return type == SCAN_F32 ? 0x7f80
 
 /* The rank of an element among all bit patterns. Negative floats ascend as their bits descend. */
 static uint64_t rank_of_bits(scan_type type, uint64_t bits) {
-    if (is_float(type))
+    if (scan_is_float(type))
         return bits & sign_bit(type) ? all_bits(type) ^ bits : bits | sign_bit(type);
-    return is_signed(type) ? bits ^ sign_bit(type) : bits;
+    return scan_is_signed(type) ? bits ^ sign_bit(type) : bits;
 }
 
 static uint64_t bits_of_rank(scan_type type, uint64_t rank) {
-    if (is_float(type))
+    if (scan_is_float(type))
         return rank & sign_bit(type) ? rank ^ sign_bit(type) : all_bits(type) ^ rank;
-    return is_signed(type) ? rank ^ sign_bit(type) : rank;
+    return scan_is_signed(type) ? rank ^ sign_bit(type) : rank;
 }
 
 static uint64_t min_rank(scan_type type) {
-    return is_float(type) ? rank_of_bits(type, infinity_bits(type) | sign_bit(type)) : 0;
+    return scan_is_float(type) ? rank_of_bits(type, infinity_bits(type) | sign_bit(type)) : 0;
 }
 
 static uint64_t max_rank(scan_type type) {
-    return is_float(type) ? rank_of_bits(type, infinity_bits(type)) : all_bits(type);
+    return scan_is_float(type) ? rank_of_bits(type, infinity_bits(type)) : all_bits(type);
 }
 
 /* A number as one of the three 64-bit types. */
@@ -66,7 +62,7 @@ static number number_of_rank(scan_type type, uint64_t rank) {
         memcpy(&x.value.f, &bits, sizeof bits);
         return x;
     }
-    if (is_signed(type)) /* the sign bit, where set, extends to the left */
+    if (scan_is_signed(type)) /* the sign bit, where set, extends to the left */
         return (number){SCAN_I64, {.u = (bits ^ sign_bit(type)) - sign_bit(type)}};
     return (number){SCAN_U64, {.u = bits}};
 }
@@ -148,7 +144,7 @@ static void push_constant(compiler *c, bool constant) {
 }
 
 static void push_range(compiler *c, scan_type type, uint32_t column, uint64_t lo, uint64_t hi, bool negate) {
-    bool everything = !is_float(type) && lo == min_rank(type) && hi == max_rank(type);
+    bool everything = !scan_is_float(type) && lo == min_rank(type) && hi == max_rank(type);
     if (everything) {
         push_constant(c, !negate);
         return;
@@ -186,7 +182,7 @@ static void push_comparison(compiler *c, scan_type type, const scan_term *term) 
 static void push_leaf(compiler *c, scan_type type, const scan_term *term) {
     if (scan_term_is_comparison(term->op)) {
         push_comparison(c, type, term);
-    } else if (!is_float(type)) {
+    } else if (!scan_is_float(type)) {
         push_constant(c, term->op == SCAN_TERM_ISFINITE);
     } else if (term->op == SCAN_TERM_ISNAN) {
         push_range(c, type, term->column, min_rank(type), max_rank(type), true);
@@ -232,7 +228,7 @@ static bool intersect(const scan_step *a, const scan_step *b, scan_step *result)
         result->hi = max_hi;
         return true;
     }
-    if (is_float(a->type) || first->lo != min_rank(a->type) || max_hi != max_rank(a->type))
+    if (scan_is_float(a->type) || first->lo != min_rank(a->type) || max_hi != max_rank(a->type))
         return false;
     result->negate = false; /* two holes that reach the ends leave the range between them */
     result->lo = first->hi + 1;

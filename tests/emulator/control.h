@@ -2,7 +2,7 @@
  *
  * What tests may ask of the emulator beyond CUDA's interface.
  *
- * A runtime call that is told to fail does nothing, except that what would free something still frees it. Calls are
+ * A runtime call that is made to fail does nothing, except that what would free something still frees it. Calls are
  * counted from 1, those that cannot fail (cudaGetLastError, names of errors) are not.
  */
 #ifndef TESTS_EMULATOR_CONTROL_H

@@ -2,7 +2,7 @@
  *
  * What runs a kernel without a GPU. A CTA runs on one OS thread, an "SM"; its threads are fibers, which switch only
  * where they wait for each other, poll, or do an atomic operation, in an order drawn from a seed. Device functions
- * (device.h, emulated_ptx.h) are made of the few calls below.
+ * (emulated_ptx.h, cuda_runtime.h) are made of the few calls below.
  *
  *   lanes    join(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
  *   CTA      cta_barrier(id, threads, ...)
@@ -103,7 +103,7 @@ struct alignas(64) fiber {
     uint3 thread;     /* threadIdx */
     const char *what; /* what it waits for, in words */
     unsigned cluster_generation;
-    unsigned copies; /* under way that no mbarrier is told of */
+    unsigned copies; /* under way that signal no mbarrier */
     std::vector<late_store> stores;
 };
 
@@ -123,7 +123,7 @@ char *dynamic_memory();
 uint32_t draw();
 /* Now and then lets others run: at every place where hardware might. */
 void maybe_switch();
-void wait_for_previous(); /* counts who did; launches follow each other here */
+void wait_for_previous(); /* only counts its calls: launches follow each other here */
 /* In a loop that waits for memory: lets all others run before it returns. */
 void poll(const char *what);
 
@@ -177,9 +177,9 @@ bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 bool has_mbarriers(); /* those that can be waited for, from compute capability 9.0 */
 
-/* barrier: told when the copy is done. */
+/* barrier: the mbarrier that counts the bytes when the copy is done, or NULL. */
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
-/* Until those of the thread that tell no barrier are done. */
+/* Waits until those copies of the thread that have no mbarrier are done. */
 void copies_wait();
 
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Does the emulator see what it is there for? Kernels with one defect each: those that it can tell must end the process
+ * Does the emulator see what it is there for? Kernels with one defect each: those that it detects must end the process
  * with the right words, those that are races must give a wrong result in some order. And kernels without defects that
  * use what is hard to get right: clusters, asynchronous copies, graphs. (Warp and CTA functions:
  * gpu/test_gpu_device.cu, on a real device too.)

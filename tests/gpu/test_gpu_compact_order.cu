@@ -71,11 +71,11 @@ static bool keeps(const order_case *c, const char *in, const uint8_t *flags, siz
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
 
 static scan_state new_state(uint64_t tiles) {
-    const uint64_t tile_words = (tiles + 1) / 2 * 2, words = tile_words + (tiles / 32 + 1) * 4;
-    uint64_t *zero = static_cast<uint64_t *>(calloc(words + 8, 8));
-    auto *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words + 8, 8, 0));
+    const uint64_t tile_words = (tiles + 1) / 2 * 2;
+    const size_t bytes = scan_state_bytes(tile_words, (tiles / 32 + 1) * 4);
+    void *zero = calloc(bytes, 1), *state = gpu_put(&d_state, zero, bytes / 8, 8, 0);
     free(zero);
-    return {state, state + 1, state + 8, state + 8 + tile_words, words};
+    return make_scan_state(state, bytes, tile_words);
 }
 
 static void launch(const order_case *c, select_job *job) {

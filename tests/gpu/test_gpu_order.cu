@@ -34,11 +34,11 @@ static void look_at_device(void) {
 
 /* State words for `tiles` tiles of 8-byte accumulators, all zero. */
 static scan_cuda::scan_state new_state(uint64_t tiles) {
-    const uint64_t tile_words = (tiles + scan_cuda::spare_tiles) * 2, words = tile_words + tile_words / 32 + 64;
-    uint64_t *zero = static_cast<uint64_t *>(calloc(words + 8, 8));
-    auto *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words + 8, 8, 0));
+    const uint64_t tile_words = (tiles + scan_cuda::spare_tiles) * 2;
+    const size_t bytes = scan_cuda::scan_state_bytes(tile_words, tile_words / 32 + 64);
+    void *zero = calloc(bytes, 1), *state = gpu_put(&d_state, zero, bytes / 8, 8, 0);
     free(zero);
-    return {state, state + 1, state + 8, state + 8 + tile_words, words};
+    return scan_cuda::make_scan_state(state, bytes, tile_words);
 }
 
 static uint64_t ceil_div(uint64_t n, uint64_t size) { return (n + size - 1) / size; }

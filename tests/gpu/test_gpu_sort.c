@@ -48,8 +48,9 @@ static void every_size(void **state) {
         }
 }
 
-/* Every distribution on both sides of the size from which the survey's tables are large (sort.cu, wide_survey_least):
- * keys alone out of place, which the survey copies as long as they are in order, and another call. */
+/* Every distribution on both sides of the size from which the survey's tables are large (thresholds.h,
+ * wide_survey_least): keys alone out of place, which the survey copies as long as they are in order, and another call.
+ */
 static void many_keys(void **state) {
     (void)state;
     gpu_need();
@@ -278,7 +279,8 @@ static void top_digits(void **state) {
     }
 }
 
-/* Pairs and argsorts of 4-byte keys, on both sides of the size from which tiles have labels (sort.cu, labels_least). */
+/* Pairs and argsorts of 4-byte keys, on both sides of the size from which tiles have labels (thresholds.h,
+ * labels_least). */
 static void labels(void **state) {
     (void)state;
     gpu_need();

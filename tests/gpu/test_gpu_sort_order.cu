@@ -122,10 +122,9 @@ static void check(const pass_case *c, unsigned repeats) {
     const kind &k = *c->of;
     const sort_pass_cut &cut = cut_here(k);
     const uint64_t portion_keys = c->n < cut.portion ? c->n : cut.portion;
-    const size_t words = 8 + (portion_keys + cut.tile - 1) / cut.tile * cut.state_bytes / 8;
+    const size_t bytes = scan_state_bytes(0, 0) + (portion_keys + cut.tile - 1) / cut.tile * cut.state_bytes;
     pass_arrays a = make_arrays(c);
-    char *zero = static_cast<char *>(calloc(words, 8));
-    uint64_t *state = static_cast<uint64_t *>(gpu_put(&d_state, zero, words, 8, 0));
+    void *zero = calloc(bytes, 1), *state = gpu_put(&d_state, zero, bytes / 8, 8, 0);
     free(zero);
     for (unsigned repeat = 0; repeat < repeats; repeat++) {
         sort_job job = {};
@@ -139,7 +138,7 @@ static void check(const pass_case *c, unsigned repeats) {
         job.key_bytes = uint32_t(k.key_bytes);
         job.value_bytes = uint32_t(k.value_bytes);
         job.plan = static_cast<sort_plan *>(gpu_put(&d_plan, a.plan, 1, sizeof *a.plan, 0));
-        job.state = {state, state + 1, state + 8, nullptr, words - 8};
+        job.state = make_scan_state(state, bytes, 0);
         for (uint32_t portion = 0; portion * cut.portion < c->n; portion++) {
             uint32_t which = 0;
             void *arguments[] = {&job, &which, &portion};

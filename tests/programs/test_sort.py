@@ -141,18 +141,18 @@ def test_threads_and_files(kind, threads, tmp_path):
 
 # ---- check -----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("args, values, answer", [
+@pytest.mark.parametrize("args, values, where", [
     ([], [1, 1, 2], None), ([], [1, 2, 1], 2), (["-u"], [1, 1, 2], 1), (["-r"], [3, 2, 2], None), (["-r"], [3, 2, 3], 2),
     ([], [1.0, np.inf, np.nan, np.nan], None), ([], [1.0, np.nan, 2.0], 2), (["-r"], [2.0, 1.0, np.nan], None),
     (["-r"], [np.nan, 1.0], 1), (["--nan", "first"], [np.nan, 1.0], None), (["--nan", "first"], [1.0, np.nan], 1),
     ([], [0.0, -0.0, 0.0], None), (["-u"], [0.0, -0.0], 1), (["-u"], [np.nan, np.nan], 1), ([], [], None), ([], [5], None),
 ])
-def test_check_array(args, values, answer):
+def test_check_array(args, values, where):
     data = npy(np.array(values, "f8"))
-    if answer is None:
+    if where is None:
         assert good("-c", *args, stdin=data) == b""
     else:
-        assert bad("--check", *args, stdin=data, code=1) == f"stdin: element {answer} is out of order"
+        assert bad("--check", *args, stdin=data, code=1) == f"stdin: element {where} is out of order"
 
 
 @pytest.mark.parametrize("kind", TYPES)

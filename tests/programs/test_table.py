@@ -117,16 +117,16 @@ def test_tsv(tmp_path):
     assert good("--tsv", "-k", "a", stdin=path.read_bytes()) == b"a\tb\n1\t\"q\tr\"\n2\tx,y\n"
 
 
-@pytest.mark.parametrize("args, text, answer", [
+@pytest.mark.parametrize("args, text, where", [
     (["-k", "a"], "a\n1\n1\n2\n", None), (["-k", "a"], "a\n1\n3\n2\n", 4), (["-k", "a", "-u"], "a\n1\n1\n", 3),
     (["-k", "a:desc"], "a\n2\n1\n\n", None), (["-k", "a:nan=first"], "a\n1\n\n", 3), (["-k", "a", "-k", "b"], "a,b\n1,2\n1,1\n", 3),
     (["-k", "b"], "a,b\n\"x\n\",1\n\"y\n\",0\n", 4), (["-k", "a"], "a\n", None), (["-k", "a"], "", None),
 ])
-def test_check(args, text, answer):
-    if answer is None:
+def test_check(args, text, where):
+    if where is None:
         assert table(["-c"] + args, text) == ""
     else:
-        assert bad("--csv", "-c", *args, stdin=text.encode(), code=1) == f"stdin: line {answer} is out of order"
+        assert bad("--csv", "-c", *args, stdin=text.encode(), code=1) == f"stdin: line {where} is out of order"
 
 
 # ---- real and random tables ------------------------------------------------------------------------------------------

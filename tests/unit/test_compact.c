@@ -163,17 +163,15 @@ static void test_large(void **state) {
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (size_t k = 0; k < sizeof large_sizes / sizeof large_sizes[0]; k++)
             for (int context = 0; context < CONTEXTS; context++, round++) {
-                uint64_t r = random_u64(&f->random);
                 if (large_sizes[k] > 300000 && (round + type) % 3)
                     continue;
-                check(f, (compact_case){.type = type,
-                                        .n = large_sizes[k],
-                                        .share = shares[(round + r) % SHARES],
-                                        .by_flags = r >> 8 & 1,
-                                        .invert = r >> 9 & 1,
-                                        .outputs = (unsigned)(1 + (r >> 16) % 15),
-                                        .index_type = r >> 10 & 1 ? SCAN_U64 : SCAN_TYPE_NONE,
-                                        .context = context});
+                compact_case c = {.type = type, .n = large_sizes[k], .context = context};
+                c.share = shares[random_below(&f->random, SHARES)];
+                c.by_flags = random_bool(&f->random);
+                c.invert = random_bool(&f->random);
+                c.outputs = 1 + (unsigned)random_below(&f->random, 15);
+                c.index_type = random_bool(&f->random) ? SCAN_U64 : SCAN_TYPE_NONE;
+                check(f, c);
             }
 }
 

@@ -124,14 +124,15 @@ static void test_comparisons(void **state) {
 enum { PROGRAM_COLUMNS = 6, PROGRAM_ELEMENTS = 5000 };
 
 static scan_term random_leaf(void) {
-    uint64_t r = random_u64(&seed);
-    scan_term term = {.op = (scan_term_op)(r % 8), .column = (uint32_t)(r >> 8) % (PROGRAM_COLUMNS + 2)};
+    scan_term term = {.op = (scan_term_op)random_below(&seed, 8)};
+    term.column = (uint32_t)random_below(&seed, PROGRAM_COLUMNS + 2);
     if (term.column == PROGRAM_COLUMNS + 1)
         term.column = SCAN_COLUMN_INDEX;
-    switch (r >> 16 & 3) {
-    case 0: term.constant_type = SCAN_U64, term.constant.u = random_u64(&seed) >> (r >> 20 & 63); break;
-    case 1: term.constant_type = SCAN_I64, term.constant.i = (int64_t)random_u64(&seed) >> (r >> 20 & 63); break;
-    default: term.constant_type = SCAN_F64, term.constant.f = ldexp((double)(r >> 40) / 0x1p24, (int)(r >> 32 & 63));
+    const uint64_t constant = random_u64(&seed), digits = random_below(&seed, 64);
+    switch (random_below(&seed, 4)) {
+    case 0: term.constant_type = SCAN_U64, term.constant.u = constant >> digits; break;
+    case 1: term.constant_type = SCAN_I64, term.constant.i = (int64_t)constant >> digits; break;
+    default: term.constant_type = SCAN_F64, term.constant.f = ldexp((double)(constant >> 40) / 0x1p24, (int)digits);
     }
     if (term.op > SCAN_TERM_NE)
         term.constant_type = SCAN_TYPE_NONE;

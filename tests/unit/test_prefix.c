@@ -12,15 +12,10 @@
 
 typedef __int128 wide;
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
-
 static wide wrap(scan_type type, wide x) {
     unsigned bits = (unsigned)scan_type_size(type) * 8;
     unsigned __int128 mask = ((unsigned __int128)1 << bits) - 1, low = (unsigned __int128)x & mask;
-    return is_signed(type) && low >> (bits - 1) ? (wide)low - ((wide)1 << bits) : (wide)low;
+    return type_is_signed(type) && low >> (bits - 1) ? (wide)low - ((wide)1 << bits) : (wide)low;
 }
 
 static wide get_integer(scan_type type, const void *at) {
@@ -29,9 +24,9 @@ static wide get_integer(scan_type type, const void *at) {
 
 static void put_integer(scan_type type, void *at, wide x) { store_element(at, 0, scan_type_size(type), (uint64_t)x); }
 
-static wide lowest(scan_type type) { return is_signed(type) ? -((wide)1 << (scan_type_size(type) * 8 - 1)) : 0; }
+static wide lowest(scan_type type) { return type_is_signed(type) ? -((wide)1 << (scan_type_size(type) * 8 - 1)) : 0; }
 
-static wide highest(scan_type type) { return ((wide)1 << (scan_type_size(type) * 8 - is_signed(type))) - 1; }
+static wide highest(scan_type type) { return ((wide)1 << (scan_type_size(type) * 8 - type_is_signed(type))) - 1; }
 
 static wide integer_identity(const scan_prefix_desc *d) {
     switch (d->op) {
@@ -90,7 +85,7 @@ static double float_op(const scan_prefix_desc *d, double a, double b) {
 
 static void oracle(const scan_prefix_desc *d, const char *in, char *out, size_t n) {
     size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
-    bool floats = is_float(d->type);
+    bool floats = type_is_float(d->type);
     wide fold = d->init && !floats ? get_integer(d->out_type, d->init) : integer_identity(d);
     double float_fold = d->op == SCAN_MIN ? (double)INFINITY : -(double)INFINITY;
     if (d->init && floats)
@@ -172,13 +167,13 @@ static void check(scan_ctx *ctx, const scan_prefix_desc *d, size_t n, size_t off
         assert_memory_equal(in, original, in_bytes);
 }
 
-/* Every size meets every combination; alignment, place and thread count go round with a counter, so that neighbours
- * differ. */
+/* Every size is tested with every combination; alignment, place and thread count go round with a counter, so that
+ * neighbours differ. */
 static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, size_t size_count) {
     static unsigned round;
     for (size_t k = 0; k < size_count; k++)
         for (scan_op op = 0; op < (scan_op)SCAN_OP_COUNT; op++) {
-            if (is_float(type) && op != SCAN_MIN && op != SCAN_MAX)
+            if (type_is_float(type) && op != SCAN_MIN && op != SCAN_MAX)
                 continue;
             for (unsigned way = 0; way < 8; way++) {
                 uint64_t init_bits;

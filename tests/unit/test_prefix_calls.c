@@ -20,8 +20,6 @@ static int destroy(void **state) {
     return 0;
 }
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 enum { N = 64 };
@@ -104,7 +102,7 @@ static void operators(void **state) {
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {
             scan_prefix_desc d = {.struct_size = sizeof d, .type = (scan_type)type, .op = (scan_op)op};
-            bool takes = !is_float(d.type) || !is_bitwise(d.op);
+            bool takes = !type_is_float(d.type) || !is_bitwise(d.op);
             size_t bytes;
             assert_int_equal(scan_op_takes(d.op, d.type), takes);
             assert_int_equal(scan_prefix_workspace(ctx, &d, 4, &bytes), takes ? SCAN_OK : SCAN_ERR_TYPE);
@@ -173,7 +171,7 @@ static void carries_of_other_calls(void **state) {
 
 /* Pieces give what one call gives, and the carry begins with the last inclusive value. */
 static void check_pieces(scan_type type, scan_type out_type, scan_op op, unsigned way) {
-    if (is_float(type) && is_bitwise(op))
+    if (type_is_float(type) && is_bitwise(op))
         return;
     enum { MAX_N = 3000 };
     static char from[MAX_N * 8], whole[MAX_N * 8], pieces[MAX_N * 8], folds[MAX_N * 8];

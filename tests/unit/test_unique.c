@@ -61,11 +61,10 @@ static void fill_runs(fixture *f, const unique_case *c, void *in) {
     size_t size = scan_type_size(c->type);
     random_elements(c->type, in, c->n, &f->random);
     for (size_t i = 1; i < c->n; i++) {
-        uint64_t r = random_u64(&f->random);
-        if (c->mean_run && r % c->mean_run == 0)
+        if (c->mean_run && random_below(&f->random, c->mean_run) == 0)
             continue;
         memcpy((char *)in + i * size, (char *)in + (i - 1) * size, size);
-        if (type_is_float(c->type) && (r >> 32 & 1)) {
+        if (type_is_float(c->type) && random_bool(&f->random)) {
             double x = double_at(c->type, in, i);
             if (x == 0 || isnan(x)) /* the sign makes no difference */
                 ((unsigned char *)in)[(i + 1) * size - 1] ^= 0x80;

@@ -4,7 +4,7 @@
  *
  * A vector is scanned by log2(elements) steps: Kogge-Stone, in a register. The only chain from vector to vector is one
  * operation on the running fold, so the steps of several vectors overlap. Exclusive is the inclusive vector moved up by
- * one more element, reverse the same with elements turned around on the way in and out.
+ * one more element, reverse the same with the elements of a vector reversed on the way in and out.
  */
 #ifndef SCAN_CPU_PREFIX_ASSOC_SIMD_H
 #define SCAN_CPU_PREFIX_ASSOC_SIMD_H

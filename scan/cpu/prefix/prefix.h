@@ -10,8 +10,9 @@
  *                 rows_portable.*, and in rows_simd.h for rows_avx2.c and rows_avx512.c
  *   vec.h         the vector primitives of both kinds of SIMD kernels, defined in vec_avx2.h and vec_avx512.h
  *
- * To add an operator: its enum, its row in lists.h, its function and identity in assoc.h, and vec_OP in both vec_*.h;
- * if it is ORDERED also its macros in ordered.h and vec_float_OP. What is missing does not compile.
+ * To add an operator: its enum, its row in lists.h, its function and identity in assoc.h, and vec_OP, in vec.h if it is
+ * an operator of C, else in vec_avx2.h and vec_avx512.h; if it is ORDERED also its macros in ordered.h and
+ * vec_float_OP. What is missing does not compile.
  *
  * Everywhere `in` and `out` point to the first element in scan order: element p is at [p], and in a reverse scan,
  * where scan order runs down, at [-p].

@@ -12,7 +12,8 @@
  *     vec_first(x)                       the first element, not extended, with whatever is above it
  *
  *   for assoc_simd.h
- *     vec_add(type, a, b) ...            for each row of SCAN_OPS; min and max on keys for floats (assoc.h)
+ *     vec_add(type, a, b) ...            for each row of SCAN_OPS but xor, and, or, which are below;
+ *                                        min and max on keys for floats (assoc.h)
  *     vec_to_key(type, op, x)  vec_from_key(type, op, x)
  *
  *   for rows_simd.h
@@ -35,6 +36,10 @@ SCAN_INLINE vec vec_widen(scan_type in_type, scan_type type, const void *at) {
 #undef ROW
     return vec_load(at);
 }
+
+SCAN_INLINE vec vec_xor(scan_type type, vec a, vec b) { return (void)type, a ^ b; }
+SCAN_INLINE vec vec_and(scan_type type, vec a, vec b) { return (void)type, a & b; }
+SCAN_INLINE vec vec_or(scan_type type, vec a, vec b) { return (void)type, a | b; }
 
 SCAN_INLINE vec vec_op(scan_type type, scan_op op, vec a, vec b) {
     switch (op) {

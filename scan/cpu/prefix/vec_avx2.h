@@ -151,21 +151,6 @@ SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
     return a;
 }
 
-SCAN_INLINE vec vec_xor(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm256_xor_si256(a, b);
-}
-
-SCAN_INLINE vec vec_and(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm256_and_si256(a, b);
-}
-
-SCAN_INLINE vec vec_or(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm256_or_si256(a, b);
-}
-
 SCAN_INLINE vec vec_flip_f32(vec x) { return _mm256_xor_si256(x, _mm256_srli_epi32(_mm256_srai_epi32(x, 31), 1)); }
 
 SCAN_INLINE vec vec_flip_f64(vec x) {

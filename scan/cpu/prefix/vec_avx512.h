@@ -131,21 +131,6 @@ SCAN_INLINE vec vec_max(scan_type type, vec a, vec b) {
     return a;
 }
 
-SCAN_INLINE vec vec_xor(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm512_xor_si512(a, b);
-}
-
-SCAN_INLINE vec vec_and(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm512_and_si512(a, b);
-}
-
-SCAN_INLINE vec vec_or(scan_type type, vec a, vec b) {
-    (void)type;
-    return _mm512_or_si512(a, b);
-}
-
 SCAN_INLINE vec vec_flip_f32(vec x) {
     return _mm512_xor_si512(x, _mm512_and_si512(_mm512_srai_epi32(x, 31), _mm512_set1_epi32(INT32_MAX)));
 }

@@ -19,7 +19,7 @@
  * Kogge-Stone's, in shared memory.
  *
  * Limits: two elements a thread, so 2,048 elements; a power of two. It takes twice the steps, and in most of them most
- * threads wait: worth it where an addition is dear.
+ * threads wait: it pays where an addition is expensive.
  *
  * Source: Brent and Kung, "A Regular Layout for Parallel Adders", 1982. The loops run over the section, which is twice
  * the block: bounds taken from the block size would skip the last level of the tree.

@@ -8,9 +8,9 @@
  *
  *   flipped      x ^ flip: flip complements for and
  *   sortable     integers: x ^ flip, which moves the sign bit (signed) and complements (min); floats: the usual
- * monotone code (sign bit: complement all, else set the sign bit), complemented for min; every NaN is the largest code
- * of all, so that it wins from there on, and comes back as the quiet NaN widening     integers are extended by the sign
- * that `sign` names: (x ^ sign) - sign
+ *                sortable bits (sign bit: complement all, else set the sign bit), complemented for min; every NaN is
+ *                the largest of all, so that it wins from there on, and comes back as the quiet NaN
+ *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
  */
 #ifndef SCAN_CUDA_DEVICE_ELEMENT_CUH
 #define SCAN_CUDA_DEVICE_ELEMENT_CUH
@@ -71,6 +71,7 @@ template <class T> struct bit_or {
     static __host__ __device__ T apply(T a, T b) { return T(a | b); }
 };
 
+/* How elements are encoded as operands. */
 struct element_code {
     uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
     uint64_t flip; /* in the bits of the accumulator */

@@ -28,6 +28,19 @@ struct scan_state {
     uint64_t words;   /* from `tiles` to the end of the state, those of larger scans included: cleared at the wrap */
 };
 
+/* In memory: ticket and left, padded to a sector; the words of tiles; those of groups. */
+constexpr uint64_t state_header_words = 8;
+
+constexpr size_t scan_state_bytes(uint64_t tile_words, uint64_t group_words) {
+    return (state_header_words + tile_words + group_words) * sizeof(uint64_t);
+}
+
+/* The state at `memory`, of at least scan_state_bytes(): calls of other sizes may share it and use more. */
+inline scan_state make_scan_state(void *memory, size_t bytes, uint64_t tile_words) {
+    uint64_t *header = static_cast<uint64_t *>(memory), *tiles = header + state_header_words;
+    return {header, header + 1, tiles, tiles + tile_words, bytes / sizeof(uint64_t) - state_header_words};
+}
+
 constexpr uint32_t last_epoch = 0xffffffffu - 1;
 
 struct ticket {

@@ -4,8 +4,8 @@
  *
  * Positions count from the scan's start: position p is element p of a forward scan and element n - 1 - p of a reverse
  * one. Tile t covers positions [t * tile, (t + 1) * tile); its lowest address in a full tile is `base`, aligned to the
- * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements turned
- * round.
+ * element only. A reverse tile is the mirror image: vector v of the tile lies at vector (last - v), its elements in
+ * opposite order.
  *
  * A plain tile is forward and aligned to 16 bytes. Any other is made plain before it is read, and its outputs are moved
  * back as they are written, by code without branches: what a tile's address and direction decide is the same for all
@@ -25,8 +25,8 @@ namespace scan_cuda {
 
 /* ---- mirrors ----------------------------------------------------------------------------------------------------- */
 
-/* Elements of 1 and 2 bytes in a word, turned round if `reverse`; larger ones are not split. */
-template <class I> __device__ uint32_t turned_word(uint32_t x, bool reverse) {
+/* Elements of 1 and 2 bytes in a word, in opposite order if `reverse`; larger ones are not split. */
+template <class I> __device__ uint32_t oriented_word(uint32_t x, bool reverse) {
     if constexpr (sizeof(I) == 1)
         return __byte_perm(x, 0, reverse ? 0x0123 : 0x3210);
     else if constexpr (sizeof(I) == 2)
@@ -35,10 +35,10 @@ template <class I> __device__ uint32_t turned_word(uint32_t x, bool reverse) {
         return x;
 }
 
-/* The elements of a vector, turned round if `reverse`. */
-template <class I> __device__ uint4 turned_vector(uint4 v, bool reverse) {
-    uint4 x = {turned_word<I>(v.x, reverse), turned_word<I>(v.y, reverse), turned_word<I>(v.z, reverse),
-               turned_word<I>(v.w, reverse)};
+/* The elements of a vector, in opposite order if `reverse`. */
+template <class I> __device__ uint4 oriented_vector(uint4 v, bool reverse) {
+    uint4 x = {oriented_word<I>(v.x, reverse), oriented_word<I>(v.y, reverse), oriented_word<I>(v.z, reverse),
+               oriented_word<I>(v.w, reverse)};
     if constexpr (sizeof(I) == 8)
         return make_uint4(reverse ? x.z : x.x, reverse ? x.w : x.y, reverse ? x.x : x.z, reverse ? x.y : x.w);
     else
@@ -66,7 +66,7 @@ __device__ void normalise(char *slot, uint32_t shift, bool reverse, int warp, in
     for (int k = 0; k < per_lane; k++) {
         x[k] = w[source + k * step];
         if constexpr (sizeof(I) < 4)
-            x[k] = turned_word<I>(__funnelshift_r(x[k], w[source + k * step + 1], bits), reverse);
+            x[k] = oriented_word<I>(__funnelshift_r(x[k], w[source + k * step + 1], bits), reverse);
     }
     named_barrier_sync(1, warps * 32);
 #pragma unroll
@@ -176,7 +176,7 @@ template <class Op, int rows> class row_writer {
 
     /* Row k, of any tile; rows are written in order. */
     __device__ void general_row(int k, int lane, uint4 x) {
-        x = turned_vector<T>(x, reverse);
+        x = oriented_vector<T>(x, reverse);
         char *here = reverse ? at - k * 512 : at + k * 512;
         if (k == 0 && head)
             store_end(here, lane, x, 0, !reverse);

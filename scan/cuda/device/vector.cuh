@@ -213,7 +213,7 @@ template <class Op> struct operands<Op, true> {
     /* x in every operand of a word. */
     static __device__ uint32_t spread(T x) { return x * (0xffffffffu / T(~T(0))); }
 
-    /* Types of 1 and 2 bytes are integers, whose code is its own inverse. */
+    /* Types of 1 and 2 bytes are integers, whose encoding is its own inverse. */
     __device__ operands coded(const element_code &code) const {
         operands x = *this;
         if constexpr (Op::form != operand_form::plain)

@@ -20,7 +20,7 @@
  * Traffic: n reads and n writes. Barriers: one of the CTA, two of the cluster, the first of which (all CTAs have
  * started, so that their shared memory may be written) waits while the input is loaded; a CTA alone has two of its own.
  *
- * Limits: 32 tiles; 16 CTAs need a GPU that grants clusters of that size, 8 are promised by every one from sm_90.
+ * Limits: 32 tiles; 16 CTAs need a GPU that runs clusters of that size; every GPU from sm_90 on runs clusters of 8.
  */
 #ifndef SCAN_CUDA_GRID_CLUSTER_CUH
 #define SCAN_CUDA_GRID_CLUSTER_CUH

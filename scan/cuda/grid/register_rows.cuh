@@ -107,7 +107,7 @@ template <class Op> class register_rows {
             if constexpr (sizeof(I) < 4 && bytes == 16) {
                 uint4 words;
                 if (left >= E && vector_words(at + k * step, low, high, words)) {
-                    x[k] = operands<Op>::template from_elements<I>(turned_vector<I>(words, job.reverse), job.code);
+                    x[k] = operands<Op>::template from_elements<I>(oriented_vector<I>(words, job.reverse), job.code);
                     continue;
                 }
             }

@@ -30,7 +30,7 @@ template <class S> struct cell_blend;
 template <> struct cell_blend<uint8_t> {
     uint32_t *entries; /* shared: max_planes * byte_bins words of four entries */
 
-    __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *room) : entries(room) {
+    __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *storage) : entries(storage) {
         for (uint32_t i = threadIdx.x; i < planes * byte_bins; i += blockDim.x) {
             const uint64_t at = i / byte_bins * cell.plane_samples + i % byte_bins;
             entries[i] = cell.tables[0][at] | uint32_t(cell.tables[1][at]) << 8 | uint32_t(cell.tables[2][at]) << 16 |
@@ -79,7 +79,7 @@ template <class S>
 __global__ void __launch_bounds__(blend_threads) clahe_blend_kernel(const __grid_constant__ clahe_job job) {
     constexpr int at_once = 4;
     __shared__ uint64_t edges[4]; /* left, right, top, bottom of the cell */
-    __shared__ uint32_t room[sizeof(S) == 1 ? max_planes * byte_bins : 1];
+    __shared__ uint32_t storage[sizeof(S) == 1 ? max_planes * byte_bins : 1];
     const scan_clahe_grid &g = job.grid;
     const uint64_t band = blockIdx.x % job.bands, cell = blockIdx.x / job.bands;
     const int64_t tile_x = job.first_cell_x + int64_t(cell % job.cells_x);
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(blend_threads) clahe_blend_kernel(const __grid
         {luts + (upper * g.tiles_x + left) * g.bins, luts + (upper * g.tiles_x + right) * g.bins,
          luts + (lower * g.tiles_x + left) * g.bins, luts + (lower * g.tiles_x + right) * g.bins},
         g.tiles_x * g.tiles_y * g.bins};
-    const cell_blend<S> blend(tables, job.planes, room);
+    const cell_blend<S> blend(tables, job.planes, storage);
     __syncthreads();
 
     const uint64_t top = edges[2] + band * job.band_rows;

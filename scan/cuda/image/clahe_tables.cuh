@@ -95,25 +95,26 @@ __device__ inline uint64_t excess_of(const scan_clahe_grid &g, uint64_t count) {
 }
 
 /* count: of bin threadIdx.x. */
-__device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &g, uint64_t count, uint8_t *table) {
-    block_inclusive(room, excess_of(g, count));
-    const scan_clahe_refill refill = scan_clahe_refill_of(&g, room.counts[blockDim.x - 1]);
+__device__ inline void make_clahe_table(table_storage &storage, const scan_clahe_grid &g, uint64_t count,
+                                        uint8_t *table) {
+    block_inclusive(storage, excess_of(g, count));
+    const scan_clahe_refill refill = scan_clahe_refill_of(&g, storage.counts[blockDim.x - 1]);
     __syncthreads();
     const uint32_t i = threadIdx.x;
-    const uint64_t sum = block_inclusive(room, i < byte_bins ? scan_clahe_count(&g, refill, i, count) : 0);
+    const uint64_t sum = block_inclusive(storage, i < byte_bins ? scan_clahe_count(&g, refill, i, count) : 0);
     if (i < byte_bins)
         table[i] = uint8_t(scan_clahe_entry(&g, sum));
 }
 
 /* counts: of 65,536 bins, by other CTAs too. The CTA takes four bins a thread at a time. */
-__device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &g, const uint64_t *counts,
+__device__ inline void make_clahe_table(table_storage &storage, const scan_clahe_grid &g, const uint64_t *counts,
                                         uint16_t *table) {
     constexpr int each = 4;
     uint64_t excess = 0;
     for (uint32_t i = threadIdx.x; i < word_bins; i += blockDim.x)
         excess += excess_of(g, __ldcg(counts + i));
-    block_inclusive(room, excess);
-    const scan_clahe_refill refill = scan_clahe_refill_of(&g, room.counts[blockDim.x - 1]);
+    block_inclusive(storage, excess);
+    const scan_clahe_refill refill = scan_clahe_refill_of(&g, storage.counts[blockDim.x - 1]);
     __syncthreads();
     uint64_t before = 0;
     for (uint32_t i = threadIdx.x * each; i < word_bins; i += blockDim.x * each) {
@@ -121,13 +122,13 @@ __device__ inline void make_clahe_table(scan_room &room, const scan_clahe_grid &
 #pragma unroll
         for (int k = 0; k < each; k++)
             sums[k] = sum += scan_clahe_count(&g, refill, i + uint32_t(k), __ldcg(counts + i + k));
-        const uint64_t inclusive = block_inclusive(room, sum);
+        const uint64_t inclusive = block_inclusive(storage, sum);
         uint64_t entries = 0;
 #pragma unroll
         for (int k = 0; k < each; k++)
             entries |= uint64_t(scan_clahe_entry(&g, before + inclusive - sum + sums[k])) << (16 * k);
         *reinterpret_cast<uint64_t *>(table + i) = entries;
-        before += room.counts[blockDim.x - 1];
+        before += storage.counts[blockDim.x - 1];
         __syncthreads();
     }
 }
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(byte_threads) clahe_bytes_kernel(const 
         count = threadIdx.x < byte_bins ? __ldcg(counts + threadIdx.x) : 0;
     }
     __syncthreads();
-    make_clahe_table(*dynamic_shared<scan_room>(), g, count, static_cast<uint8_t *>(job.luts) + table * byte_bins);
+    make_clahe_table(*dynamic_shared<table_storage>(), g, count, static_cast<uint8_t *>(job.luts) + table * byte_bins);
 }
 
 /* CTA b counts range b % ranges of part b / ranges % splits of the rows of table b / ranges / splits. */
@@ -201,7 +202,7 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
     counter.barrier(changed);
     counter.flush();
     if (arrive_last(job.arrived + slot, parts))
-        make_clahe_table(*dynamic_shared<scan_room>(), g, counter.bins,
+        make_clahe_table(*dynamic_shared<table_storage>(), g, counter.bins,
                          static_cast<uint16_t *>(job.luts) + table * word_bins);
 }
 

@@ -23,7 +23,7 @@ constexpr uint64_t max_cta_pixels = 4 * small_cta_pixels;           /* beyond it
  * for itself and maps its share. The counters' memory then holds the table. */
 static __global__ void __launch_bounds__(small_threads)
     equalize_small_kernel(const __grid_constant__ count_job count, const __grid_constant__ map_job map) {
-    __shared__ scan_room room;
+    __shared__ table_storage storage;
     __shared__ scan_lut_facts facts;
     __shared__ uint32_t counts[byte_bins]; /* this CTA's */
     __shared__ uint64_t bins[byte_bins];
@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(small_threads)
     if (!alone)
         cluster_arrive(); /* this CTA has read all counts; the wait at the end keeps its own alive for the others */
     __syncthreads();
-    make_byte_table(room, facts, map.like, bins, table);
+    make_byte_table(storage, facts, map.like, bins, table);
     if (map.tables && blockIdx.x == 0 && threadIdx.x < byte_bins)
         static_cast<uint8_t *>(map.tables)[threadIdx.x] = table[threadIdx.x];
     spread_table(table, counter.table);

@@ -133,14 +133,14 @@ constexpr int map_bytes_threads = 512, map_words_threads = 1024;
 template <int channels>
 __global__ void __launch_bounds__(map_bytes_threads) map_bytes_kernel(const __grid_constant__ map_job job) {
     constexpr int max_tables = channels >= 3 ? 3 : 1;
-    __shared__ scan_room room;
+    __shared__ table_storage storage;
     __shared__ scan_lut_facts facts;
     __shared__ __align__(16) uint8_t table[byte_bins];
     __shared__ __align__(16) uint32_t lanes[max_tables * lane_table_words];
     for (uint32_t k = 0; k < job.table_count; k++) {
         uint8_t *kept = static_cast<uint8_t *>(job.tables) + k * byte_bins;
         if (job.bins)
-            make_byte_table(room, facts, job.like, job.bins + k * byte_bins, table);
+            make_byte_table(storage, facts, job.like, job.bins + k * byte_bins, table);
         else if (threadIdx.x < byte_bins)
             table[threadIdx.x] = kept[threadIdx.x];
         __syncthreads();

@@ -31,28 +31,28 @@ namespace scan_cuda {
 
 constexpr int table_threads = warp_shuffle::max_section;
 
-struct scan_room { /* shared */
+struct table_storage { /* shared */
     uint64_t counts[table_threads], totals[32];
 };
 
-/* The inclusive sums over the threads of a CTA of at most table_threads; room.counts holds them all afterwards. Every
- * thread calls it, and none writes to room before a barrier. */
-__device__ inline uint64_t block_inclusive(scan_room &room, uint64_t count) {
-    room.counts[threadIdx.x] = count;
+/* The inclusive sums over the threads of a CTA of at most table_threads; storage.counts holds them all afterwards.
+ * Every thread calls it, and none writes to storage before a barrier. */
+__device__ inline uint64_t block_inclusive(table_storage &storage, uint64_t count) {
+    storage.counts[threadIdx.x] = count;
     __syncthreads();
-    return warp_shuffle::inclusive<add<uint64_t>>(room.counts, room.totals)[threadIdx.x];
+    return warp_shuffle::inclusive<add<uint64_t>>(storage.counts, storage.totals)[threadIdx.x];
 }
 
 /* ---- 256 bins ---------------------------------------------------------------------------------------------------- */
 
 /* The table of one histogram, in shared memory; visible after a barrier. At least 256 threads, all of which call it. */
-__device__ inline void make_byte_table(scan_room &room, scan_lut_facts &facts, scan_like like, const uint64_t *bins,
-                                       uint8_t *table) {
+__device__ inline void make_byte_table(table_storage &storage, scan_lut_facts &facts, scan_like like,
+                                       const uint64_t *bins, uint8_t *table) {
     const uint32_t i = threadIdx.x;
     const uint64_t count = i < byte_bins ? bins[i] : 0;
     if (i == 0)
         facts = {};
-    const uint64_t inclusive = block_inclusive(room, count), total = room.counts[byte_bins - 1];
+    const uint64_t inclusive = block_inclusive(storage, count), total = storage.counts[byte_bins - 1];
     if (i == 0) {
         facts.total = total;
         facts.at_zero = count;
@@ -85,12 +85,12 @@ struct section_facts {
 /* CTA b: section b % sections of histogram b / sections. */
 template <class Count>
 __global__ void __launch_bounds__(table_threads) section_sums_kernel(const Count *bins, section_facts *out) {
-    __shared__ scan_room room;
+    __shared__ table_storage storage;
     __shared__ section_facts facts;
     if (threadIdx.x == 0)
         facts = {};
     const uint64_t count = bins[uint64_t(blockIdx.x) * section_bins + threadIdx.x];
-    const uint64_t inclusive = block_inclusive(room, count), total = room.counts[section_bins - 1];
+    const uint64_t inclusive = block_inclusive(storage, count), total = storage.counts[section_bins - 1];
     const uint32_t bin = blockIdx.x % sections * section_bins + threadIdx.x;
     if (threadIdx.x == 0)
         facts.sum = total;
@@ -119,7 +119,7 @@ struct table_job {
 template <class S>
 __global__ void __launch_bounds__(table_threads) table_kernel(const __grid_constant__ table_job job) {
     constexpr uint32_t stride = uint32_t(word_bins - 1) / top_of<S>;
-    __shared__ scan_room room;
+    __shared__ table_storage storage;
     __shared__ scan_lut_facts facts;
     __shared__ uint64_t before_section;
     __shared__ uint32_t largest;
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(table_threads) table_kernel(const __grid_const
     section_facts here = {};
     if (t < sections)
         here = job.facts[table * sections + t];
-    const uint64_t sum = block_inclusive(room, here.sum), total = room.counts[sections - 1];
+    const uint64_t sum = block_inclusive(storage, here.sum), total = storage.counts[sections - 1];
     if (t < job.planes * sections)
         atomicMax(&largest, job.facts[t].sum ? job.facts[t].last : 0u);
     if (t == section)
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(table_threads) table_kernel(const __grid_const
         facts.largest = largest;
     const uint32_t bin = section * section_bins + t, i = bin / stride;
     const uint64_t count = bins[bin];
-    const uint64_t inclusive = before_section + block_inclusive(room, count);
+    const uint64_t inclusive = before_section + block_inclusive(storage, count);
     if (bin % stride == 0)
         static_cast<S *>(job.tables)[table * (top_of<S> + 1) + i] = S(
             scan_lut_is_identity(job.like, &facts) ? i

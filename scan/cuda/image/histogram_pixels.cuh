@@ -14,7 +14,8 @@
  * read by one vector more a chunk and shifted into place. The chunks then keep 16 pixels away from both ends, so that
  * no vector reaches beyond the array.
  *
- * Traffic: every byte once from device memory; vectors of neighbouring lanes that share a sector meet in the L1 cache.
+ * Traffic: every byte once from device memory; a sector that vectors of neighbouring lanes share is read from the L1
+ * cache.
  */
 #ifndef SCAN_CUDA_IMAGE_HISTOGRAM_PIXELS_CUH
 #define SCAN_CUDA_IMAGE_HISTOGRAM_PIXELS_CUH

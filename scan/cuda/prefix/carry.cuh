@@ -37,7 +37,7 @@ struct element_source {
     }
 };
 
-/* One warp that takes in elements of one tile, from the carry's position on. */
+/* One warp that folds elements of one tile into the carry, from the carry's position on. */
 template <class Op> class carry_walk {
     using T = typename Op::type;
     static constexpr int E = vector_elements<T>, R = row_elements<T>;

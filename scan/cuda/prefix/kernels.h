@@ -45,13 +45,17 @@ struct prefix_kernels {
     X(op, f64, double, double)                                                                                         \
     X(op, f32_f64, float, double)
 
-/* Every class. Those of maximum serve min and max of floats too, as sortable bits; bit_or is or, and and. */
-#define SCAN_CUDA_CLASSES(X)                                                                                           \
-    SCAN_CUDA_NUMBERS(X, add)                                                                                          \
-    SCAN_CUDA_NUMBERS(X, mul)                                                                                          \
-    SCAN_CUDA_INTEGERS(X, maximum)                                                                                     \
-    SCAN_CUDA_INTEGERS(X, bit_xor)                                                                                     \
-    SCAN_CUDA_INTEGERS(X, bit_or)
+/* X(operator of element.cuh, its classes, more ...); what follows X in the call is appended to each row. The classes of
+ * maximum serve min and max, of floats too, as sortable bits; those of bit_or serve or and and. */
+#define SCAN_CUDA_OPERATORS(X, ...)                                                                                    \
+    X(add, NUMBERS, __VA_ARGS__)                                                                                       \
+    X(mul, NUMBERS, __VA_ARGS__)                                                                                       \
+    X(maximum, INTEGERS, __VA_ARGS__)                                                                                  \
+    X(bit_xor, INTEGERS, __VA_ARGS__)                                                                                  \
+    X(bit_or, INTEGERS, __VA_ARGS__)
+
+#define SCAN_CUDA_CLASSES_OF(op, CLASSES, X) SCAN_CUDA_##CLASSES(X, op)
+#define SCAN_CUDA_CLASSES(X) SCAN_CUDA_OPERATORS(SCAN_CUDA_CLASSES_OF, X)
 
 #define SCAN_CUDA_ROW(op, name, I, T) extern const prefix_kernels op##_##name;
 SCAN_CUDA_CLASSES(SCAN_CUDA_ROW)

@@ -8,7 +8,11 @@ namespace scan_cuda {
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-enum class operation { add, mul, maximum, bit_xor, bit_or };
+enum class operation {
+#define ROW(op, ...) op,
+    SCAN_CUDA_OPERATORS(ROW, )
+#undef ROW
+};
 
 static const struct {
     operation op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host knows of operators: which kernels serve a scan, and what they are told of it.
+ * What the host knows of operators: which kernels serve a scan, and the arguments that describe its types.
  */
 #ifndef SCAN_CUDA_PREFIX_OPERATORS_H
 #define SCAN_CUDA_PREFIX_OPERATORS_H
@@ -19,7 +19,7 @@ extern const prefix_kernels *const all_kernels[class_count];
 /* NULL if the operator does not take the types. */
 const prefix_kernels *find_kernels(const scan_prefix_desc *desc);
 
-/* What kernels are told of the types and the operator. */
+/* Returns the argument of the kernels that describes the types and the operator. */
 element_code code_of(const scan_prefix_desc *desc);
 
 /* What an exclusive scan writes first, as bits of the output type. */

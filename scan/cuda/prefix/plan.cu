@@ -31,7 +31,7 @@ static scan_status plan_single_pass(scan_ctx *failing, prefix_plan *p, bool carr
     if (p->tiles > 0x7fffffff)
         return scan_fail(failing, SCAN_ERR_ARGUMENT, "n: %zu elements are too many", n);
     p->tile_words = (p->tiles + spare_tiles) * (k->out_size == 8 ? 2 : 1);
-    p->state_bytes = 64 + (p->tile_words + p->tile_words / tiles_per_group + 2) * 8;
+    p->state_bytes = scan_state_bytes(p->tile_words, p->tile_words / tiles_per_group + 2);
     if (carries) {
         p->piece_bytes = align_up(SCAN_CARRY_BYTES);
         p->rest_bytes = align_up(k->tile * k->in_size);

@@ -23,7 +23,7 @@ struct prefix_plan {
     size_t sums_bytes;          /* block sums */
 };
 
-/* failing: the context that a failure is told to, or NULL. */
+/* failing: the context that keeps the detail of a failure, or NULL. */
 scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n,
                              prefix_plan *plan);
 

@@ -22,8 +22,8 @@ size_t prefix_workspace(const scan_ctx *ctx, const scan_prefix_desc *desc, size_
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* The CTAs that a cluster may have: 16 where the GPU grants that, else the 8 that every one promises. */
-static scan_status grant_clusters(scan_ctx *ctx) {
+/* The CTAs that a cluster may have: 16 where the GPU runs such clusters, else 8, which every GPU with clusters runs. */
+static scan_status find_max_cluster(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     s->cluster = 1;
     if (s->capability < 90)
@@ -40,7 +40,7 @@ scan_status prefix_open(scan_ctx *ctx) {
         if (runs_wave(state_of(ctx), size_t(k->wave_shared_bytes)))
             SCAN_CUDA_TRY(
                 ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
-    return grant_clusters(ctx);
+    return find_max_cluster(ctx);
 }
 
 scan_status prefix_load(scan_ctx *ctx) {
@@ -67,9 +67,7 @@ static scan_status small(scan_ctx *ctx, const prefix_plan &p, scan_job job) {
 static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const prefix_plan &p, scan_job job,
                             char *state, char *scratch) {
     const prefix_kernels *k = p.kernels;
-    uint64_t *words = reinterpret_cast<uint64_t *>(state);
-    /* All of the state is cleared when the epoch wraps: other calls have used what this one does not. */
-    job.state = {words, words + 1, words + 8, words + 8 + p.tile_words, uint64_t(scratch - state) / 8 - 8};
+    job.state = make_scan_state(state, size_t(scratch - state), p.tile_words);
     const void *from = desc->carry_in;
     void *piece = scratch, *rest = scratch + p.piece_bytes, *to = desc->carry_out;
     if (p.piece_bytes) {

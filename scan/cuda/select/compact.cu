@@ -10,32 +10,30 @@
 
 namespace scan_cuda {
 
-static bool is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-
 static int size_index(scan_type type) { return __builtin_ctz(unsigned(scan_type_size(type))); }
 
 static uint64_t sign_bit(scan_type type) { return 1ull << (scan_type_size(type) * 8 - 1); }
 
-/* An end of a range as a code. A range has both zeros or none (predicate.h). */
-static uint64_t code_of(scan_type type, uint64_t bits) {
+/* An end of a range as the kernels compare it (selectors.cuh). A range has both zeros or none (predicate.h). */
+static uint64_t sortable_bits_of(scan_type type, uint64_t bits) {
     const uint64_t sign = sign_bit(type);
-    return is_float(type) && (bits & sign) ? bits ^ (sign - 1) : bits;
+    return scan_is_float(type) && (bits & sign) ? bits ^ (sign - 1) : bits;
 }
 
 static range_source range_of(const scan_step &step) {
     uint64_t lo = step.lo, hi = step.hi;
-    if (is_float(step.type) && lo == 0)
+    if (scan_is_float(step.type) && lo == 0)
         lo = sign_bit(step.type);
-    if (is_float(step.type) && hi == sign_bit(step.type))
+    if (scan_is_float(step.type) && hi == sign_bit(step.type))
         hi = 0;
-    lo = code_of(step.type, lo);
+    lo = sortable_bits_of(step.type, lo);
     const uint64_t bits = sign_bit(step.type) * 2 - 1;
-    return {lo, (code_of(step.type, hi) - lo) & bits, is_float(step.type), step.negate};
+    return {lo, (sortable_bits_of(step.type, hi) - lo) & bits, scan_is_float(step.type), step.negate};
 }
 
 static column_kind kind_of(scan_type type) {
     const int size = size_index(type);
-    return !is_float(type) ? column_kind(COLUMN_8 + size) : size == size_index(SCAN_F32) ? COLUMN_F32 : COLUMN_F64;
+    return !scan_is_float(type) ? column_kind(COLUMN_8 + size) : size == size_index(SCAN_F32) ? COLUMN_F32 : COLUMN_F64;
 }
 
 /* The number of a column in program.columns, where it is appended at its first use. */

@@ -4,12 +4,12 @@
  */
 #include <cstdio>
 
+#include "../device/order.cuh"
 #include "select.h"
 
 namespace scan_cuda {
 
 constexpr uint64_t max_tiles = 0x7fffffff; /* CTAs of a launch */
-constexpr uint64_t header_words = 8;       /* the ticket word, the count of CTAs that left, padding */
 
 struct grid_choice {
     bool wave, single;
@@ -34,7 +34,7 @@ static grid_choice choose(const scan_ctx *ctx, const select_kernels &kernels, sc
     if (c.wave)
         c.tiles = ceil_div(n, uint64_t(kernels.wave_tile));
     if (!c.single)
-        c.state_bytes = (header_words + tile_words(c.tiles) + (c.tiles / 32 + 1) * 4) * sizeof(uint64_t);
+        c.state_bytes = scan_state_bytes(tile_words(c.tiles), (c.tiles / tiles_per_group + 1) * words_of_group);
     return c;
 }
 
@@ -85,9 +85,7 @@ scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid g
     if (!c.single) {
         char *state, *scratch;
         SCAN_TRY(take_workspace(ctx, c.state_bytes, 0, &state, &scratch));
-        uint64_t *words = reinterpret_cast<uint64_t *>(state), *end = reinterpret_cast<uint64_t *>(scratch);
-        uint64_t *tiles = words + header_words;
-        job.state = {words, words + 1, tiles, tiles + tile_words(c.tiles), uint64_t(end - tiles)};
+        job.state = make_scan_state(state, size_t(scratch - state), tile_words(c.tiles));
     }
     void *arguments[] = {&job, source};
     if (c.wave)

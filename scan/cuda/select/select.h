@@ -59,10 +59,13 @@ struct select_job {
     scan_state state;
 };
 
+/* Words of the state for a group: its prefix, two numbers of 64 bits. */
+constexpr uint64_t words_of_group = 4;
+
 /* ---- arguments of the selectors ---------------------------------------------------------------------------------- */
 
-/* lo <= x <= lo + width, in a code in which the values of a type count up modulo 2^bits: integers as they are, floats
- * in ordered_code (selectors.cuh), where NaN lies outside every range. */
+/* lo <= x <= lo + width, modulo 2^bits: integers as they are, floats as sortable_bits (selectors.cuh), where NaN lies
+ * outside every range. */
 struct range_source {
     uint64_t lo, width;
     bool is_float, negate;

@@ -19,8 +19,8 @@ namespace scan_cuda {
 
 template <class U> constexpr U sign_of = U(U(1) << (sizeof(U) * 8 - 1));
 
-/* Float bits to a code that counts up: negative values downwards, so that they meet the others at zero. */
-template <class U> __host__ __device__ U ordered_code(U x) { return x & sign_of<U> ? U(x ^ U(~sign_of<U>)) : x; }
+/* Float bits as sortable bits, modulo 2^bits: the bits below the sign of a negative value are complemented. */
+template <class U> __host__ __device__ U sortable_bits(U x) { return x & sign_of<U> ? U(x ^ U(~sign_of<U>)) : x; }
 
 template <int rows, class Keep> __device__ uint32_t lane_bits(Keep keep) {
     uint32_t bits = 0;
@@ -42,7 +42,7 @@ template <class U> struct range_selector {
         const U *x = tile.values + first + lane, lo = U(s.lo), width = U(s.width);
         if constexpr (sizeof(U) >= 4)
             if (s.is_float)
-                return lane_bits<rows>([=](uint32_t at) { return U(ordered_code(x[at]) - lo) <= width; });
+                return lane_bits<rows>([=](uint32_t at) { return U(sortable_bits(x[at]) - lo) <= width; });
         return lane_bits<rows>([=](uint32_t at) { return U(x[at] - lo) <= width; });
     }
 };
@@ -98,7 +98,7 @@ struct program_selector {
                                                uint64_t width) {
         const U *x = column + begin, low = U(lo), wide = U(width);
         return lane_bits<rows>(
-            [=](uint32_t at) { return at < left && U((is_float ? ordered_code(x[at]) : x[at]) - low) <= wide; });
+            [=](uint32_t at) { return at < left && U((is_float ? sortable_bits(x[at]) : x[at]) - low) <= wide; });
     }
 
     template <int rows>

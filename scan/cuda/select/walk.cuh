@@ -20,8 +20,6 @@
 
 namespace scan_cuda {
 
-constexpr uint64_t words_of_group = 4;
-
 /* How many elements a tile keeps, and 1 + the position of the last of them (only for run lengths, else 0). */
 struct tile_status {
     uint32_t bits;

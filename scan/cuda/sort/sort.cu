@@ -21,18 +21,13 @@ static const sort_kernels *const kernels_of_type[] = {
 };
 static_assert(sizeof kernels_of_type / sizeof kernels_of_type[0] == SCAN_TYPE_COUNT + 1, "a type has no kernels");
 
-static bool is_float(scan_type type) { return type == SCAN_F32 || type == SCAN_F64; }
-static bool is_signed(scan_type type) {
-    return type == SCAN_I8 || type == SCAN_I16 || type == SCAN_I32 || type == SCAN_I64;
-}
-
 static sort_order order_of(const scan_sort_desc *desc) {
     const unsigned width = unsigned(8 * scan_type_size(desc->type));
     const uint64_t all = ~0ull >> (64 - width);
     sort_order order = {};
     order.flip = desc->descending ? all : 0;
     order.nan = desc->nan_first ? 0 : all;
-    if (is_signed(desc->type))
+    if (scan_is_signed(desc->type))
         order.flip ^= 1ull << (width - 1);
     if (desc->begin_bit < desc->end_bit) {
         order.mask = all >> (width - desc->end_bit) >> desc->begin_bit << desc->begin_bit;
@@ -136,7 +131,7 @@ static void choose_radix(sort_choice *c) {
     const uint64_t tiles = ceil_div(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
     c->path = PATH_RADIX;
     c->plan_bytes = align_up(sizeof(sort_plan));
-    c->state_bytes = 64 + tiles * c->cut.state_bytes;
+    c->state_bytes = scan_state_bytes(0, 0) + tiles * c->cut.state_bytes;
 }
 
 /* Whether keys are counted if few bits vary, and then up to how many codes. */
@@ -155,8 +150,9 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.bits = desc->end_bit - desc->begin_bit;
     c.digits = uint32_t(ceil_div(c.bits, digit_bits));
     c.value_bytes = desc->value_bytes;
-    c.ties = desc->value_bytes || is_float(desc->type) || c.bits < 8 * key_bytes;
-    c.local.labels = n >= labels_least && key_bytes == 4 && desc->value_bytes && c.bits == 32 && !is_float(desc->type);
+    c.ties = desc->value_bytes || scan_is_float(desc->type) || c.bits < 8 * key_bytes;
+    c.local.labels =
+        n >= labels_least && key_bytes == 4 && desc->value_bytes && c.bits == 32 && !scan_is_float(desc->type);
     c.local.cost = c.value_bytes == 0 || c.local.labels ? 2 : 3;
     if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
         c.path = PATH_SMALL;
@@ -368,7 +364,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.bits = c.bits;
     job.key_bytes = uint32_t(scan_type_size(desc->type));
     job.value_bytes = desc->value_bytes;
-    job.is_float = is_float(desc->type);
+    job.is_float = scan_is_float(desc->type);
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
@@ -381,9 +377,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.keys_first = first;
     job.keys_second = second;
     job.values_first = values;
-    uint64_t *words = reinterpret_cast<uint64_t *>(state);
     if (state)
-        job.state = {words, words + 1, words + 8, nullptr, uint64_t(scratch - state) / 8 - 8};
+        job.state = make_scan_state(state, size_t(scratch - state), 0);
     if (job.n > 0)
         switch (c.path) {
         case PATH_SMALL: SCAN_TRY(small_sort_run(ctx, job, in_place)); break;
