@@ -87,20 +87,6 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */
 
-/* scan_type_class(type) == wanted, inline: a predicate asks some hundred times. */
-static inline bool scan_has_class(scan_type type, scan_class wanted) {
-    switch (type) {
-#define ROW(ENUM, name, ctype, CLASS)                                                                                  \
-    case SCAN_##ENUM: return SCAN_##CLASS == wanted;
-        SCAN_TYPES(ROW)
-#undef ROW
-    case SCAN_TYPE_NONE: break;
-    }
-    return false;
-}
-static inline bool scan_is_float(scan_type type) { return scan_has_class(type, SCAN_FLOAT); }
-static inline bool scan_is_signed(scan_type type) { return scan_has_class(type, SCAN_SIGNED); }
-
 /* A public struct as it was first published: its last field and its size, TYPE_first_size. Later fields are appended;
  * these numbers stay. */
 #define SCAN_FIRST_STRUCT(type, last_field, bytes)                                                                     \

@@ -7,6 +7,8 @@
 #ifndef SCAN_LISTS_H
 #define SCAN_LISTS_H
 
+#include <stdbool.h>
+
 #include "scan.h"
 
 /* X(enum, name, C type, class), class of enum scan_class */
@@ -78,5 +80,19 @@ SCAN_TYPES(SCAN_ASSERT_ROW)
     SCAN_ASSERT((int)SCAN_##ENUM == (int)SCAN_OP_POSITION_##ENUM, #name ": the list and enum scan_op disagree");
 SCAN_OPS(SCAN_ASSERT_ROW, )
 #undef SCAN_ASSERT_ROW
+
+/* scan_type_class(type) == wanted, inline: a predicate asks some hundred times, a sort's oracle at every comparison. */
+static inline bool scan_has_class(scan_type type, scan_class wanted) {
+    switch (type) {
+#define ROW(ENUM, name, ctype, CLASS)                                                                                  \
+    case SCAN_##ENUM: return SCAN_##CLASS == wanted;
+        SCAN_TYPES(ROW)
+#undef ROW
+    case SCAN_TYPE_NONE: break;
+    }
+    return false;
+}
+static inline bool scan_is_float(scan_type type) { return scan_has_class(type, SCAN_FLOAT); }
+static inline bool scan_is_signed(scan_type type) { return scan_has_class(type, SCAN_SIGNED); }
 
 #endif

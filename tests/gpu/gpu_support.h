@@ -276,8 +276,8 @@ static inline size_t gpu_first_difference(const void *a, const void *b, size_t n
     return i;
 }
 
-static inline bool gpu_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-static inline bool gpu_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
+static inline bool gpu_is_float(scan_type type) { return scan_is_float(type); }
+static inline bool gpu_is_signed(scan_type type) { return scan_is_signed(type); }
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 

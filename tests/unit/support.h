@@ -20,8 +20,8 @@
 #include "scan/lists.h"
 #include "tests/random.h"
 
-static inline bool type_is_float(scan_type type) { return scan_type_class(type) == SCAN_FLOAT; }
-static inline bool type_is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
+static inline bool type_is_float(scan_type type) { return scan_is_float(type); }
+static inline bool type_is_signed(scan_type type) { return scan_is_signed(type); }
 
 /* Memory for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the
  * first byte past its end, one at g->memory at the first byte before its start. */
