@@ -26,9 +26,8 @@ typedef struct scan_backend_table {
     scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
-    scan_status (*prepare)(scan_ctx *ctx, void *workspace,
-                           size_t bytes); /* called with each new workspace; may be NULL */
-    scan_status (*load)(scan_ctx *ctx);   /* loads what calls otherwise load on first use; may be NULL */
+    scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a new workspace; may be NULL */
+    scan_status (*load)(scan_ctx *ctx); /* loads what calls otherwise load on first use; may be NULL */
     scan_status (*check_memory)(scan_ctx *ctx, const void *memory, const char *name); /* context memory? may be NULL */
     scan_status (*alloc)(scan_ctx *ctx, size_t bytes, void **memory); /* context memory, 256-byte aligned */
     void (*free)(scan_ctx *ctx, void *memory, size_t bytes);

@@ -20,7 +20,7 @@ static scan_status check_bits(scan_ctx *ctx, scan_sort_desc *desc) {
                          scan_type_name(desc->type), width);
     if (desc->begin_bit > desc->end_bit)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "begin_bit: %u lies after end_bit %u", desc->begin_bit, desc->end_bit);
-    if (scan_type_class(desc->type) == SCAN_FLOAT && (desc->begin_bit != 0 || desc->end_bit != width))
+    if (scan_is_float(desc->type) && (desc->begin_bit != 0 || desc->end_bit != width))
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "begin_bit, end_bit: floats are sorted by all their bits");
     return SCAN_OK;
 }

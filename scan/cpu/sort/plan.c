@@ -91,7 +91,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.alone_n = p.local_n;
     if (p.local != p.kernels->local && threads <= sizeof alone_bytes / sizeof *alone_bytes)
         p.alone_n = scan_sort_larger(p.local_n, alone_bytes[threads - 1] / element_bytes);
-    bool is_float = scan_type_class(desc->type) == SCAN_FLOAT; /* exponents make uneven bins */
+    bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
     if (p.digit_bits > 8 * p.key_bytes)
@@ -123,7 +123,7 @@ scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc) {
     unsigned width = (unsigned)(8 * scan_type_size(desc->type));
     uint64_t all = ~0ull >> (64 - width);
     scan_sort_order order = {.flip = desc->descending ? all : 0, .nan = desc->nan_first ? 0 : all};
-    if (scan_type_class(desc->type) == SCAN_SIGNED)
+    if (scan_is_signed(desc->type))
         order.flip ^= 1ull << (width - 1);
     if (desc->begin_bit < desc->end_bit)
         order.mask = all >> (width - desc->end_bit) >> desc->begin_bit << desc->begin_bit;

@@ -86,7 +86,7 @@ static constexpr operator_row operators[] = {
 
 const prefix_kernels *find_kernels(const scan_prefix_desc *desc) {
     const operator_row &row = operators[desc->op];
-    const bool is_float = scan_type_class(desc->out_type) == SCAN_FLOAT && !row.sortable;
+    const bool is_float = scan_is_float(desc->out_type) && !row.sortable;
     const size_t in_size = scan_type_size(desc->type), out_size = scan_type_size(desc->out_type);
     for (const auto &c : classes)
         if (c.op == row.op && c.is_float == is_float && c.in_size == in_size && c.out_size == out_size)
@@ -98,7 +98,7 @@ element_code code_of(const scan_prefix_desc *desc) {
     const operator_row &row = operators[desc->op];
     const scan_class out_class = scan_type_class(desc->out_type);
     element_code code = {};
-    if (desc->type != desc->out_type && scan_type_class(desc->type) == SCAN_SIGNED)
+    if (desc->type != desc->out_type && scan_is_signed(desc->type))
         code.sign = sign_bit(desc->type);
     code.is_float = row.sortable && out_class == SCAN_FLOAT;
     code.flip =

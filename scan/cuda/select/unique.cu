@@ -22,7 +22,7 @@ scan_status unique(scan_ctx *ctx, const scan_unique_desc *desc, const void *in, 
     job.index_base = desc->index_base;
     job.wide_indices = desc->index_type == SCAN_U64;
     job.in_place = in && out->kept == in;
-    runs_source runs = {scan_type_class(desc->type) == SCAN_FLOAT};
+    runs_source runs = {scan_is_float(desc->type)};
     return run_select(ctx, kernels_of(desc), desc->grid, job, &runs);
 }
 
