@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sort tests' oracle: qsort of (key, index) under a comparison written from the contract. The index decides ties,
- * so the permutation it gives is the only stable one. Also the data that the tests sort.
+ * The sort tests' oracle: a comparison of (key, index) written from the contract, under which qsort sorts, or a given
+ * permutation is checked. The index decides ties, so there is one permutation that is right. Also the data that the
+ * tests sort.
  */
 #ifndef TESTS_UNIT_SORT_ORACLE_H
 #define TESTS_UNIT_SORT_ORACLE_H
@@ -88,6 +89,22 @@ static inline void sort_oracle(sort_item *items, const void *keys, size_t n, sor
     for (size_t i = 0; i < n; i++)
         items[i] = item_of(keys, i, &c);
     qsort_r(items, n, sizeof *items, compare_items, &c);
+}
+
+/* Takes a permutation as indices of 4 or 8 bytes into items[k].index. Returns n if it is the order that sort_oracle()
+ * would give: every index is below n and every item comes before the next, so that no index occurs twice. Else returns
+ * the place of the first that is wrong. */
+static inline size_t first_misplaced(sort_item *items, const void *keys, const void *indices, size_t index_bytes,
+                                     size_t n, sort_case c) {
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t index = load_element(indices, i, index_bytes);
+        if (index >= n)
+            return i;
+        items[i] = item_of(keys, index, &c);
+        if (i > 0 && compare_items(&items[i - 1], &items[i], &c) >= 0)
+            return i;
+    }
+    return n;
 }
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
