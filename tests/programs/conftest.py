@@ -55,6 +55,7 @@ class Box:
 
     def __init__(self, path):
         self.path = path
+        self.on_cpu = {}  # of device_jobs.py
 
     def run(self, program, *arguments, input=b"", **keywords):
         keywords.setdefault("stdout", subprocess.PIPE)

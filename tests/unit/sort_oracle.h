@@ -26,15 +26,15 @@ typedef struct sort_item {
     uint64_t index;
 } sort_item;
 
-static inline uint32_t type_bits(scan_type type) { return (uint32_t)(8 * scan_type_size(type)); }
+static inline uint32_t type_bits(scan_type type) { return (uint32_t)(8 * size_of_type(type)); }
 
 /* The bits of element i. */
 static inline uint64_t key_bits(const void *keys, size_t i, scan_type type) {
-    return load_element(keys, i, scan_type_size(type));
+    return load_element(keys, i, size_of_type(type));
 }
 
 static inline void set_key_bits(void *keys, size_t i, scan_type type, uint64_t bits) {
-    store_element(keys, i, scan_type_size(type), bits);
+    store_element(keys, i, size_of_type(type), bits);
 }
 
 static inline double float_of_bits(uint64_t bits, scan_type type) {

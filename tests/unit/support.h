@@ -23,6 +23,18 @@
 static inline bool type_is_float(scan_type type) { return scan_is_float(type); }
 static inline bool type_is_signed(scan_type type) { return scan_is_signed(type); }
 
+/* scan_type_size() for the loops of oracles. */
+static inline size_t size_of_type(scan_type type) {
+    switch (type) {
+#define ROW(ENUM, name, ctype, ...)                                                                                    \
+    case SCAN_##ENUM: return sizeof(ctype);
+        SCAN_TYPES(ROW)
+#undef ROW
+    case SCAN_TYPE_NONE: break;
+    }
+    return 0;
+}
+
 /* Memory for `bytes` between two pages that fault when touched. An array at guarded_end(g, its bytes) faults at the
  * first byte past its end, one at g->memory at the first byte before its start. */
 typedef struct guarded {

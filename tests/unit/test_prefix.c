@@ -13,20 +13,20 @@
 typedef __int128 wide;
 
 static wide wrap(scan_type type, wide x) {
-    unsigned bits = (unsigned)scan_type_size(type) * 8;
+    unsigned bits = (unsigned)size_of_type(type) * 8;
     unsigned __int128 mask = ((unsigned __int128)1 << bits) - 1, low = (unsigned __int128)x & mask;
     return type_is_signed(type) && low >> (bits - 1) ? (wide)low - ((wide)1 << bits) : (wide)low;
 }
 
 static wide get_integer(scan_type type, const void *at) {
-    return wrap(type, (wide)load_element(at, 0, scan_type_size(type)));
+    return wrap(type, (wide)load_element(at, 0, size_of_type(type)));
 }
 
-static void put_integer(scan_type type, void *at, wide x) { store_element(at, 0, scan_type_size(type), (uint64_t)x); }
+static void put_integer(scan_type type, void *at, wide x) { store_element(at, 0, size_of_type(type), (uint64_t)x); }
 
-static wide lowest(scan_type type) { return type_is_signed(type) ? -((wide)1 << (scan_type_size(type) * 8 - 1)) : 0; }
+static wide lowest(scan_type type) { return type_is_signed(type) ? -((wide)1 << (size_of_type(type) * 8 - 1)) : 0; }
 
-static wide highest(scan_type type) { return ((wide)1 << (scan_type_size(type) * 8 - type_is_signed(type))) - 1; }
+static wide highest(scan_type type) { return ((wide)1 << (size_of_type(type) * 8 - type_is_signed(type))) - 1; }
 
 static wide integer_identity(const scan_prefix_desc *d) {
     switch (d->op) {
@@ -84,7 +84,7 @@ static double float_op(const scan_prefix_desc *d, double a, double b) {
 }
 
 static void oracle(const scan_prefix_desc *d, const char *in, char *out, size_t n) {
-    size_t in_size = scan_type_size(d->type), size = scan_type_size(d->out_type);
+    size_t in_size = size_of_type(d->type), size = size_of_type(d->out_type);
     bool floats = type_is_float(d->type);
     wide fold = d->init && !floats ? get_integer(d->out_type, d->init) : integer_identity(d);
     double float_fold = d->op == SCAN_MIN ? (double)INFINITY : -(double)INFINITY;
