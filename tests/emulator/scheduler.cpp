@@ -316,7 +316,8 @@ void run_cta(cta &c) {
         c.warps[i].used = 0;
         c.priority[i] = uint8_t(draw(c));
     }
-    c.policy = int(draw(c) % 3);
+    static const int policies[] = {1, 1, 0, 2}; /* 1 is quicker: it leaves few stacks' lines in the caches */
+    c.policy = policies[draw(c) % 4];
     memset(c.barriers, 0, sizeof c.barriers);
     c.ready.clear();
     c.polling.clear();
