@@ -92,6 +92,8 @@ scan_status scan_ctx_create(scan_ctx **out, const scan_options *given) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+static bool capturing(const scan_ctx *ctx) { return ctx->backend->capturing && ctx->backend->capturing(ctx); }
+
 /* purpose: ends the detail if there is no memory; the backend describes other failures. */
 static scan_status context_alloc(scan_ctx *ctx, size_t bytes, void **memory, const char *purpose) {
     scan_status status = SCAN_OK;
@@ -105,48 +107,85 @@ static scan_status context_alloc(scan_ctx *ctx, size_t bytes, void **memory, con
     return status;
 }
 
+/* A hook gets memory that no queued work uses any more. */
 static void context_free(scan_ctx *ctx, void *memory, size_t bytes) {
     if (!memory)
         return;
-    if (ctx->free_hook)
+    if (ctx->free_hook) {
+        if (!capturing(ctx))
+            ctx->backend->sync(ctx);
         ctx->free_hook(memory, bytes, ctx->hook_user, ctx->stream);
-    else
+    } else {
         ctx->backend->free(ctx, memory, bytes);
+    }
+}
+
+/* A workspace that a graph may use is kept. Without memory to note it, it is never freed. */
+static void keep_workspace(scan_ctx *ctx) {
+    scan_workspace_memory *kept = realloc(ctx->kept, (ctx->kept_count + 1) * sizeof *kept);
+    if (!kept)
+        return;
+    ctx->kept = kept;
+    kept[ctx->kept_count++] = ctx->workspace;
 }
 
 static void drop_workspace(scan_ctx *ctx) {
-    if (!ctx->workspace_lent)
-        context_free(ctx, ctx->workspace, ctx->workspace_bytes);
-    ctx->workspace = NULL;
-    ctx->workspace_bytes = 0;
-    ctx->workspace_lent = false;
+    const scan_workspace_memory w = ctx->workspace;
+    if (w.captured && !w.lent)
+        keep_workspace(ctx);
+    else if (!w.lent)
+        context_free(ctx, w.memory, w.bytes);
+    ctx->workspace = (scan_workspace_memory){0};
+}
+
+static void free_workspaces(scan_ctx *ctx) {
+    ctx->workspace.captured = false;
+    drop_workspace(ctx);
+    for (size_t i = 0; i < ctx->kept_count; i++)
+        context_free(ctx, ctx->kept[i].memory, ctx->kept[i].bytes);
+    free(ctx->kept);
 }
 
 static scan_status prepare_workspace(scan_ctx *ctx) {
     scan_status status = SCAN_OK;
     if (ctx->backend->prepare)
-        status = ctx->backend->prepare(ctx, ctx->workspace, ctx->workspace_bytes);
+        status = ctx->backend->prepare(ctx, ctx->workspace.memory, ctx->workspace.bytes);
     if (status != SCAN_OK)
         drop_workspace(ctx);
     return status;
 }
 
-scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
-    if (bytes > ctx->workspace_bytes) {
-        if (ctx->workspace_lent)
-            return scan_fail(ctx, SCAN_ERR_WORKSPACE, "the lent workspace has %zu bytes, this call needs %zu",
-                             ctx->workspace_bytes, bytes);
-        drop_workspace(ctx);
-        SCAN_TRY(context_alloc(ctx, bytes, &ctx->workspace, " of workspace"));
-        ctx->workspace_bytes = bytes;
-        SCAN_TRY(prepare_workspace(ctx));
-    }
-    *memory = ctx->workspace;
-    return SCAN_OK;
+static scan_status grow_workspace(scan_ctx *ctx, size_t bytes, bool captured) {
+    scan_workspace_memory *w = &ctx->workspace;
+    if (w->lent)
+        return scan_fail(ctx, SCAN_ERR_WORKSPACE, "the lent workspace has %zu bytes, this call needs %zu", w->bytes,
+                         bytes);
+    if (captured)
+        return scan_fail(
+            ctx, SCAN_ERR_WORKSPACE,
+            "a graph is being captured, and the workspace has %zu bytes, this call needs %zu: reserve them "
+            "before the capture",
+            w->bytes, bytes);
+    drop_workspace(ctx);
+    SCAN_TRY(context_alloc(ctx, bytes, &w->memory, " of workspace"));
+    w->bytes = bytes;
+    return prepare_workspace(ctx);
 }
 
-/* Loading code allocates device memory: after reserve and lend no later call does. */
+/* Loading code allocates device memory: after reserve and lend no later call does, nor any that is captured. */
 static scan_status load_code(scan_ctx *ctx) { return ctx->backend->load ? ctx->backend->load(ctx) : SCAN_OK; }
+
+scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
+    const bool captured = capturing(ctx);
+    if (bytes > ctx->workspace.bytes)
+        SCAN_TRY(grow_workspace(ctx, bytes, captured));
+    if (captured) {
+        ctx->workspace.captured = true;
+        SCAN_TRY(load_code(ctx));
+    }
+    *memory = ctx->workspace.memory;
+    return SCAN_OK;
+}
 
 scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
     void *memory;
@@ -164,9 +203,7 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
     SCAN_TRY(ctx->backend->sync(ctx));
     drop_workspace(ctx);
     if (memory) {
-        ctx->workspace = memory;
-        ctx->workspace_bytes = bytes;
-        ctx->workspace_lent = true;
+        ctx->workspace = (scan_workspace_memory){.memory = memory, .bytes = bytes, .lent = true};
         SCAN_TRY(prepare_workspace(ctx));
         return load_code(ctx);
     }
@@ -238,7 +275,7 @@ void scan_ctx_destroy(scan_ctx *ctx) {
     if (!ctx)
         return;
     ctx->backend->sync(ctx);
-    drop_workspace(ctx);
+    free_workspaces(ctx);
     ctx->backend->close(ctx);
     free(ctx);
 }

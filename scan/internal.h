@@ -26,6 +26,7 @@ typedef struct scan_backend_table {
     scan_status (*open)(scan_ctx *ctx, const scan_options *options); /* on failure has freed what it made */
     void (*close)(scan_ctx *ctx);
     scan_status (*sync)(scan_ctx *ctx);
+    bool (*capturing)(const scan_ctx *ctx); /* is a graph being captured from the stream? may be NULL: never */
     scan_status (*prepare)(scan_ctx *ctx, void *workspace, size_t bytes); /* a new workspace; may be NULL */
     scan_status (*load)(scan_ctx *ctx); /* loads what calls otherwise load on first use; may be NULL */
     scan_status (*check_memory)(scan_ctx *ctx, const void *memory, const char *name); /* context memory? may be NULL */
@@ -61,6 +62,12 @@ extern const scan_backend_table scan_cpu_backend;
 extern const scan_backend_table scan_cuda_backend;
 #endif
 
+typedef struct scan_workspace_memory {
+    void *memory;
+    size_t bytes;
+    bool lent, captured; /* captured: a graph may use it for as long as the context lives */
+} scan_workspace_memory;
+
 struct scan_ctx {
     const scan_backend_table *backend;
     void *state; /* of the backend: scan_cpu_state, ... */
@@ -69,9 +76,9 @@ struct scan_ctx {
     void (*free_hook)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
     void *hook_user;
     struct CUstream_st *stream;
-    void *workspace;
-    size_t workspace_bytes;
-    bool workspace_lent;
+    scan_workspace_memory workspace;
+    scan_workspace_memory *kept; /* workspaces that graphs use, until the context ends */
+    size_t kept_count;
     const char *ran; /* static storage or in state */
     char detail[256];
 };
@@ -81,7 +88,8 @@ struct scan_ctx {
 /* Writes the detail (printf format) and returns status, so that a failure is one return statement. ctx may be NULL. */
 __attribute__((format(printf, 3, 4))) scan_status scan_fail(scan_ctx *ctx, scan_status status, const char *format, ...);
 
-/* Returns the context's workspace, grown to at least `bytes` and aligned to 256. Its content is lost after the call. */
+/* Returns the context's workspace, grown to at least `bytes` and aligned to 256. Its content is lost after the call.
+ * WORKSPACE if it is too small and may not grow: it is lent, or a graph is being captured. */
 scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory);
 
 /* ---- for verbs --------------------------------------------------------------------------------------------------- */

@@ -28,11 +28,20 @@
  *              SCAN_ERR_VERSION (as is a struct shorter than in the first version that had it). In a struct that a
  *              call fills, the part unknown here becomes zero.
  *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals.
- *   Errors     Nothing here prints, exits or aborts. Argument and launch errors return at once and leave outputs
- *              untouched; asynchronous ones (CUDA) are returned by scan_ctx_sync. scan_ctx_detail has the reason in
- *              words.
- *   Order      CPU calls are synchronous. CUDA calls are ordered on the context's stream and can be captured in a
- *              graph; the one exception, SCAN_GRID_HOST_SUMS, says so.
+ *   Errors     Nothing here prints, exits or aborts. Errors in arguments return at once and leave outputs untouched.
+ *              When a device call fails (DEVICE, DEVICE_LOST) outputs hold anything, and in-place inputs are lost;
+ *              what fails after the call has returned (CUDA) is returned by scan_ctx_sync. scan_ctx_detail has the
+ *              reason in words.
+ *   Order      CPU calls are synchronous. CUDA calls are ordered on the context's stream.
+ *   Graphs     CUDA calls can be captured; the one exception, SCAN_GRID_HOST_SUMS, says so. What a captured call needs
+ *              is reserved (scan_ctx_reserve) or lent before the capture, else the call returns SCAN_ERR_WORKSPACE and
+ *              the capture goes on. A graph is valid as long as the context, whatever is called in between: a context
+ *              keeps a workspace that was used in a capture, even when it grows. A graph works in the context's
+ *              workspace: its launches and the context's other calls and graphs run one after another (as they do
+ *              on one stream), not at the same time. Other contexts may run beside it.
+ *   Streams    A kernel may start on the SMs while the launch before it on the stream ends, and waits there until that
+ *              one is complete (programmatic dependent launch, sm_90 and later); launches before that one must not be
+ *              overtaken in the same way by the caller's kernels, or scan_options.plain_start is set.
  *
  * Meaning of results, the same on both backends
  *   Integers wrap. Integer scans and all compaction, sort, histogram and equalize results are bit-identical everywhere.
@@ -94,7 +103,7 @@ typedef enum scan_status {
     SCAN_ERR_OVERLAP = 5,     /* arrays overlap in a way the verb does not allow */
     SCAN_ERR_ALIGNMENT = 6,   /* a pointer is not aligned to its element */
     SCAN_ERR_MEMORY = 7,      /* an allocation of host or device memory failed */
-    SCAN_ERR_WORKSPACE = 8,   /* the workspace lent with scan_ctx_lend is too small */
+    SCAN_ERR_WORKSPACE = 8,   /* the lent memory, or inside a capture the reserved memory, is too small */
     SCAN_ERR_NO_BACKEND = 9,  /* this build or machine has no such backend */
     SCAN_ERR_DEVICE = 10,     /* a device call failed; the context is still usable */
     SCAN_ERR_DEVICE_LOST = 11 /* the device fails every call until the process ends */
@@ -140,7 +149,7 @@ typedef enum scan_op {
  */
 typedef enum scan_grid {
     SCAN_GRID_AUTO = 0,
-    SCAN_GRID_HOST_SUMS = 1,    /* CUDA: block sums scanned on the host; waits for the device, cannot be captured */
+    SCAN_GRID_HOST_SUMS = 1,    /* CUDA: block sums scanned on the host; waits for the device; ALGORITHM in a capture */
     SCAN_GRID_HIERARCHICAL = 2, /* CUDA: block scans, scan of block sums, add; about twice the traffic */
     SCAN_GRID_LOOKBACK = 3,     /* CUDA: one pass, decoupled look-back */
     SCAN_GRID_WAVE = 4,         /* CUDA, sm_90 and later: one pass, persistent, bulk-copy prefetch */
@@ -185,7 +194,7 @@ struct CUstream_st;               /* cudaStream_t is a pointer to this */
 typedef enum scan_backend {
     SCAN_BACKEND_CPU = 0,
     SCAN_BACKEND_CUDA = 1,
-    SCAN_BACKEND_AUTO = 2 /* CUDA if there is a usable device, else CPU */
+    SCAN_BACKEND_AUTO = 2 /* CUDA if the device answers and runs this library's code, else CPU */
 } scan_backend;
 
 typedef struct scan_options {
@@ -193,26 +202,32 @@ typedef struct scan_options {
     scan_backend backend;
     int32_t device;             /* CUDA device ordinal */
     uint32_t threads;           /* CPU threads, at most 1024; 0: as many as this process may run on */
-    struct CUstream_st *stream; /* CUDA; NULL: a stream of the context's own */
+    struct CUstream_st *stream; /* CUDA; NULL: a stream of the context's own, which does not wait for the default stream
+                                   (cudaStreamNonBlocking) */
     /* Workspace and scan_malloc come from here if alloc is not NULL (then free must not be). alloc returns context
-     * memory aligned to 256 bytes, or NULL; stream is NULL on the CPU backend. */
+     * memory aligned to 256 bytes, or NULL; stream is NULL on the CPU backend. free gets memory that no queued work of
+     * the context uses any more, except inside a capture. */
     void *(*alloc)(size_t bytes, void *user, struct CUstream_st *stream);
     void (*free)(void *memory, size_t bytes, void *user, struct CUstream_st *stream);
     void *user;
     char *detail; /* host, detail_bytes long: the reason when scan_ctx_create fails, terminated; not for VERSION */
     size_t detail_bytes;
+    uint32_t plain_start; /* CUDA: 1: the first kernel of a call starts when everything before it on the stream has
+                             ended; costs about a microsecond a call. See "Streams" */
+    uint32_t reserved;    /* 0 */
 } scan_options;
 
 /* Creates a context. options NULL: CPU backend, all threads. On failure *ctx is NULL.
  * The environment variable SCAN_SIMD=avx512|avx2|portable caps the SIMD level of the CPU backend.
- * Errors: ARGUMENT, VERSION, MEMORY, NO_BACKEND (no CUDA in this build, no driver, no device), DEVICE. */
+ * Errors: ARGUMENT, VERSION, MEMORY, NO_BACKEND (no CUDA in this build, no driver, no device that answers and runs this
+ * library's code), DEVICE. */
 SCAN_API scan_status scan_ctx_create(scan_ctx **ctx, const scan_options *options);
 
 /* Waits for the context's work and frees everything it owns, except the caller's scan_malloc memory. NULL is fine. */
 SCAN_API void scan_ctx_destroy(scan_ctx *ctx);
 
 /* Waits until everything queued on the context is done, and returns any failure since the last call.
- * Errors: DEVICE, DEVICE_LOST. Always SCAN_OK on the CPU backend. */
+ * Errors: DEVICE (also inside a capture, which goes on), DEVICE_LOST. Always SCAN_OK on the CPU backend. */
 SCAN_API scan_status scan_ctx_sync(scan_ctx *ctx);
 
 /* Returns the last failure of this context in words, "" if none; valid until the next call on it. */
@@ -237,7 +252,8 @@ SCAN_API scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info);
  * aligned to 256 bytes) and nothing else until lent NULL; a call that needs more returns SCAN_ERR_WORKSPACE.
  * Requirements are reported by the *_workspace functions: for a given context they depend on the descriptor and n
  * alone. On CUDA both functions also load every kernel, once per context; otherwise the first call that runs a kernel
- * loads it. Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent). */
+ * loads it. Errors: MEMORY, ARGUMENT, ALIGNMENT, WORKSPACE (to reserve more than is lent, or inside a capture more than
+ * there is), DEVICE (to lend inside a capture). */
 SCAN_API scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes);
 SCAN_API scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes);
 
@@ -372,7 +388,7 @@ typedef struct scan_unique_out {
     uint32_t struct_size;
     void *kept;        /* the first element of each run */
     void *indices;     /* index of the first element of each run, of index_type */
-    void *run_lengths; /* length of each run, of index_type */
+    void *run_lengths; /* length of each run, of index_type: ARGUMENT if that cannot hold n */
     uint64_t *count;   /* number of runs, context memory */
 } scan_unique_out;
 

@@ -24,6 +24,8 @@ scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void
     SCAN_TRY(scan_take_struct(ctx, &out, given_out, scan_unique_out_first_size, sizeof out, "scan_unique_out"));
     if (n && !out.kept && !out.indices && !out.run_lengths && !out.count)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "out: every field is NULL");
+    if (out.run_lengths && desc.index_type == SCAN_U32 && n > UINT32_MAX)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "desc.index_type: u32 cannot hold the length of a run of %zu", n);
 
     size_t size = scan_type_size(desc.type), index_size = scan_type_size(desc.index_type);
     scan_array source = {in, n, size, "in"};

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "cpu.h"
+#include "../shared/float_control.h"
 
 enum { ALIGNMENT = 256, HUGE_PAGE = 2 << 20, MAX_THREADS = 1024 };
 
@@ -85,6 +86,32 @@ static scan_status cpu_copy(scan_ctx *ctx, void *to, const void *from, size_t by
     return SCAN_OK;
 }
 
+/* VERB(name, (parameters), (arguments)): the verb, in the default modes for floats. */
+#define VERB(name, parameters, arguments)                                                                              \
+    static scan_status cpu_##name parameters {                                                                         \
+        const scan_float_control callers = scan_default_float_control();                                               \
+        const scan_status status = scan_cpu_##name arguments;                                                          \
+        scan_restore_float_control(callers);                                                                           \
+        return status;                                                                                                 \
+    }
+
+VERB(prefix, (scan_ctx * ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n),
+     (ctx, desc, in, out, n))
+VERB(compact, (scan_ctx * ctx, const scan_compact_desc *desc, const void *in, const scan_compact_out *out, size_t n),
+     (ctx, desc, in, out, n))
+VERB(unique, (scan_ctx * ctx, const scan_unique_desc *desc, const void *in, const scan_unique_out *out, size_t n),
+     (ctx, desc, in, out, n))
+VERB(sort,
+     (scan_ctx * ctx, const scan_sort_desc *desc, const void *keys_in, void *keys_out, const void *values_in,
+      void *values_out, size_t n),
+     (ctx, desc, keys_in, keys_out, values_in, values_out, n))
+VERB(argsort, (scan_ctx * ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n),
+     (ctx, desc, keys, indices, n))
+VERB(equalize, (scan_ctx * ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts, size_t n),
+     (ctx, desc, in, out, luts, n))
+VERB(clahe, (scan_ctx * ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width, size_t height),
+     (ctx, desc, in, out, width, height))
+
 const scan_backend_table scan_cpu_backend = {
     .open = cpu_open,
     .close = cpu_close,
@@ -95,20 +122,20 @@ const scan_backend_table scan_cpu_backend = {
     .free_host = cpu_free_host,
     .upload = cpu_copy,
     .download = cpu_copy,
-    .prefix = scan_cpu_prefix,
+    .prefix = cpu_prefix,
     .prefix_workspace = scan_cpu_prefix_workspace,
-    .compact = scan_cpu_compact,
+    .compact = cpu_compact,
     .compact_workspace = scan_cpu_compact_workspace,
-    .unique = scan_cpu_unique,
+    .unique = cpu_unique,
     .unique_workspace = scan_cpu_unique_workspace,
-    .sort = scan_cpu_sort,
+    .sort = cpu_sort,
     .sort_workspace = scan_cpu_sort_workspace,
-    .argsort = scan_cpu_argsort,
+    .argsort = cpu_argsort,
     .argsort_workspace = scan_cpu_argsort_workspace,
     .histogram = scan_cpu_histogram,
     .histogram_workspace = scan_cpu_histogram_workspace,
-    .equalize = scan_cpu_equalize,
+    .equalize = cpu_equalize,
     .equalize_workspace = scan_cpu_equalize_workspace,
-    .clahe = scan_cpu_clahe,
+    .clahe = cpu_clahe,
     .clahe_workspace = scan_cpu_clahe_workspace,
 };

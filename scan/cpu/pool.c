@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "../shared/float_control.h"
+
 enum { SPINS = 2000 };
 
 /* A counter that threads wait on until it changes. */
@@ -81,6 +83,7 @@ static void *worker(void *arg) {
     worker_start start = *(worker_start *)arg;
     free(arg);
     scan_pool *pool = start.pool;
+    scan_default_float_control(); /* a thread begins with its creator's */
     for (unsigned seen = 0;; seen++) {
         event_wait(&pool->started, seen);
         if (pool->stop)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend's table: context state, memory, errors.
+ * The CUDA backend's table: launches, memory, errors.
  */
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "../shared/float_control.h"
 #include "cuda.h"
-#include "sort/kernels.h"
 
 namespace scan_cuda {
 
@@ -27,6 +26,11 @@ static bool is_sticky(cudaError_t error) {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorDevicesUnavailable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
     case cudaErrorContextIsDestroyed: return true;
     default: return false;
     }
@@ -59,6 +63,7 @@ static scan_status check_blocks(scan_ctx *ctx, uint64_t blocks) {
 scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                    size_t shared_bytes) {
     SCAN_TRY(check_blocks(ctx, blocks));
+    state_of(ctx)->launched = true;
     return check(ctx,
                  cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(unsigned(threads)), arguments, shared_bytes,
                                   state_of(ctx)->stream),
@@ -67,14 +72,15 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
 
 scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                        size_t shared_bytes) {
-    if (state_of(ctx)->capability < 90)
+    const context_state *s = state_of(ctx);
+    if (s->capability < 90 || (s->plain_start && !s->launched))
         return launch(ctx, kernel, blocks, threads, arguments, shared_bytes);
     SCAN_TRY(check_blocks(ctx, blocks));
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t config = {
-        dim3(unsigned(blocks)), dim3(unsigned(threads)), shared_bytes, state_of(ctx)->stream, &attribute, 1};
+        dim3(unsigned(blocks)), dim3(unsigned(threads)), shared_bytes, s->stream, &attribute, 1};
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
@@ -91,18 +97,31 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
                            size_t shared_bytes) {
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
+    state_of(ctx)->launched = true;
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
+/* Clusters of this many CTAs that the device runs at once; 0: none. */
+static int clusters_at_once(const scan_ctx *ctx, const void *kernel, int ctas, int threads, size_t shared_bytes) {
+    cudaLaunchAttribute attribute;
+    const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
+    int clusters = 0;
+    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess)
+        return clusters;
+    cudaGetLastError();
+    return 0;
+}
+
+/* A cluster needs its SMs free at once, in one GPC. Where half the size finds far more room, the larger one would wait
+ * for the only GPC that has it, behind whatever runs there. */
 int max_cluster_size(const scan_ctx *ctx, const void *kernel, int max_ctas, int threads, size_t shared_bytes) {
-    int ctas = max_ctas;
-    for (; ctas > 1; ctas /= 2) {
-        cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
-        int clusters = 0;
-        if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
-            break;
-        cudaGetLastError();
+    int ctas = max_ctas, clusters = ctas > 1 ? clusters_at_once(ctx, kernel, ctas, threads, shared_bytes) : 0;
+    while (ctas > 1) {
+        const int half = ctas / 2, halves = half > 1 ? clusters_at_once(ctx, kernel, half, threads, shared_bytes) : 0;
+        if (clusters > 0 && halves <= 4 * clusters)
+            return ctas;
+        ctas = half;
+        clusters = halves;
     }
     return ctas;
 }
@@ -112,139 +131,76 @@ scan_status load_kernel(scan_ctx *ctx, const void *kernel) {
     return kernel ? check(ctx, cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes") : SCAN_OK;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
-static scan_status find_device(scan_ctx *ctx, int device) {
-    int count = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess) {
-        cudaGetLastError();
-        return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "no CUDA device: %s", cudaGetErrorString(error));
-    }
-    if (device >= count)
-        return scan_fail(ctx, SCAN_ERR_NO_BACKEND, "no CUDA device %d: there %s %d", device, count == 1 ? "is" : "are",
-                         count);
-    return SCAN_OK;
-}
-
-static void close(scan_ctx *ctx) {
-    context_state *s = state_of(ctx);
-    device_scope scope(s->device);
-    if (s->owns_stream)
-        cudaStreamDestroy(s->stream);
-    free(s);
-}
-
-static scan_status open_on_device(scan_ctx *ctx, const scan_options *options) {
-    context_state *s = state_of(ctx);
-    cudaDeviceProp properties;
-    cudaFuncAttributes any;
-    SCAN_CUDA_TRY(ctx, cudaGetDeviceProperties(&properties, s->device));
-    snprintf(s->name, sizeof s->name, "%s", properties.name);
-    s->sm_count = properties.multiProcessorCount;
-    SCAN_CUDA_TRY(ctx, cudaFuncGetAttributes(&any, sort_common.finish));
-    s->capability = properties.major * 10 + properties.minor;
-    if (s->capability > any.ptxVersion) /* kernels of an older architecture have no clusters and no bulk copies */
-        s->capability = any.ptxVersion;
-    s->shared_bytes = properties.sharedMemPerBlockOptin;
-    s->stream = options->stream;
-    if (!s->stream) {
-        SCAN_CUDA_TRY(ctx, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-        s->owns_stream = true;
-    }
-    ctx->stream = s->stream;
-    SCAN_TRY(prefix_open(ctx));
-    SCAN_TRY(select_open(ctx));
-    SCAN_TRY(sort_open(ctx));
-    SCAN_TRY(histogram_open(ctx));
-    SCAN_TRY(equalize_open(ctx));
-    return clahe_open(ctx);
-}
-
-static scan_status open(scan_ctx *ctx, const scan_options *options) {
-    SCAN_TRY(find_device(ctx, options->device));
-    context_state *s = static_cast<context_state *>(calloc(1, sizeof *s));
-    if (!s)
-        return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a context");
-    s->device = options->device;
-    ctx->state = s;
-    device_scope scope(s->device);
-    scan_status status = open_on_device(ctx, options);
-    if (status != SCAN_OK) {
-        close(ctx);
-        ctx->state = nullptr;
-        return status;
-    }
-    ctx->info.backend = SCAN_BACKEND_CUDA;
-    ctx->info.device = s->device;
-    ctx->info.threads = 0;
-    ctx->info.name = s->name;
-    return SCAN_OK;
-}
-
-/* Once a context. Kernels that another context has loaded stay loaded. */
-static scan_status load(scan_ctx *ctx) {
-    context_state *s = state_of(ctx);
-    if (s->loaded)
-        return SCAN_OK;
-    device_scope scope(s->device);
-    SCAN_TRY(prefix_load(ctx));
-    SCAN_TRY(select_load(ctx));
-    SCAN_TRY(sort_load(ctx));
-    SCAN_TRY(histogram_load(ctx));
-    SCAN_TRY(equalize_load(ctx));
-    SCAN_TRY(clahe_load(ctx));
-    s->loaded = true;
-    return SCAN_OK;
+bool capturing(const scan_ctx *ctx) {
+    cudaStreamCaptureStatus status;
+    if (cudaStreamIsCapturing(state_of(ctx)->stream, &status) == cudaSuccess)
+        return status != cudaStreamCaptureStatusNone;
+    cudaGetLastError(); /* the legacy default stream, while another is captured */
+    return false;
 }
 
 static scan_status sync(scan_ctx *ctx) {
-    device_scope scope(state_of(ctx)->device);
+    if (capturing(ctx))
+        return scan_fail(ctx, SCAN_ERR_DEVICE, "the stream is being captured: nothing that it does has begun");
     return check(ctx, cudaStreamSynchronize(state_of(ctx)->stream), "cudaStreamSynchronize");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* A kernel that touches ordinary host memory loses the device; managed and pinned memory is fine. Legal in a capture.
- */
+/* A kernel that touches memory that the device does not see loses the device. Legal in a capture. */
 static scan_status check_memory(scan_ctx *ctx, const void *memory, const char *name) {
-    device_scope scope(state_of(ctx)->device);
+    const context_state *s = state_of(ctx);
     cudaPointerAttributes attributes;
     SCAN_CUDA_TRY(ctx, cudaPointerGetAttributes(&attributes, memory));
-    if (attributes.type == cudaMemoryTypeUnregistered)
+    switch (attributes.type) {
+    case cudaMemoryTypeManaged: return SCAN_OK;
+    case cudaMemoryTypeDevice:
+        if (attributes.device == s->device)
+            return SCAN_OK;
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of device %d, the context is on device %d", name,
+                         attributes.device, s->device);
+    case cudaMemoryTypeHost:
+        if (attributes.devicePointer == memory)
+            return SCAN_OK;
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of the host, which the GPU knows by another address",
+                         name);
+    default:
+        if (s->reads_pageable)
+            return SCAN_OK;
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of the host, which the GPU cannot address", name);
-    return SCAN_OK;
+    }
 }
 
 static scan_status alloc(scan_ctx *ctx, size_t bytes, void **memory) {
-    device_scope scope(state_of(ctx)->device);
+    const relaxed_capture scope;
     return check(ctx, cudaMalloc(memory, bytes), "cudaMalloc");
 }
 
 static void release(scan_ctx *ctx, void *memory, size_t) {
-    device_scope scope(state_of(ctx)->device);
-    cudaStreamSynchronize(state_of(ctx)->stream); /* queued work may still use it */
+    const relaxed_capture scope;
+    if (!capturing(ctx))
+        cudaStreamSynchronize(state_of(ctx)->stream); /* queued work may still use it */
     cudaFree(memory);
 }
 
 static scan_status alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
-    device_scope scope(state_of(ctx)->device);
+    const relaxed_capture scope;
     return check(ctx, cudaMallocHost(memory, bytes), "cudaMallocHost");
 }
 
-static void free_host(scan_ctx *ctx, void *memory) {
-    device_scope scope(state_of(ctx)->device);
+static void free_host(scan_ctx *, void *memory) {
+    const relaxed_capture scope;
     cudaFreeHost(memory);
 }
 
 static scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
-    device_scope scope(state_of(ctx)->device);
     return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, state_of(ctx)->stream),
                  "cudaMemcpyAsync");
 }
 
 static scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
-    device_scope scope(state_of(ctx)->device);
     return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, state_of(ctx)->stream),
                  "cudaMemcpyAsync");
 }
@@ -260,7 +216,6 @@ static size_t state_part(size_t bytes) { return bytes / state_share / workspace_
 
 /* The workspace is new: no word of its state may carry an epoch. */
 static scan_status prepare(scan_ctx *ctx, void *workspace, size_t bytes) {
-    device_scope scope(state_of(ctx)->device);
     return check(ctx, cudaMemsetAsync(workspace, 0, state_part(bytes), state_of(ctx)->stream), "cudaMemsetAsync");
 }
 
@@ -268,39 +223,72 @@ scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_byt
     void *memory;
     SCAN_TRY(scan_workspace(ctx, workspace_bytes(state_bytes, scratch_bytes), &memory));
     *state = static_cast<char *>(memory);
-    *scratch = *state + state_part(ctx->workspace_bytes);
+    *scratch = *state + state_part(ctx->workspace.bytes);
     return SCAN_OK;
 }
 
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+/* The default modes for floats, for a scope. */
+class default_floats {
+    const scan_float_control callers = scan_default_float_control();
+
+  public:
+    ~default_floats() { scan_restore_float_control(callers); }
+};
+
+/* A function of the table, run with the context's device current. */
+template <auto function> struct on_device;
+
+template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)> struct on_device<function> {
+    static scan_status call(scan_ctx *ctx, Arguments... arguments) {
+        const device_scope scope(state_of(ctx));
+        const default_floats modes;
+        SCAN_TRY(check(ctx, scope.error, "cuCtxPushCurrent"));
+        state_of(ctx)->launched = false;
+        return function(ctx, arguments...);
+    }
+};
+
+template <class... Arguments, void (*function)(scan_ctx *, Arguments...)> struct on_device<function> {
+    static void call(scan_ctx *ctx, Arguments... arguments) {
+        const device_scope scope(state_of(ctx));
+        function(ctx, arguments...);
+    }
+};
+
 } /* namespace scan_cuda */
+
+#define ON_DEVICE(function) scan_cuda::on_device<scan_cuda::function>::call
 
 extern "C" const scan_backend_table scan_cuda_backend = {
     .open = scan_cuda::open,
     .close = scan_cuda::close,
-    .sync = scan_cuda::sync,
-    .prepare = scan_cuda::prepare,
-    .load = scan_cuda::load,
-    .check_memory = scan_cuda::check_memory,
-    .alloc = scan_cuda::alloc,
-    .free = scan_cuda::release,
-    .alloc_host = scan_cuda::alloc_host,
-    .free_host = scan_cuda::free_host,
-    .upload = scan_cuda::upload,
-    .download = scan_cuda::download,
-    .prefix = scan_cuda::prefix,
+    .sync = ON_DEVICE(sync),
+    .capturing = scan_cuda::capturing,
+    .prepare = ON_DEVICE(prepare),
+    .load = ON_DEVICE(load),
+    .check_memory = ON_DEVICE(check_memory),
+    .alloc = ON_DEVICE(alloc),
+    .free = ON_DEVICE(release),
+    .alloc_host = ON_DEVICE(alloc_host),
+    .free_host = ON_DEVICE(free_host),
+    .upload = ON_DEVICE(upload),
+    .download = ON_DEVICE(download),
+    .prefix = ON_DEVICE(prefix),
     .prefix_workspace = scan_cuda::prefix_workspace,
-    .compact = scan_cuda::compact,
+    .compact = ON_DEVICE(compact),
     .compact_workspace = scan_cuda::compact_workspace,
-    .unique = scan_cuda::unique,
+    .unique = ON_DEVICE(unique),
     .unique_workspace = scan_cuda::unique_workspace,
-    .sort = scan_cuda::sort,
+    .sort = ON_DEVICE(sort),
     .sort_workspace = scan_cuda::sort_workspace,
-    .argsort = scan_cuda::argsort,
+    .argsort = ON_DEVICE(argsort),
     .argsort_workspace = scan_cuda::argsort_workspace,
-    .histogram = scan_cuda::histogram,
+    .histogram = ON_DEVICE(histogram),
     .histogram_workspace = scan_cuda::histogram_workspace,
-    .equalize = scan_cuda::equalize,
+    .equalize = ON_DEVICE(equalize),
     .equalize_workspace = scan_cuda::equalize_workspace,
-    .clahe = scan_cuda::clahe,
+    .clahe = ON_DEVICE(clahe),
     .clahe_workspace = scan_cuda::clahe_workspace,
 };

@@ -4,7 +4,8 @@
  *
  * The folders, in the order in which a call passes through them:
  *
- *   backend.cu      the table of the backend (scan/internal.h): contexts, memory, errors
+ *   backend.cu      the table of the backend (scan/internal.h): launches, memory, errors
+ *   context.cu      contexts: a device opened, made current, closed
  *   thresholds.h    where one way of doing a thing gives way to another
  *   prefix/         the prefix verb: operators and types, the choice of kernels, launches, and pieces of a long array
  *   select/         compaction and unique: one engine for every kind of selection
@@ -37,6 +38,7 @@
 #ifndef SCAN_CUDA_CUDA_H
 #define SCAN_CUDA_CUDA_H
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 extern "C" {
@@ -45,10 +47,26 @@ extern "C" {
 
 namespace scan_cuda {
 
+/* Functions of the driver that make a device current for a scope. cudaSetDevice cannot: to give the caller's device
+ * back it would make a context there, if there is none. */
+struct driver_functions {
+    CUresult (*device)(CUdevice *, int ordinal);
+    CUresult (*retain)(CUcontext *, CUdevice);
+    CUresult (*release)(CUdevice);
+    CUresult (*current)(CUcontext *);
+    CUresult (*push)(CUcontext);
+    CUresult (*pop)(CUcontext *);
+};
+
 struct context_state {
     int device;
+    driver_functions driver;
+    CUcontext primary; /* the device's primary context, which the runtime works in */
     cudaStream_t stream;
     bool owns_stream, lost, loaded;
+    bool plain_start;         /* scan_options.plain_start */
+    bool launched;            /* by the call that runs */
+    bool reads_pageable;      /* the GPU reads ordinary host memory */
     int sm_count, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
     int cluster;              /* CTAs that a cluster of a prefix scan may have */
     int image_cluster;        /* CTAs that equalize a small image */
@@ -103,22 +121,31 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
  * kernel; 1: it runs no clusters. More than 8 need the attribute NonPortableClusterSizeAllowed. */
 int max_cluster_size(const scan_ctx *ctx, const void *kernel, int max_ctas, int threads, size_t shared_bytes);
 
-/* Makes the context's device current for a scope, and the caller's again after it. */
+/* Makes the context's device current for a scope, and then what was current before. error: it could not. */
 class device_scope {
-    int before = -1;
+    const context_state *entered = nullptr;
 
   public:
-    explicit device_scope(int device) {
-        if (cudaGetDevice(&before) != cudaSuccess || before == device)
-            before = -1;
-        else
-            cudaSetDevice(device);
-    }
-    ~device_scope() {
-        if (before >= 0)
-            cudaSetDevice(before);
-    }
+    cudaError_t error;
+    explicit device_scope(const context_state *s);
+    ~device_scope();
 };
+
+/* Lets this thread allocate for a scope although another thread captures a stream in global mode. */
+class relaxed_capture {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+  public:
+    relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode); }
+    ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode); }
+};
+
+/* True if the context's stream is being captured. */
+bool capturing(const scan_ctx *ctx);
+
+scan_status open(scan_ctx *ctx, const scan_options *options);
+void close(scan_ctx *ctx);
+scan_status load(scan_ctx *ctx); /* all kernels, once a context */
 
 /* The workspace has two parts. The first sixteenth holds words that scans tag with an epoch: it is zeroed when the
  * workspace is new and never used for anything else, so a stale word is never taken for a fresh one. The rest is

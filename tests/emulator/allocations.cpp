@@ -40,7 +40,7 @@ static size_t capacity() {
 
 static cudaError_t allocate(void **pointer, size_t bytes, cudaMemoryType type) {
     *pointer = nullptr;
-    int device = 0;
+    const int device = current_device();
     if (bytes == 0)
         return cudaSuccess;
     heap &h = memory();
@@ -96,7 +96,7 @@ extern "C" {
 
 /* An allocation is refused in a capture, as every call is that would have to wait. */
 static cudaError_t enter_outside_capture() {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     return note(outside_capture());
 }
 
@@ -157,6 +157,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     attributes->type = found.type;
     attributes->device = found.device;
     attributes->devicePointer = const_cast<void *>(pointer);
+    if (found.type == cudaMemoryTypeHost && environment("SCAN_EMULATED_HOST_ALIAS", 0))
+        attributes->devicePointer = static_cast<char *>(attributes->devicePointer) + zone;
     if (found.type == cudaMemoryTypeDevice)
         attributes->hostPointer = nullptr;
     return cudaSuccess;

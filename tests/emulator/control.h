@@ -19,8 +19,18 @@ extern "C" {
 void emulator_fail_call(long call, int error, bool forever);
 /* Runtime calls since emulator_fail_call. */
 long emulator_calls(void);
-/* Memory, streams, events and graphs that exist. */
+/* Whether a primary context was made on the device since the last emulator_forget_contexts(), after which this thread
+ * has no context either, as at the start of a program. */
+int emulator_has_context(int device);
+void emulator_forget_contexts(void);
+/* Memory, streams, events, graphs and retained contexts that exist. */
 size_t emulator_objects(void);
+
+/* Kernels that were launched to begin early (programmatic dependent launch), and the CTAs of the largest cluster that
+ * was launched, since the program began or the last emulator_forget_launches(). */
+size_t emulator_early_launches(void);
+unsigned emulator_cluster_launched(void);
+void emulator_forget_launches(void);
 
 #ifdef __cplusplus
 }

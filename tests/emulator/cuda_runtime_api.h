@@ -33,7 +33,15 @@ typedef enum cudaError {
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorInvalidKernelImage = 200,
+    cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
+    cudaErrorInvalidPtx = 218,
+    cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorJitCompilerNotFound = 221,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorJitCompilationDisabled = 223,
+    cudaErrorContained = 226,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
@@ -47,11 +55,14 @@ typedef enum cudaError {
     cudaErrorInvalidAddressSpace = 717,
     cudaErrorInvalidPc = 718,
     cudaErrorLaunchFailure = 719,
+    cudaErrorTensorMemoryLeak = 721,
     cudaErrorNotSupported = 801,
+    cudaErrorMpsClientTerminated = 810,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnmatched = 903,
     cudaErrorIllegalState = 401,
+    cudaErrorExternalDevice = 911,
     cudaErrorUnknown = 999
 } cudaError_t;
 
@@ -71,7 +82,7 @@ typedef struct cudaDeviceProp {
     int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor;
     int maxThreadsDim[3], maxGridSize[3];
     int major, minor, multiProcessorCount, l2CacheSize, memoryBusWidth, ECCEnabled, integrated, concurrentKernels;
-    int canMapHostMemory, unifiedAddressing, managedMemory, cooperativeLaunch, asyncEngineCount;
+    int pageableMemoryAccess, canMapHostMemory, unifiedAddressing, managedMemory, cooperativeLaunch, asyncEngineCount;
     int pciBusID, pciDeviceID, pciDomainID;
 } cudaDeviceProp;
 
@@ -88,6 +99,7 @@ enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+    cudaDevAttrPageableMemoryAccess = 88,
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
@@ -99,6 +111,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
+typedef enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1
+} cudaDriverEntryPointQueryResult;
+#define cudaEnableDefault 0x0
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult *result);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaGetLastError(void);
@@ -188,6 +207,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
 
 cudaError_t cudaEventCreate(cudaEvent_t *event);

@@ -15,6 +15,10 @@
  *   SCAN_EMULATED_DEVICES      how many devices there are, default 1
  *   SCAN_EMULATED_CAPABILITY   default 9.0
  *   SCAN_EMULATED_CLUSTER      CTAs of the largest cluster that is granted, default 16
+ *   SCAN_EMULATED_RARE_CLUSTER  clusters of fewer CTAs than this fit 64 times, others as few as SMs allow; default 0
+ *   SCAN_EMULATED_NO_CODE      error of every look at a kernel, as 209 of a GPU without code; default 0
+ *   SCAN_EMULATED_PAGEABLE     1: the device reads ordinary host memory
+ *   SCAN_EMULATED_HOST_ALIAS   1: pinned memory has another address on the device
  *   SCAN_EMULATED_SMS          SMs, each with one CTA at a time, default 3
  *   SCAN_EMULATED_MEMORY       bytes of device memory, default 4 GiB
  *   SCAN_EMULATED_SEED         of every order; default 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The emulated CUDA runtime: devices, errors, faults to order, kernels' attributes and launches.
+ * The emulated CUDA runtime: errors, faults to order, kernels' attributes and launches.
  */
 #include <algorithm>
 #include <atomic>
@@ -57,50 +57,6 @@ cudaError_t enter() {
     return cudaSuccess;
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
-
-static int device_count() { return environment("SCAN_EMULATED_DEVICES", 1); }
-static thread_local int current_device;
-bool is_device(int device) { return device >= 0 && device < device_count(); }
-
-static void capability(int *major, int *minor) {
-    const char *text = getenv("SCAN_EMULATED_CAPABILITY");
-    if (!text || sscanf(text, "%d.%d", major, minor) != 2)
-        *major = 9, *minor = 0;
-}
-
-bool has_mbarriers() {
-    int major, minor;
-    capability(&major, &minor);
-    return major >= 9;
-}
-
-static cudaDeviceProp properties_of(int device) {
-    cudaDeviceProp p = {};
-    capability(&p.major, &p.minor);
-    snprintf(p.name, sizeof p.name, "Emulated GPU %d", device);
-    size_t left;
-    cudaMemGetInfo(&left, &p.totalGlobalMem);
-    p.sharedMemPerBlock = 48 << 10;
-    p.sharedMemPerBlockOptin = p.major >= 9 ? 227 << 10 : p.major == 8 ? 99 << 10 : 64 << 10;
-    p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin + (p.major >= 8 ? 1 << 10 : 0);
-    p.regsPerBlock = 65536;
-    p.warpSize = 32;
-    p.maxThreadsPerBlock = p.maxThreadsDim[0] = p.maxThreadsDim[1] = 1024;
-    p.maxThreadsDim[2] = 64;
-    p.maxThreadsPerMultiProcessor = 1024;
-    p.maxBlocksPerMultiProcessor = 1;
-    p.maxGridSize[0] = 0x7fffffff;
-    p.maxGridSize[1] = p.maxGridSize[2] = 65535;
-    p.multiProcessorCount = int(sm_count());
-    p.l2CacheSize = 4 << 20;
-    p.memoryBusWidth = 64;
-    p.concurrentKernels = p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
-    p.cooperativeLaunch = 1;
-    p.asyncEngineCount = 1;
-    return p;
-}
-
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 struct kernel_attributes {
@@ -142,9 +98,12 @@ struct kept_launch {
     std::vector<void *> arguments;
 };
 
+static std::atomic<size_t> early_launches;
+static std::atomic<unsigned> cluster_launched;
+
 static cudaError_t submit_kernel(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     const signature *how = find_kernel(kernel);
-    const cudaDeviceProp device = properties_of(current_device);
+    const cudaDeviceProp device = properties_of(current_device());
     const dim3 grid = config->gridDim, block = config->blockDim;
     const unsigned cluster = cluster_of(config);
     if (!how)
@@ -158,6 +117,8 @@ static cudaError_t submit_kernel(const cudaLaunchConfig_t *config, const void *k
         return cudaErrorInvalidConfiguration;
     if (begins_early(config) && device.major < 9)
         return cudaErrorNotSupported;
+    early_launches += begins_early(config);
+    cluster_launched = std::max(cluster_launched.load(), cluster);
     auto kept = std::make_shared<kept_launch>();
     for (int i = 0; i < how->count; i++) {
         kept->memory.emplace_back(new char[how->sizes[i]]);
@@ -195,6 +156,12 @@ long emulator_calls(void) {
 
 size_t emulator_objects(void) { return objects; }
 
+size_t emulator_early_launches(void) { return early_launches; }
+
+unsigned emulator_cluster_launched(void) { return cluster_launched; }
+
+void emulator_forget_launches(void) { early_launches = 0, cluster_launched = 0; }
+
 /* ---- CUDA: errors ------------------------------------------------------------------------------------------------ */
 
 cudaError_t cudaGetLastError(void) {
@@ -213,6 +180,7 @@ cudaError_t cudaPeekAtLastError(void) { return last_error; }
     X(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable")                                \
     X(cudaErrorInvalidDeviceFunction, "invalid device function")                                                       \
     X(cudaErrorNoDevice, "no CUDA-capable device is detected")                                                         \
+    X(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device")                     \
     X(cudaErrorInvalidDevice, "invalid device ordinal")                                                                \
     X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                                             \
     X(cudaErrorLaunchFailure, "unspecified launch failure")                                                            \
@@ -237,101 +205,32 @@ const char *cudaGetErrorName(cudaError_t error) {
     }
 }
 
-/* ---- CUDA: devices ----------------------------------------------------------------------------------------------- */
-
-cudaError_t cudaGetDeviceCount(int *count) {
-    EMULATED_ENTER();
-    *count = device_count();
-    return note(*count ? cudaSuccess : cudaErrorNoDevice);
-}
-cudaError_t cudaGetDevice(int *device) {
-    EMULATED_ENTER();
-    *device = current_device;
-    return note(device_count() ? cudaSuccess : cudaErrorNoDevice);
-}
-cudaError_t cudaSetDevice(int device) {
-    EMULATED_ENTER();
-    if (!is_device(device))
-        return note(device_count() ? cudaErrorInvalidDevice : cudaErrorNoDevice);
-    current_device = device;
-    return cudaSuccess;
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    EMULATED_ENTER();
-    if (!is_device(device))
-        return note(cudaErrorInvalidDevice);
-    *properties = properties_of(device);
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
-    EMULATED_ENTER();
-    if (!is_device(device))
-        return note(cudaErrorInvalidDevice);
-    cudaDeviceProp p = properties_of(device);
-    switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(p.sharedMemPerBlock); break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrClockRate: *value = 1000000; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = p.memoryBusWidth; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(p.sharedMemPerMultiprocessor); break;
-    case cudaDevAttrCooperativeLaunch: *value = 1; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(p.sharedMemPerBlockOptin); break;
-    default: return note(cudaErrorInvalidValue);
-    }
-    return cudaSuccess;
-}
-cudaError_t cudaDriverGetVersion(int *version) {
-    EMULATED_ENTER();
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-cudaError_t cudaRuntimeGetVersion(int *version) {
-    EMULATED_ENTER();
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize(void) {
-    EMULATED_ENTER();
-    return note(outside_capture());
-}
-cudaError_t cudaDeviceReset(void) {
-    EMULATED_ENTER();
-    return cudaSuccess;
-}
-
 /* ---- CUDA: kernels ----------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     return note(submit_kernel(config, kernel, arguments));
 }
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                              cudaStream_t stream) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     cudaLaunchConfig_t config = {grid, block, shared_bytes, stream, nullptr, 0};
     return note(submit_kernel(&config, kernel, arguments));
 }
 /* All CTAs at once: no more than there are SMs. */
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                                         size_t shared_bytes, cudaStream_t stream) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     if (uint64_t(grid.x) * grid.y * grid.z > sm_count())
         return note(cudaErrorInvalidConfiguration);
     cudaLaunchConfig_t config = {grid, block, shared_bytes, stream, nullptr, 0};
     return note(submit_kernel(&config, kernel, arguments));
 }
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
-    const int max_bytes = int(properties_of(current_device).sharedMemPerBlockOptin);
+    const int max_bytes = int(properties_of(current_device()).sharedMemPerBlockOptin);
     std::lock_guard<std::mutex> lock(attributes_mutex);
     kernel_attributes &a = (*attributes)[kernel];
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
@@ -344,9 +243,11 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes_out, const void *kernel) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
+    if (const int error = environment("SCAN_EMULATED_NO_CODE", 0))
+        return note(cudaError_t(error));
     int major, minor;
     capability(&major, &minor);
     *attributes_out = {};
@@ -358,22 +259,25 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes_out, const void
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
                                                           size_t shared_bytes) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
     *blocks = threads <= 1024 && shared_bytes <= size_t(attributes_of(kernel).shared_bytes);
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, const cudaLaunchConfig_t *config) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     unsigned cluster = cluster_of(config);
     if (!find_kernel(kernel) || cluster == 0)
         return note(cudaErrorInvalidDeviceFunction);
-    *clusters = cluster > largest_cluster(kernel) ? 0 : int(std::max(1u, sm_count() / cluster));
+    const int rare = environment("SCAN_EMULATED_RARE_CLUSTER", 0); /* of this size one CTA after another finds room */
+    *clusters = cluster > largest_cluster(kernel) ? 0
+                : rare && int(cluster) < rare     ? 64
+                                                  : int(std::max(1u, sm_count() / cluster));
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel, const cudaLaunchConfig_t *) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
     *size = attributes_of(kernel).large_clusters ? 16 : 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside the emulated runtime: what runtime.cpp (devices, errors, kernels), allocations.cpp and streams.cpp share.
+ * Inside the emulated runtime: what runtime.cpp (errors, kernels), devices.cpp, allocations.cpp and streams.cpp share.
  */
 #ifndef TESTS_EMULATOR_RUNTIME_H
 #define TESTS_EMULATOR_RUNTIME_H
@@ -15,8 +15,13 @@ namespace emulator {
 cudaError_t enter();
 /* Notes an error for cudaGetLastError. */
 cudaError_t note(cudaError_t);
-/* As note, for arguments of this thread's device. */
 bool is_device(int device);
+/* The device that is current for this thread. */
+int current_device();
+/* Makes a context on the current device if no context is current, as calls do that need one. */
+void need_context();
+void capability(int *major, int *minor);
+cudaDeviceProp properties_of(int device);
 extern std::atomic<size_t> objects;
 
 /* Does the work now, or records it where the stream is being captured. */
@@ -29,6 +34,13 @@ cudaError_t outside_capture();
         cudaError_t injected = emulator::enter();                                                                      \
         if (injected != cudaSuccess)                                                                                   \
             return injected;                                                                                           \
+    } while (0)
+
+/* For calls that need a context. */
+#define EMULATED_ENTER_CONTEXT()                                                                                       \
+    do {                                                                                                               \
+        EMULATED_ENTER();                                                                                              \
+        emulator::need_context();                                                                                      \
     } while (0)
 
 } /* namespace emulator */

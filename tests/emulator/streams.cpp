@@ -32,7 +32,9 @@ struct CUevent_st {
 
 namespace emulator {
 
-static thread_local CUstream_st *capturing; /* of this thread, not relaxed */
+static thread_local CUstream_st *capturing;          /* of this thread, not relaxed */
+static std::atomic<CUstream_st *> captured_globally; /* of any thread */
+static thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 static CUgraph_st *graph_of(cudaStream_t stream) {
     return reinterpret_cast<uintptr_t>(stream) > 2 ? stream->graph : nullptr;
@@ -49,9 +51,12 @@ cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {
 }
 
 cudaError_t outside_capture() {
-    if (!capturing)
+    CUstream_st *stream = capturing;
+    if (!stream && thread_mode == cudaStreamCaptureModeGlobal)
+        stream = captured_globally;
+    if (!stream || thread_mode == cudaStreamCaptureModeRelaxed)
         return cudaSuccess;
-    capturing->graph->invalid = true;
+    stream->graph->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
 }
 
@@ -64,7 +69,7 @@ extern "C" {
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
-    EMULATED_ENTER();
+    EMULATED_ENTER_CONTEXT();
     *stream = new CUstream_st;
     objects++;
     return cudaSuccess;
@@ -106,6 +111,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     stream->mode = mode;
     if (mode != cudaStreamCaptureModeRelaxed)
         capturing = stream;
+    if (mode == cudaStreamCaptureModeGlobal)
+        captured_globally = stream;
     objects++;
     return cudaSuccess;
 }
@@ -118,12 +125,18 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     stream->began = false;
     if (capturing == stream)
         capturing = nullptr;
+    if (captured_globally == stream)
+        captured_globally = nullptr;
     if (!(*graph)->invalid)
         return cudaSuccess;
     delete *graph;
     objects--;
     *graph = nullptr;
     return note(cudaErrorStreamCaptureInvalidated);
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    std::swap(*mode, thread_mode);
+    return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
     EMULATED_ENTER();

@@ -28,11 +28,21 @@ static scan_prefix_desc sum_of_u32(void) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+static bool reads_pageable(int device) {
+    int value = 0;
+    assert_int_equal(cudaDeviceGetAttribute(&value, cudaDevAttrPageableMemoryAccess, device), cudaSuccess);
+    return value;
+}
+
 static void host_memory_is_refused(void **state) {
     (void)state;
     gpu_need();
     set_input();
     static uint32_t on_host[N];
+    if (reads_pageable(0)) {
+        print_message("this device reads ordinary host memory\n");
+        skip();
+    }
     const scan_prefix_desc desc = sum_of_u32();
     gpu_array in = {0};
     void *d_in = gpu_put(&in, input, N, 4, 0);
@@ -89,6 +99,55 @@ static void check_is_legal_in_a_capture(void **state) {
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+/* A failed call of the caller's stays the last error of the runtime, whatever the library asks the device. */
+static void a_pending_error_is_the_callers(void **state) {
+    (void)state;
+    gpu_need();
+    void *none;
+    assert_int_equal(cudaMalloc(&none, (size_t)1 << 50), cudaErrorMemoryAllocation);
+    scan_ctx *ctx;
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    gpu_ok(scan_ctx_create(&ctx, &options));
+    scan_ctx_destroy(ctx);
+    assert_int_equal(cudaGetLastError(), cudaErrorMemoryAllocation);
+}
+
+static void *hook_alloc(size_t bytes, void *user, struct CUstream_st *stream) {
+    (void)user, (void)stream;
+    void *memory = NULL;
+    return cudaMalloc(&memory, bytes) == cudaSuccess ? memory : NULL;
+}
+
+static void hook_free(void *memory, size_t bytes, void *user, struct CUstream_st *stream) {
+    (void)bytes;
+    *(int *)user += cudaStreamQuery(stream) != cudaSuccess; /* work is left */
+    cudaFree(memory);
+}
+
+/* The workspace grows again and again while scans are queued. */
+static void a_free_hook_gets_idle_memory(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t max_n = gpu_is_small ? 1 << 16 : 1 << 26;
+    int busy = 0;
+    scan_ctx *ctx;
+    const scan_options options = {.struct_size = sizeof options,
+                                  .backend = SCAN_BACKEND_CUDA,
+                                  .alloc = hook_alloc,
+                                  .free = hook_free,
+                                  .user = &busy};
+    gpu_ok(scan_ctx_create(&ctx, &options));
+    void *memory = hook_alloc(max_n * 4, NULL, NULL);
+    assert_non_null(memory);
+    const scan_prefix_desc desc = {
+        .struct_size = sizeof desc, .type = SCAN_U32, .algorithm = {SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}};
+    for (size_t n = max_n / 16; n <= max_n; n *= 2)
+        assert_int_equal(scan_prefix(ctx, &desc, memory, memory, n), SCAN_OK);
+    scan_ctx_destroy(ctx);
+    assert_int_equal(busy, 0);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+}
+
 /* ---- devices and threads ----------------------------------------------------------------------------------------- */
 
 /* One scan on a context of its own; returns the first status that is not SCAN_OK. */
@@ -141,6 +200,56 @@ static void the_callers_device_stays_current(void **state) {
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
     scan_options missing = {.struct_size = sizeof missing, .backend = SCAN_BACKEND_CUDA, .device = (int32_t)devices};
     assert_int_equal(scan_once(&missing, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_ERR_NO_BACKEND);
+}
+
+static void memory_of_another_device_is_refused(void **state) {
+    (void)state;
+    gpu_need();
+    int devices;
+    assert_int_equal(cudaGetDeviceCount(&devices), cudaSuccess);
+    if (devices < 2) {
+        print_message("one device\n");
+        skip();
+    }
+    void *there, *here;
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    assert_int_equal(cudaMalloc(&there, sizeof input), cudaSuccess);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    assert_int_equal(cudaMalloc(&here, sizeof input), cudaSuccess);
+    const scan_prefix_desc desc = sum_of_u32();
+    assert_int_equal(scan_prefix(gpu, &desc, here, there, N), SCAN_ERR_ARGUMENT);
+    assert_string_equal(scan_ctx_detail(gpu), "out: memory of device 1, the context is on device 0");
+    assert_int_equal(scan_prefix(gpu, &desc, there, here, N), SCAN_ERR_ARGUMENT);
+    gpu_ok(scan_prefix(gpu, &desc, here, here, N));
+    gpu_ok(scan_ctx_sync(gpu));
+    assert_int_equal(cudaFree(there), cudaSuccess);
+    assert_int_equal(cudaFree(here), cudaSuccess);
+}
+
+/* A context opens, grows its workspace and ends while another thread captures in global mode, which forbids every
+ * thread to allocate, and voids the capture if one does. */
+static void *scan_and_grow(void *status) {
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    *(scan_status *)status = scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO});
+    return NULL;
+}
+
+static void another_threads_capture_goes_on(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    pthread_t thread;
+    scan_status status;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_int_equal(pthread_create(&thread, NULL, scan_and_grow, &status), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(status, SCAN_OK);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 static void *scan_often(void *status) {
@@ -199,6 +308,124 @@ static void on_an_older_device(void **state) {
     unsetenv("SCAN_EMULATED_CAPABILITY");
 }
 
+/* The device answers, and runs none of the library's code: no image for it, or PTX that its driver does not compile. */
+static void without_code_for_the_device(void **state) {
+    (void)state;
+    set_input();
+    static const char *const errors[] = {"98", "200", "209", "218", "221", "222", "223"};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        setenv("SCAN_EMULATED_NO_CODE", errors[i], 1);
+        char detail[256];
+        scan_ctx *ctx;
+        scan_info info = {.struct_size = sizeof info};
+        scan_options options = {.struct_size = sizeof options,
+                                .backend = SCAN_BACKEND_CUDA,
+                                .detail = detail,
+                                .detail_bytes = sizeof detail};
+        assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_ERR_NO_BACKEND);
+        assert_non_null(strstr(detail, "CUDA device 0 of compute capability 9.0 runs none of this library's code"));
+        options.backend = SCAN_BACKEND_AUTO;
+        assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+        assert_int_equal(scan_ctx_info(ctx, &info), SCAN_OK);
+        assert_int_equal(info.backend, SCAN_BACKEND_CPU);
+        scan_ctx_destroy(ctx);
+    }
+    unsetenv("SCAN_EMULATED_NO_CODE");
+}
+
+/* A context on one device makes none on another, which the thread would have by default. */
+static void no_other_device_is_touched(void **state) {
+    (void)state;
+    set_input();
+    setenv("SCAN_EMULATED_DEVICES", "2", 1);
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .device = 1};
+    emulator_forget_contexts();
+    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
+    assert_int_equal(emulator_has_context(1), 1);
+    assert_int_equal(emulator_has_context(0), 0);
+    memory_of_another_device_is_refused(state);
+    unsetenv("SCAN_EMULATED_DEVICES");
+}
+
+static void host_memory_as_the_device_sees_it(void **state) {
+    (void)state;
+    set_input();
+    const scan_prefix_desc desc = sum_of_u32();
+    static uint32_t out[N];
+    uint32_t *pinned;
+    assert_int_equal(cudaMallocHost((void **)&pinned, sizeof input), cudaSuccess);
+    setenv("SCAN_EMULATED_HOST_ALIAS", "1", 1);
+    assert_int_equal(scan_prefix(gpu, &desc, pinned, pinned, N), SCAN_ERR_ARGUMENT);
+    assert_non_null(strstr(scan_ctx_detail(gpu), "in: memory of the host, which the GPU knows by another address"));
+    unsetenv("SCAN_EMULATED_HOST_ALIAS");
+    assert_int_equal(cudaFreeHost(pinned), cudaSuccess);
+    setenv("SCAN_EMULATED_PAGEABLE", "1", 1);
+    scan_ctx *ctx;
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    assert_int_equal(scan_prefix(ctx, &desc, input, out, N), SCAN_OK);
+    assert_int_equal(scan_ctx_sync(ctx), SCAN_OK);
+    assert_memory_equal(out, want, sizeof want);
+    scan_ctx_destroy(ctx);
+    unsetenv("SCAN_EMULATED_PAGEABLE");
+}
+
+/* Errors after which a device serves this process no more. */
+static void errors_that_lose_the_device(void **state) {
+    (void)state;
+    static const int errors[] = {46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        scan_ctx *ctx;
+        const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+        assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+        emulator_fail_call(1, errors[i], true);
+        assert_int_equal(scan_ctx_sync(ctx), SCAN_ERR_DEVICE_LOST);
+        emulator_fail_call(0, 0, false);
+        assert_int_equal(scan_ctx_sync(ctx), SCAN_ERR_DEVICE_LOST);
+        scan_ctx_destroy(ctx);
+    }
+}
+
+/* A call's first kernel begins early, unless the caller asks for plain launches; the call's later kernels still may. */
+static void plain_first_launches(void **state) {
+    (void)state;
+    set_input();
+    for (uint32_t plain = 0; plain < 2; plain++) {
+        const scan_options options = {
+            .struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .plain_start = plain};
+        emulator_forget_launches();
+        assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}), SCAN_OK);
+        assert_int_equal(emulator_early_launches(), plain ? 0 : 1);
+    }
+}
+
+/* A cluster of 16 CTAs that finds room once is not taken where 8 find it 64 times. */
+static void clusters_that_find_room(void **state) {
+    (void)state;
+    static uint32_t zeros[12000];
+    static const struct {
+        const char *rare;
+        unsigned ctas;
+    } cases[] = {{"0", 16}, {"16", 8}};
+    for (size_t i = 0; i < 2; i++) {
+        setenv("SCAN_EMULATED_RARE_CLUSTER", cases[i].rare, 1);
+        scan_ctx *ctx;
+        void *memory;
+        const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+        const scan_prefix_desc desc = sum_of_u32();
+        assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+        assert_int_equal(scan_malloc(ctx, sizeof zeros, &memory), SCAN_OK);
+        assert_int_equal(scan_upload(ctx, memory, zeros, sizeof zeros), SCAN_OK);
+        emulator_forget_launches();
+        assert_int_equal(scan_prefix(ctx, &desc, memory, memory, sizeof zeros / 4), SCAN_OK);
+        assert_int_equal(scan_ctx_sync(ctx), SCAN_OK);
+        assert_int_equal(emulator_cluster_launched(), cases[i].ctas);
+        scan_free(ctx, memory);
+        scan_ctx_destroy(ctx);
+    }
+    unsetenv("SCAN_EMULATED_RARE_CLUSTER");
+}
+
 /* The status that a failed call must lead to, where it leads to any. */
 static bool is_status_of(scan_status status, int error) {
     switch (error) {
@@ -250,11 +477,21 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, host_memory_is_refused),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, pinned_and_managed_memory_is_taken),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, check_is_legal_in_a_capture),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, a_pending_error_is_the_callers),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, a_free_hook_gets_idle_memory),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, the_callers_device_stays_current),
+        GPU_TEST(GPU_MATRIX, memory_of_another_device_is_refused),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, another_threads_capture_goes_on),
         GPU_TEST(GPU_STRESS | GPU_SMALL, contexts_in_two_threads),
 #ifdef SCAN_EMULATED
         GPU_TEST(GPU_SMALL, without_a_device),
         GPU_TEST(GPU_SMALL, on_an_older_device),
+        GPU_TEST(GPU_SMALL, without_code_for_the_device),
+        GPU_TEST(GPU_SMALL, no_other_device_is_touched),
+        GPU_TEST(GPU_SMALL, host_memory_as_the_device_sees_it),
+        GPU_TEST(GPU_SMALL, errors_that_lose_the_device),
+        GPU_TEST(GPU_SMALL, plain_first_launches),
+        GPU_TEST(GPU_SMALL, clusters_that_find_room),
         GPU_TEST(GPU_SMALL, every_call_fails_in_turn),
 #endif
     };

@@ -139,7 +139,7 @@ static void a_chain_in_one_graph(void **state) {
     gpu_release(&carry);
 }
 
-/* Sums that travel to the host cannot be captured: an error, and the context works on. */
+/* Sums that travel to the host cannot be captured: an error that leaves the capture as it was. */
 static void host_sums_refuse_capture(void **state) {
     (void)state;
     gpu_need();
@@ -150,19 +150,110 @@ static void host_sums_refuse_capture(void **state) {
     assert_int_equal(run_job(ctx, &j), SCAN_OK); /* has its workspace now */
     gpu_ok(scan_ctx_sync(ctx));
     clear_output(&j);
-    cudaGraph_t graph = NULL;
-    cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    assert_int_not_equal(run_job(ctx, &j), SCAN_OK);
-    cudaStreamEndCapture(stream, &graph); /* the capture is void */
-    cudaGetLastError();
-    if (graph)
-        cudaGraphDestroy(graph);
+    cudaGraph_t graph;
+    cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_int_equal(run_job(ctx, &j), SCAN_ERR_ALGORITHM);
+    assert_int_equal(scan_ctx_sync(ctx), SCAN_ERR_DEVICE);
+    cuda_ok(cudaStreamEndCapture(stream, &graph));
+    cuda_ok(cudaGraphDestroy(graph));
     assert_int_equal(run_job(ctx, &j), SCAN_OK);
     gpu_ok(scan_ctx_sync(ctx));
-    check_job(&j, "after a capture that failed");
+    check_job(&j, "after a capture");
     scan_ctx_destroy(ctx);
     cuda_ok(cudaStreamDestroy(stream));
     free_job(&j);
+}
+
+/* The first use of a context is in a capture: without a workspace it is refused and the capture goes on, in every mode.
+ * What needs no workspace is captured. */
+static void first_use_in_a_capture(void **state) {
+    (void)state;
+    gpu_need();
+    static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                                                  cudaStreamCaptureModeRelaxed};
+    cudaStream_t stream;
+    cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    job large = make_job(describe(SCAN_U32, SCAN_U32, SCAN_ADD, SCAN_GRID_LOOKBACK), 30000, 1),
+        one = make_job(describe(SCAN_U32, SCAN_U32, SCAN_ADD, SCAN_GRID_AUTO), 1000, 2);
+    for (size_t m = 0; m < 3; m++) {
+        scan_ctx *ctx = context_on(stream);
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        clear_output(&large);
+        clear_output(&one);
+        cuda_ok(cudaStreamBeginCapture(stream, modes[m]));
+        assert_int_equal(run_job(ctx, &large), SCAN_ERR_WORKSPACE);
+        assert_int_equal(scan_ctx_reserve(ctx, 1 << 20), SCAN_ERR_WORKSPACE);
+        assert_int_equal(run_job(ctx, &one), SCAN_OK);
+        cuda_ok(cudaStreamEndCapture(stream, &graph));
+        cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+        assert_int_equal(run_job(ctx, &large), SCAN_OK);
+        cuda_ok(cudaGraphLaunch(exec, stream));
+        gpu_ok(scan_ctx_sync(ctx));
+        check_job(&large, "after a capture that had no workspace for it");
+        check_job(&one, "captured without a workspace");
+        cuda_ok(cudaGraphExecDestroy(exec));
+        cuda_ok(cudaGraphDestroy(graph));
+        scan_ctx_destroy(ctx);
+    }
+    cuda_ok(cudaStreamDestroy(stream));
+    free_job(&large);
+    free_job(&one);
+}
+
+/* A graph is replayed after calls that made the workspace grow, and after another was lent: it writes to no memory that
+ * has other owners since. */
+static void a_graph_outlives_its_workspace(void **state) {
+    (void)state;
+    gpu_need();
+    enum { OTHERS = 8 };
+    const size_t n = gpu_is_small ? 9001 : 300007, grown = 4 * n;
+    cudaStream_t stream;
+    cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    scan_ctx *ctx = context_on(stream);
+    job j = make_job(describe(SCAN_U64, SCAN_U64, SCAN_ADD, SCAN_GRID_LOOKBACK), n, 1),
+        larger = make_job(describe(SCAN_U64, SCAN_U64, SCAN_ADD, SCAN_GRID_LOOKBACK), grown, 2);
+    size_t bytes;
+    gpu_ok(scan_prefix_workspace(ctx, &j.desc, n, &bytes));
+    gpu_ok(scan_ctx_reserve(ctx, bytes));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    assert_int_equal(run_job(ctx, &j), SCAN_OK);
+    cuda_ok(cudaStreamEndCapture(stream, &graph));
+    cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+
+    assert_int_equal(run_job(ctx, &larger), SCAN_OK); /* grows the workspace */
+    gpu_ok(scan_ctx_sync(ctx));
+    char *others[OTHERS], *bytes_of = static_cast<char *>(malloc(bytes));
+    for (int i = 0; i < OTHERS; i++) { /* one of them has the freed memory, if it was freed */
+        cuda_ok(cudaMalloc(reinterpret_cast<void **>(&others[i]), bytes));
+        cuda_ok(cudaMemset(others[i], 0x5a, bytes));
+    }
+    cuda_ok(cudaDeviceSynchronize());
+    for (int round = 0; round < 3; round++) {
+        clear_output(&j);
+        cuda_ok(cudaGraphLaunch(exec, stream));
+        gpu_ok(scan_ctx_sync(ctx));
+        check_job(&j, "a replay after the workspace grew");
+        if (round == 1)
+            gpu_ok(scan_ctx_lend(ctx, others[0], bytes));
+    }
+    gpu_ok(scan_ctx_lend(ctx, NULL, 0));
+    for (int i = 1; i < OTHERS; i++) {
+        cuda_ok(cudaMemcpy(bytes_of, others[i], bytes, cudaMemcpyDeviceToHost));
+        for (size_t b = 0; b < bytes; b++)
+            assert_int_equal(bytes_of[b], 0x5a);
+    }
+    for (int i = 0; i < OTHERS; i++)
+        cuda_ok(cudaFree(others[i]));
+    free(bytes_of);
+    cuda_ok(cudaGraphExecDestroy(exec));
+    cuda_ok(cudaGraphDestroy(graph));
+    scan_ctx_destroy(ctx);
+    cuda_ok(cudaStreamDestroy(stream));
+    free_job(&j);
+    free_job(&larger);
 }
 
 int main(int argc, char **argv) {
@@ -170,6 +261,8 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_STRESS | GPU_SMALL, graph_replays),
         GPU_TEST(GPU_STRESS | GPU_SMALL, a_chain_in_one_graph),
         GPU_TEST(GPU_STRESS | GPU_SMALL, host_sums_refuse_capture),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, first_use_in_a_capture),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, a_graph_outlives_its_workspace),
     };
     return gpu_main("gpu_graphs", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

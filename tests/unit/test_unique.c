@@ -187,12 +187,26 @@ static void test_n_device(void **state) {
     }
 }
 
+/* A run may be as long as the array: 2^32 does not fit u32. No array is looked at before that is found. */
+static void test_lengths_that_do_not_fit(void **state) {
+    fixture *f = *state;
+    const size_t n = (size_t)1 << 32;
+    uint32_t somewhere = 0;
+    scan_unique_desc desc = {.struct_size = sizeof desc, .type = SCAN_U8, .index_type = SCAN_U32};
+    scan_unique_out out = {.struct_size = sizeof out, .run_lengths = &somewhere};
+    assert_int_equal(scan_unique(f->ctx[0], &desc, &somewhere, &out, n), SCAN_ERR_ARGUMENT);
+    assert_non_null(strstr(scan_ctx_detail(f->ctx[0]), "u32 cannot hold the length of a run of 4294967296"));
+    assert_int_equal(scan_unique(f->ctx[0], &desc, NULL, &out, n - 1), SCAN_ERR_ARGUMENT);
+    assert_string_equal(scan_ctx_detail(f->ctx[0]), "in: is NULL");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_n_device),
+        cmocka_unit_test(test_lengths_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -101,7 +101,6 @@ static scan_status make_tables(scan_ctx *ctx, const clahe_plan &p, clahe_job job
 
 scan_status clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width,
                   size_t height) {
-    device_scope scope(state_of(ctx)->device);
     const bool bytes = desc->type == SCAN_U8;
     const clahe_plan p = plan_of(ctx, desc, width, height);
     char *state, *scratch;

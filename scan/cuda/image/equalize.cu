@@ -188,7 +188,6 @@ static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_
 }
 
 scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts, size_t n) {
-    device_scope scope(state_of(ctx)->device);
     const equalize_plan p = plan_of(ctx, desc, n);
     const size_t size = scan_type_size(desc->type), pixel_bytes = desc->channels * size;
     char *state, *scratch = nullptr;

@@ -105,7 +105,6 @@ scan_status count_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_
 /* ---- the verb ---------------------------------------------------------------------------------------------------- */
 
 scan_status histogram(scan_ctx *ctx, const scan_histogram_desc *desc, const void *in, uint64_t *bins, size_t n) {
-    device_scope scope(state_of(ctx)->device);
     count_job job = {};
     job.in = in;
     job.mask = desc->mask;

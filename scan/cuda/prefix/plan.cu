@@ -82,6 +82,8 @@ scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
     }
     if (p->block == SCAN_BLOCK_AUTO)
         p->block = SCAN_BLOCK_WARP;
+    if (p->ctas) /* one CTA or cluster: no workspace */
+        return SCAN_OK;
 
     switch (p->grid) {
     case SCAN_GRID_WAVE: return wave_runs ? plan_single_pass(failing, p, carries, n) : no_wave(failing, ctx, k);

@@ -172,9 +172,11 @@ static void note_what_ran(scan_ctx *ctx, const prefix_plan &p) {
 }
 
 scan_status prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const void *in, void *out, size_t n) {
-    device_scope scope(state_of(ctx)->device);
     prefix_plan p;
     SCAN_TRY(make_prefix_plan(ctx, ctx, desc, n, &p));
+    if (p.grid == SCAN_GRID_HOST_SUMS && capturing(ctx))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "%s waits for the device: it cannot be captured in a graph",
+                         scan_grid_name(p.grid));
     scan_job job = {};
     job.in = in;
     job.out = out;

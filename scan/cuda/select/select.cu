@@ -76,7 +76,6 @@ static scan_status check_grid(scan_ctx *ctx, const select_kernels &kernels, scan
 
 scan_status run_select(scan_ctx *ctx, const select_kernels &kernels, scan_grid grid, select_job &job, void *source) {
     context_state *s = state_of(ctx);
-    device_scope scope(s->device);
     SCAN_TRY(check_grid(ctx, kernels, grid));
     const grid_choice c = choose(ctx, kernels, grid, job.n);
     if (c.tiles > max_tiles)

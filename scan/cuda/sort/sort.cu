@@ -351,7 +351,6 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, bool argsort) {
-    device_scope scope(state_of(ctx)->device);
     if (desc->method == SCAN_SORT_QUICK)
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method quick exists on the CPU only");
     const bool in_place = job.keys_in == job.keys_out || (desc->value_bytes && job.values_in == job.values_out);
