@@ -238,9 +238,10 @@ class default_floats {
 };
 
 /* A function of the table, run with the context's device current. */
-template <auto function> struct on_device;
+template <class Function, Function function> struct on_device;
 
-template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)> struct on_device<function> {
+template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)>
+struct on_device<scan_status (*)(scan_ctx *, Arguments...), function> {
     static scan_status call(scan_ctx *ctx, Arguments... arguments) {
         const device_scope scope(state_of(ctx));
         const default_floats modes;
@@ -250,7 +251,8 @@ template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)>
     }
 };
 
-template <class... Arguments, void (*function)(scan_ctx *, Arguments...)> struct on_device<function> {
+template <class... Arguments, void (*function)(scan_ctx *, Arguments...)>
+struct on_device<void (*)(scan_ctx *, Arguments...), function> {
     static void call(scan_ctx *ctx, Arguments... arguments) {
         const device_scope scope(state_of(ctx));
         function(ctx, arguments...);
@@ -259,7 +261,7 @@ template <class... Arguments, void (*function)(scan_ctx *, Arguments...)> struct
 
 } /* namespace scan_cuda */
 
-#define ON_DEVICE(function) scan_cuda::on_device<scan_cuda::function>::call
+#define ON_DEVICE(function) scan_cuda::on_device<decltype(&scan_cuda::function), scan_cuda::function>::call
 
 extern "C" const scan_backend_table scan_cuda_backend = {
     .open = scan_cuda::open,
