@@ -41,7 +41,8 @@
  *              on one stream), not at the same time. Other contexts may run beside it.
  *   Streams    A kernel may start on the SMs while the launch before it on the stream ends, and waits there until that
  *              one is complete (programmatic dependent launch, sm_90 and later); launches before that one must not be
- *              overtaken in the same way by the caller's kernels, or scan_options.plain_start is set.
+ *              overtaken in the same way by the caller's kernels, or scan_options.plain_start is set. In a captured
+ *              graph these are programmatic edges, which cudaGraphGetEdges reports with their data only.
  *
  * Meaning of results, the same on both backends
  *   Integers wrap. Integer scans and all compaction, sort, histogram and equalize results are bit-identical everywhere.
