@@ -47,20 +47,17 @@ static const char usage[] =
     "  --simd LEVEL        portable, avx2 or avx512: no more than that\n"
     "  --rounds N          measured runs of each contender, at most 101 (11); slow ones get fewer\n"
     "  --no-peers          the library and the copy only\n"
-    "  --torch             a GPU: PyTorch too, where python3 has it with CUDA\n"
+    "  --torch             a GPU: PyTorch too, where python3 has it with CUDA; other rows lose up to 6 %\n"
     "  --additions         a GPU: only count the additions of the block scans\n"
     "  --all               the full table; with --verb its rows of that verb\n"
     "  --json FILE         the rows for machines too\n"
     "  --plot FILE         draw them over n, as SVG\n"
     "  --pack DIR          fill DIR with what another machine with a GPU needs to run this, and stop\n"
     "\n"
-    "On a GPU a row shows the time of a call among others in a batch, the spread of that (between quartiles), the "
-    "time\n"
-    "of one call that begins on an idle GPU, and the time until a call returns; then rates, as GB/s of what any way "
-    "to\n"
-    "do the job must read and write, the share of the memcpy's rate, and how many times as fast as CUB, in a batch "
-    "and\n"
-    "alone.\n"
+    "On a GPU a row shows the time of a call among others in a batch, the spread of that (between quartiles), the\n"
+    "time of one call that begins on an idle GPU, and the time until a call returns; then rates, as GB/s of what any\n"
+    "way to do the job must read and write, the share of the memcpy's rate, and how many times as fast as the fastest\n"
+    "of CUB's rows, in a batch and alone.\n"
     "\n"
     "Verbs:\n";
 
@@ -315,6 +312,8 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a Python peer that has ended is reported */
 
     open_device(bench);
+    if (l.torch && bench->device == NULL)
+        fputs("bench: PyTorch is measured on a GPU only: its rows are left out\n", stderr);
     bench->peers_module = module_peers(own_folder(1));
     find_machine(bench, l.lists.threads);
     print_machine(bench);

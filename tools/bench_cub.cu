@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUB as a peer, from the CUDA toolkit or from SCAN_CUB_DIR: scans, selections, histograms. Rows are few, because CUB
- * is slow to compile: unsigned and float types, 32-bit counts. bench_cub_sort.cu has the sorts.
+ * CUB as a peer (bench_cub.cmake chooses the version): scans, selections, histograms. Rows are few, because CUB is slow
+ * to compile: unsigned and float types, 32-bit counts. bench_cub_sort.cu has the sorts.
  */
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_partition.cuh>
@@ -18,9 +18,11 @@
 
 #include "bench_cuda.h"
 
-#if CUB_VERSION >= 300500
-#include <cuda/__execution/determinism.h>
-#include <cuda/__execution/require.h>
+#define HAS_RUN_TO_RUN_SCAN (CUB_VERSION >= 300500)
+
+#if HAS_RUN_TO_RUN_SCAN
+#include <cuda/execution>
+#include <cuda/memory_resource>
 #include <cuda/stream_ref>
 #endif
 
@@ -60,32 +62,47 @@ template <class I, class T, class Op> cudaError_t exclusive(const job *j, void *
     return cub::DeviceScan::ExclusiveScan(memory, bytes, in<I>(j), out<T>(j), Op(), T(0), uint32_t(j->n), stream);
 }
 
-#if CUB_VERSION >= 300500
-/* Takes its memory from the device's pool. */
-template <class I, class T, class Op> cudaError_t run_to_run(const job *j, void *memory, size_t &bytes) {
-    if (!memory) {
-        bytes = 1;
-        return cudaSuccess;
+template <class T> using plus = cuda::std::plus<T>;
+
+#if HAS_RUN_TO_RUN_SCAN
+/* CUB's workspace as a memory resource. Where memory is NULL, it learns how much CUB needs; CUB, given NULL, then
+ * stops. */
+struct workspace {
+    void *memory;
+    size_t *bytes;
+
+    void *allocate_sync(size_t needed, size_t) {
+        *bytes = needed;
+        return memory;
     }
-    auto env = cuda::std::execution::env{cuda::stream_ref{stream},
-                                         cuda::execution::require(cuda::execution::determinism::run_to_run)};
-    return cub::DeviceScan::InclusiveScan(in<I>(j), out<T>(j), Op(), uint32_t(j->n), env);
+    void *allocate(cuda::stream_ref, size_t needed, size_t alignment) { return allocate_sync(needed, alignment); }
+    void deallocate_sync(void *, size_t, size_t) {}
+    void deallocate(cuda::stream_ref, void *, size_t, size_t) {}
+    bool operator==(const workspace &other) const { return memory == other.memory; }
+    bool operator!=(const workspace &other) const { return memory != other.memory; }
+};
+
+/* The scan whose sums are added in the same order in every run on the same GPU. */
+template <class I, class T> cudaError_t run_to_run(const job *j, void *memory, size_t &bytes) {
+    const auto env = cuda::std::execution::env{
+        cuda::stream_ref{stream}, cuda::execution::require(cuda::execution::determinism::run_to_run),
+        cuda::std::execution::prop{cuda::mr::get_memory_resource, workspace{memory, &bytes}}};
+    if (j->kind == SCAN_EXCLUSIVE)
+        return cub::DeviceScan::ExclusiveScan(in<I>(j), out<T>(j), plus<T>(), T(0), uint32_t(j->n), env);
+    return cub::DeviceScan::InclusiveScan(in<I>(j), out<T>(j), plus<T>(), uint32_t(j->n), env);
 }
 #endif
 
-template <class T> using plus = cuda::std::plus<T>;
-
 template <class I, class T, class Op> size_t add_scans(const job *j, contender *list) {
     constexpr bool adds = std::is_same_v<Op, plus<T>>;
-    if constexpr (adds)
-        if (j->kind == SCAN_EXCLUSIVE)
-            return add_peer(j, list, "ExclusiveScan", exclusive<I, T, Op>, run_peer<exclusive<I, T, Op>>);
-    if (j->kind == SCAN_EXCLUSIVE)
-        return 0;
-    size_t count = add_peer(j, list, "InclusiveScan", inclusive<I, T, Op>, run_peer<inclusive<I, T, Op>>);
-#if CUB_VERSION >= 300500
-    if constexpr (adds)
-        count += add_peer(j, list + count, "scan, run to run", run_to_run<I, T, Op>, run_peer<run_to_run<I, T, Op>>);
+    size_t count = 0;
+    if (j->kind != SCAN_EXCLUSIVE)
+        count = add_peer(j, list, "InclusiveScan", inclusive<I, T, Op>, run_peer<inclusive<I, T, Op>>);
+    else if constexpr (adds)
+        count = add_peer(j, list, "ExclusiveScan", exclusive<I, T, Op>, run_peer<exclusive<I, T, Op>>);
+#if HAS_RUN_TO_RUN_SCAN
+    if constexpr (adds && std::is_floating_point_v<T>)
+        count += add_peer(j, list + count, "run-to-run", run_to_run<I, T>, run_peer<run_to_run<I, T>>);
 #endif
     return count;
 }

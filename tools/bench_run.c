@@ -145,7 +145,7 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
             ours = r->ns; /* the first contender is the algorithm that AUTO chooses */
         if (r->is_copy)
             copy = r->bytes / r->ns;
-        if (strncmp(r->name, "CUB ", 4) == 0) { /* the fastest */
+        if (strncmp(r->name, "CUB ", 4) == 0) { /* the fastest one counts */
             peer = peer > 0 && peer < r->ns ? peer : r->ns;
             peer_alone = peer_alone > 0 && peer_alone < r->call_ns ? peer_alone : r->call_ns;
         }

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -291,6 +292,63 @@ def test_torch(tmp_path):
                        check=True, stdout=subprocess.DEVNULL)
         rows = [row for row in json.loads(target.read_text()) if row["contender"].startswith("torch")]
         assert [(row["contender"], row["median_ns"], row["n"]) for row in rows] == [(name, 1500000, 100), (name, 1500000, 200)]
+
+
+def test_torch_that_is_missing_is_said(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError")
+    device = ["--device", "cuda"] if EMULATED else []
+    said = b"no PyTorch with CUDA" if EMULATED else b"PyTorch is measured on a GPU only"
+    environment = dict(os.environ, PYTHONPATH=str(tmp_path))
+    done = subprocess.run([str(BUILT), *device, "--verb", "sort", "--n", "100,200", "--rounds", "1", "--torch",
+                           "--torch-script", str(ROOT / "tools/bench_torch.py")], env=environment, timeout=100,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    assert done.stderr.count(said) == 1 and b"torch" not in done.stdout
+
+
+def make_cub(folder, version, cub="", thrust="", libcudacxx=""):
+    """Writes the headers by which CUB, Thrust and libcudacxx are found. Each name is of a folder inside the folder."""
+    for inside, header in ((cub, "cub/version.cuh"), (thrust, "thrust/version.h"), (libcudacxx, "cuda/std/functional")):
+        path = folder / inside / header
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#define CUB_VERSION {version} // one number\n")
+    return folder
+
+
+def chosen_cub(tmp_path, given="", code=0):
+    """What CMake says of its choice among the folder given, a toolkit, and a package that python3 finds."""
+    if not shutil.which("cmake"):
+        pytest.skip("no CMake")
+    done = subprocess.run(["cmake", f"-DSCAN_CUB_DIR={given}", f"-DCUDAToolkit_INCLUDE_DIRS={tmp_path}/toolkit", "-P",
+                           str(ROOT / "tools/bench_cub.cmake")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, PYTHONPATH=str(tmp_path / "site")), timeout=60, check=False)
+    assert (done.returncode != 0) == (code != 0), done.stdout
+    return " ".join(done.stdout.decode().split())
+
+
+@pytest.mark.parametrize("package, version", [("cu13", 9000200), ("cu13", 8030400), ("cuda_cccl", 9000200)])
+def test_newest_cub_is_measured(tmp_path, package, version):
+    make_cub(tmp_path / "toolkit/cccl", 9000001)
+    include = tmp_path / "site/nvidia" / package / "include"
+    make_cub(include / "cccl" if package == "cu13" else include, version)
+    right = f"CUB 90.2.0: {include}" if version > 9000001 else f"CUB 90.0.1: {tmp_path}/toolkit/cccl"
+    assert right in chosen_cub(tmp_path)
+
+
+def test_cub_that_is_given_is_measured(tmp_path):
+    make_cub(tmp_path / "toolkit", 9000001)
+    folder = make_cub(tmp_path / "folder", 300500)
+    checkout = make_cub(tmp_path / "checkout", 300600, "cub", "thrust", "libcudacxx/include")
+    assert f"CUB 3.5.0: {folder}" in chosen_cub(tmp_path, folder)
+    said = chosen_cub(tmp_path, checkout)
+    assert "CUB 3.6.0: " in said and all(f"{checkout}/{d}" in said for d in ("cub", "thrust", "libcudacxx/include"))
+
+
+@pytest.mark.parametrize("missing", ["cub", "thrust", "cuda"])
+def test_folder_without_cub_is_refused(tmp_path, missing):
+    make_cub(tmp_path / "toolkit", 9000001)
+    shutil.rmtree(make_cub(tmp_path / "folder", 300500) / missing)
+    said = chosen_cub(tmp_path, tmp_path / "folder", code=1)
+    assert f"No CUB with Thrust and libcudacxx in: {tmp_path}/folder" in said
 
 
 @pytest.mark.parametrize("arguments, said", [
