@@ -35,12 +35,13 @@ run_cmake() {
     quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" "$@"
 }
 
-# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it.
+# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it, and
+# for that GPU.
 configure() {
-    local cuda=AUTO
-    has_gpu || cuda=OFF
+    local options=(-DSCAN_CUDA=OFF)
+    if has_gpu; then options=(-DSCAN_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=native); fi
     if [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; then
-        run_cmake -DSCAN_CUDA=$cuda
+        run_cmake "${options[@]}"
     fi
 }
 
