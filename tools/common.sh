@@ -26,6 +26,12 @@ quietly() {
 # has_gpu: is there a driver for NVIDIA's GPUs?
 has_gpu() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || nvidia-smi -L >/dev/null 2>&1; }
 
+# gpu_architectures: this machine's GPUs as CMake lists them, "80-real;90-real"; nothing if the driver names none.
+gpu_architectures() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+        sed -n 's/^\([0-9]*\)\.\([0-9]\)$/\1\2-real/p' | sort -u | paste -sd ';' || true
+}
+
 # run_cmake OPTION...: configures $build_dir, with Ninja if it is a new folder and there is one.
 run_cmake() {
     local generator=()
@@ -35,12 +41,14 @@ run_cmake() {
     quietly cmake -S "$root" -B "$build_dir" "${generator[@]}" "$@"
 }
 
-# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it.
+# configure: configures the release build where there is none, with the CUDA backend only where a GPU could use it, and
+# for that GPU alone if the driver names it.
 configure() {
-    local cuda=AUTO
-    has_gpu || cuda=OFF
+    local options=(-DSCAN_CUDA=OFF) architectures
+    architectures=$(gpu_architectures)
+    if has_gpu; then options=(-DSCAN_CUDA=AUTO ${architectures:+"-DCMAKE_CUDA_ARCHITECTURES=$architectures"}); fi
     if [ ! -f "$build_dir/build.ninja" ] && [ ! -f "$build_dir/Makefile" ]; then
-        run_cmake -DSCAN_CUDA=$cuda
+        run_cmake "${options[@]}"
     fi
 }
 

@@ -11,6 +11,9 @@
  *                sortable bits (sign bit: complement all, else set the sign bit), complemented for min; every NaN is
  *                the largest of all, so that it wins from there on, and comes back as the quiet NaN
  *   widening     integers are extended by the sign that `sign` names: (x ^ sign) - sign
+ *
+ * The kernels of the teaching grids and of the ends of pieces take the operator at run time too
+ * (prefix/any_operator.cu).
  */
 #ifndef SCAN_CUDA_DEVICE_ELEMENT_CUH
 #define SCAN_CUDA_DEVICE_ELEMENT_CUH
@@ -71,12 +74,18 @@ template <class T> struct bit_or {
     static __host__ __device__ T apply(T a, T b) { return T(a | b); }
 };
 
+enum class operation : uint8_t; /* prefix/kernels.h */
+
 /* How elements are encoded as operands. */
 struct element_code {
     uint64_t sign; /* widening: the sign bit of a signed input type, else 0 */
     uint64_t flip; /* in the bits of the accumulator */
     bool is_float; /* sortable only */
+    operation op;  /* for kernels that take it at run time */
 };
+
+/* Calls f with the operator that a kernel of Op applies: with Op itself, where prefix/any_operator.cu has no other. */
+template <class Op, class F> __device__ void for_operator(Op op, const element_code &, F f) { f(op); }
 
 template <class T> struct float_bits {
     static constexpr T sign = T(T(1) << (sizeof(T) * 8 - 1));

@@ -196,8 +196,7 @@ __device__ inline void clear_before_wrap(const scan_state &state) {
 /* Before the grid. carry_in: NULL for the first piece; in_between: the struct piece to be made; rest: room for a tile
  * of input. */
 template <class Op>
-__global__ void __launch_bounds__(256, 1)
-    carry_begin_kernel(const __grid_constant__ scan_job job, const void *carry_in, void *in_between, void *rest) {
+__device__ void begin_piece(const scan_job &job, const void *carry_in, void *in_between, void *rest) {
     using T = typename Op::type;
     constexpr int tile = tile_elements<T>;
     __shared__ carry<T> c;
@@ -226,10 +225,15 @@ __global__ void __launch_bounds__(256, 1)
     }
 }
 
+template <class Op>
+__global__ void __launch_bounds__(256, 1)
+    carry_begin_kernel(const __grid_constant__ scan_job job, const void *carry_in, void *in_between, void *rest) {
+    for_operator(Op(), job.code, [&](auto op) { begin_piece<decltype(op)>(job, carry_in, in_between, rest); });
+}
+
 /* After the grid, by one warp: its whole tiles, of which it has published the totals, then what `rest` holds. */
 template <class Op>
-__global__ void __launch_bounds__(32, 1)
-    carry_end_kernel(const __grid_constant__ scan_job job, const void *in_between, const void *rest, void *carry_out) {
+__device__ void end_piece(const scan_job &job, const void *in_between, const void *rest, void *carry_out) {
     using T = typename Op::type;
     constexpr int tile = tile_elements<T>;
     __shared__ carry<T> c;
@@ -256,6 +260,12 @@ __global__ void __launch_bounds__(32, 1)
         c.total = from_operand<Op>(now, job.code);
         *static_cast<carry<T> *>(carry_out) = c;
     }
+}
+
+template <class Op>
+__global__ void __launch_bounds__(32, 1)
+    carry_end_kernel(const __grid_constant__ scan_job job, const void *in_between, const void *rest, void *carry_out) {
+    for_operator(Op(), job.code, [&](auto op) { end_piece<decltype(op)>(job, in_between, rest, carry_out); });
 }
 
 } /* namespace scan_cuda */

@@ -19,9 +19,26 @@
 
 namespace scan_cuda {
 
-template <class I, class Op> prefix_kernels instantiate() {
+template <class Op> shared_kernels instantiate_shared() {
+    shared_kernels k = {};
+    k.carry_begin = address(carry_begin_kernel<Op>);
+    k.carry_end = address(carry_end_kernel<Op>);
+    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
+                   kogge_stone::max_section};
+    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
+    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
+                   warp_shuffle::max_section};
+    k.add = address(add_kernel<Op>);
+    return k;
+}
+
+/* Those that take the operator at run time (any_operator.cu). */
+template <class T> shared_kernels any_operator_kernels();
+
+template <class I, class Op> prefix_kernels instantiate(const shared_kernels &shared = instantiate_shared<Op>()) {
     using T = typename Op::type;
     prefix_kernels k = {};
+    static_cast<shared_kernels &>(k) = shared;
     k.in_size = sizeof(I);
     k.out_size = sizeof(T);
     k.tile = tile_elements<T>;
@@ -33,19 +50,12 @@ template <class I, class Op> prefix_kernels instantiate() {
     k.look_back_threads = look_back_threads;
     k.cluster = address(cluster_kernel<Op>);
     k.cluster_threads_per_chunk = threads_per_chunk;
-    k.carry_begin = address(carry_begin_kernel<Op>);
-    k.carry_end = address(carry_end_kernel<Op>);
-    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
-                   kogge_stone::max_section};
-    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
-    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
-                   warp_shuffle::max_section};
-    k.add = address(add_kernel<Op>);
     k.host_scan_sums = host_scan_sums<Op>;
     return k;
 }
 
-#define SCAN_CUDA_INSTANCE(op, name, I, T) const prefix_kernels op##_##name = instantiate<I, op<T>>();
+#define SCAN_CUDA_INSTANCE(op, name, I, T)                                                                             \
+    const prefix_kernels op##_##name = instantiate<I, op<T>>(any_operator_kernels<T>());
 
 } /* namespace scan_cuda */
 

@@ -14,18 +14,22 @@ namespace scan_cuda {
 /* Blocks in the order of enum scan_block, after AUTO. */
 enum { BLOCK_ROWS = 3 };
 
-/* All but wave serve every input type of their operator and are the same in all its classes. */
-struct prefix_kernels {
-    size_t in_size, out_size;
-    int tile, chunk; /* elements */
-    const void *wave, *look_back, *cluster;
-    int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
+/* Kernels that take the operator at run time, and are the same in all classes of an accumulator type. */
+struct shared_kernels {
     const void *carry_begin, *carry_end;
     struct {
         const void *section; /* hierarchical.cuh: kernels 1 and 2 */
         int elements_per_thread, max_section;
     } blocks[BLOCK_ROWS];
     const void *add; /* kernel 3 */
+};
+
+/* All but wave serve every input type of an accumulator type. */
+struct prefix_kernels : shared_kernels {
+    size_t in_size, out_size;
+    int tile, chunk; /* elements */
+    const void *wave, *look_back, *cluster;
+    int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
     void (*host_scan_sums)(void *sums, size_t n);
 };
 
@@ -56,6 +60,12 @@ struct prefix_kernels {
 
 #define SCAN_CUDA_CLASSES_OF(op, CLASSES, X) SCAN_CUDA_##CLASSES(X, op)
 #define SCAN_CUDA_CLASSES(X) SCAN_CUDA_OPERATORS(SCAN_CUDA_CLASSES_OF, X)
+
+enum class operation : uint8_t {
+#define SCAN_CUDA_ROW(op, ...) op,
+    SCAN_CUDA_OPERATORS(SCAN_CUDA_ROW, )
+#undef SCAN_CUDA_ROW
+};
 
 #define SCAN_CUDA_ROW(op, name, I, T) extern const prefix_kernels op##_##name;
 SCAN_CUDA_CLASSES(SCAN_CUDA_ROW)

@@ -8,12 +8,6 @@ namespace scan_cuda {
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-enum class operation {
-#define ROW(op, ...) op,
-    SCAN_CUDA_OPERATORS(ROW, )
-#undef ROW
-};
-
 static const struct {
     operation op;
     bool is_float;
@@ -98,6 +92,7 @@ element_code code_of(const scan_prefix_desc *desc) {
     const operator_row &row = operators[desc->op];
     const scan_class out_class = scan_type_class(desc->out_type);
     element_code code = {};
+    code.op = row.op;
     if (desc->type != desc->out_type && scan_is_signed(desc->type))
         code.sign = sign_bit(desc->type);
     code.is_float = row.sortable && out_class == SCAN_FLOAT;

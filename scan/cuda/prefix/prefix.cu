@@ -95,12 +95,13 @@ struct sums_levels {
     } at[8]; /* sections of 1,024 and more: 2^64 elements have 7 levels */
 };
 
-static scan_status scan_levels(scan_ctx *ctx, const prefix_plan &p, const sums_levels &levels) {
+static scan_status scan_levels(scan_ctx *ctx, const prefix_plan &p, operation op, const sums_levels &levels) {
     const prefix_kernels *k = p.kernels;
     const auto &block = k->blocks[p.block - SCAN_BLOCK_KOGGE_STONE];
     const int threads = block.max_section / block.elements_per_thread;
     uint32_t section = p.section;
     scan_job job = {}; /* in place, of operands */
+    job.code.op = op;
     job.in_size = uint32_t(k->out_size);
     for (int i = 0; i + 1 < levels.count; i++) {
         void *above = levels.at[i + 1].sums;
@@ -159,7 +160,7 @@ static scan_status three_kernels(scan_ctx *ctx, const prefix_plan &p, scan_job j
     if (p.grid == SCAN_GRID_HOST_SUMS)
         SCAN_TRY(host_levels(ctx, p, sums, levels.at[0].n));
     else
-        SCAN_TRY(scan_levels(ctx, p, levels));
+        SCAN_TRY(scan_levels(ctx, p, job.code.op, levels));
     void *add_arguments[] = {&job, &sums, &section};
     return launch(ctx, k->add, ceil_div(job.n, 256), 256, add_arguments, 0);
 }
