@@ -30,7 +30,8 @@ constexpr unsigned char rubbish = 0xa5;
 
 struct warp {
     unsigned live;
-    uint32_t used; /* of collectives */
+    unsigned apart; /* lanes that have waited by themselves since all live lanes last joined a collective */
+    uint32_t used;  /* of collectives */
     collective collectives[32];
 };
 
@@ -46,6 +47,12 @@ struct copy {
     uint64_t *barrier;
     fiber *owner;
     const char *what;
+};
+
+/* Shared memory that a bulk copy has written: from then on it counts as accessed through the generic proxy. */
+struct bulk_range {
+    const char *begin, *end;
+    uint64_t done; /* bulk copies of the CTA that were done then, this one included */
 };
 
 struct cluster {
@@ -65,6 +72,8 @@ struct cta {
     warp *warps;
     named_barrier barriers[16];
     std::vector<copy> copies;
+    std::vector<bulk_range> bulk_ranges;
+    uint64_t bulk_done;        /* bulk copies */
     char *shared_end, *shared; /* dynamic: [shared, shared_end) */
     char *thread_local_begin;  /* static */
     size_t thread_local_bytes;
@@ -82,6 +91,7 @@ struct cta {
 void run_cta(cta &);
 void wake(cta &, const void *what);
 void wait_for(const void *object, const char *what, uint32_t parity = 0);
+void check_aligned(const char *what);
 void describe(const cta &);
 uint64_t mixed(uint64_t z);
 extern uint64_t seed;

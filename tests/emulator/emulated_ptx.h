@@ -46,8 +46,10 @@ template <class T> bool try_load(const uint64_t *word, uint32_t epoch, T &value)
         there = there && uint32_t(high >> 32) == epoch;
     }
     memcpy(&value, &bits, sizeof value);
-    if (!there)
+    if (!there) {
         emulator::poll("try_load()");
+        emulator::lane_waited();
+    }
     return there;
 }
 
@@ -63,7 +65,7 @@ inline unsigned lanes_with_byte(uint32_t x) { return __match_any_sync(all_lanes,
 
 inline void barrier_init(uint64_t *barrier, uint32_t arrivals) { emulator::mbarrier_init(barrier, arrivals); }
 inline void barrier_init_fence() {}
-inline void bulk_fence() {}
+inline void bulk_fence() { emulator::bulk_fence(); }
 inline void barrier_arrive(uint64_t *barrier) { emulator::mbarrier_update(barrier, 1, 0, "barrier_arrive()"); }
 inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
     emulator::mbarrier_update(barrier, 1, bytes, "barrier_arrive_expect()");

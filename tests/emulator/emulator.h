@@ -9,6 +9,10 @@
  *   polls    poll(what) in every loop that waits for another CTA: lets all others run
  *   copies   copy_later(...) is done some time later, in any order: its destination holds rubbish until then
  *
+ * Two defects that a GPU hardly ever shows end the process: a bulk copy to shared memory that an earlier one has
+ * written, so that threads may have read it through the generic proxy, with no bulk_fence() in between; and a lane that
+ * comes to an aligned barrier from a loop in which it waited by itself, with no collective of its warp in between.
+ *
  * What can never go on is reported with every thread's place, and the process is aborted.
  *
  * Environment (DEVICES, CAPABILITY, MEMORY and CLUSTER are read at every call, the others once):
@@ -108,6 +112,7 @@ struct alignas(64) fiber {
     const char *what; /* what it waits for, in words */
     unsigned cluster_generation;
     unsigned copies; /* under way that signal no mbarrier */
+    uint64_t fenced; /* bulk copies of the CTA that were done at its last bulk_fence(); 0: it has waited since */
     std::vector<late_store> stores;
 };
 
@@ -130,6 +135,9 @@ void maybe_switch();
 void wait_for_previous(); /* only counts its calls: launches follow each other here */
 /* In a loop that waits for memory: lets all others run before it returns. */
 void poll(const char *what);
+/* The lane leaves a loop that waits, which other lanes of its warp may still be in: it may come to an aligned barrier
+ * when all of them have joined a collective. */
+void lane_waited();
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
@@ -169,7 +177,7 @@ template <class T, class Use> auto gather(unsigned mask, const char *what, T val
 struct votes {
     int count, threads;
 };
-/* threads: 0 for all. Barrier 0 is __syncthreads. wait: or only arrive. */
+/* threads: 0 for all. Barrier 0 is __syncthreads. wait: or only arrive. All are aligned barriers. */
 votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait = true);
 
 /* ---- mbarriers and copies ---------------------------------------------------------------------------------------- */
@@ -181,10 +189,13 @@ bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 bool has_mbarriers(); /* those that can be waited for, from compute capability 9.0 */
 
-/* barrier: the mbarrier that counts the bytes when the copy is done, or NULL. */
+/* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
+ * through the generic proxy, as all other accesses are. */
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
 /* Waits until those copies of the thread that have no mbarrier are done. */
 void copies_wait();
+/* Orders accesses of this thread, and of those it has waited for, before the bulk copies that it starts next. */
+void bulk_fence();
 
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */
 

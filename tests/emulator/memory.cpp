@@ -5,6 +5,8 @@
  * An mbarrier is one word, as in hardware: the phase, arrivals still missing, arrivals a phase, bytes still missing. A
  * tag tells it from memory that was never initialised.
  */
+#include <algorithm>
+
 #include "cta.h"
 
 namespace emulator {
@@ -89,6 +91,8 @@ void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
     maybe_switch();
     while (!mbarrier_done(barrier, parity, "barrier_wait()"))
         wait_for(barrier, parity ? "barrier_wait() for parity 1" : "barrier_wait() for parity 0", parity);
+    current->fenced = 0;
+    lane_waited();
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -98,10 +102,37 @@ static bool hidden(const copy &y) {
     return y.barrier && reinterpret_cast<uintptr_t>(y.to) % 8 == 0 && y.bytes % 8 == 0;
 }
 
+/* Does a bulk copy that begins come after the earlier ones to the same memory, and after what was made of them? */
+static void check_order(const cta &c, const copy &y) {
+    const char *begin = y.to, *end = y.to + y.bytes;
+    for (const copy &other : c.copies)
+        if (begin < other.to + other.bytes && other.to < end)
+            die("%s of %zu bytes to %p, where %s of %zu bytes to %p is not done yet", y.what, y.bytes,
+                static_cast<void *>(y.to), other.what, other.bytes, static_cast<void *>(other.to));
+    for (const bulk_range &r : c.bulk_ranges)
+        if (begin < r.end && r.begin < end && r.done > y.owner->fenced)
+            die("%s of %zu bytes to %p, over %zu bytes at %p that an earlier one has written: there is no bulk_fence() "
+                "by this thread between its last wait and the copy",
+                y.what, y.bytes, static_cast<void *>(y.to), size_t(r.end - r.begin),
+                static_cast<const void *>(r.begin));
+}
+
+static void bulk_copy_done(cta &c, const copy &y) {
+    const bulk_range whole = {y.to, y.to + y.bytes, ++c.bulk_done};
+    auto &ranges = c.bulk_ranges;
+    const auto covered = [&](const bulk_range &r) { return r.begin >= whole.begin && r.end <= whole.end; };
+    ranges.erase(std::remove_if(ranges.begin(), ranges.end(), covered), ranges.end());
+    ranges.push_back(whole);
+}
+
+void bulk_fence() { current->fenced = current->in_cta->bulk_done; }
+
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what) {
     if (bytes == 0)
         die("%s of no bytes", what);
     copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what};
+    if (barrier)
+        check_order(*current->in_cta, y);
     memset(to, rubbish, bytes);
     if (hidden(y))
         EMULATED_HIDE(y.to, bytes);
@@ -118,10 +149,12 @@ void finish_one_copy(cta &c) {
     if (hidden(y))
         EMULATED_SHOW(y.to, y.bytes);
     memcpy(y.to, y.from, y.bytes);
-    if (y.barrier)
+    if (y.barrier) {
+        bulk_copy_done(c, y);
         mbarrier_update(y.barrier, 0, -int64_t(y.bytes), y.what);
-    else
+    } else {
         y.owner->copies--;
+    }
 }
 
 void copies_wait() {
@@ -156,6 +189,7 @@ void cluster_store(void *to, const void *value, size_t bytes) {
 }
 
 void cluster_arrive(bool release) {
+    check_aligned("cluster_arrive()");
     cluster *k = current->in_cta->in_cluster;
     if (release)
         store_late(*current);
@@ -168,10 +202,12 @@ void cluster_arrive(bool release) {
 }
 
 void cluster_wait() {
+    check_aligned("cluster_wait()");
     cluster *k = current->in_cta->in_cluster;
     maybe_switch();
     while (k && k->generation == current->cluster_generation)
         wait_for(k, "cluster_wait()");
+    current->fenced = 0;
 }
 
 /* A thread has ended, and no thread waits for it. */

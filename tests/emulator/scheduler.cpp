@@ -176,6 +176,8 @@ static void complete_if_all_there(cta &c, warp &w, collective &m) {
     if (m.complete || ((m.arrived | ~w.live) & m.mask) != m.mask)
         return;
     m.complete = true;
+    if (!(w.live & ~m.mask))
+        w.apart = 0;
     const int first = int(&w - c.warps) * 32;
     wake(c, &m, first, std::min(first + 32, c.threads));
 }
@@ -228,7 +230,17 @@ unsigned lanes_with(const collective &m, lane_value value) {
 
 /* ---- CTA barriers ------------------------------------------------------------------------------------------------ */
 
+void lane_waited() { current->in_warp->apart |= 1u << current->lane; }
+
+/* The lanes of a warp make an aligned barrier together. */
+void check_aligned(const char *what) {
+    const warp &w = *current->in_warp;
+    if (w.apart >> current->lane & 1)
+        die("%s by a lane that has waited by itself, with no __syncwarp() since then", what);
+}
+
 votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
+    check_aligned(what);
     cta &c = *current->in_cta;
     named_barrier &b = c.barriers[id];
     if (id == 0 && threads == 0 && c.live < c.threads)
@@ -246,6 +258,7 @@ votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
     } else if (wait) {
         wait_for(&b, what);
     }
+    current->fenced = 0;
     return b.last;
 }
 
@@ -313,7 +326,7 @@ void run_cta(cta &c) {
     for (int i = 0; i < (c.threads + 31) / 32; i++) {
         int lanes = c.threads - i * 32;
         c.warps[i].live = lanes >= 32 ? ~0u : (1u << lanes) - 1;
-        c.warps[i].used = 0;
+        c.warps[i].apart = c.warps[i].used = 0;
         c.priority[i] = uint8_t(draw(c));
     }
     static const int policies[] = {1, 1, 0, 2}; /* 1 is quicker: it leaves few stacks' lines in the caches */
@@ -321,6 +334,8 @@ void run_cta(cta &c) {
     memset(c.barriers, 0, sizeof c.barriers);
     c.ready.clear();
     c.polling.clear();
+    c.bulk_ranges.clear();
+    c.bulk_done = 0;
     for (int i = 0; i < c.threads; i++) {
         fiber *f = c.fibers[size_t(i)];
         unsigned t = unsigned(i);
@@ -328,6 +343,7 @@ void run_cta(cta &c) {
         f->state = fiber::ready;
         f->waits_for = f->what = nullptr;
         f->copies = 0;
+        f->fenced = 0;
         c.ready.push_back(uint16_t(i));
     }
     current = &c.main;

@@ -65,9 +65,75 @@ static __global__ void a_copy_nobody_waits_for(uint32_t *out) {
     __shared__ uint64_t barrier;
     if (threadIdx.x == 0) {
         scan_cuda::barrier_init(&barrier, 1);
-        scan_cuda::barrier_arrive_expect(&barrier, 1024);
-        scan_cuda::bulk_load(dynamic_shared<char>(), out, 1024, &barrier);
+        scan_cuda::barrier_arrive_expect(&barrier, 64 * 16);
     }
+    __syncthreads();
+    scan_cuda::bulk_load(dynamic_shared<uint4>() + threadIdx.x, out + threadIdx.x * 4, 16, &barrier);
+}
+
+static __global__ void two_copies_to_one_place_at_once(uint32_t *out) {
+    __shared__ uint64_t barrier;
+    if (threadIdx.x == 0) {
+        scan_cuda::barrier_init(&barrier, 1);
+        scan_cuda::barrier_arrive_expect(&barrier, 2048);
+        scan_cuda::bulk_load(dynamic_shared<char>(), out, 1024, &barrier);
+        scan_cuda::bulk_load(dynamic_shared<char>() + 512, out, 1024, &barrier);
+    }
+}
+
+enum fence_place { no_fence, before_wait, after_wait };
+
+/* One thread copies twice to one place, which all threads have read in between. */
+template <fence_place fence> static __global__ void copied_twice(uint32_t *out) {
+    __shared__ __align__(16) uint32_t slot[64];
+    __shared__ uint64_t loaded, consumed;
+    if (threadIdx.x == 0) {
+        scan_cuda::barrier_init(&loaded, 1);
+        scan_cuda::barrier_init(&consumed, 64);
+    }
+    __syncthreads();
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (threadIdx.x == 0) {
+            if (fence == before_wait)
+                scan_cuda::bulk_fence();
+            if (i > 0)
+                scan_cuda::barrier_wait(&consumed, i - 1);
+            if (fence == after_wait)
+                scan_cuda::bulk_fence();
+            scan_cuda::barrier_arrive_expect(&loaded, sizeof slot);
+            scan_cuda::bulk_load(slot, out + i * 64, sizeof slot, &loaded);
+        }
+        scan_cuda::barrier_wait(&loaded, i);
+        sum += slot[threadIdx.x];
+        scan_cuda::barrier_arrive(&consumed);
+    }
+    out[(4 + blockIdx.x) * 64 + threadIdx.x] = sum;
+}
+
+/* Lanes wait by themselves and come to a barrier of the CTA. Each finds its word at the second attempt. */
+template <bool together> static __global__ void lanes_wait_for_words(uint32_t *out) {
+    uint64_t *word = reinterpret_cast<uint64_t *>(out) + blockIdx.x * 64 + threadIdx.x;
+    uint32_t x;
+    while (!scan_cuda::try_load(word, 77, x))
+        scan_cuda::publish(word, 77, 1u);
+    if (together)
+        __syncwarp();
+    __syncthreads();
+    out[(4 + blockIdx.x) * 64 + threadIdx.x] = x;
+}
+
+template <bool together> static __global__ void lanes_wait_at_an_mbarrier(uint32_t *out) {
+    __shared__ uint64_t barrier;
+    if (threadIdx.x == 0)
+        scan_cuda::barrier_init(&barrier, 64);
+    __syncthreads();
+    scan_cuda::barrier_arrive(&barrier);
+    scan_cuda::barrier_wait(&barrier, 0);
+    if (together)
+        __syncwarp();
+    scan_cuda::named_barrier_sync(1, 64);
+    out[(4 + blockIdx.x) * 64 + threadIdx.x] = 1;
 }
 
 static __global__ void one_element_too_far(uint32_t *out) { out[1024 + blockIdx.x] = 1; }
@@ -95,6 +161,11 @@ static const struct {
     DEFECT(a_vector_store_off_its_alignment, "misaligned"),
     DEFECT(a_barrier_never_initialised, "no mbarrier was initialised"),
     DEFECT(a_copy_nobody_waits_for, "the CTA ends before its bulk_load() is done"),
+    DEFECT(two_copies_to_one_place_at_once, "is not done yet|there is no bulk_fence()"),
+    DEFECT(copied_twice<no_fence>, "there is no bulk_fence()"),
+    DEFECT(copied_twice<before_wait>, "there is no bulk_fence()"),
+    DEFECT(lanes_wait_for_words<false>, "__syncthreads() by a lane that has waited by itself"),
+    DEFECT(lanes_wait_at_an_mbarrier<false>, "named_barrier_sync() by a lane that has waited by itself"),
     DEFECT(one_element_too_far, "past its end|use-after-poison"),
     DEFECT(shared_memory_too_far, "use-after-poison|SEGV"),
     DEFECT(two_blocks_wait_for_each_other, "no progress"),
@@ -277,6 +348,29 @@ static void clusters(void **) {
     cuda_ok(cudaFree(out));
 }
 
+/* Those kernels without the defect. Each writes to 64 elements a block, from element 256 on. */
+static void fences_and_whole_warps(void **) {
+    const struct {
+        const void *kernel;
+        uint32_t want;
+    } runs[] = {{address(copied_twice<after_wait>), 2},
+                {address(lanes_wait_for_words<true>), 1},
+                {address(lanes_wait_at_an_mbarrier<true>), 1}};
+    for (const auto &run : runs) {
+        uint32_t *memory, host[384];
+        for (uint32_t &x : host)
+            x = 1;
+        cuda_ok(cudaMalloc(reinterpret_cast<void **>(&memory), sizeof host));
+        cuda_ok(cudaMemcpy(memory, host, sizeof host, cudaMemcpyHostToDevice));
+        void *arguments[] = {&memory};
+        cuda_ok(start(run.kernel, 2, 64, arguments));
+        cuda_ok(cudaMemcpy(host, memory, sizeof host, cudaMemcpyDeviceToHost));
+        for (int i = 256; i < 384; i++)
+            assert_int_equal(host[i], run.want);
+        cuda_ok(cudaFree(memory));
+    }
+}
+
 /* A ring of two slots, filled by one thread and read by a warp. */
 static __global__ void copied(const uint32_t *in, uint32_t *out, int rounds) {
     __shared__ __align__(16) uint32_t slot[2][32];
@@ -291,6 +385,7 @@ static __global__ void copied(const uint32_t *in, uint32_t *out, int rounds) {
         if (threadIdx.x == 32) {
             if (i >= 2)
                 scan_cuda::barrier_wait(&empty[i % 2], uint32_t(i / 2 - 1) & 1);
+            scan_cuda::bulk_fence();
             scan_cuda::barrier_arrive_expect(&full[i % 2], 128);
             scan_cuda::bulk_load(slot[i % 2], in + i * 32, 128, &full[i % 2]);
         } else if (threadIdx.x < 32) {
@@ -345,9 +440,8 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "small"))
         return run_defect(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defects_are_reported),
-        cmocka_unit_test(races_show),
-        cmocka_unit_test(clusters),
+        cmocka_unit_test(defects_are_reported),   cmocka_unit_test(races_show),
+        cmocka_unit_test(fences_and_whole_warps), cmocka_unit_test(clusters),
         cmocka_unit_test(copies_in_a_graph),
     };
     return cmocka_run_group_tests_name("emulator", tests, nullptr, nullptr);

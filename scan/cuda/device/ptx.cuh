@@ -185,8 +185,8 @@ __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
                  : "memory");
 }
 
-/* Orders this thread's ordinary accesses to shared memory before bulk copies that any thread starts after a barrier
- * with this one. */
+/* Orders ordinary accesses to shared memory before bulk copies: accesses of this thread, and of others that a barrier
+ * orders before the fence; copies that this thread starts later, or another one after a barrier with this one. */
 __device__ inline void bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* Both addresses and the size are multiples of 16. */

@@ -22,8 +22,13 @@
  * it has in global memory: its aligned middle is one bulk copy, at most 15 bytes at either end are ordinary loads, and
  * nothing outside the array is read.
  *
- * Before a slot is consumed, a thread that has written to it calls bulk_fence(): the next bulk copy is not ordered with
- * ordinary stores otherwise. Reading alone needs nothing.
+ * Proxies. Warps access a slot through the generic proxy and bulk copies write it through the async proxy. Barriers
+ * alone order nothing between the two: a bulk copy could overtake reads of the tile before. So the lane that starts the
+ * copies of a tile executes a fence.proxy.async after it has waited for `consumed`. A proxy fence takes effect within
+ * one thread, and its effect composes with that of barriers: this one covers what all warps have read and written
+ * before they arrived. A thread that has written to a slot also executes one before it arrives, as the CUDA C++
+ * Programming Guide asks of writers. None is needed after a bulk copy: its completion implies one. Source: PTX ISA,
+ * "Async Proxy", "membar, fence" and "Memory Consistency Model".
  */
 #ifndef SCAN_CUDA_DEVICE_RING_CUH
 #define SCAN_CUDA_DEVICE_RING_CUH
@@ -129,8 +134,10 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false> class 
             t = __shfl_sync(all_lanes, taken, 0);
             if (t >= tiles)
                 break;
-            if (lane == 0)
+            if (lane == 0) {
                 slot(j).tile = t;
+                bulk_fence();
+            }
             __syncwarp();
             fetch(j, uint64_t(t));
             __syncwarp();

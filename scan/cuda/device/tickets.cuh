@@ -64,6 +64,7 @@ __device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
 __device__ inline void leave(const scan_state &state, uint32_t epoch) {
     if (epoch != last_epoch)
         return;
+    __syncwarp(); /* lanes may have waited each for itself */
     __syncthreads();
     bool last = false;
     if (threadIdx.x == 0) {

@@ -166,6 +166,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
                     carry[d] = before[d] + all;
             }
         }
+        __syncwarp(); /* lanes have looked back each for itself, and the barrier may be an aligned one */
         shared.both.second_sync(turn ^ 1);
     }
 }
