@@ -59,7 +59,11 @@ cudaDeviceProp properties_of(int device) {
     size_t left;
     cudaMemGetInfo(&left, &p.totalGlobalMem);
     p.sharedMemPerBlock = 48 << 10;
-    p.sharedMemPerBlockOptin = p.major >= 9 ? 227 << 10 : p.major == 8 ? 99 << 10 : 64 << 10;
+    const int number = 10 * p.major + p.minor; /* what CUDA's programming guide lists for a compute capability */
+    p.sharedMemPerBlockOptin = number < 80                    ? 64 << 10
+                               : number == 80 || number == 87 ? 163 << 10
+                               : number >= 90 && number < 120 ? 227 << 10
+                                                              : 99 << 10;
     p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin + (p.major >= 8 ? 1 << 10 : 0);
     p.regsPerBlock = 65536;
     p.warpSize = 32;
