@@ -11,6 +11,12 @@ constexpr size_t word_table_bytes = word_bins * 2;
 constexpr uint64_t word_tables_at_once = 64; /* each has 512 KiB of counts */
 constexpr uint64_t max_ctas = 1u << 30;
 
+static const void *const blend_kernels[2][3] = {
+    {address(clahe_blend_kernel<uint8_t, BLEND_COLOR>), address(clahe_blend_kernel<uint8_t, BLEND_GREY>),
+     address(clahe_blend_kernel<uint8_t, BLEND_VECTORS>)},
+    {address(clahe_blend_kernel<uint16_t, BLEND_COLOR>), address(clahe_blend_kernel<uint16_t, BLEND_GREY>),
+     address(clahe_blend_kernel<uint16_t, BLEND_VECTORS>)}};
+
 scan_status clahe_open(scan_ctx *ctx) {
     SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(address(clahe_words_kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             int(word_table_bytes / word_ranges(ctx))));
@@ -18,10 +24,11 @@ scan_status clahe_open(scan_ctx *ctx) {
 }
 
 scan_status clahe_load(scan_ctx *ctx) {
-    const void *const kernels[] = {address(clahe_bytes_kernel), address(clahe_words_kernel),
-                                   address(clahe_blend_kernel<uint8_t>), address(clahe_blend_kernel<uint16_t>)};
-    for (const void *kernel : kernels)
-        SCAN_TRY(load_kernel(ctx, kernel));
+    SCAN_TRY(load_kernel(ctx, address(clahe_bytes_kernel)));
+    SCAN_TRY(load_kernel(ctx, address(clahe_words_kernel)));
+    for (const auto &row : blend_kernels)
+        for (const void *kernel : row)
+            SCAN_TRY(load_kernel(ctx, kernel));
     return SCAN_OK;
 }
 
@@ -45,11 +52,21 @@ static void plan_blend(const scan_ctx *ctx, clahe_plan *p) {
     clahe_job *job = &p->job;
     const scan_clahe_grid &g = job->grid;
     job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
+    job->across = 1;
     p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
-    /* Bands of some thousand pixels, but not more than about 32 CTAs for each SM. */
-    const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * 32 / p->cells;
-    job->bands = between(1, g.area / 8192, wanted < 1 ? 1 : wanted);
+    /* Bands of some thousand pixels, but not more than about 16 CTAs for each SM. */
+    const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * 16 / p->cells;
+    job->bands = uint32_t(between(1, g.area / 8192, wanted < 1 ? 1 : wanted));
     job->band_rows = (g.tile_height + job->bands - 1) / job->bands;
+    while (job->across < blend_threads && job->across * blend_pixels < g.tile_width)
+        job->across *= 2;
+}
+
+static blend_kind blend_kind_of(const clahe_job &job, size_t vector_bytes) {
+    if (job.channels > 1)
+        return BLEND_COLOR;
+    const bool aligned = (uintptr_t(job.in) | uintptr_t(job.out)) % vector_bytes == 0;
+    return aligned && job.grid.width % blend_pixels == 0 ? BLEND_VECTORS : BLEND_GREY;
 }
 
 static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width, size_t height) {
@@ -63,7 +80,8 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     job->ranges = bytes ? 1 : word_ranges(ctx);
     p.tables = job->grid.tiles_x * job->grid.tiles_y * job->planes;
     /* As many CTAs as run at once, if each has enough pixels. */
-    const uint64_t running = uint64_t(state_of(ctx)->sm_count) * (bytes ? 2 : 1) / job->ranges / p.tables;
+    const context_state *s = state_of(ctx);
+    const uint64_t running = uint64_t(s->sm_count) * uint64_t(bytes ? s->count_ctas[0] : 1) / job->ranges / p.tables;
     const uint64_t enough = job->grid.area / (bytes ? 1u << 15 : 1u << 18);
     job->splits = uint32_t(between(1, running < enough ? running : enough, job->grid.tile_height));
     p.tables_at_once = between(1, p.tables, bytes ? max_ctas / job->splits : word_tables_at_once);
@@ -114,9 +132,9 @@ scan_status clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in,
         job.arrived = reinterpret_cast<uint32_t *>(scratch + p.luts_bytes + p.counts_bytes);
     }
     SCAN_TRY(make_tables(ctx, p, job, bytes));
+    const blend_kind kind = blend_kind_of(job, blend_pixels * scan_type_size(desc->type));
     void *arguments[] = {&job};
-    SCAN_TRY(launch(ctx, bytes ? address(clahe_blend_kernel<uint8_t>) : address(clahe_blend_kernel<uint16_t>),
-                    p.cells * job.bands, blend_threads, arguments, 0));
+    SCAN_TRY(launch(ctx, blend_kernels[!bytes][kind], p.cells * job.bands, blend_threads, arguments, 0));
     ctx->ran = "clahe";
     return SCAN_OK;
 }

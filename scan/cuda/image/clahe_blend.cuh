@@ -18,6 +18,8 @@
 namespace scan_cuda {
 
 constexpr int blend_threads = 256, max_planes = 3;
+constexpr int blend_pixels = 4;  /* of a row, that a thread blends at a time */
+constexpr int max_weights = 256; /* rows whose weights a CTA computes at a time */
 
 /* The tables around a cell, of the first plane: upper left, upper right, lower left, lower right. */
 template <class S> struct cell_tables {
@@ -26,6 +28,11 @@ template <class S> struct cell_tables {
 };
 
 template <class S> struct cell_blend;
+
+/* Byte k of a word as a float: the bits of 2^23 + byte are put together, which takes less time than a conversion. */
+__device__ inline float byte_as_float(uint32_t word, uint32_t k) {
+    return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7650 + k)) - 8388608.0f;
+}
 
 template <> struct cell_blend<uint8_t> {
     uint32_t *entries; /* shared: max_planes * byte_bins words of four entries */
@@ -39,8 +46,8 @@ template <> struct cell_blend<uint8_t> {
     }
     __device__ uint32_t at(uint32_t plane, uint32_t level, float u, float v) const {
         const uint32_t four = entries[plane * byte_bins + level];
-        return scan_clahe_blend(float(four & 255), float(four >> 8 & 255), float(four >> 16 & 255), float(four >> 24),
-                                u, v, 255);
+        return scan_clahe_blend(byte_as_float(four, 0), byte_as_float(four, 1), byte_as_float(four, 2),
+                                byte_as_float(four, 3), u, v, 255);
     }
 };
 
@@ -57,10 +64,7 @@ template <> struct cell_blend<uint16_t> {
 
 /* Changes the samples of one pixel. */
 template <class S>
-__device__ void blend_pixel(const clahe_job &job, const cell_blend<S> &blend, uint32_t (&s)[4], uint64_t x,
-                            uint64_t y) {
-    const float u = scan_clahe_place_of(x, job.grid.inverse_width).weight;
-    const float v = scan_clahe_place_of(y, job.grid.inverse_height).weight;
+__device__ void blend_pixel(const clahe_job &job, const cell_blend<S> &blend, uint32_t (&s)[4], float u, float v) {
     if (job.view == VIEW_LUMA) {
         int32_t r = int32_t(s[0]), g = int32_t(s[1]), b = int32_t(s[2]);
         const int32_t luma = scan_color_y(r, g, b);
@@ -74,14 +78,128 @@ __device__ void blend_pixel(const clahe_job &job, const cell_blend<S> &blend, ui
             s[plane] = blend.at(plane, s[plane], u, v);
 }
 
+/* ---- pixels ------------------------------------------------------------------------------------------------------ */
+
+/* VECTORS: grey, and every row begins at a vector of blend_pixels. */
+enum blend_kind { BLEND_COLOR, BLEND_GREY, BLEND_VECTORS };
+
+/* Four grey pixels side by side. */
+template <class S> struct vector_of;
+template <> struct vector_of<uint8_t> { using type = uint32_t; };
+template <> struct vector_of<uint16_t> { using type = uint64_t; };
+
+/* The pixels of a row that a thread blends at a time: the columns, `apart` columns from each other, that are in the
+ * cell. */
+template <class S, blend_kind kind> struct pixel_group {
+    using vector = typename vector_of<S>::type;
+    uint32_t channels, apart;
+    bool exist[blend_pixels];
+
+    __device__ void load(const S *from, uint32_t (&s)[blend_pixels][4]) const {
+        if (kind == BLEND_VECTORS) {
+            const vector v = *reinterpret_cast<const vector *>(from);
+#pragma unroll
+            for (int k = 0; k < blend_pixels; k++)
+                s[k][0] = uint32_t(v >> (k * 8 * sizeof(S))) & top_of<S>;
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < blend_pixels; k++)
+#pragma unroll
+            for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
+                s[k][c] = exist[k] && (c == 0 || c < channels) ? from[k * apart * channels + c] : 0;
+    }
+    __device__ void store(S *to, const uint32_t (&s)[blend_pixels][4]) const {
+        if (kind == BLEND_VECTORS) {
+            vector v = 0;
+#pragma unroll
+            for (int k = 0; k < blend_pixels; k++)
+                v |= vector(s[k][0]) << (k * 8 * sizeof(S));
+            *reinterpret_cast<vector *>(to) = v;
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < blend_pixels; k++)
+#pragma unroll
+            for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
+                if (exist[k] && (c == 0 || c < channels))
+                    to[k * apart * channels + c] = S(s[k][c]);
+    }
+};
+
+/* Blends this thread's rows, [0, rows) by `step`, of a group whose first pixel of row 0 is the pixel `at`. */
+template <class S, blend_kind kind>
+__device__ void blend_group(const clahe_job &job, const cell_blend<S> &blend, const pixel_group<S, kind> &group,
+                            const float (&u)[blend_pixels], const float *weights, uint32_t rows, uint64_t at) {
+    constexpr uint32_t at_once = kind == BLEND_COLOR ? 1 : 2; /* rows a thread */
+    const uint32_t step = blend_threads / job.across, first = threadIdx.x / job.across;
+    const uint64_t pitch = step * job.grid.width * group.channels;
+    const S *from = static_cast<const S *>(job.in) + (at + first * job.grid.width) * group.channels;
+    S *to = static_cast<S *>(job.out) + (at + first * job.grid.width) * group.channels;
+    for (uint32_t row = first; row < rows; row += step * at_once) {
+        uint32_t s[at_once][blend_pixels][4];
+#pragma unroll
+        for (uint32_t i = 0; i < at_once; i++) {
+            if (row + i * step < rows)
+                group.load(from, s[i]);
+            from += pitch;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < at_once; i++) {
+            if (row + i * step < rows) {
+                const float v = weights[row + i * step];
+#pragma unroll
+                for (int k = 0; k < blend_pixels; k++)
+                    if (kind == BLEND_COLOR)
+                        blend_pixel<S>(job, blend, s[i][k], u[k], v);
+                    else
+                        s[i][k][0] = blend.at(0, s[i][k][0], u[k], v);
+                group.store(to, s[i]);
+            }
+            to += pitch;
+        }
+    }
+}
+
+/* Blends rows [top, top + rows) of the cell's columns [left, right). weights: of the rows. */
+template <class S, blend_kind kind>
+__device__ void blend_rows(const clahe_job &job, const cell_blend<S> &blend, const float *weights, uint64_t top,
+                           uint32_t rows, uint64_t left, uint64_t right) {
+    constexpr bool vectors = kind == BLEND_VECTORS;
+    const uint32_t apart = vectors ? 1 : job.across, lane = threadIdx.x % job.across;
+    const uint64_t begin = vectors ? left / blend_pixels * blend_pixels + lane * blend_pixels : left + lane;
+    for (uint64_t x = begin; x < right; x += job.across * blend_pixels) {
+        bool exist[blend_pixels];
+        float u[blend_pixels];
+#pragma unroll
+        for (int k = 0; k < blend_pixels; k++) {
+            u[k] = scan_clahe_place_of(x + k * apart, job.grid.inverse_width).weight;
+            exist[k] = left <= x + k * apart && x + k * apart < right;
+        }
+        const uint64_t at = top * job.grid.width + x;
+        if (vectors && exist[0] && exist[blend_pixels - 1]) {
+            const pixel_group<S, kind> group = {1, apart};
+            blend_group(job, blend, group, u, weights, rows, at);
+        } else {
+            constexpr blend_kind others = vectors ? BLEND_GREY : kind;
+            pixel_group<S, others> group = {others == BLEND_GREY ? 1 : job.channels, apart};
+#pragma unroll
+            for (int k = 0; k < blend_pixels; k++)
+                group.exist[k] = exist[k];
+            blend_group(job, blend, group, u, weights, rows, at);
+        }
+    }
+}
+
 /* CTA b: band b % bands of the rows of cell b / bands. */
-template <class S>
-__global__ void __launch_bounds__(blend_threads) clahe_blend_kernel(const __grid_constant__ clahe_job job) {
-    constexpr int at_once = 4;
+template <class S, blend_kind kind>
+__global__ void __launch_bounds__(blend_threads, kind == BLEND_COLOR ? 3 : 5)
+    clahe_blend_kernel(const __grid_constant__ clahe_job job) {
     __shared__ uint64_t edges[4]; /* left, right, top, bottom of the cell */
-    __shared__ uint32_t storage[sizeof(S) == 1 ? max_planes * byte_bins : 1];
+    __shared__ float weights[max_weights];
+    __shared__ uint32_t storage[sizeof(S) == 1 ? (kind == BLEND_COLOR ? max_planes : 1) * byte_bins : 1];
     const scan_clahe_grid &g = job.grid;
-    const uint64_t band = blockIdx.x % job.bands, cell = blockIdx.x / job.bands;
+    const uint32_t band = blockIdx.x % job.bands, cell = blockIdx.x / job.bands;
     const int64_t tile_x = job.first_cell_x + int64_t(cell % job.cells_x);
     const int64_t tile_y = job.first_cell_y + int64_t(cell / job.cells_x);
     if (threadIdx.x < 4) {
@@ -97,41 +215,18 @@ __global__ void __launch_bounds__(blend_threads) clahe_blend_kernel(const __grid
         {luts + (upper * g.tiles_x + left) * g.bins, luts + (upper * g.tiles_x + right) * g.bins,
          luts + (lower * g.tiles_x + left) * g.bins, luts + (lower * g.tiles_x + right) * g.bins},
         g.tiles_x * g.tiles_y * g.bins};
-    const cell_blend<S> blend(tables, job.planes, storage);
+    const cell_blend<S> blend(tables, kind == BLEND_COLOR ? job.planes : 1, storage);
     __syncthreads();
 
     const uint64_t top = edges[2] + band * job.band_rows;
     const uint64_t bottom = band == job.bands - 1 ? edges[3] : min(edges[3], top + job.band_rows);
-    if (edges[0] >= edges[1] || top >= bottom)
-        return;
-    const uint64_t rows = bottom - top;
-    const S *in = static_cast<const S *>(job.in);
-    S *out = static_cast<S *>(job.out);
-    for (rectangle_walk walk(edges[1] - edges[0]); walk.row < rows;) {
-        uint32_t s[at_once][4];
-        uint64_t x[at_once], y[at_once];
-        bool exist[at_once];
-#pragma unroll
-        for (int k = 0; k < at_once; k++) {
-            x[k] = edges[0] + walk.column;
-            y[k] = top + walk.row;
-            exist[k] = walk.row < rows;
-            if (exist[k])
-#pragma unroll
-                for (uint32_t c = 0; c < 4; c++)
-                    if (c < job.channels)
-                        s[k][c] = in[(y[k] * g.width + x[k]) * job.channels + c];
-            walk.step();
-        }
-#pragma unroll
-        for (int k = 0; k < at_once; k++)
-            if (exist[k]) {
-                blend_pixel<S>(job, blend, s[k], x[k], y[k]);
-#pragma unroll
-                for (uint32_t c = 0; c < 4; c++)
-                    if (c < job.channels)
-                        out[(y[k] * g.width + x[k]) * job.channels + c] = S(s[k][c]);
-            }
+    for (uint64_t row = top; row < bottom; row += max_weights) {
+        const uint32_t rows = uint32_t(min(bottom - row, uint64_t(max_weights)));
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < rows; i += blockDim.x)
+            weights[i] = scan_clahe_place_of(row + i, g.inverse_height).weight;
+        __syncthreads();
+        blend_rows<S, kind>(job, blend, weights, row, rows, edges[0], edges[1]);
     }
 }
 

@@ -7,9 +7,10 @@
  * count the rows of one tile and add their counts in global memory; the last CTA to arrive makes the table. A tile of
  * 16-bit samples always goes that way, because a CTA's 16-bit counters cannot hold the final counts of 65,536 bins.
  *
- * Samples are read one a thread, in rows, because a tile begins and ends anywhere, its rows may be a few pixels, and
- * pixels beyond the image are reflected. In a warp, the 16-bit samples that equal its first are one addition, since
- * neighbours are often equal.
+ * A tile begins and ends anywhere, its rows may be a few pixels, and pixels beyond the image are reflected. A warp
+ * counts a row of bytes: grey ones by words, between whose ends and the row's a few bytes are left. Other samples are
+ * read one a thread; in a warp, the 16-bit samples that equal its first are one addition, since neighbours are often
+ * equal.
  */
 #ifndef SCAN_CUDA_IMAGE_CLAHE_TABLES_CUH
 #define SCAN_CUDA_IMAGE_CLAHE_TABLES_CUH
@@ -37,7 +38,9 @@ struct clahe_job {
     uint32_t splits, ranges;
     /* blend */
     int64_t first_cell_x, first_cell_y;
-    uint64_t cells_x, bands, band_rows;
+    uint32_t cells_x, bands;
+    uint64_t band_rows;
+    uint32_t across; /* threads of a CTA that share a row, a power of two */
 };
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -85,6 +88,56 @@ __device__ void walk_tile(const clahe_job &job, uint64_t tile, uint32_t view, ui
             walk.step();
         }
         add(levels, exist);
+    }
+}
+
+/* Calls add(level) for the bytes of [from, from + n) in one warp. */
+template <class Add> __device__ void visit_bytes(const uint8_t *from, uint64_t n, Add add) {
+    constexpr int at_once = 8;
+    const uint32_t lane = threadIdx.x % 32, apart = uint32_t(-uintptr_t(from) % 4);
+    const uint64_t head = apart < n ? apart : n, words = (n - head) / 4;
+    const uint32_t *word = reinterpret_cast<const uint32_t *>(from + head);
+    if (lane < n - words * 4)
+        add(from[lane < head ? lane : lane + words * 4]);
+    for (uint64_t i = 0; i < words; i += 32 * at_once) {
+        const uint32_t left = uint32_t(min(words - i, uint64_t(32 * at_once)));
+        const uint32_t *here = word + i + lane;
+        uint32_t w[at_once];
+#pragma unroll
+        for (int k = 0; k < at_once; k++)
+            if (lane + 32 * k < left)
+                w[k] = here[32 * k];
+#pragma unroll
+        for (int k = 0; k < at_once; k++)
+            if (lane + 32 * k < left)
+#pragma unroll
+                for (int b = 0; b < 4; b++)
+                    add(w[k] >> (8 * b) & 255);
+    }
+}
+
+/* Calls add(level) for all pixels of rows [top, bottom) of a tile of bytes. */
+template <class Add>
+__device__ void visit_rows(const clahe_job &job, uint64_t tile, uint32_t view, uint64_t top, uint64_t bottom, Add add) {
+    const scan_clahe_grid &g = job.grid;
+    const uint64_t left = tile % g.tiles_x * g.tile_width, right = left + g.tile_width, inside = min(right, g.width);
+    for (uint64_t row = top + threadIdx.x / 32; row < bottom; row += blockDim.x / 32) {
+        const uint64_t y = scan_clahe_reflect(tile / g.tiles_x * g.tile_height + row, g.height);
+        const uint8_t *pixels = static_cast<const uint8_t *>(job.in) + y * g.width * job.channels;
+        const bool by_words = job.channels == 1 && left < inside;
+        if (by_words)
+            visit_bytes(pixels + left, inside - left, add);
+        for (uint64_t x = (by_words ? inside : left) + threadIdx.x % 32; x < right; x += 32 * walk_at_once) {
+            uint32_t levels[walk_at_once];
+#pragma unroll
+            for (int k = 0; k < walk_at_once; k++)
+                if (x + 32 * k < right)
+                    levels[k] = level_at(pixels + scan_clahe_reflect(x + 32 * k, g.width) * job.channels, view);
+#pragma unroll
+            for (int k = 0; k < walk_at_once; k++)
+                if (x + 32 * k < right)
+                    add(levels[k]);
+        }
     }
 }
 
@@ -146,20 +199,19 @@ __device__ inline bool arrive_last(uint32_t *arrived, uint32_t parts) {
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* CTA b counts part b % splits of the rows of table b / splits. */
-static __global__ void __launch_bounds__(byte_threads) clahe_bytes_kernel(const __grid_constant__ clahe_job job) {
+static __global__ void __launch_bounds__(byte_threads, byte_ctas)
+    clahe_bytes_kernel(const __grid_constant__ clahe_job job) {
     const scan_clahe_grid &g = job.grid;
-    const uint64_t slot = blockIdx.x / job.splits, part = blockIdx.x % job.splits, table = job.first_table + slot;
+    const uint32_t slot = blockIdx.x / job.splits, part = blockIdx.x % job.splits;
+    const uint64_t table = job.first_table + slot;
     const uint64_t tiles = g.tiles_x * g.tiles_y;
     const byte_counter<1> counter = {dynamic_shared<uint32_t>()};
     counter.clear();
     __syncthreads();
-    walk_tile<uint8_t>(job, table % tiles, job.view + uint32_t(table / tiles), g.tile_height * part / job.splits,
-                       g.tile_height * (part + 1) / job.splits, [&](const uint32_t *levels, const bool *exist) {
-#pragma unroll
-                           for (int k = 0; k < walk_at_once; k++)
-                               if (exist[k])
-                                   counter.add_one(0, levels[k]);
-                       });
+    uint32_t *column = opaque_shared(counter.table + threadIdx.x % 32);
+    visit_rows(job, table % tiles, job.view + uint32_t(table / tiles), g.tile_height * part / job.splits,
+               g.tile_height * (part + 1) / job.splits,
+               [=](uint32_t level) { shared_add(column, level * (counter.columns * 4), 1); });
     __syncthreads();
     uint64_t count = threadIdx.x < byte_bins ? counter.total(threadIdx.x) : 0;
     if (job.counts) {
@@ -176,7 +228,7 @@ static __global__ void __launch_bounds__(byte_threads) clahe_bytes_kernel(const 
 
 /* CTA b counts range b % ranges of part b / ranges % splits of the rows of table b / ranges / splits. */
 static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(const __grid_constant__ clahe_job job) {
-    constexpr uint32_t max_steps = half_bins / (word_threads * walk_at_once); /* between two barriers */
+    constexpr uint32_t most = max_uncleared / (word_threads * walk_at_once); /* steps between two barriers */
     const scan_clahe_grid &g = job.grid;
     const uint32_t size = half_bins / job.ranges, range = blockIdx.x % job.ranges, parts = job.splits * job.ranges;
     const uint64_t slot = blockIdx.x / parts, part = blockIdx.x / job.ranges % job.splits;
@@ -184,7 +236,7 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
     const word_counter counter = {dynamic_shared<uint32_t>(), job.counts + slot * word_bins, range * size, size};
     counter.clear();
     __syncthreads();
-    uint32_t changed = 0, steps = 0;
+    uint32_t steps = 0;
     walk_tile<uint16_t>(job, table % tiles, job.view + uint32_t(table / tiles), g.tile_height * part / job.splits,
                         g.tile_height * (part + 1) / job.splits, [&](const uint32_t *levels, const bool *exist) {
 #pragma unroll
@@ -192,14 +244,12 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
                                 const uint32_t first = __shfl_sync(all_lanes, levels[k], 0);
                                 const unsigned same = __ballot_sync(all_lanes, exist[k] && levels[k] == first);
                                 const bool leads = threadIdx.x % 32 == 0, alone = exist[k] && levels[k] != first;
-                                changed |= counter.put(levels[k], leads ? uint32_t(__popc(same)) : uint32_t(alone));
+                                counter.add(levels[k], leads ? uint32_t(__popc(same)) : uint32_t(alone));
                             }
-                            if (++steps % max_steps == 0) {
-                                counter.barrier(changed);
-                                changed = 0;
-                            }
+                            if (++steps % most == 0)
+                                __syncthreads();
                         });
-    counter.barrier(changed);
+    __syncthreads();
     counter.flush();
     if (arrive_last(job.arrived + slot, parts))
         make_clahe_table(*dynamic_shared<table_storage>(), g, counter.bins,

@@ -6,15 +6,14 @@
  * i + 32,768 in its high half, 128 KiB of shared memory in all. A GPU with less splits the words into ranges, each
  * counted by CTAs of its own, which all read the image.
  *
- * Overflow. Every counter is below 2^15 at a barrier, and between two barriers a CTA counts at most 2^15 samples. So no
- * counter reaches 2^16, and the low half of a word never carries into the high half. An addition that takes a counter
- * across 2^15 sees that in the value it gets back. Then, after the barrier, the whole CTA sweeps the table and adds
- * 2^15 of each counter that has them to its bin in global memory. That happens at most once in 2^15 samples, and never
- * for images without a dominant level.
+ * Overflow. An addition that finds bits 13 to 15 of a counter in the value it gets back makes its thread move them to
+ * the bin in global memory, before the next barrier. So a counter at a barrier is below 2^13 or has just passed it, by
+ * one addition of at most 16 samples that no other addition has followed. Between two barriers a CTA counts at most
+ * 3 * 2^14 samples: no counter reaches 2^16, and the low half of a word never carries into the high half.
  *
- * Contention. Additions of one warp to one counter are serialized. Equal neighbours among a thread's 16 pixels are one
- * addition, so an image of one level costs 1/16 of an addition a sample; an image of few levels costs about as many
- * steps as lanes have the same level.
+ * Contention. Additions of one warp to one counter are serialized: an image of few levels costs about as many steps as
+ * lanes have the same level. A thread adds 16 pixels of one level at once, so an image of one level costs 1/16 of an
+ * addition a sample. Shorter runs are not looked for, because the pixels of one thread do not meet.
  *
  * Traffic: the image once a plane and range; 65,536 additions of 8 bytes a CTA, which the L2 cache performs.
  */
@@ -25,8 +24,10 @@
 
 namespace scan_cuda {
 
-constexpr uint32_t half_bins = 0x8000; /* words of a whole table; what a counter stays below; samples a barrier */
-constexpr uint32_t both_half_full = 0x80008000;
+constexpr uint32_t half_bins = 0x8000;     /* words of a whole table */
+constexpr uint32_t full_bits = 0xe000e000; /* of the two counters of a word */
+constexpr uint32_t max_uncleared = 0xc000; /* samples that a CTA counts between two barriers */
+static_assert(0x2000 + 512 + max_uncleared < 0x10000, "what a counter reaches");
 
 struct word_counter {
     uint32_t *table; /* shared: `size` words */
@@ -38,35 +39,36 @@ struct word_counter {
             reinterpret_cast<uint4 *>(table)[i] = make_uint4(0, 0, 0, 0);
     }
 
-    /* Adds to a level, which may be of another range unless the table is whole. Returns the bits of the word that
-     * changed. It has no branch, so that the additions of a chunk are issued one after another: a lane without an
-     * addition adds 0 to a word in its own bank. */
+    /* Adds up to 512 samples to a level, which may be of another range unless the table is whole. Returns the word from
+     * before. It has no branch, so that the additions of a chunk are issued one after another: a lane without an
+     * addition adds 0 to a word in its own bank, and returns 0. */
     template <bool whole = false> __device__ uint32_t put(uint32_t level, uint32_t count) const {
-        const uint32_t i = (level & (half_bins - 1)) - (whole ? 0 : first);
-        const bool here = whole || i < size, counts = count && here;
-        const uint32_t more = (here ? count : 0) << (level / half_bins * 16);
-        const uint32_t before = atomicAdd(table + (counts ? i : threadIdx.x % 32), more);
-        return before ^ (before + more);
+        const uint32_t i = (level & (half_bins - 1)) - (whole ? 0 : first), half = level / half_bins * 0xffff + 1;
+        if (whole)
+            return atomicAdd(table + i, count * half);
+        const bool counts = count && i < size;
+        const uint32_t before = atomicAdd(table + (counts ? i : threadIdx.x % 32), counts ? count * half : 0);
+        return counts ? before : 0;
     }
 
-    __device__ uint32_t put(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
-        if (present != all_pixels)
-            return put_runs<false>(levels, present);
-        return size == half_bins ? put_runs<true>(levels, all_pixels) : put_runs<false>(levels, all_pixels);
+    /* Moves the full bits of a level's word to the bins. */
+    __device__ void relieve(uint32_t level) const {
+        const uint32_t i = (level & (half_bins - 1)) - first;
+        if (i < size)
+            spill(i, atomicAnd(table + i, ~full_bits) & full_bits);
     }
 
-    /* The barrier after at most half_bins samples; `changed` is what put returned. */
-    __device__ void barrier(uint32_t changed) const {
-        if (!__syncthreads_or((changed & both_half_full) != 0))
-            return;
-        for (uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
-            const uint32_t full = table[i] & both_half_full;
-            if (full) {
-                table[i] -= full;
-                spill(i, full);
-            }
-        }
-        __syncthreads();
+    __device__ void add(uint32_t level, uint32_t count) const {
+        if (put(level, count) & full_bits)
+            relieve(level);
+    }
+
+    __device__ void add(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
+        const bool whole = present == all_pixels && size == half_bins;
+        if ((whole ? put_chunk<true>(levels, all_pixels) : put_chunk<false>(levels, present)) & full_bits)
+#pragma unroll
+            for (int p = 0; p < chunk_pixels; p++)
+                relieve(levels[p]);
     }
 
     /* Adds all counters to the bins; after a barrier. CTAs start at different words to reduce contention. */
@@ -78,16 +80,21 @@ struct word_counter {
     }
 
   private:
-    template <bool whole> __device__ uint32_t put_runs(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
-        uint32_t run = 0, changed = 0;
+    template <bool whole>
+    __device__ uint32_t put_chunk(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
+        if (levels[0] == levels[chunk_pixels - 1]) {
+            uint32_t differ = 0;
 #pragma unroll
-        for (int p = 0; p < chunk_pixels; p++) {
-            run += present >> p & 1;
-            const bool ends = p == chunk_pixels - 1 || levels[p] != levels[(p + 1) % chunk_pixels];
-            changed |= put<whole>(levels[p], ends ? run : 0);
-            run = ends ? 0 : run;
+            for (int p = 1; p < chunk_pixels - 1; p++)
+                differ |= levels[p] ^ levels[0];
+            if (!differ)
+                return put<whole>(levels[0], whole ? chunk_pixels : uint32_t(__popc(present)));
         }
-        return changed;
+        uint32_t before = 0;
+#pragma unroll
+        for (int p = 0; p < chunk_pixels; p++)
+            before |= put<whole>(levels[p], whole ? 1 : present >> p & 1);
+        return before;
     }
 
     __device__ void spill(uint32_t i, uint32_t both) const {
@@ -100,7 +107,8 @@ struct word_counter {
 };
 
 constexpr int word_threads = 1024;
-static_assert(word_threads * chunk_pixels <= half_bins, "a chunk a thread between two barriers");
+constexpr uint32_t max_steps =
+    half_bins / (word_threads * chunk_pixels); /* of a chunk a thread, between two barriers */
 
 /* CTA b counts plane and range b % (planes * ranges) of its share of the pixels. The next chunk is loaded while one is
  * counted. */
@@ -115,7 +123,7 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
     const uint64_t first = uint64_t(blockIdx.x / slots) * blockDim.x, step = uint64_t(gridDim.x / slots) * blockDim.x;
 
     chunk<S, channels> x;
-    uint32_t present;
+    uint32_t present, steps = 0;
     auto load = [&](uint64_t i) {
         present = 0;
         if (i < chunks) {
@@ -132,15 +140,18 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
         const uint32_t now = present;
         visit_levels(x, view, [&](int p, uint32_t level) { levels[p] = level; });
         load(i + step + threadIdx.x);
-        counter.barrier(counter.put(levels, now));
+        counter.add(levels, now);
+        if (++steps % max_steps == 0)
+            __syncthreads();
     }
     for (uint64_t i = first; i < loose; i += step) {
         const uint64_t k = i + threadIdx.x, pixel = loose_pixel(job.span, chunks, k);
-        uint32_t changed = 0;
         if (k < loose && (!job.mask || job.mask[pixel]))
-            changed = counter.put(level_at(in + pixel * channels, view), 1);
-        counter.barrier(changed);
+            counter.add(level_at(in + pixel * channels, view), 1);
+        if (++steps % max_steps == 0)
+            __syncthreads();
     }
+    __syncthreads();
     counter.flush();
 }
 
