@@ -11,7 +11,7 @@ namespace scan_cuda {
 /* Stands for the operator over T that element_code names. */
 template <class T> struct any_operator { using type = T; };
 
-enum class types { INTEGERS, NUMBERS };
+enum class types { INTEGERS, NUMBERS }; /* that an operator takes: SCAN_CUDA_OPERATORS */
 
 template <class T, class F> __device__ void for_operator(any_operator<T>, const element_code &code, F f) {
     switch (code.op) {
