@@ -48,14 +48,15 @@ static uint64_t plan_cells(size_t side, float inverse, int64_t *first) {
     return uint64_t(scan_clahe_place_of(side - 1, inverse).tile - *first) + 1;
 }
 
-static void plan_blend(const scan_ctx *ctx, clahe_plan *p) {
+static void plan_blend(const scan_ctx *ctx, clahe_plan *p, bool bytes) {
     clahe_job *job = &p->job;
     const scan_clahe_grid &g = job->grid;
     job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
     job->across = 1;
     p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
-    /* Bands of some thousand pixels, but not more than about 16 CTAs for each SM. */
-    const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * 16 / p->cells;
+    /* Bands of some thousand pixels, and not many CTAs for bytes, but for words, so that those that run at a time are
+     * of few cells and find their tables in the L1 cache. */
+    const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * (bytes ? 16 : 128) / p->cells;
     job->bands = uint32_t(between(1, g.area / 8192, wanted < 1 ? 1 : wanted));
     job->band_rows = (g.tile_height + job->bands - 1) / job->bands;
     while (job->across < blend_threads && job->across * blend_pixels < g.tile_width)
@@ -90,7 +91,7 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
         p.counts_bytes = p.tables_at_once * job->grid.bins * sizeof(uint64_t);
         p.arrived_bytes = p.tables_at_once * sizeof(uint32_t);
     }
-    plan_blend(ctx, &p);
+    plan_blend(ctx, &p, bytes);
     return p;
 }
 

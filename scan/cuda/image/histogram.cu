@@ -86,6 +86,7 @@ static scan_status count_bytes_image(scan_ctx *ctx, uint32_t channels, count_job
 
 static scan_status count_words_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job &job) {
     job.ranges = word_ranges(ctx);
+    job.split_barrier = state_of(ctx)->capability >= 90;
     const uint64_t slots = job.planes * job.ranges, sm_count = uint64_t(state_of(ctx)->sm_count);
     const uint64_t parts = sm_count > slots ? sm_count / slots : 1;
     const uint64_t ctas = slots * ctas_for(chunks_of(job), 4 * word_threads, parts);

@@ -7,9 +7,10 @@
  * counted by CTAs of its own, which all read the image.
  *
  * Overflow. An addition that finds bits 13 to 15 of a counter in the value it gets back makes its thread move them to
- * the bin in global memory, before the next barrier. So a counter at a barrier is below 2^13 or has just passed it, by
- * one addition of at most 16 samples that no other addition has followed. Between two barriers a CTA counts at most
- * 3 * 2^14 samples: no counter reaches 2^16, and the low half of a word never carries into the high half.
+ * the bin in global memory before it ends its step. A counter with such bits that no thread is about to move has just
+ * passed 2^13, by one addition of at most 512 samples. From the addition that finds them until they have moved, a CTA
+ * counts at most the 3 * 2^14 samples of three steps. So no counter reaches 2^16, and the low half of a word never
+ * carries into the high half.
  *
  * Contention. Additions of one warp to one counter are serialized: an image of few levels costs about as many steps as
  * lanes have the same level. A thread adds 16 pixels of one level at once, so an image of one level costs 1/16 of an
@@ -26,7 +27,7 @@ namespace scan_cuda {
 
 constexpr uint32_t half_bins = 0x8000;     /* words of a whole table */
 constexpr uint32_t full_bits = 0xe000e000; /* of the two counters of a word */
-constexpr uint32_t max_uncleared = 0xc000; /* samples that a CTA counts between two barriers */
+constexpr uint32_t max_uncleared = 0xc000; /* samples of the steps under way at a time */
 static_assert(0x2000 + 512 + max_uncleared < 0x10000, "what a counter reaches");
 
 struct word_counter {
@@ -64,11 +65,12 @@ struct word_counter {
     }
 
     __device__ void add(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
-        const bool whole = present == all_pixels && size == half_bins;
-        if ((whole ? put_chunk<true>(levels, all_pixels) : put_chunk<false>(levels, present)) & full_bits)
-#pragma unroll
-            for (int p = 0; p < chunk_pixels; p++)
-                relieve(levels[p]);
+        if (are_same(levels))
+            add(levels[0], uint32_t(__popc(present)));
+        else if (present == all_pixels && size == half_bins)
+            add_each<true>(levels, all_pixels);
+        else
+            add_each<false>(levels, present);
     }
 
     /* Adds all counters to the bins; after a barrier. CTAs start at different words to reduce contention. */
@@ -80,21 +82,26 @@ struct word_counter {
     }
 
   private:
-    template <bool whole>
-    __device__ uint32_t put_chunk(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
-        if (levels[0] == levels[chunk_pixels - 1]) {
-            uint32_t differ = 0;
+    /* Two levels are compared first, because most often they differ. */
+    __device__ static bool are_same(const uint32_t (&levels)[chunk_pixels]) {
+        if (levels[0] != levels[chunk_pixels - 1])
+            return false;
+        uint32_t differ = 0;
 #pragma unroll
-            for (int p = 1; p < chunk_pixels - 1; p++)
-                differ |= levels[p] ^ levels[0];
-            if (!differ)
-                return put<whole>(levels[0], whole ? chunk_pixels : uint32_t(__popc(present)));
-        }
+        for (int p = 1; p < chunk_pixels - 1; p++)
+            differ |= levels[p] ^ levels[0];
+        return !differ;
+    }
+
+    template <bool whole> __device__ void add_each(const uint32_t (&levels)[chunk_pixels], uint32_t present) const {
         uint32_t before = 0;
 #pragma unroll
         for (int p = 0; p < chunk_pixels; p++)
             before |= put<whole>(levels[p], whole ? 1 : present >> p & 1);
-        return before;
+        if (before & full_bits)
+#pragma unroll
+            for (int p = 0; p < chunk_pixels; p++)
+                relieve(levels[p]);
     }
 
     __device__ void spill(uint32_t i, uint32_t both) const {
@@ -107,8 +114,35 @@ struct word_counter {
 };
 
 constexpr int word_threads = 1024;
-constexpr uint32_t max_steps =
-    half_bins / (word_threads * chunk_pixels); /* of a chunk a thread, between two barriers */
+static_assert(3 * word_threads * chunk_pixels == max_uncleared, "three steps of a chunk a thread");
+
+/* The barrier between the steps of a CTA. From 9.0 on a warp waits at the end of a step only for all to have ended the
+ * step before, so that at most three steps are under way; older GPUs have a full barrier every third step. */
+struct step_barrier {
+    uint64_t *barrier; /* shared */
+    bool split;
+
+    __device__ void open() const {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        if (split && threadIdx.x == 0)
+            barrier_init(barrier, word_threads / 32);
+#endif
+    }
+    __device__ void end_step(uint32_t step) const {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        if (split) {
+            if (step)
+                barrier_wait(barrier, (step - 1) % 2);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive(barrier);
+            return;
+        }
+#endif
+        if (step % 3 == 2)
+            __syncthreads();
+    }
+};
 
 /* CTA b counts plane and range b % (planes * ranges) of its share of the pixels. The next chunk is loaded while one is
  * counted. */
@@ -118,6 +152,8 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
     const uint32_t size = half_bins / job.ranges, view = job.view + plane;
     const word_counter counter = {dynamic_shared<uint32_t>(), job.bins + plane * word_bins, slot % job.ranges * size,
                                   size};
+    __shared__ uint64_t barrier_word;
+    const step_barrier barrier = {&barrier_word, job.split_barrier};
     const S *in = static_cast<const S *>(job.in);
     const uint64_t n = count_pixels(job), chunks = chunk_count(job.span, n), loose = n - chunks * chunk_pixels;
     const uint64_t first = uint64_t(blockIdx.x / slots) * blockDim.x, step = uint64_t(gridDim.x / slots) * blockDim.x;
@@ -133,6 +169,7 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
         }
     };
     load(first + threadIdx.x);
+    barrier.open();
     counter.clear();
     __syncthreads();
     for (uint64_t i = first; i < chunks; i += step) {
@@ -141,15 +178,13 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
         visit_levels(x, view, [&](int p, uint32_t level) { levels[p] = level; });
         load(i + step + threadIdx.x);
         counter.add(levels, now);
-        if (++steps % max_steps == 0)
-            __syncthreads();
+        barrier.end_step(steps++);
     }
     for (uint64_t i = first; i < loose; i += step) {
         const uint64_t k = i + threadIdx.x, pixel = loose_pixel(job.span, chunks, k);
         if (k < loose && (!job.mask || job.mask[pixel]))
             counter.add(level_at(in + pixel * channels, view), 1);
-        if (++steps % max_steps == 0)
-            __syncthreads();
+        barrier.end_step(steps++);
     }
     __syncthreads();
     counter.flush();
