@@ -3,9 +3,13 @@
  * The blend of CLAHE: every pixel is mapped by the four tables around it, and the results are weighted by its distances
  * from the tiles' centres.
  *
- * The pixels between the same four centres are a cell, and a CTA takes some rows of one. For bytes it first puts the
+ * The pixels between the same four centres are a cell, and a CTA takes some rows of one. A thread keeps its columns, so
+ * that their weights stay in registers; a row's weight is computed once for the CTA. For bytes the CTA first puts the
  * four entries of each of the 256 samples side by side in one word of shared memory, so that a pixel costs one look-up
  * instead of four; 16-bit tables are read from global memory.
+ *
+ * Four grey pixels are one load and one store where all rows are aligned to four; at the cell's sides, and in other
+ * images, samples are read and written one by one.
  *
  * Traffic: a read and a write a pixel, and 1 KiB of tables a CTA. in == out is safe: a pixel is read by the thread that
  * writes it, and the tables are complete before.
@@ -18,6 +22,11 @@
 namespace scan_cuda {
 
 constexpr int blend_threads = 256, max_planes = 3;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int grey_ctas = 4; /* an SM holds 1,024 threads */
+#else
+constexpr int grey_ctas = 5;
+#endif
 constexpr int blend_pixels = 4;  /* of a row, that a thread blends at a time */
 constexpr int max_weights = 256; /* rows whose weights a CTA computes at a time */
 
@@ -96,34 +105,34 @@ template <class S, blend_kind kind> struct pixel_group {
     bool exist[blend_pixels];
 
     __device__ void load(const S *from, uint32_t (&s)[blend_pixels][4]) const {
-        if (kind == BLEND_VECTORS) {
+        if constexpr (kind == BLEND_VECTORS) {
             const vector v = *reinterpret_cast<const vector *>(from);
 #pragma unroll
             for (int k = 0; k < blend_pixels; k++)
                 s[k][0] = uint32_t(v >> (k * 8 * sizeof(S))) & top_of<S>;
-            return;
+        } else {
+#pragma unroll
+            for (int k = 0; k < blend_pixels; k++)
+#pragma unroll
+                for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
+                    s[k][c] = exist[k] && (c == 0 || c < channels) ? from[k * apart * channels + c] : 0;
         }
-#pragma unroll
-        for (int k = 0; k < blend_pixels; k++)
-#pragma unroll
-            for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
-                s[k][c] = exist[k] && (c == 0 || c < channels) ? from[k * apart * channels + c] : 0;
     }
     __device__ void store(S *to, const uint32_t (&s)[blend_pixels][4]) const {
-        if (kind == BLEND_VECTORS) {
+        if constexpr (kind == BLEND_VECTORS) {
             vector v = 0;
 #pragma unroll
             for (int k = 0; k < blend_pixels; k++)
                 v |= vector(s[k][0]) << (k * 8 * sizeof(S));
             *reinterpret_cast<vector *>(to) = v;
-            return;
+        } else {
+#pragma unroll
+            for (int k = 0; k < blend_pixels; k++)
+#pragma unroll
+                for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
+                    if (exist[k] && (c == 0 || c < channels))
+                        to[k * apart * channels + c] = S(s[k][c]);
         }
-#pragma unroll
-        for (int k = 0; k < blend_pixels; k++)
-#pragma unroll
-            for (uint32_t c = 0; c < (kind == BLEND_COLOR ? 4 : 1); c++)
-                if (exist[k] && (c == 0 || c < channels))
-                    to[k * apart * channels + c] = S(s[k][c]);
     }
 };
 
@@ -193,7 +202,7 @@ __device__ void blend_rows(const clahe_job &job, const cell_blend<S> &blend, con
 
 /* CTA b: band b % bands of the rows of cell b / bands. */
 template <class S, blend_kind kind>
-__global__ void __launch_bounds__(blend_threads, kind == BLEND_COLOR ? 3 : 5)
+__global__ void __launch_bounds__(blend_threads, kind == BLEND_COLOR ? 3 : grey_ctas)
     clahe_blend_kernel(const __grid_constant__ clahe_job job) {
     __shared__ uint64_t edges[4]; /* left, right, top, bottom of the cell */
     __shared__ float weights[max_weights];
