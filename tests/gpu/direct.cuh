@@ -20,6 +20,24 @@ static inline void direct_cuda(cudaError_t error, const char *call, const char *
     }
 }
 
+/* What the device offers to a kernel, whose code may be PTX for older GPUs. */
+struct device_offer {
+    int sm_count, capability; /* 90 for 9.0 */
+    bool wave;                /* as runs_wave() of scan/cuda/cuda.h */
+};
+
+static inline device_offer direct_device(const void *kernel) {
+    cudaDeviceProp properties;
+    cudaFuncAttributes attributes;
+    cuda_ok(cudaGetDeviceProperties(&properties, 0));
+    cuda_ok(cudaFuncGetAttributes(&attributes, kernel));
+    device_offer offer = {properties.multiProcessorCount, properties.major * 10 + properties.minor, false};
+    if (offer.capability > attributes.ptxVersion)
+        offer.capability = attributes.ptxVersion;
+    offer.wave = offer.capability >= 90 && properties.sharedMemPerBlockOptin >= size_t(227) << 10;
+    return offer;
+}
+
 static cudaStream_t direct_stream;
 
 /* After what was queued on `gpu`; waits for the kernel. */

@@ -16,10 +16,12 @@ static inline size_t gpu_sm_count(void) {
     return (size_t)count;
 }
 
+/* Whether wave runs here: without it a scan by wave has no workspace. */
 static inline bool has_wave(void) {
-    int major = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    return major >= 9;
+    const scan_prefix_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .algorithm.grid = SCAN_GRID_WAVE};
+    size_t bytes = 0;
+    gpu_ok(scan_prefix_workspace(gpu, &desc, 1, &bytes));
+    return bytes > 0;
 }
 
 /* Elements of a tile, by element size: for look-back, for the wave, for the wave with flags. */

@@ -39,7 +39,8 @@ struct order_case {
     unsigned keeps; /* of 256 */
 };
 
-static int sm_count, capability;
+static int sm_count;
+static bool has_wave;
 
 static uint64_t element(size_t size, const char *array, size_t i) {
     uint64_t x = 0;
@@ -169,12 +170,11 @@ static void check(const order_case *c, unsigned repeats) {
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void look_at_device(void) {
-    cudaDeviceProp properties;
-    cuda_ok(cudaGetDeviceProperties(&properties, 0));
-    sm_count = properties.multiProcessorCount;
-    capability = properties.major * 10 + properties.minor;
+    const device_offer offer = direct_device(kinds[0].kernels.look_back);
+    sm_count = offer.sm_count;
+    has_wave = offer.wave;
     for (const kind &k : kinds)
-        if (capability >= 90)
+        if (has_wave)
             cuda_ok(cudaFuncSetAttribute(k.kernels.wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          int(k.kernels.wave_shared_bytes)));
 }
@@ -187,7 +187,7 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (size_t g = 0; g < COUNT(ctas); g++) {
                 const bool skips = gpu_is_small && random_bool(&rng);
-                if (skips || (ctas[g] && capability < 90) || ctas[g] > all)
+                if (skips || (ctas[g] && !has_wave) || ctas[g] > all)
                     continue;
                 const unsigned shares[] = {3, 128, 250, 256};
                 order_case c = {};

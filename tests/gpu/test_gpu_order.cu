@@ -24,12 +24,13 @@ struct order_case {
 
 static gpu_array d_state, d_levels[3];
 static int sm_count, capability;
+static bool has_wave;
 
 static void look_at_device(void) {
-    cudaDeviceProp properties;
-    cuda_ok(cudaGetDeviceProperties(&properties, 0));
-    sm_count = properties.multiProcessorCount;
-    capability = properties.major * 10 + properties.minor;
+    const device_offer offer = direct_device(address(scan_cuda::look_back_kernel<affine>));
+    sm_count = offer.sm_count;
+    capability = offer.capability;
+    has_wave = offer.wave;
 }
 
 /* State words for `tiles` tiles of 8-byte accumulators, all zero. */
@@ -237,7 +238,7 @@ static void test_defect_8_grids_do_not_commute(void **state) {
                 if (n <= cluster * size_t(scan_cuda::max_chunks_per_cta) * size_t(affine_kernels.chunk))
                     check_affine(drawn(SCAN_GRID_AUTO, SCAN_BLOCK_WARP, cluster, n), 0);
             check_affine(drawn(SCAN_GRID_LOOKBACK, SCAN_BLOCK_WARP, 0, n), 0);
-            if (capability >= 90)
+            if (has_wave)
                 check_affine(drawn(SCAN_GRID_WAVE, SCAN_BLOCK_WARP, ctas[(s + k) % 4], n), 0);
         }
     }
@@ -266,7 +267,7 @@ static void check_pieces(size_t n, bool exclusive, bool reverse, uint64_t seed) 
         m = size_t(random_below(&seed, n / 3 + 2));
         m = m < n - done ? m : n - done;
         const size_t at = reverse ? n - done - m : done;
-        c.grid = capability >= 90 && random_bool(&seed) ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
+        c.grid = has_wave && random_bool(&seed) ? SCAN_GRID_WAVE : SCAN_GRID_LOOKBACK;
         c.ctas = unsigned(1 + random_below(&seed, 7));
         c.n = job.n = m;
         job.in = from + at;
@@ -343,7 +344,7 @@ static void sum_again(repeated_sum *r, int grid, unsigned ctas, const char *what
     c.block = SCAN_BLOCK_WARP;
     c.ctas = ctas;
     c.n = r->n;
-    if (grid == SCAN_GRID_WAVE && capability < 90)
+    if (grid == SCAN_GRID_WAVE && !has_wave)
         return;
     scan_job job = make_job(&c, r->in);
     job.state = r->state;

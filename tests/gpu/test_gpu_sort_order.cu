@@ -109,11 +109,8 @@ static void same(const pass_case *c, const char *what, gpu_array *array, const c
 
 static const sort_pass_cut &cut_here(const kind &k) {
     static int capability = 0;
-    if (capability == 0) {
-        cudaDeviceProp properties;
-        cuda_ok(cudaGetDeviceProperties(&properties, 0));
-        capability = properties.major * 10 + properties.minor;
-    }
+    if (capability == 0)
+        capability = direct_device(k.pass.kernel).capability;
     return k.pass.cut[is_roomy(capability)];
 }
 
