@@ -134,11 +134,9 @@ scan_status load_kernel(scan_ctx *ctx, const void *kernel) {
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 bool capturing(const scan_ctx *ctx) {
-    cudaStreamCaptureStatus status;
-    if (cudaStreamIsCapturing(state_of(ctx)->stream, &status) == cudaSuccess)
-        return status != cudaStreamCaptureStatusNone;
-    cudaGetLastError(); /* the legacy default stream, while another is captured */
-    return false;
+    const context_state *s = state_of(ctx);
+    CUstreamCaptureStatus status; /* the question fails for the legacy default stream while another is captured */
+    return s->driver.is_capturing(s->stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 static scan_status sync(scan_ctx *ctx) {
@@ -152,48 +150,42 @@ static scan_status sync(scan_ctx *ctx) {
 /* A kernel that touches memory that the device does not see loses the device. Legal in a capture. */
 static scan_status check_memory(scan_ctx *ctx, const void *memory, const char *name) {
     const context_state *s = state_of(ctx);
-    cudaPointerAttributes attributes;
-    SCAN_CUDA_TRY(ctx, cudaPointerGetAttributes(&attributes, memory));
-    switch (attributes.type) {
-    case cudaMemoryTypeManaged: return SCAN_OK;
-    case cudaMemoryTypeDevice:
-        if (attributes.device == s->device)
-            return SCAN_OK;
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of device %d, the context is on device %d", name,
-                         attributes.device, s->device);
-    case cudaMemoryTypeHost:
-        if (attributes.devicePointer == memory)
-            return SCAN_OK;
+    unsigned type = 0, managed = 0;
+    int device = 0;
+    CUdeviceptr alias = 0;
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
+    void *values[] = {&type, &managed, &device, &alias};
+    const CUresult result = s->driver.pointer_attributes(4, attributes, values, CUdeviceptr(memory));
+    SCAN_TRY(check(ctx, cudaError_t(result), "cuPointerGetAttributes"));
+    if (managed)
+        return SCAN_OK;
+    if (type == CU_MEMORYTYPE_DEVICE && device != s->device)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of device %d, the context is on device %d", name, device,
+                         s->device);
+    if (type == CU_MEMORYTYPE_HOST && alias != CUdeviceptr(memory))
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of the host, which the GPU knows by another address",
                          name);
-    default:
-        if (s->reads_pageable)
-            return SCAN_OK;
+    if (type == 0 && !s->reads_pageable)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: memory of the host, which the GPU cannot address", name);
-    }
+    return SCAN_OK;
 }
 
 static scan_status alloc(scan_ctx *ctx, size_t bytes, void **memory) {
-    const relaxed_capture scope;
     return check(ctx, cudaMalloc(memory, bytes), "cudaMalloc");
 }
 
 static void release(scan_ctx *ctx, void *memory, size_t) {
-    const relaxed_capture scope;
     if (!capturing(ctx))
         cudaStreamSynchronize(state_of(ctx)->stream); /* queued work may still use it */
     cudaFree(memory);
 }
 
 static scan_status alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
-    const relaxed_capture scope;
     return check(ctx, cudaMallocHost(memory, bytes), "cudaMallocHost");
 }
 
-static void free_host(scan_ctx *, void *memory) {
-    const relaxed_capture scope;
-    cudaFreeHost(memory);
-}
+static void free_host(scan_ctx *, void *memory) { cudaFreeHost(memory); }
 
 static scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
     return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, state_of(ctx)->stream),
@@ -244,6 +236,7 @@ template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)>
 struct on_device<scan_status (*)(scan_ctx *, Arguments...), function> {
     static scan_status call(scan_ctx *ctx, Arguments... arguments) {
         const device_scope scope(state_of(ctx));
+        const relaxed_capture relaxed;
         const default_floats modes;
         SCAN_TRY(check(ctx, scope.error, "cuCtxPushCurrent"));
         state_of(ctx)->launched = false;
@@ -255,6 +248,7 @@ template <class... Arguments, void (*function)(scan_ctx *, Arguments...)>
 struct on_device<void (*)(scan_ctx *, Arguments...), function> {
     static void call(scan_ctx *ctx, Arguments... arguments) {
         const device_scope scope(state_of(ctx));
+        const relaxed_capture relaxed;
         function(ctx, arguments...);
     }
 };
@@ -270,7 +264,7 @@ extern "C" const scan_backend_table scan_cuda_backend = {
     .capturing = scan_cuda::capturing,
     .prepare = ON_DEVICE(prepare),
     .load = ON_DEVICE(load),
-    .check_memory = ON_DEVICE(check_memory),
+    .check_memory = scan_cuda::check_memory,
     .alloc = ON_DEVICE(alloc),
     .free = ON_DEVICE(release),
     .alloc_host = ON_DEVICE(alloc_host),

@@ -37,6 +37,10 @@ static cudaError_t find_driver(driver_functions *d) {
         error = find("cuCtxPushCurrent", &d->push);
     if (error == cudaSuccess)
         error = find("cuCtxPopCurrent", &d->pop);
+    if (error == cudaSuccess)
+        error = find("cuStreamIsCapturing", &d->is_capturing);
+    if (error == cudaSuccess)
+        error = find("cuPointerGetAttributes", &d->pointer_attributes);
     return error;
 }
 
@@ -188,7 +192,6 @@ scan_status load(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     if (s->loaded)
         return SCAN_OK;
-    const relaxed_capture relaxed;
     SCAN_TRY(prefix_load(ctx));
     SCAN_TRY(select_load(ctx));
     SCAN_TRY(sort_load(ctx));

@@ -56,6 +56,8 @@ struct driver_functions {
     CUresult (*current)(CUcontext *);
     CUresult (*push)(CUcontext);
     CUresult (*pop)(CUcontext *);
+    CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
+    CUresult (*pointer_attributes)(unsigned count, CUpointer_attribute *, void **data, CUdeviceptr);
 };
 
 struct context_state {
@@ -131,7 +133,8 @@ class device_scope {
     ~device_scope();
 };
 
-/* Lets this thread allocate for a scope although another thread captures a stream in global mode. */
+/* Lets this thread allocate, copy and load code for a scope although another thread captures a stream in global mode.
+ */
 class relaxed_capture {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
 

@@ -128,6 +128,34 @@ static CUresult pop(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
+static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status) {
+    cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
+    const cudaError_t error = cudaStreamIsCapturing(stream, &found);
+    *status = CUstreamCaptureStatus(found);
+    return CUresult(error);
+}
+
+static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data, CUdeviceptr pointer) {
+    cudaPointerAttributes a;
+    if (const cudaError_t error = cudaPointerGetAttributes(&a, reinterpret_cast<void *>(pointer)))
+        return CUresult(error);
+    for (unsigned i = 0; i < count; i++)
+        switch (which[i]) {
+        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            *static_cast<unsigned *>(data[i]) =
+                a.type == cudaMemoryTypeManaged ? unsigned(CU_MEMORYTYPE_DEVICE) : unsigned(a.type);
+            break;
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+            *static_cast<unsigned *>(data[i]) = a.type == cudaMemoryTypeManaged;
+            break;
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int *>(data[i]) = a.device; break;
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+            *static_cast<CUdeviceptr *>(data[i]) = reinterpret_cast<CUdeviceptr>(a.devicePointer);
+            break;
+        }
+    return CUDA_SUCCESS;
+}
+
 } /* namespace emulator */
 
 using namespace emulator;
@@ -153,7 +181,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
                      {"cuDevicePrimaryCtxRelease", reinterpret_cast<void *>(release)},
                      {"cuCtxGetCurrent", reinterpret_cast<void *>(get_current)},
                      {"cuCtxPushCurrent", reinterpret_cast<void *>(push)},
-                     {"cuCtxPopCurrent", reinterpret_cast<void *>(pop)}};
+                     {"cuCtxPopCurrent", reinterpret_cast<void *>(pop)},
+                     {"cuStreamIsCapturing", reinterpret_cast<void *>(is_capturing)},
+                     {"cuPointerGetAttributes", reinterpret_cast<void *>(pointer_attributes)}};
     for (const auto &f : functions)
         if (!strcmp(f.name, name)) {
             *function = f.function;
