@@ -139,6 +139,7 @@ static void a_free_hook_gets_idle_memory(void **state) {
     gpu_ok(scan_ctx_create(&ctx, &options));
     void *memory = hook_alloc(max_n * 4, NULL, NULL);
     assert_non_null(memory);
+    assert_int_equal(cudaMemset(memory, 1, max_n * 4), cudaSuccess);
     const scan_prefix_desc desc = {
         .struct_size = sizeof desc, .type = SCAN_U32, .algorithm = {SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}};
     for (size_t n = max_n / 16; n <= max_n; n *= 2)

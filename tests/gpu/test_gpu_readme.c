@@ -54,8 +54,10 @@ static void chain_replayed(void **state) {
     const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA, .stream = stream};
     gpu_ok(scan_ctx_create(&ctx, &options));
     void *arrays[3], *count;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) { /* beyond the count nothing is written */
         gpu_ok(scan_malloc(ctx, sizeof numbers, &arrays[i]));
+        gpu_ok(scan_upload(ctx, arrays[i], numbers, sizeof numbers));
+    }
     gpu_ok(scan_malloc(ctx, 8, &count));
     assert_int_equal(capture_chain(ctx, stream, arrays[0], CHAIN, arrays[1], arrays[2], count, &replay), SCAN_OK);
     uint64_t random = 5;
