@@ -157,7 +157,7 @@ static scan_status check_memory(scan_ctx *ctx, const void *memory, const char *n
                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
     void *values[] = {&type, &managed, &device, &alias};
     const CUresult result = s->driver.pointer_attributes(4, attributes, values, CUdeviceptr(memory));
-    SCAN_TRY(check(ctx, cudaError_t(result), "cuPointerGetAttributes"));
+    SCAN_TRY(check(ctx, runtime_error(result), "cuPointerGetAttributes"));
     if (managed)
         return SCAN_OK;
     if (type == CU_MEMORYTYPE_DEVICE && device != s->device)

@@ -5,6 +5,7 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 #include "cuda.h"
 #include "sort/kernels.h"
@@ -13,39 +14,34 @@ namespace scan_cuda {
 
 /* ---- the current device ------------------------------------------------------------------------------------------ */
 
-template <class Function> static cudaError_t find(const char *name, Function *function) {
-    void *found = nullptr;
+static cudaError_t find(const char *name, void **function) {
     cudaDriverEntryPointQueryResult result;
+    *function = nullptr;
 #if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, function, 12000, cudaEnableDefault, &result);
 #else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+    const cudaError_t error = cudaGetDriverEntryPoint(name, function, cudaEnableDefault, &result);
 #endif
-    *function = reinterpret_cast<Function>(found);
-    return error == cudaSuccess && !found ? cudaErrorInsufficientDriver : error;
+    return error == cudaSuccess && !*function ? cudaErrorInsufficientDriver : error;
 }
 
 static cudaError_t find_driver(driver_functions *d) {
-    cudaError_t error = find("cuDeviceGet", &d->device);
-    if (error == cudaSuccess)
-        error = find("cuDevicePrimaryCtxRetain", &d->retain);
-    if (error == cudaSuccess)
-        error = find("cuDevicePrimaryCtxRelease", &d->release);
-    if (error == cudaSuccess)
-        error = find("cuCtxGetCurrent", &d->current);
-    if (error == cudaSuccess)
-        error = find("cuCtxPushCurrent", &d->push);
-    if (error == cudaSuccess)
-        error = find("cuCtxPopCurrent", &d->pop);
-    if (error == cudaSuccess)
-        error = find("cuStreamIsCapturing", &d->is_capturing);
-    if (error == cudaSuccess)
-        error = find("cuPointerGetAttributes", &d->pointer_attributes);
+    cudaError_t error = cudaSuccess; /* the first */
+    const auto need = [&error](const char *name, auto *function) {
+        void *found;
+        if (error == cudaSuccess && (error = find(name, &found)) == cudaSuccess)
+            *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(found);
+    };
+    need("cuDeviceGet", &d->device);
+    need("cuDevicePrimaryCtxRetain", &d->retain);
+    need("cuDevicePrimaryCtxRelease", &d->release);
+    need("cuCtxGetCurrent", &d->current);
+    need("cuCtxPushCurrent", &d->push);
+    need("cuCtxPopCurrent", &d->pop);
+    need("cuStreamIsCapturing", &d->is_capturing);
+    need("cuPointerGetAttributes", &d->pointer_attributes);
     return error;
 }
-
-/* The driver's errors have the numbers of the runtime's. */
-static cudaError_t runtime_error(CUresult result) { return cudaError_t(result); }
 
 static cudaError_t retain_primary(context_state *s) {
     CUdevice device;

@@ -47,8 +47,9 @@ extern "C" {
 
 namespace scan_cuda {
 
-/* Functions of the driver that make a device current for a scope. cudaSetDevice cannot: to give the caller's device
- * back it would make a context there, if there is none. */
+/* Functions of the driver. cudaSetDevice cannot make a device current for a scope: to give the caller's device back it
+ * would make a context there, if there is none. The last two are asked by every call: they need no current context and
+ * take less time than the runtime's. */
 struct driver_functions {
     CUresult (*device)(CUdevice *, int ordinal);
     CUresult (*retain)(CUcontext *, CUdevice);
@@ -59,6 +60,9 @@ struct driver_functions {
     CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
     CUresult (*pointer_attributes)(unsigned count, CUpointer_attribute *, void **data, CUdeviceptr);
 };
+
+/* The driver's errors have the numbers of the runtime's. */
+inline cudaError_t runtime_error(CUresult result) { return cudaError_t(result); }
 
 struct context_state {
     int device;

@@ -22,6 +22,16 @@ static scan_ctx *context_on(cudaStream_t stream) {
     return ctx;
 }
 
+/* Ends a capture that is valid. */
+static cudaGraphExec_t end_capture(cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cuda_ok(cudaStreamEndCapture(stream, &graph));
+    cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+    cuda_ok(cudaGraphDestroy(graph));
+    return exec;
+}
+
 /* A scan is captured once and replayed on other data and other counts, with eager calls between the replays. */
 static void replay(scan_grid grid, size_t kind) {
     const size_t max_n = gpu_is_small ? 9001 : 300007, size = scan_type_size(kinds[kind].in);
@@ -41,12 +51,9 @@ static void replay(scan_grid grid, size_t kind) {
     gpu_ok(scan_ctx_reserve(ctx, bytes > eager_bytes ? bytes : eager_bytes));
     gpu_ok(scan_ctx_sync(ctx));
 
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
     cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     assert_int_equal(run_job(ctx, &j), SCAN_OK);
-    cuda_ok(cudaStreamEndCapture(stream, &graph));
-    cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+    const cudaGraphExec_t exec = end_capture(stream);
     for (unsigned round = 0; round < rounds; round++) {
         for (unsigned k = unsigned(below(3)); k > 0; k--)
             assert_int_equal(run_job(ctx, &eager), SCAN_OK);
@@ -70,7 +77,6 @@ static void replay(scan_grid grid, size_t kind) {
         check_job(&eager, "an eager call between replays");
     }
     cuda_ok(cudaGraphExecDestroy(exec));
-    cuda_ok(cudaGraphDestroy(graph));
     scan_ctx_destroy(ctx);
     cuda_ok(cudaStreamDestroy(stream));
     free_job(&j);
@@ -104,14 +110,11 @@ static void a_chain_in_one_graph(void **state) {
     size_t bytes;
     gpu_ok(scan_prefix_workspace(ctx, &second.desc, n, &bytes));
     gpu_ok(scan_ctx_reserve(ctx, bytes));
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
     cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     assert_int_equal(run_job(ctx, &first), SCAN_OK);
     assert_int_equal(run_job(ctx, &second), SCAN_OK);
     assert_int_equal(scan_prefix(ctx, &third.desc, second.out.at, third.out.at, n), SCAN_OK);
-    cuda_ok(cudaStreamEndCapture(stream, &graph));
-    cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+    const cudaGraphExec_t exec = end_capture(stream);
     uint32_t fold;
     memcpy(&fold, first.want + (n - 1) * 4, 4);
     for (size_t i = 0; i < n; i++) {
@@ -130,7 +133,6 @@ static void a_chain_in_one_graph(void **state) {
         check_job(&third, "chain");
     }
     cuda_ok(cudaGraphExecDestroy(exec));
-    cuda_ok(cudaGraphDestroy(graph));
     scan_ctx_destroy(ctx);
     cuda_ok(cudaStreamDestroy(stream));
     free_job(&first);
@@ -177,23 +179,19 @@ static void first_use_in_a_capture(void **state) {
         one = make_job(describe(SCAN_U32, SCAN_U32, SCAN_ADD, SCAN_GRID_AUTO), 1000, 2);
     for (size_t m = 0; m < 3; m++) {
         scan_ctx *ctx = context_on(stream);
-        cudaGraph_t graph;
-        cudaGraphExec_t exec;
         clear_output(&large);
         clear_output(&one);
         cuda_ok(cudaStreamBeginCapture(stream, modes[m]));
         assert_int_equal(run_job(ctx, &large), SCAN_ERR_WORKSPACE);
         assert_int_equal(scan_ctx_reserve(ctx, 1 << 20), SCAN_ERR_WORKSPACE);
         assert_int_equal(run_job(ctx, &one), SCAN_OK);
-        cuda_ok(cudaStreamEndCapture(stream, &graph));
-        cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+        const cudaGraphExec_t exec = end_capture(stream);
         assert_int_equal(run_job(ctx, &large), SCAN_OK);
         cuda_ok(cudaGraphLaunch(exec, stream));
         gpu_ok(scan_ctx_sync(ctx));
         check_job(&large, "after a capture that had no workspace for it");
         check_job(&one, "captured without a workspace");
         cuda_ok(cudaGraphExecDestroy(exec));
-        cuda_ok(cudaGraphDestroy(graph));
         scan_ctx_destroy(ctx);
     }
     cuda_ok(cudaStreamDestroy(stream));
@@ -216,12 +214,9 @@ static void a_graph_outlives_its_workspace(void **state) {
     size_t bytes;
     gpu_ok(scan_prefix_workspace(ctx, &j.desc, n, &bytes));
     gpu_ok(scan_ctx_reserve(ctx, bytes));
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
     cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     assert_int_equal(run_job(ctx, &j), SCAN_OK);
-    cuda_ok(cudaStreamEndCapture(stream, &graph));
-    cuda_ok(cudaGraphInstantiate(&exec, graph, 0));
+    const cudaGraphExec_t exec = end_capture(stream);
 
     assert_int_equal(run_job(ctx, &larger), SCAN_OK); /* grows the workspace */
     gpu_ok(scan_ctx_sync(ctx));
@@ -249,7 +244,6 @@ static void a_graph_outlives_its_workspace(void **state) {
         cuda_ok(cudaFree(others[i]));
     free(bytes_of);
     cuda_ok(cudaGraphExecDestroy(exec));
-    cuda_ok(cudaGraphDestroy(graph));
     scan_ctx_destroy(ctx);
     cuda_ok(cudaStreamDestroy(stream));
     free_job(&j);
