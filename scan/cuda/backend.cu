@@ -84,19 +84,19 @@ scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int t
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 
-static cudaLaunchConfig_t one_cluster(const scan_ctx *ctx, int ctas, int threads, size_t shared_bytes,
+static cudaLaunchConfig_t in_clusters(const scan_ctx *ctx, int cluster, int ctas, int threads, size_t shared_bytes,
                                       cudaLaunchAttribute *attribute) {
     *attribute = {};
     attribute->id = cudaLaunchAttributeClusterDimension;
-    attribute->val.clusterDim.x = unsigned(ctas);
+    attribute->val.clusterDim.x = unsigned(cluster);
     attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
     return {dim3(unsigned(ctas)), dim3(unsigned(threads)), shared_bytes, state_of(ctx)->stream, attribute, 1};
 }
 
-scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
-                           size_t shared_bytes) {
+scan_status launch_clusters(scan_ctx *ctx, const void *kernel, int cluster, int ctas, int threads, void **arguments,
+                            size_t shared_bytes) {
     cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
+    const cudaLaunchConfig_t config = in_clusters(ctx, cluster, ctas, threads, shared_bytes, &attribute);
     state_of(ctx)->launched = true;
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
@@ -104,7 +104,7 @@ scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int thre
 /* Clusters of this many CTAs that the device runs at once; 0: none. */
 static int clusters_at_once(const scan_ctx *ctx, const void *kernel, int ctas, int threads, size_t shared_bytes) {
     cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = one_cluster(ctx, ctas, threads, shared_bytes, &attribute);
+    const cudaLaunchConfig_t config = in_clusters(ctx, ctas, ctas, threads, shared_bytes, &attribute);
     int clusters = 0;
     if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess)
         return clusters;

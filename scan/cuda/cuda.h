@@ -78,6 +78,7 @@ struct context_state {
     int image_cluster;        /* CTAs that equalize a small image */
     int sort_small_cluster;   /* CTAs that sort in place by counting */
     int count_ctas[4];        /* CTAs of the counting kernel that an SM runs at once, by channels - 1 */
+    int count_cluster;        /* CTAs that add up their counts of 65,536 levels, 1 or 2 */
     int map_ctas[2][4];       /* of the mapping kernel, for bytes and for words */
     size_t shared_bytes;      /* that a CTA can have */
     char name[256];
@@ -119,9 +120,14 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
 scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                        size_t shared_bytes);
 
+/* launch() in clusters of `cluster` CTAs each. */
+scan_status launch_clusters(scan_ctx *ctx, const void *kernel, int cluster, int ctas, int threads, void **arguments,
+                            size_t shared_bytes);
 /* launch() as one cluster. */
-scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
-                           size_t shared_bytes);
+inline scan_status launch_cluster(scan_ctx *ctx, const void *kernel, int ctas, int threads, void **arguments,
+                                  size_t shared_bytes) {
+    return launch_clusters(ctx, kernel, ctas, ctas, threads, arguments, shared_bytes);
+}
 
 /* Returns the largest number of CTAs, a power of two up to max_ctas, that the device runs as one cluster of this
  * kernel; 1: it runs no clusters. More than 8 need the attribute NonPortableClusterSizeAllowed. */

@@ -35,7 +35,9 @@ namespace scan_cuda {
 /* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are still operands: kernel 3 makes
  * elements of them. Kernel 2's job is a level of S in place, which is operands already: of its code only the operator
  * is set. */
-template <class Block, class Op> __device__ void scan_section(const scan_job &job, typename Op::type *sums) {
+template <class Block, class Op>
+__global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
+    section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
     using T = typename Op::type;
     const uint32_t section = blockDim.x * Block::elements_per_thread;
     T *xy = dynamic_shared<T>(), *other = xy + section, *out = static_cast<T *>(job.out);
@@ -53,12 +55,6 @@ template <class Block, class Op> __device__ void scan_section(const scan_job &jo
     }
     if (threadIdx.x == 0)
         sums[blockIdx.x] = scanned[section - 1];
-}
-
-template <class Block, class Op>
-__global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
-    section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
-    for_operator(Op(), job.code, [&](auto op) { scan_section<Block, decltype(op)>(job, sums); });
 }
 
 /* Kernel 3: init, then the fold of the sections before, then what the section holds. */

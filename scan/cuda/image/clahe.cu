@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clahe verb on CUDA: tables of all tiles (clahe_tables.cuh), then the blend (clahe_blend.cuh). Colour images are
- * not split into planes: kernels compute luma, or pick a channel, as they read pixels.
+ * The clahe verb on CUDA: tables of all tiles (clahe_tables.cuh), then the blend (clahe_blend.cuh), for 16 bits some
+ * cells at a time. Colour images are not split into planes: kernels compute luma, or pick a channel, as they read
+ * pixels.
  */
 #include "clahe_blend.cuh"
 
 namespace scan_cuda {
 
 constexpr size_t word_table_bytes = word_bins * 2;
-constexpr uint64_t word_tables_at_once = 64; /* each has 512 KiB of counts */
+constexpr uint64_t word_tables_at_once = 64;                    /* each has 512 KiB of counts */
+constexpr size_t cell_bytes = word_bins * 4 * sizeof(uint16_t); /* interleaved tables of a cell's plane */
+constexpr size_t interleaved_bytes = size_t(48) << 20;          /* at once: about the L2 cache of 9.0 */
 constexpr uint64_t max_ctas = 1u << 30;
 
 static const void *const blend_kernels[2][3] = {
@@ -26,6 +29,7 @@ scan_status clahe_open(scan_ctx *ctx) {
 scan_status clahe_load(scan_ctx *ctx) {
     SCAN_TRY(load_kernel(ctx, address(clahe_bytes_kernel)));
     SCAN_TRY(load_kernel(ctx, address(clahe_words_kernel)));
+    SCAN_TRY(load_kernel(ctx, address(clahe_interleave_kernel)));
     for (const auto &row : blend_kernels)
         for (const void *kernel : row)
             SCAN_TRY(load_kernel(ctx, kernel));
@@ -36,8 +40,8 @@ scan_status clahe_load(scan_ctx *ctx) {
 
 struct clahe_plan {
     clahe_job job; /* without pointers */
-    uint64_t tables, tables_at_once, cells;
-    size_t luts_bytes, counts_bytes, arrived_bytes; /* scratch */
+    uint64_t tables, tables_at_once, cells, cells_at_once;
+    size_t luts_bytes, entries_bytes, counts_bytes, arrived_bytes; /* scratch */
 };
 
 static uint64_t between(uint64_t low, uint64_t x, uint64_t high) { return x < low ? low : x > high ? high : x; }
@@ -54,6 +58,8 @@ static void plan_blend(const scan_ctx *ctx, clahe_plan *p, bool bytes) {
     job->cells_x = plan_cells(g.width, g.inverse_width, &job->first_cell_x);
     job->across = 1;
     p->cells = job->cells_x * plan_cells(g.height, g.inverse_height, &job->first_cell_y);
+    p->cells_at_once = bytes ? p->cells : between(1, interleaved_bytes / cell_bytes / job->planes, p->cells);
+    p->entries_bytes = bytes ? 0 : align_up(p->cells_at_once * job->planes * cell_bytes);
     /* Bands of some thousand pixels, and not many CTAs for bytes, but for words, so that those that run at a time are
      * of few cells and find their tables in the L1 cache. */
     const uint64_t wanted = uint64_t(state_of(ctx)->sm_count) * (bytes ? 16 : 128) / p->cells;
@@ -95,7 +101,9 @@ static clahe_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc, s
     return p;
 }
 
-static size_t scratch_of(const clahe_plan &p) { return p.luts_bytes + align_up(p.counts_bytes + p.arrived_bytes); }
+static size_t scratch_of(const clahe_plan &p) {
+    return p.luts_bytes + p.entries_bytes + align_up(p.counts_bytes + p.arrived_bytes);
+}
 
 size_t clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t width, size_t height) {
     return width && height ? workspace_bytes(0, scratch_of(plan_of(ctx, desc, width, height))) : 0;
@@ -118,6 +126,19 @@ static scan_status make_tables(scan_ctx *ctx, const clahe_plan &p, clahe_job job
     return SCAN_OK;
 }
 
+static scan_status blend(scan_ctx *ctx, const clahe_plan &p, clahe_job job, bool bytes) {
+    const blend_kind kind = blend_kind_of(job, blend_pixels * (bytes ? 1 : 2));
+    void *arguments[] = {&job};
+    for (; job.first_cell < p.cells; job.first_cell += p.cells_at_once) {
+        const uint64_t left = p.cells - job.first_cell, now = left < p.cells_at_once ? left : p.cells_at_once;
+        if (!bytes)
+            SCAN_TRY(launch(ctx, address(clahe_interleave_kernel), now * job.planes * interleave_ctas,
+                            interleave_threads, arguments, 0));
+        SCAN_TRY(launch(ctx, blend_kernels[!bytes][kind], now * job.bands, blend_threads, arguments, 0));
+    }
+    return SCAN_OK;
+}
+
 scan_status clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width,
                   size_t height) {
     const bool bytes = desc->type == SCAN_U8;
@@ -128,14 +149,14 @@ scan_status clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in,
     job.in = in;
     job.out = out;
     job.luts = scratch;
+    job.entries = scratch + p.luts_bytes;
     if (p.counts_bytes) {
-        job.counts = reinterpret_cast<uint64_t *>(scratch + p.luts_bytes);
-        job.arrived = reinterpret_cast<uint32_t *>(scratch + p.luts_bytes + p.counts_bytes);
+        char *counts = scratch + p.luts_bytes + p.entries_bytes;
+        job.counts = reinterpret_cast<uint64_t *>(counts);
+        job.arrived = reinterpret_cast<uint32_t *>(counts + p.counts_bytes);
     }
     SCAN_TRY(make_tables(ctx, p, job, bytes));
-    const blend_kind kind = blend_kind_of(job, blend_pixels * scan_type_size(desc->type));
-    void *arguments[] = {&job};
-    SCAN_TRY(launch(ctx, blend_kernels[!bytes][kind], p.cells * job.bands, blend_threads, arguments, 0));
+    SCAN_TRY(blend(ctx, p, job, bytes));
     ctx->ran = "clahe";
     return SCAN_OK;
 }

@@ -4,14 +4,15 @@
  * from the tiles' centres.
  *
  * The pixels between the same four centres are a cell, and a CTA takes some rows of one. A thread keeps its columns, so
- * that their weights stay in registers; a row's weight is computed once for the CTA. For bytes the CTA first puts the
- * four entries of each of the 256 samples side by side in one word of shared memory, so that a pixel costs one look-up
- * instead of four; 16-bit tables are read from global memory.
+ * that their weights stay in registers; a row's weight is computed once for the CTA. The four entries of a sample are
+ * put side by side first, so that a pixel costs one look-up instead of four: for bytes by the CTA, in a word of shared
+ * memory; for 16 bits by a kernel of its own, in 8 bytes of global memory, for as many cells as fit the L2 cache.
  *
  * Four grey pixels are one load and one store where all rows are aligned to four; at the cell's sides, and in other
  * images, samples are read and written one by one.
  *
- * Traffic: a read and a write a pixel, and 1 KiB of tables a CTA. in == out is safe: a pixel is read by the thread that
+ * Traffic: a read and a write a pixel, and 1 KiB of tables a CTA; for 16 bits 32 bytes of the L2 cache a pixel where
+ * neighbours differ, and 1 MiB a cell. in == out is safe: a pixel is read by the thread that
  * writes it, and the tables are complete before.
  */
 #ifndef SCAN_CUDA_IMAGE_CLAHE_BLEND_CUH
@@ -36,6 +37,28 @@ template <class S> struct cell_tables {
     uint64_t plane_samples; /* from a table of one plane to the same of the next */
 };
 
+/* The cell between the centres of tiles x, x + 1 and y, y + 1, of which some may be outside the image. */
+struct clahe_cell {
+    uint64_t slot; /* its number in this launch */
+    int64_t x, y;
+
+    __device__ clahe_cell(const clahe_job &job, uint64_t slot)
+        : slot(slot), x(job.first_cell_x + int64_t((job.first_cell + slot) % job.cells_x)),
+          y(job.first_cell_y + int64_t((job.first_cell + slot) / job.cells_x)) {}
+
+    template <class S> __device__ cell_tables<S> tables(const clahe_job &job) const {
+        const scan_clahe_grid &g = job.grid;
+        const uint64_t left = scan_clahe_clamp(x, g.tiles_x), right = scan_clahe_clamp(x + 1, g.tiles_x);
+        const uint64_t upper = scan_clahe_clamp(y, g.tiles_y), lower = scan_clahe_clamp(y + 1, g.tiles_y);
+        const S *luts = static_cast<const S *>(job.luts);
+        return {{luts + (upper * g.tiles_x + left) * g.bins, luts + (upper * g.tiles_x + right) * g.bins,
+                 luts + (lower * g.tiles_x + left) * g.bins, luts + (lower * g.tiles_x + right) * g.bins},
+                g.tiles_x * g.tiles_y * g.bins};
+    }
+};
+
+/* ---- look-ups ---------------------------------------------------------------------------------------------------- */
+
 template <class S> struct cell_blend;
 
 /* Byte k of a word as a float: the bits of 2^23 + byte are put together, which takes less time than a conversion. */
@@ -46,11 +69,13 @@ __device__ inline float byte_as_float(uint32_t word, uint32_t k) {
 template <> struct cell_blend<uint8_t> {
     uint32_t *entries; /* shared: max_planes * byte_bins words of four entries */
 
-    __device__ cell_blend(const cell_tables<uint8_t> &cell, uint32_t planes, uint32_t *storage) : entries(storage) {
+    __device__ cell_blend(const clahe_job &job, const clahe_cell &cell, uint32_t planes, uint32_t *storage)
+        : entries(storage) {
+        const cell_tables<uint8_t> from = cell.tables<uint8_t>(job);
         for (uint32_t i = threadIdx.x; i < planes * byte_bins; i += blockDim.x) {
-            const uint64_t at = i / byte_bins * cell.plane_samples + i % byte_bins;
-            entries[i] = cell.tables[0][at] | uint32_t(cell.tables[1][at]) << 8 | uint32_t(cell.tables[2][at]) << 16 |
-                         uint32_t(cell.tables[3][at]) << 24;
+            const uint64_t at = i / byte_bins * from.plane_samples + i % byte_bins;
+            entries[i] = from.tables[0][at] | uint32_t(from.tables[1][at]) << 8 | uint32_t(from.tables[2][at]) << 16 |
+                         uint32_t(from.tables[3][at]) << 24;
         }
     }
     __device__ uint32_t at(uint32_t plane, uint32_t level, float u, float v) const {
@@ -61,15 +86,39 @@ template <> struct cell_blend<uint8_t> {
 };
 
 template <> struct cell_blend<uint16_t> {
-    cell_tables<uint16_t> cell;
+    const uint2 *entries; /* global: for each plane word_bins times four entries */
 
-    __device__ cell_blend(const cell_tables<uint16_t> &cell, uint32_t, uint32_t *) : cell(cell) {}
+    __device__ cell_blend(const clahe_job &job, const clahe_cell &cell, uint32_t planes, uint32_t *)
+        : entries(static_cast<const uint2 *>(job.entries) + cell.slot * planes * word_bins) {}
     __device__ uint32_t at(uint32_t plane, uint32_t level, float u, float v) const {
-        const uint64_t at = plane * cell.plane_samples + level;
-        return scan_clahe_blend(float(cell.tables[0][at]), float(cell.tables[1][at]), float(cell.tables[2][at]),
-                                float(cell.tables[3][at]), u, v, 65535);
+        const uint2 four = entries[plane * word_bins + level];
+        return scan_clahe_blend(float(four.x & 0xffff), float(four.x >> 16), float(four.y & 0xffff),
+                                float(four.y >> 16), u, v, 65535);
     }
 };
+
+constexpr int interleave_threads = 256, interleave_levels = 4;                             /* a thread */
+constexpr uint32_t interleave_ctas = word_bins / (interleave_threads * interleave_levels); /* a cell's plane */
+
+/* Puts the four entries of each level of 16 bits side by side, for the cells of this launch and their planes. */
+static __global__ void __launch_bounds__(interleave_threads)
+    clahe_interleave_kernel(const __grid_constant__ clahe_job job) {
+    const uint64_t table = blockIdx.x / interleave_ctas;
+    const cell_tables<uint16_t> from = clahe_cell(job, table / job.planes).tables<uint16_t>(job);
+    const uint32_t level = (blockIdx.x % interleave_ctas * interleave_threads + threadIdx.x) * interleave_levels;
+    const uint64_t at = table % job.planes * from.plane_samples + level;
+    uint2 corners[4]; /* four levels of a table */
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        corners[k] = *reinterpret_cast<const uint2 *>(from.tables[k] + at);
+    const auto low = [](uint32_t a, uint32_t b) { return __byte_perm(a, b, 0x5410); };
+    const auto high = [](uint32_t a, uint32_t b) { return __byte_perm(a, b, 0x7632); };
+    uint4 *to = reinterpret_cast<uint4 *>(static_cast<uint2 *>(job.entries) + table * word_bins + level);
+    to[0] = make_uint4(low(corners[0].x, corners[1].x), low(corners[2].x, corners[3].x),
+                       high(corners[0].x, corners[1].x), high(corners[2].x, corners[3].x));
+    to[1] = make_uint4(low(corners[0].y, corners[1].y), low(corners[2].y, corners[3].y),
+                       high(corners[0].y, corners[1].y), high(corners[2].y, corners[3].y));
+}
 
 /* Changes the samples of one pixel. */
 template <class S>
@@ -200,7 +249,7 @@ __device__ void blend_rows(const clahe_job &job, const cell_blend<S> &blend, con
     }
 }
 
-/* CTA b: band b % bands of the rows of cell b / bands. */
+/* CTA b: band b % bands of the rows of this launch's cell b / bands. */
 template <class S, blend_kind kind>
 __global__ void __launch_bounds__(blend_threads, kind == BLEND_COLOR ? 3 : grey_ctas)
     clahe_blend_kernel(const __grid_constant__ clahe_job job) {
@@ -208,23 +257,15 @@ __global__ void __launch_bounds__(blend_threads, kind == BLEND_COLOR ? 3 : grey_
     __shared__ float weights[max_weights];
     __shared__ uint32_t storage[sizeof(S) == 1 ? (kind == BLEND_COLOR ? max_planes : 1) * byte_bins : 1];
     const scan_clahe_grid &g = job.grid;
-    const uint32_t band = blockIdx.x % job.bands, cell = blockIdx.x / job.bands;
-    const int64_t tile_x = job.first_cell_x + int64_t(cell % job.cells_x);
-    const int64_t tile_y = job.first_cell_y + int64_t(cell / job.cells_x);
+    const uint32_t band = blockIdx.x % job.bands;
+    const clahe_cell cell(job, blockIdx.x / job.bands);
     if (threadIdx.x < 4) {
         const bool across = threadIdx.x < 2;
         edges[threadIdx.x] =
-            scan_clahe_cell_begin((across ? tile_x : tile_y) + int64_t(threadIdx.x % 2), across ? g.width : g.height,
+            scan_clahe_cell_begin((across ? cell.x : cell.y) + int64_t(threadIdx.x % 2), across ? g.width : g.height,
                                   across ? g.inverse_width : g.inverse_height);
     }
-    const uint64_t left = scan_clahe_clamp(tile_x, g.tiles_x), right = scan_clahe_clamp(tile_x + 1, g.tiles_x);
-    const uint64_t upper = scan_clahe_clamp(tile_y, g.tiles_y), lower = scan_clahe_clamp(tile_y + 1, g.tiles_y);
-    const S *luts = static_cast<const S *>(job.luts);
-    const cell_tables<S> tables = {
-        {luts + (upper * g.tiles_x + left) * g.bins, luts + (upper * g.tiles_x + right) * g.bins,
-         luts + (lower * g.tiles_x + left) * g.bins, luts + (lower * g.tiles_x + right) * g.bins},
-        g.tiles_x * g.tiles_y * g.bins};
-    const cell_blend<S> blend(tables, kind == BLEND_COLOR ? job.planes : 1, storage);
+    const cell_blend<S> blend(job, cell, kind == BLEND_COLOR ? job.planes : 1, storage);
     __syncthreads();
 
     const uint64_t top = edges[2] + band * job.band_rows;

@@ -38,6 +38,8 @@ struct clahe_job {
     uint32_t splits, ranges;
     /* blend */
     int64_t first_cell_x, first_cell_y;
+    uint64_t first_cell; /* of this launch */
+    void *entries;       /* 16 bits: the tables of this launch's cells (clahe_blend.cuh) */
     uint32_t cells_x, bands;
     uint64_t band_rows;
     uint32_t across; /* threads of a CTA that share a row, a power of two */
@@ -250,7 +252,7 @@ static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(con
                                 __syncthreads();
                         });
     __syncthreads();
-    counter.flush();
+    counter.flush(1);
     if (arrive_last(job.arrived + slot, parts))
         make_clahe_table(*dynamic_shared<table_storage>(), g, counter.bins,
                          static_cast<uint16_t *>(job.luts) + table * word_bins);

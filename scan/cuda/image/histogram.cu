@@ -40,11 +40,14 @@ scan_status histogram_open(scan_ctx *ctx) {
         SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared_bytes));
         SCAN_TRY(find_resident(ctx, k.kernel, byte_threads, size_t(k.shared_bytes), &state_of(ctx)->count_ctas[i]));
     }
+    const size_t table_bytes = word_table_bytes / word_ranges(ctx);
     for (const auto &row : word_kernels)
         for (const void *kernel : row)
             if (kernel)
-                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                        int(word_table_bytes / word_ranges(ctx))));
+                SCAN_CUDA_TRY(
+                    ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(table_bytes)));
+    state_of(ctx)->count_cluster =
+        state_of(ctx)->capability >= 90 ? max_cluster_size(ctx, word_kernels[1][0], 2, word_threads, table_bytes) : 1;
     return SCAN_OK;
 }
 
@@ -88,12 +91,16 @@ static scan_status count_words_image(scan_ctx *ctx, scan_type type, uint32_t cha
     job.ranges = word_ranges(ctx);
     job.split_barrier = state_of(ctx)->capability >= 90;
     const uint64_t slots = job.planes * job.ranges, sm_count = uint64_t(state_of(ctx)->sm_count);
-    const uint64_t parts = sm_count > slots ? sm_count / slots : 1;
-    const uint64_t ctas = slots * ctas_for(chunks_of(job), 4 * word_threads, parts);
+    uint64_t parts = ctas_for(chunks_of(job), 4 * word_threads, sm_count > slots ? sm_count / slots : 1);
+    job.cluster = parts > 1 ? uint32_t(state_of(ctx)->count_cluster) : 1;
+    parts -= parts % job.cluster;
     SCAN_TRY(clear_bins(ctx, job, word_bins));
+    const void *kernel = word_kernels[type == SCAN_U16][channels - 1];
     void *arguments[] = {&job};
-    return launch(ctx, word_kernels[type == SCAN_U16][channels - 1], ctas, word_threads, arguments,
-                  word_table_bytes / job.ranges);
+    if (job.cluster > 1)
+        return launch_clusters(ctx, kernel, int(job.cluster), int(slots * parts), word_threads, arguments,
+                               word_table_bytes / job.ranges);
+    return launch(ctx, kernel, slots * parts, word_threads, arguments, word_table_bytes / job.ranges);
 }
 
 scan_status count_image(scan_ctx *ctx, scan_type type, uint32_t channels, count_job job) {

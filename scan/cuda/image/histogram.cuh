@@ -20,6 +20,7 @@ struct count_job {
     chunk_span span;
     uint32_t view, planes; /* counts views view ... view + planes - 1, a histogram each */
     uint32_t ranges;       /* parts of the 65,536 bins, each counted by CTAs of its own */
+    uint32_t cluster;      /* CTAs of one plane and range that add up their counts, 1 or 2 */
     bool split_barrier;    /* the GPU has barriers at which a thread arrives before it waits */
 };
 

@@ -16,7 +16,10 @@
  * lanes have the same level. A thread adds 16 pixels of one level at once, so an image of one level costs 1/16 of an
  * addition a sample. Shorter runs are not looked for, because the pixels of one thread do not meet.
  *
- * Traffic: the image once a plane and range; 65,536 additions of 8 bytes a CTA, which the L2 cache performs.
+ * End. CTAs add their counters to the bins. From 9.0 on the two CTAs of a cluster add up theirs first, each those of
+ * half the words, which it reads from the other's shared memory: half the additions that the L2 cache performs.
+ *
+ * Traffic: the image once a plane and range; 65,536 additions of 8 bytes a CTA, or a cluster.
  */
 #ifndef SCAN_CUDA_IMAGE_HISTOGRAM_WORDS_CUH
 #define SCAN_CUDA_IMAGE_HISTOGRAM_WORDS_CUH
@@ -28,6 +31,7 @@ namespace scan_cuda {
 constexpr uint32_t half_bins = 0x8000;     /* words of a whole table */
 constexpr uint32_t full_bits = 0xe000e000; /* of the two counters of a word */
 constexpr uint32_t max_uncleared = 0xc000; /* samples of the steps under way at a time */
+constexpr int word_threads = 1024;
 static_assert(0x2000 + 512 + max_uncleared < 0x10000, "what a counter reaches");
 
 struct word_counter {
@@ -55,8 +59,10 @@ struct word_counter {
     /* Moves the full bits of a level's word to the bins. */
     __device__ void relieve(uint32_t level) const {
         const uint32_t i = (level & (half_bins - 1)) - first;
-        if (i < size)
-            spill(i, atomicAnd(table + i, ~full_bits) & full_bits);
+        if (i >= size)
+            return;
+        const uint32_t full = atomicAnd(table + i, ~full_bits) & full_bits;
+        spill(i, full & 0xffff, full >> 16);
     }
 
     __device__ void add(uint32_t level, uint32_t count) const {
@@ -73,11 +79,16 @@ struct word_counter {
             add_each<false>(levels, present);
     }
 
-    /* Adds all counters to the bins; after a barrier. CTAs start at different words to reduce contention. */
-    __device__ void flush() const {
-        for (uint32_t k = threadIdx.x; k < size; k += blockDim.x) {
-            const uint32_t i = (k + blockIdx.x * 1024) % size;
-            spill(i, table[i]);
+    /* Adds all counters of a cluster to the bins, each CTA those of its share of the words; after a barrier of the
+     * cluster and before another. CTAs start at different words to reduce contention. */
+    __device__ void flush(uint32_t cluster) const {
+        const uint32_t share = size / cluster, rank = blockIdx.x % cluster;
+        const uint32_t *other = cluster_at(table, rank ^ (cluster - 1));
+#pragma unroll 4
+        for (uint32_t k = threadIdx.x; k < share; k += word_threads) {
+            const uint32_t i = rank * share + (k + blockIdx.x / cluster * 1024) % share;
+            const uint32_t mine = table[i], others = cluster > 1 ? other[i] : 0;
+            spill(i, (mine & 0xffff) + (others & 0xffff), (mine >> 16) + (others >> 16));
         }
     }
 
@@ -104,16 +115,15 @@ struct word_counter {
                 relieve(levels[p]);
     }
 
-    __device__ void spill(uint32_t i, uint32_t both) const {
+    __device__ void spill(uint32_t i, uint32_t low, uint32_t high) const {
         unsigned long long *at = (unsigned long long *)bins + first + i;
-        if (both & 0xffff)
-            atomicAdd(at, (unsigned long long)(both & 0xffff));
-        if (both >> 16)
-            atomicAdd(at + half_bins, (unsigned long long)(both >> 16));
+        if (low)
+            atomicAdd(at, (unsigned long long)low);
+        if (high)
+            atomicAdd(at + half_bins, (unsigned long long)high);
     }
 };
 
-constexpr int word_threads = 1024;
 static_assert(3 * word_threads * chunk_pixels == max_uncleared, "three steps of a chunk a thread");
 
 /* The barrier between the steps of a CTA. From 9.0 on a warp waits at the end of a step only for all to have ended the
@@ -144,11 +154,12 @@ struct step_barrier {
     }
 };
 
-/* CTA b counts plane and range b % (planes * ranges) of its share of the pixels. The next chunk is loaded while one is
- * counted. */
+/* Cluster c counts plane and range c % (planes * ranges), each of its CTAs a share of the pixels. The next chunk is
+ * loaded while one is counted. */
 template <class S, int channels>
 __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __grid_constant__ count_job job) {
-    const uint32_t slots = job.planes * job.ranges, slot = blockIdx.x % slots, plane = slot / job.ranges;
+    const uint32_t slots = job.planes * job.ranges, slot = blockIdx.x / job.cluster % slots, plane = slot / job.ranges;
+    const uint32_t share = blockIdx.x / (job.cluster * slots) * job.cluster + blockIdx.x % job.cluster;
     const uint32_t size = half_bins / job.ranges, view = job.view + plane;
     const word_counter counter = {dynamic_shared<uint32_t>(), job.bins + plane * word_bins, slot % job.ranges * size,
                                   size};
@@ -156,7 +167,7 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
     const step_barrier barrier = {&barrier_word, job.split_barrier};
     const S *in = static_cast<const S *>(job.in);
     const uint64_t n = count_pixels(job), chunks = chunk_count(job.span, n), loose = n - chunks * chunk_pixels;
-    const uint64_t first = uint64_t(blockIdx.x / slots) * blockDim.x, step = uint64_t(gridDim.x / slots) * blockDim.x;
+    const uint64_t first = uint64_t(share) * blockDim.x, step = uint64_t(gridDim.x / slots) * blockDim.x;
 
     chunk<S, channels> x;
     uint32_t present, steps = 0;
@@ -186,8 +197,17 @@ __global__ void __launch_bounds__(word_threads, 1) count_words_kernel(const __gr
             counter.add(level_at(in + pixel * channels, view), 1);
         barrier.end_step(steps++);
     }
-    __syncthreads();
-    counter.flush();
+    if (job.cluster > 1) {
+        cluster_arrive();
+        cluster_wait();
+    } else {
+        __syncthreads();
+    }
+    counter.flush(job.cluster);
+    if (job.cluster > 1) { /* shared memory stays until the other CTA has read it */
+        cluster_arrive();
+        cluster_wait();
+    }
 }
 
 } /* namespace scan_cuda */
