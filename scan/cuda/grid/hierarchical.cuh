@@ -35,9 +35,7 @@ namespace scan_cuda {
 /* Kernels 1 and 2: scans sections of job.in into job.out, totals to `sums`. Results are still operands: kernel 3 makes
  * elements of them. Kernel 2's job is a level of S in place, which is operands already: of its code only the operator
  * is set. */
-template <class Block, class Op>
-__global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
-    section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
+template <class Block, class Op> __device__ void scan_section(const scan_job &job, typename Op::type *sums) {
     using T = typename Op::type;
     const uint32_t section = blockDim.x * Block::elements_per_thread;
     T *xy = dynamic_shared<T>(), *other = xy + section, *out = static_cast<T *>(job.out);
@@ -57,8 +55,17 @@ __global__ void __launch_bounds__(Block::max_section / Block::elements_per_threa
         sums[blockIdx.x] = scanned[section - 1];
 }
 
-/* Kernel 3: init, then the fold of the sections before, then what the section holds. */
-template <class Op> __device__ void add_sums(const scan_job &job, const typename Op::type *sums, uint32_t section) {
+template <class Block, class Op>
+__global__ void __launch_bounds__(Block::max_section / Block::elements_per_thread)
+    section_kernel(const __grid_constant__ scan_job job, typename Op::type *sums) {
+    for_operator(Op(), job.code, [&](auto op) { scan_section<Block, decltype(op)>(job, sums); });
+}
+
+/* Kernel 3: init, then the fold of the sections before, then what the section holds. It is compiled for its operator:
+ * with one element a thread it pays for the branch that kernel 1 does not notice (prefix/any_operator.cu). */
+template <class Op>
+__global__ void __launch_bounds__(256)
+    add_kernel(const __grid_constant__ scan_job job, const typename Op::type *sums, uint32_t section) {
     using T = typename Op::type;
     const uint64_t n = job_count(job), p = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (p >= n)
@@ -70,12 +77,6 @@ template <class Op> __device__ void add_sums(const scan_job &job, const typename
     if (job.has_init)
         x = Op::apply(job_first<Op>(job), x);
     *at = p == 0 && job.writes_identity ? from_bits<T>(job.identity_bits) : from_operand<Op>(x, job.code);
-}
-
-template <class Op>
-__global__ void __launch_bounds__(256)
-    add_kernel(const __grid_constant__ scan_job job, const typename Op::type *sums, uint32_t section) {
-    for_operator(Op(), job.code, [&](auto op) { add_sums<decltype(op)>(job, sums, section); });
 }
 
 } /* namespace scan_cuda */

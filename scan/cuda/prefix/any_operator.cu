@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels that serve every operator. The addition of block sums and those of pieces' ends exist once an accumulator
- * type, not once an operator: each is a switch over the same kernel made for every operator. That keeps the number of
- * kernels down, all of which a context loads, and costs a branch that all threads take alike.
+ * Kernels that serve every operator. The block scans of the teaching grids and the ends of pieces exist once an
+ * accumulator type, not once an operator: each is a switch over the same kernel made for every operator. That keeps the
+ * number of kernels down, all of which a context loads, and costs a branch that all threads take alike.
  */
 #include "instance.cuh"
 

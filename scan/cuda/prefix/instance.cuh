@@ -23,7 +23,11 @@ template <class Op> shared_kernels instantiate_shared() {
     shared_kernels k = {};
     k.carry_begin = address(carry_begin_kernel<Op>);
     k.carry_end = address(carry_end_kernel<Op>);
-    k.add = address(add_kernel<Op>);
+    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
+                   kogge_stone::max_section};
+    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
+    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
+                   warp_shuffle::max_section};
     return k;
 }
 
@@ -34,11 +38,6 @@ template <class I, class Op> prefix_kernels instantiate(const shared_kernels &sh
     using T = typename Op::type;
     prefix_kernels k = {};
     static_cast<shared_kernels &>(k) = shared;
-    k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
-                   kogge_stone::max_section};
-    k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};
-    k.blocks[2] = {address(section_kernel<warp_shuffle, Op>), warp_shuffle::elements_per_thread,
-                   warp_shuffle::max_section};
     k.in_size = sizeof(I);
     k.out_size = sizeof(T);
     k.tile = tile_elements<T>;
@@ -50,6 +49,7 @@ template <class I, class Op> prefix_kernels instantiate(const shared_kernels &sh
     k.look_back_threads = look_back_threads;
     k.cluster = address(cluster_kernel<Op>);
     k.cluster_threads_per_chunk = threads_per_chunk;
+    k.add = address(add_kernel<Op>);
     k.host_scan_sums = host_scan_sums<Op>;
     return k;
 }

@@ -17,18 +17,18 @@ enum { BLOCK_ROWS = 3 };
 /* Kernels that take the operator at run time, and are the same in all classes of an accumulator type. */
 struct shared_kernels {
     const void *carry_begin, *carry_end;
-    const void *add; /* hierarchical.cuh: kernel 3 */
-};
-
-/* All but wave serve every input type of an accumulator type. */
-struct prefix_kernels : shared_kernels {
     struct {
         const void *section; /* hierarchical.cuh: kernels 1 and 2 */
         int elements_per_thread, max_section;
     } blocks[BLOCK_ROWS];
+};
+
+/* All but wave serve every input type of an accumulator type. */
+struct prefix_kernels : shared_kernels {
     size_t in_size, out_size;
     int tile, chunk; /* elements */
     const void *wave, *look_back, *cluster;
+    const void *add; /* hierarchical.cuh: kernel 3 */
     int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
     void (*host_scan_sums)(void *sums, size_t n);
 };
