@@ -107,7 +107,7 @@ typedef enum scan_status {
     SCAN_ERR_WORKSPACE = 8,   /* the lent memory, or inside a capture the reserved memory, is too small */
     SCAN_ERR_NO_BACKEND = 9,  /* this build or machine has no such backend */
     SCAN_ERR_DEVICE = 10,     /* a device call failed; the context is still usable */
-    SCAN_ERR_DEVICE_LOST = 11 /* the device fails every call until the process ends */
+    SCAN_ERR_DEVICE_LOST = 11 /* the device fails every call until the process ends, or does not answer in time */
 } scan_status;
 
 /* Returns a short English phrase for a status, never NULL. Static storage. */
@@ -220,6 +220,12 @@ typedef struct scan_options {
 
 /* Creates a context. options NULL: CPU backend, all threads. On failure *ctx is NULL.
  * The environment variable SCAN_SIMD=avx512|avx2|portable caps the SIMD level of the CPU backend.
+ *
+ * SCAN_DEVICE_TIMEOUT=SECONDS limits each wait for a CUDA device. After it every call of the context is DEVICE_LOST,
+ * and what the context and scan_malloc hold on the device stays there until the process ends. CUDA's own waits are not
+ * limited: those of other contexts of the process on that device, those of a free hook or the caller, and that of
+ * exit(), so that the process should leave by _exit(). With a limit all kernels are loaded here.
+ *
  * Errors: ARGUMENT, VERSION, MEMORY, NO_BACKEND (no CUDA in this build, no driver, no device that answers and runs this
  * library's code), DEVICE. */
 SCAN_API scan_status scan_ctx_create(scan_ctx **ctx, const scan_options *options);

@@ -127,6 +127,7 @@ static bool equalize(equalize_job *job) {
     scan_status status = lane->on_host ? call_on_host(job) : call_on_device(job);
     bool device_failed = !lane->on_host && session_is_device_failure(status);
     enter(job, PHASE_COMPUTE);
+    lane->lost = lane->lost || status == SCAN_ERR_DEVICE_LOST;
     if (device_failed && !lane->must) {
         status = switch_to_host(lane);
         if (status == SCAN_OK)

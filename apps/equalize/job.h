@@ -17,6 +17,7 @@ typedef struct equalize_lane {
     bool must;         /* a failure of the device is an error; else the CPU takes over */
     unsigned threads;  /* of the CPU's context then */
     char failure[256]; /* of the device, or "" */
+    bool lost;         /* the device answers no more (session.h) */
     /* private: device memory kept from image to image, the context that failed */
     void *pixels, *mask;
     size_t pixel_bytes;

@@ -182,5 +182,5 @@ int main(int argc, char **argv) {
     int code = p.out_dir ? run_many(&p) : run_one(&p, path);
     image_free(&p.mask);
     session_close(&p.s);
-    return code;
+    return session_leave(&p.s, code);
 }

@@ -108,6 +108,8 @@ static unsigned open_lanes(many *m, size_t count) {
     session *s = &m->p->s;
     unsigned threads = parallel_threads(m->p->c.common.threads);
     unsigned wanted = threads < count ? threads : (unsigned)count;
+    if (!s->on_host && session_has_timeout())
+        wanted = 1;
     m->lanes = must_alloc(wanted, sizeof *m->lanes);
     m->lanes[0] = program_new_lane(m->p, s->ctx, wanted > 1 ? 1 : m->p->c.common.threads);
     for (unsigned k = s->on_host ? 0 : 1; wanted > 1 && k < wanted; k++) {
@@ -128,6 +130,7 @@ static void close_lanes(many *m, unsigned count) {
     for (unsigned k = 0; k < count; k++) {
         equalize_lane *lane = &m->lanes[k];
         scan_ctx *own = lane->failed ? lane->failed : lane->ctx;
+        m->p->s.lost = m->p->s.lost || lane->lost;
         equalize_lane_close(lane);
         if (own != m->p->s.ctx)
             scan_ctx_destroy(own);

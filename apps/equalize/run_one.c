@@ -67,6 +67,7 @@ int run_one(program *p, const char *path) {
     bool good = equalize_job_run(&job);
     report_enter(PHASE_OTHER);
     equalize_job_report(&job);
+    p->s.lost = lane.lost;
     program_note_failure(p, lane.failure);
     if (!good)
         die(job.error.code, "%s", job.error.text);

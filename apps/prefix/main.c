@@ -148,5 +148,5 @@ int main(int argc, char **argv) {
     input_close(&in);
     session_close(&s);
     report_finish();
-    return EXIT_DONE;
+    return session_leave(&s, EXIT_DONE);
 }

@@ -36,5 +36,5 @@ int main(int argc, char **argv) {
         report_flag("verified", true);
     input_close(&j.in);
     report_finish();
-    return EXIT_DONE;
+    return session_leave(&j.session, EXIT_DONE);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "die.h"
@@ -176,13 +177,30 @@ void session_report(const session *s) {
     report_text("ran", scan_ctx_ran(s->ctx));
 }
 
+bool session_has_timeout(void) {
+    const char *timeout = getenv("SCAN_DEVICE_TIMEOUT");
+    return timeout && timeout[0];
+}
+
+void session_drop(const session *s, scan_ctx *ctx) {
+    if (!s->lost)
+        scan_ctx_destroy(ctx);
+}
+
 void session_close(session *s) {
     session_await(s);
     session_give_back(s, 0);
     scan_ctx_destroy(s->ctx);
-    scan_ctx_destroy(s->failed);
+    session_drop(s, s->failed);
     free(s->owned);
-    *s = (session){.common = s->common};
+    *s = (session){.common = s->common, .lost = s->lost};
+}
+
+int session_leave(const session *s, int code) {
+    if (!s->lost)
+        return code;
+    fflush(NULL);
+    _exit(code);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
@@ -200,6 +218,7 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
     report_text("device_failed", text);
     s->failed = s->ctx;
     s->fell_back = true;
+    s->lost = status == SCAN_ERR_DEVICE_LOST;
     open_host(s);
 }
 

@@ -29,6 +29,7 @@ typedef struct session {
     scan_ctx *ctx;
     bool on_host;   /* context memory is host memory: nothing is copied */
     bool fell_back; /* because the device failed */
+    bool lost;      /* the device answers no more: what is on it stays there, and session_leave() ends the process */
     scan_info info;
     /* the rest is private to session.c and stream.c */
     const cli_common *common;
@@ -81,6 +82,14 @@ scan_status session_await(session *s);
  * failure; or NULL. */
 scan_status session_another(const session *s, scan_ctx **ctx, char *detail, size_t detail_bytes);
 
+/* True if waits for the device are limited (SCAN_DEVICE_TIMEOUT). CUDA frees memory when all work of a device is done,
+ * so another context would wait for a kernel that hangs without noticing: one context alone may then allocate and free.
+ */
+bool session_has_timeout(void);
+
+/* Destroys a context of session_another, unless the device is lost. */
+void session_drop(const session *s, scan_ctx *ctx);
+
 /* After a failure on the device: exits 4 if the user asked for it, exits 2 if the call itself was wrong; else warns and
  * makes s a session on the CPU. `detail` is the failure in words. */
 void session_fall_back(session *s, const char *subject, scan_status status, const char *detail);
@@ -95,6 +104,9 @@ bool session_is_device_failure(scan_status status);
 void session_report(const session *s);
 
 void session_close(session *s);
+
+/* Returns the exit code; if the device was lost the process ends here, because exit() would wait for the driver. */
+int session_leave(const session *s, int code);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 

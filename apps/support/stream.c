@@ -223,7 +223,7 @@ static bool start_threads(stream *t) {
     return !t->stop;
 }
 
-static void close_stages(stream *t, bool threads) {
+static void close_stages(const session *s, stream *t, bool threads) {
     static const report_phase phases[STAGES] = {PHASE_READ, PHASE_UPLOAD, PHASE_COMPUTE, PHASE_DOWNLOAD};
     if (threads)
         report_overlap();
@@ -234,7 +234,7 @@ static void close_stages(stream *t, bool threads) {
         report_time(phases[i], g->busy_ns);
         report_moved(phases[i], g->lane.bytes);
         if (g->own_context)
-            scan_ctx_destroy(g->lane.ctx);
+            session_drop(s, g->lane.ctx);
     }
 }
 
@@ -257,7 +257,7 @@ static void run_on_device(session *s, const stream_job *job) {
     else
         run_alone(s, &t);
     report_enter(before);
-    close_stages(&t, threads);
+    close_stages(s, &t, threads);
     pthread_cond_destroy(&t.changed);
     pthread_mutex_destroy(&t.lock);
     if (t.read_failed)

@@ -4,6 +4,7 @@
  */
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "../shared/float_control.h"
 #include "cuda.h"
@@ -139,10 +140,37 @@ bool capturing(const scan_ctx *ctx) {
     return s->driver.is_capturing(s->stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+static uint64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1000000000 + uint64_t(t.tv_nsec);
+}
+
+/* The first queries follow each other at once, as most work is short; the later ones leave the processor to others. */
+scan_status wait_for_stream(scan_ctx *ctx) {
+    context_state *s = state_of(ctx);
+    if (!s->timeout_ns)
+        return check(ctx, cudaStreamSynchronize(s->stream), "cudaStreamSynchronize");
+    constexpr int queries_at_once = 1000;
+    constexpr timespec pause = {0, 20000};
+    const uint64_t begin = now_ns();
+    cudaError_t error;
+    for (int queries = 0; (error = cudaStreamQuery(s->stream)) == cudaErrorNotReady; queries++) {
+        if (now_ns() - begin > s->timeout_ns) {
+            s->lost = s->hung = true;
+            return scan_fail(ctx, SCAN_ERR_DEVICE_LOST, "the device has not answered for %llu s (SCAN_DEVICE_TIMEOUT)",
+                             (unsigned long long)(s->timeout_ns / 1000000000));
+        }
+        if (queries >= queries_at_once)
+            nanosleep(&pause, nullptr);
+    }
+    return check(ctx, error, "cudaStreamQuery");
+}
+
 static scan_status sync(scan_ctx *ctx) {
     if (capturing(ctx))
         return scan_fail(ctx, SCAN_ERR_DEVICE, "the stream is being captured: nothing that it does has begun");
-    return check(ctx, cudaStreamSynchronize(state_of(ctx)->stream), "cudaStreamSynchronize");
+    return wait_for_stream(ctx);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -175,24 +203,47 @@ static scan_status alloc(scan_ctx *ctx, size_t bytes, void **memory) {
     return check(ctx, cudaMalloc(memory, bytes), "cudaMalloc");
 }
 
+/* Memory of a device that hangs is left to the end of the process, because freeing it would wait. */
 static void release(scan_ctx *ctx, void *memory, size_t) {
     if (!capturing(ctx))
-        cudaStreamSynchronize(state_of(ctx)->stream); /* queued work may still use it */
-    cudaFree(memory);
+        wait_for_stream(ctx); /* queued work may still use it */
+    if (!state_of(ctx)->hung)
+        cudaFree(memory);
 }
 
 static scan_status alloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
     return check(ctx, cudaMallocHost(memory, bytes), "cudaMallocHost");
 }
 
-static void free_host(scan_ctx *, void *memory) { cudaFreeHost(memory); }
+static void free_host(scan_ctx *ctx, void *memory) {
+    if (state_of(ctx)->timeout_ns && !capturing(ctx)) /* cudaFreeHost() waits too, but without end */
+        wait_for_stream(ctx);
+    if (!state_of(ctx)->hung)
+        cudaFreeHost(memory);
+}
 
-static scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+/* A copy from or to pageable memory returns when the driver has moved the bytes, so it waits for all work before it.
+ * With a timeout that wait comes first, where it can end. */
+static scan_status wait_before_copy(scan_ctx *ctx, const void *host) {
+    const context_state *s = state_of(ctx);
+    if (!s->timeout_ns || capturing(ctx))
+        return SCAN_OK;
+    unsigned type = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void *value = &type;
+    SCAN_TRY(check(ctx, runtime_error(s->driver.pointer_attributes(1, &attribute, &value, CUdeviceptr(host))),
+                   "cuPointerGetAttributes"));
+    return type == CU_MEMORYTYPE_HOST ? SCAN_OK : wait_for_stream(ctx);
+}
+
+scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+    SCAN_TRY(wait_before_copy(ctx, from));
     return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, state_of(ctx)->stream),
                  "cudaMemcpyAsync");
 }
 
-static scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
+    SCAN_TRY(wait_before_copy(ctx, to));
     return check(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, state_of(ctx)->stream),
                  "cudaMemcpyAsync");
 }
@@ -235,6 +286,8 @@ template <class Function, Function function> struct on_device;
 template <class... Arguments, scan_status (*function)(scan_ctx *, Arguments...)>
 struct on_device<scan_status (*)(scan_ctx *, Arguments...), function> {
     static scan_status call(scan_ctx *ctx, Arguments... arguments) {
+        if (state_of(ctx)->hung)
+            return scan_fail(ctx, SCAN_ERR_DEVICE_LOST, "the device was lost: it did not answer in time");
         const device_scope scope(state_of(ctx));
         const relaxed_capture relaxed;
         const default_floats modes;
@@ -247,6 +300,8 @@ struct on_device<scan_status (*)(scan_ctx *, Arguments...), function> {
 template <class... Arguments, void (*function)(scan_ctx *, Arguments...)>
 struct on_device<void (*)(scan_ctx *, Arguments...), function> {
     static void call(scan_ctx *ctx, Arguments... arguments) {
+        if (state_of(ctx)->hung)
+            return;
         const device_scope scope(state_of(ctx));
         const relaxed_capture relaxed;
         function(ctx, arguments...);

@@ -5,6 +5,7 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
 #include "cuda.h"
@@ -70,6 +71,22 @@ device_scope::~device_scope() {
     CUcontext ours;
     if (entered)
         entered->driver.pop(&ours);
+}
+
+/* ---- the timeout ------------------------------------------------------------------------------------------------- */
+
+/* SCAN_DEVICE_TIMEOUT: whole seconds. */
+static scan_status read_timeout(scan_ctx *ctx, context_state *s) {
+    const char *text = getenv("SCAN_DEVICE_TIMEOUT");
+    if (!text || !*text)
+        return SCAN_OK;
+    const size_t digits = strspn(text, "0123456789");
+    const unsigned long seconds = strtoul(text, nullptr, 10);
+    if (text[digits] || digits > 9 || seconds == 0)
+        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "SCAN_DEVICE_TIMEOUT=%s: not a number of seconds, 1 to 999999999",
+                         text);
+    s->timeout_ns = seconds * 1000000000ull;
+    return SCAN_OK;
 }
 
 /* ---- open -------------------------------------------------------------------------------------------------------- */
@@ -148,17 +165,19 @@ static scan_status open_on_device(scan_ctx *ctx, context_state *s, const scan_op
     SCAN_TRY(sort_open(ctx));
     SCAN_TRY(histogram_open(ctx));
     SCAN_TRY(equalize_open(ctx));
-    return clahe_open(ctx);
+    SCAN_TRY(clahe_open(ctx));
+    return s->timeout_ns ? load(ctx) : SCAN_OK; /* later it would wait for kernels that run, without end */
 }
 
 void close(scan_ctx *ctx) {
     context_state *s = state_of(ctx);
     const relaxed_capture relaxed;
-    if (s->owns_stream) {
+    if (s->owns_stream && !s->hung) {
         const device_scope scope(s);
         cudaStreamDestroy(s->stream);
     }
-    release_primary(s);
+    if (!s->hung)
+        release_primary(s);
     free(s);
     ctx->state = nullptr;
 }
@@ -172,7 +191,9 @@ scan_status open(scan_ctx *ctx, const scan_options *options) {
     s->device = options->device;
     s->plain_start = options->plain_start;
     ctx->state = s;
-    scan_status status = open_on_device(ctx, s, options);
+    scan_status status = read_timeout(ctx, s);
+    if (status == SCAN_OK)
+        status = open_on_device(ctx, s, options);
     if (status != SCAN_OK) {
         close(ctx);
         return status;

@@ -70,6 +70,8 @@ struct context_state {
     CUcontext primary; /* the device's primary context, which the runtime works in */
     cudaStream_t stream;
     bool owns_stream, lost, loaded;
+    bool hung;                /* lost, and calls that wait for the device would not return */
+    uint64_t timeout_ns;      /* SCAN_DEVICE_TIMEOUT; 0: none */
     bool plain_start;         /* scan_options.plain_start */
     bool launched;            /* by the call that runs */
     bool reads_pageable;      /* the GPU reads ordinary host memory */
@@ -99,6 +101,12 @@ inline bool runs_wave(const context_state *s, size_t dynamic_bytes) {
 
 /* Returns SCAN_OK, or the status of a failed CUDA call, with its detail; notes when the device is lost. */
 scan_status check(scan_ctx *ctx, cudaError_t error, const char *call);
+
+/* Waits for the context's stream: as long as it takes, or for SCAN_DEVICE_TIMEOUT, after which the device is lost. */
+scan_status wait_for_stream(scan_ctx *ctx);
+
+scan_status upload(scan_ctx *ctx, void *to, const void *from, size_t bytes);
+scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes);
 
 #define SCAN_CUDA_TRY(ctx, call) SCAN_TRY(scan_cuda::check(ctx, call, #call))
 

@@ -128,11 +128,13 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned) {
     return cudaSuccess;
 }
 cudaError_t cudaFree(void *pointer) {
+    wait_for_device();
     cudaError_t ordered = enter(), error = release(pointer, false);
     return note(ordered != cudaSuccess ? ordered : error);
 }
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) { return cudaFree(pointer); }
 cudaError_t cudaFreeHost(void *pointer) {
+    wait_for_device();
     cudaError_t ordered = enter(), error = release(pointer, true);
     return note(ordered != cudaSuccess ? ordered : error);
 }
@@ -166,6 +168,14 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
+static bool is_pageable(const void *pointer) {
+    heap &h = memory();
+    std::lock_guard<std::mutex> lock(h.mutex);
+    auto after = h.blocks.upper_bound(reinterpret_cast<uintptr_t>(pointer));
+    return after == h.blocks.begin() ||
+           reinterpret_cast<uintptr_t>(pointer) >= std::prev(after)->first + std::prev(after)->second.bytes;
+}
+
 static cudaError_t copy_on(cudaStream_t stream, void *to, const void *from, size_t bytes) {
     return submit(stream, [=] {
         if (bytes)
@@ -176,10 +186,13 @@ static cudaError_t copy_on(cudaStream_t stream, void *to, const void *from, size
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind) {
     cudaError_t error = enter_outside_capture();
+    wait_for_device();
     return error != cudaSuccess ? error : note(copy_on(nullptr, to, from, bytes));
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream) {
     EMULATED_ENTER();
+    if (hangs() && (is_pageable(to) || is_pageable(from)))
+        wait_for_device();
     return note(copy_on(stream, to, from, bytes));
 }
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {

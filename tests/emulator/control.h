@@ -19,6 +19,10 @@ extern "C" {
 void emulator_fail_call(long call, int error, bool forever);
 /* Runtime calls since emulator_fail_call. */
 long emulator_calls(void);
+/* Makes the launch-th kernel from now run without end, and with it the device hang: nothing that is submitted after it
+ * is done, and a call that waits for the device does not return. 0: none. The environment variable
+ * SCAN_EMULATED_HANG=LAUNCH does it from the program's begin; then exit() does not return either. */
+void emulator_hang_at(long launch);
 /* Whether a primary context was made on the device since the last emulator_forget_contexts(), after which this thread
  * has no context either, as at the start of a program. */
 int emulator_has_context(int device);

@@ -102,6 +102,7 @@ static CUresult retain(CUcontext *context, CUdevice device) {
 }
 
 static CUresult release(CUdevice device) {
+    wait_for_device();
     if (primaries[device].users-- <= 0)
         die("cuDevicePrimaryCtxRelease() of a context that is not retained");
     objects--;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <unistd.h>
 #include <vector>
 
 #include "control.h"
@@ -55,6 +56,28 @@ cudaError_t enter() {
     if (f.call && (f.forever ? f.calls >= f.call : f.calls == f.call))
         return note(cudaError_t(f.error));
     return cudaSuccess;
+}
+
+/* ---- a device that hangs ----------------------------------------------------------------------------------------- */
+
+static std::atomic<long> launches_to_hang{[] {
+    const long launch = environment("SCAN_EMULATED_HANG", 0);
+    if (launch)
+        atexit(wait_for_device); /* as the driver's end does */
+    return launch;
+}()};
+static std::atomic<bool> hanging;
+
+void count_launch() {
+    if (launches_to_hang && --launches_to_hang == 0)
+        hanging = true;
+}
+
+bool hangs() { return hanging; }
+
+void wait_for_device() {
+    while (hanging)
+        pause();
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -128,6 +151,9 @@ static cudaError_t submit_kernel(const cudaLaunchConfig_t *config, const void *k
     kept->work = {
         kernel, how, kept->arguments.data(), grid, block, config->dynamicSmemBytes, cluster, begins_early(config)};
     return submit(config->stream, [kept] {
+        count_launch();
+        if (hangs())
+            return cudaSuccess;
         run(kept->work);
         return cudaSuccess;
     });
@@ -152,6 +178,11 @@ long emulator_calls(void) {
     fault &f = ordered();
     std::lock_guard<std::mutex> lock(f.mutex);
     return f.calls;
+}
+
+void emulator_hang_at(long launch) {
+    launches_to_hang = launch;
+    hanging = false;
 }
 
 size_t emulator_objects(void) { return objects; }
@@ -246,6 +277,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes_out, const void
     EMULATED_ENTER_CONTEXT();
     if (!find_kernel(kernel))
         return note(cudaErrorInvalidDeviceFunction);
+    wait_for_device(); /* loading code waits for kernels that run */
     if (const int error = environment("SCAN_EMULATED_NO_CODE", 0))
         return note(cudaError_t(error));
     int major, minor;

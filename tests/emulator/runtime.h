@@ -24,6 +24,12 @@ void capability(int *major, int *minor);
 cudaDeviceProp properties_of(int device);
 extern std::atomic<size_t> objects;
 
+/* Counts a launch. A device hangs from the launch on that emulator_hang_at() names. */
+void count_launch();
+bool hangs();
+/* For calls that wait for the device: does not return if it hangs. */
+void wait_for_device();
+
 /* Does the work now, or records it where the stream is being captured. */
 cudaError_t submit(cudaStream_t, std::function<cudaError_t()> work);
 /* An error for calls that no capture allows. */

@@ -43,7 +43,7 @@ static CUgraph_st *graph_of(cudaStream_t stream) {
 cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {
     CUgraph_st *graph = graph_of(stream);
     if (!graph)
-        return work();
+        return hangs() ? cudaSuccess : work();
     if (graph->invalid)
         return cudaErrorStreamCaptureInvalidated;
     graph->work.push_back(std::move(work));
@@ -83,12 +83,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     EMULATED_ENTER();
-    if (!graph_of(stream))
+    if (!graph_of(stream)) {
+        wait_for_device();
         return cudaSuccess;
+    }
     graph_of(stream)->invalid = true;
     return note(cudaErrorStreamCaptureUnsupported);
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    return hangs() && !graph_of(stream) ? cudaErrorNotReady : cudaStreamSynchronize(stream);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     EMULATED_ENTER();
     if (event->graph && reinterpret_cast<uintptr_t>(stream) > 2)

@@ -106,6 +106,33 @@ def test_without_device_memory(inputs, job):
 
 
 @needs_emulator
+@pytest.mark.parametrize("job, launch", [("prefix part_f32.npy -o {}", 2), ("compact --unique sorted.npy -o {}", 1),
+                                         ("sort two_f32.npy -o {}", 2), ("sort -k a missing.csv -o {}", 1),
+                                         ("equalize small.pgm small2.pgm --out-dir {}/", 2)])
+def test_a_device_that_hangs(small_inputs, job, launch):
+    """A kernel never ends, and then no call returns that waits for the device, exit() included."""
+    box = small_inputs
+    hung = {"SCAN_EMULATED_HANG": str(launch), "SCAN_DEVICE_TIMEOUT": "1"}
+    result, files = run(box, job, "auto", "auto", **hung, **LARGE)
+    expected = on_cpu(box, job)
+    assert (result.code, files) == (0, expected), result.err
+    assert result.err.count("\n") == 1 and result.err.endswith("; the CPU does the job\n")
+    assert "the device has not answered for 1 s (SCAN_DEVICE_TIMEOUT)" in result.err
+    result, files = run(box, job, "cuda", "cuda", **hung)
+    assert result.code == 4 and "the device has not answered for 1 s" in result.err
+    assert not files or ("--out-dir" in job and all(files[name] == expected[name] for name in files))
+
+
+@needs_emulator
+def test_a_timeout_that_nothing_exceeds(small_inputs):
+    for job in ("prefix part_f32.npy -o {}", "prefix part_f32.npy --algorithm host-sums -o {}", "equalize small.pgm -o {}.pgm"):
+        result, files = run(small_inputs, job, "cuda", "cuda", SCAN_DEVICE_TIMEOUT="600")
+        assert (result.code, result.err) == (0, "") and files == run(small_inputs, job, "cuda", "cuda")[1], job
+    result, files = run(small_inputs, "prefix part_f32.npy -o {}", "cuda", "cuda", SCAN_DEVICE_TIMEOUT="1s")
+    assert not files and "SCAN_DEVICE_TIMEOUT=1s: not a number of seconds" in result.err and result.code == 2
+
+
+@needs_emulator
 @pytest.mark.parametrize("algorithm, code", [("look-back", 0), ("hierarchical", 4)])
 def test_only_an_order_that_the_cpu_has_goes_on_there(inputs, algorithm, code):
     job = "prefix f32.npy -o {} --algorithm " + algorithm

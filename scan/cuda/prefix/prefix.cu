@@ -122,21 +122,19 @@ static scan_status scan_levels(scan_ctx *ctx, const prefix_plan &p, operation op
 }
 
 static scan_status host_levels(scan_ctx *ctx, const prefix_plan &p, void *d_sums, uint64_t n) {
-    cudaStream_t stream = state_of(ctx)->stream;
     const size_t bytes = n * p.kernels->out_size;
     void *sums = malloc(bytes);
     if (!sums)
         return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %llu block sums", (unsigned long long)n);
-    scan_status status =
-        check(ctx, cudaMemcpyAsync(sums, d_sums, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+    scan_status status = download(ctx, sums, d_sums, bytes);
     if (status == SCAN_OK)
-        status = check(ctx, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        status = wait_for_stream(ctx);
     if (status == SCAN_OK) {
         p.kernels->host_scan_sums(sums, n);
-        status = check(ctx, cudaMemcpyAsync(d_sums, sums, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+        status = upload(ctx, d_sums, sums, bytes);
     }
     if (status == SCAN_OK)
-        status = check(ctx, cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        status = wait_for_stream(ctx);
     free(sums);
     return status;
 }
