@@ -12,6 +12,9 @@
 #include "output_place.h"
 
 enum { MAX_LINKS = 40 };
+#ifndef STATX_ATTR_MOUNT_ROOT /* Linux 5.8 */
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
 
 bool stat_same_file(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
