@@ -82,7 +82,7 @@ void output_refuse_input(int fd, const char *name) {
     struct stat in, other;
     for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i] && outputs[i]->direct && fstat(outputs[i]->fd, &other) == 0 && S_ISREG(other.st_mode) &&
-            fstat(fd, &in) == 0 && in.st_dev == other.st_dev && in.st_ino == other.st_ino)
+            fstat(fd, &in) == 0 && stat_same_file(&in, &other))
             die_usage("%s: is what %s goes to: -o FILE -f replaces the input when all is done", name, outputs[i]->name);
 }
 

@@ -37,31 +37,40 @@ static void discard(output_file *file) {
     file->fd = -1;
 }
 
-/* Makes a file that has the hidden name from the start. Between open and lock another run may take it for a leftover:
- * it counts as made when it is locked and still has its name. Signals wait while it is open and not yet known. */
+/* Makes a file with a new hidden name. Returns false with EEXIST if the name is taken. Signals wait while the file is
+ * there and not yet entered: nothing else could prove that it is ours. */
+static bool make_hidden(output_file *file, mode_t mode) {
+    sigset_t all, before;
+    sigfillset(&all);
+    hidden_draw(&file->hidden, &file->place);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    file->fd = openat(file->place.folder, file->hidden.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    int error = errno;
+    if (file->fd >= 0 && fstat(file->fd, &file->hidden.file) == 0) {
+        enter_hidden(file);
+    } else if (file->fd >= 0) {
+        error = errno;
+        unlinkat(file->place.folder, file->hidden.name, 0);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (file->state != OUTPUT_HIDDEN && error != EEXIST)
+        die(EXIT_IO, "%s: cannot create: %s", file->place.path, strerror(error));
+    return file->state == OUTPUT_HIDDEN;
+}
+
+/* Between open and lock another run may take the file for a leftover: it counts as made when it is locked and still has
+ * its name. */
 static void create_hidden(output_file *file, mode_t mode) {
     hidden_catch_signals();
     for (int tries = 0; tries < MAX_TRIES; tries++) {
-        sigset_t all, before;
-        sigfillset(&all);
-        hidden_draw(&file->hidden, &file->place);
-        sigprocmask(SIG_BLOCK, &all, &before);
-        file->fd =
-            openat(file->place.folder, file->hidden.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        int error = errno;
-        if (file->fd >= 0 && fstat(file->fd, &file->hidden.file) == 0)
-            enter_hidden(file);
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        if (file->fd < 0 && error != EEXIST)
-            die(EXIT_IO, "%s: cannot create: %s", file->place.path, strerror(error));
-        if (file->fd < 0)
+        if (!make_hidden(file, mode))
             continue;
         bool taken = flock(file->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         if (!taken && hidden_is_ours(&file->hidden))
             return;
         discard(file);
     }
-    die(EXIT_IO, "%s: cannot create: its hidden files are removed at once", file->place.path);
+    die(EXIT_IO, "%s: cannot create: other processes remove its hidden files", file->place.path);
 }
 
 /* Without /proc a file without a name could not be linked to one. */

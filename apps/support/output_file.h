@@ -3,11 +3,14 @@
  * One output as a state machine. A regular file appears under its name only when it is complete; whatever ends the
  * process before leaves the target as it was.
  *
- *                     ┌─────────────────────────── stdout, or opened and proven to be no regular file: DIRECT
- *   output_file_open ─┼─ O_TMPFILE ─► UNNAMED ─────────── link, if the name is free ──────────► PUBLISHED
- *                     │                  └─ link to the hidden name ─► HIDDEN ─ rename ───────► PUBLISHED
- *                     └─ no O_TMPFILE, or no /proc to link from ─────► HIDDEN ─ rename ───────► PUBLISHED
- *   hidden_remove_all, by die() and by every signal that ends a process:   HIDDEN ─ unlink ─► UNNAMED
+ *   CLOSED   stdout, or opened and then proven to be no regular file ......... DIRECT     open_direct
+ *   CLOSED   O_TMPFILE ....................................................... UNNAMED    create
+ *   CLOSED   without O_TMPFILE, or /proc to link from: O_EXCL, then a lock ... HIDDEN     create_hidden
+ *   UNNAMED  link to NAME, if nothing has it ................................. PUBLISHED  publish_new
+ *   UNNAMED  link to the hidden name ......................................... HIDDEN     link_hidden
+ *   HIDDEN   rename to NAME, if nothing has it ............................... PUBLISHED  publish_new
+ *   HIDDEN   rename over NAME, with its access rights ........................ PUBLISHED  publish_over
+ *   HIDDEN   unlink, by die() and by every signal that ends a process ........ CLOSED     hidden_remove_all
  *
  * The hidden name is .NAME.XXXXXX.scan-tmp (XXXXXX random) beside the target. Its file is locked (flock) as long as its
  * process lives: before it gets the name, or else before it counts as made (create_hidden). What SIGKILL or a loss of
@@ -16,10 +19,11 @@
  *   DIRECT     what was written so far is written
  *   UNNAMED    nothing: the file system frees a file without a name
  *   HIDDEN     the target as it was, and the hidden file in part or whole. Its lock is gone with the process. The next
- *              run takes the lock, proves that the name still leads to the file it locked, and removes it (sweep).
+ *              run takes the lock, proves that the name leads to what it has locked, and removes it (hidden_sweep).
  *              Between link and unlink, where a file system cannot rename without replacing, both names lead to the
  *              whole file: the hidden one is removed in the same way
- *   PUBLISHED  the new target; after a loss of power before the folder is synced, the new or the old one
+ *   PUBLISHED  the new target; after a loss of power before the folder is synced, the new or the old one. Several
+ *              outputs are published one after another when all are on the disk: some may be new and others old
  *
  * A hidden file stays where the next run cannot lock it (a file system without flock), cannot list the folder or cannot
  * open the file. It is in nobody's way, because the next run draws another name.

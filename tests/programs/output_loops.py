@@ -169,18 +169,18 @@ class Loops:
         if self.hidden():
             self.fail("leftovers", str(self.hidden()))
 
-    def creating(self, rounds, words, at_once=8):
-        """Runs without -f to one name at the same time: one wins."""
+    def creating(self, rounds, words, at_once=8, force=False):
+        """Runs to one new name at the same time: one wins, or with -f all do and the last one stays."""
         for _ in range(rounds):
             self.reset(None)
-            running = [(k, self.start(k, self.random.choice(words), False)) for k in range(1, at_once + 1)]
+            running = [(k, self.start(k, self.random.choice(words), force)) for k in range(1, at_once + 1)]
             ends = [(k, process.communicate()[1], process.returncode) for k, process in running]
             winners = [k for k, error, code in ends if code == 0 and not error]
             self.counts["creating runs"] += at_once
             for _, error, code in ends:
-                if code and (code != 2 or b"out: exists already" not in error or error.count(b"\n") != 1):
+                if code and (force or code != 2 or b"out: exists already" not in error or error.count(b"\n") != 1):
                     self.fail("wrong messages", f"{code} {error}")
-            if len(winners) != 1 or self.found() != winners[0]:
+            if len(winners) != (at_once if force else 1) or self.found() not in winners:
                 self.fail("foreign targets", f"{winners}")
             if self.hidden():
                 self.fail("leftovers", str(self.hidden()))
@@ -260,6 +260,7 @@ def main():
             loops.replacing(a.runs // 2, words)
             loops.replacing(a.runs // 4, words, kill_share=0.3)
             loops.creating(a.runs // 4 // 8, words)
+            loops.creating(a.runs // 4 // 8, words, force=True)
         mixed = [words for mode, words in MODES.items() if mode != "no flock"]  # a file system has it or not
         loops.replacing(a.runs // 4, mixed, kill_share=0.1)
         loops.creating(a.runs // 4 // 8, mixed)

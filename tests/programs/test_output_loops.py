@@ -39,9 +39,10 @@ def test_killed_runs_do_not_disturb_others(loops):
     assert loops.counts["replacing runs"] == 40 * TIMES
 
 
+@pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("words", [[""], ["no_tmpfile"], WITH_LOCKS])
-def test_one_of_many_runs_makes_the_file(loops, words):
-    loops.creating(3 * TIMES, words, at_once=6)
+def test_one_of_many_runs_makes_the_file(loops, words, force):
+    loops.creating(3 * TIMES, words, 6, force)
     assert loops.counts["creating runs"] == 18 * TIMES
 
 
