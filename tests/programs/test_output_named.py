@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import BIN, finish, interrupt, same, slow
+from conftest import BIN, SANITIZED, finish, interrupt, same, slow
 from output_loops import ENDING, MODES, build_library, environment
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
 
@@ -67,7 +67,8 @@ def slow_named(job, env, *arguments):
     return process, write
 
 
-@pytest.mark.parametrize("number", [n for n in ENDING if n <= signal.SIGRTMIN or n == signal.SIGRTMAX])
+@pytest.mark.parametrize("number", [n for n in ENDING if (n <= signal.SIGRTMIN or n == signal.SIGRTMAX) and not (
+    SANITIZED and n in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))])  # the sanitizers' own
 def test_it_goes_with_every_signal(job, less, number):
     process, write = slow_named(job, less(), "-o", "out")
     assert interrupt(process, write, number) == -number
