@@ -35,6 +35,13 @@ NOT_ENDING = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, si
 ENDING = sorted(set(signal.valid_signals()) - NOT_ENDING)
 
 
+def default_signals():
+    """Signals that are ignored here, as under nohup or in the background, would be ignored by the programs too."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def build_library(folder):
     """Compiles filesystem.c; returns the library, or None without a compiler."""
     library = pathlib.Path(folder) / "filesystem.so"
@@ -250,6 +257,7 @@ def main():
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
+    default_signals()
     with tempfile.TemporaryDirectory() as folder:
         library = build_library(folder)
         box = pathlib.Path(folder) / "box"

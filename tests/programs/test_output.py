@@ -2,7 +2,6 @@
 """Outputs are complete or absent."""
 import os
 import resource
-import shutil
 import signal
 import stat
 import subprocess
@@ -12,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, as_nobody, finish, interrupt, same, slow
+from conftest import BIN, finish, interrupt, same, slow
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)
@@ -22,6 +21,12 @@ SUMS = np.cumsum(X)
 def job(box):
     box.save("in.npy", X)
     return box
+
+
+@pytest.fixture
+def open_job(open_box):
+    open_box.save("in.npy", X)
+    return open_box
 
 
 def good(job, *arguments, **keywords):
@@ -223,21 +228,13 @@ def test_long_names(job):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
-def test_folder_without_permission(job):
-    for folder in [job.path, *job.path.parents]:
-        if folder.owner() == "root" and not mode(folder) & 0o001:
-            os.chmod(folder, mode(folder) | 0o011)
-    program = job.path / "prefix"
-    shutil.copy(BIN / "prefix", program)
-    os.chmod(program, 0o755)
-    result = subprocess.run([program, "in.npy", "-o", "out.npy"], cwd=job.path, capture_output=True,
-                            preexec_fn=as_nobody)
-    assert result.returncode == 3 and b"out.npy: cannot create: Permission denied" in result.stderr
-    assert job.names() == ["in.npy", "prefix"]
-    os.chmod(job.path, 0o777)
-    result = subprocess.run([program, "in.npy", "-o", "out.npy"], cwd=job.path, capture_output=True,
-                            preexec_fn=as_nobody)
-    assert result.returncode == 0 and same(job.load("out.npy"), SUMS)
+def test_folder_without_permission(open_job):
+    code, error = open_job.run_as_nobody("prefix", "in.npy", "-o", "out.npy")
+    assert code == 3 and "out.npy: cannot create: Permission denied" in error
+    assert open_job.names() == ["in.npy"]
+    os.chmod(open_job.path, 0o777)
+    assert open_job.run_as_nobody("prefix", "in.npy", "-o", "out.npy") == (0, "")
+    assert same(open_job.load("out.npy"), SUMS)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")

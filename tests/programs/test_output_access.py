@@ -3,17 +3,15 @@
 extended attribute, and what other users may do."""
 import ctypes
 import os
-import shutil
 import stat
 import struct
-import subprocess
 
 import numpy as np
 import pytest
 
-from conftest import BIN, as_nobody, finish, same, slow
+from conftest import finish, same, slow
 from output_loops import build_library, environment
-from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
+from test_output import SUMS, good, job, mode, open_job, refused  # noqa: F401 (fixtures)
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 ACL, DEFAULT_ACL = "system.posix_acl_access", "system.posix_acl_default"
@@ -67,20 +65,6 @@ def owner(path):
     return st.st_uid, st.st_gid
 
 
-def as_user(job, *arguments, preexec=as_nobody, env=None):
-    """Runs as another user, in a folder that all can reach."""
-    for folder in [job.path, *job.path.parents]:
-        if folder.owner() == "root" and not mode(folder) & 0o001:
-            os.chmod(folder, mode(folder) | 0o011)
-    program = job.path.parent / f"{job.path.name}.prefix"
-    shutil.copy(BIN / "prefix", program)
-    os.chmod(program, 0o755)
-    os.chmod(job.path / "in.npy", 0o644)
-    result = subprocess.run([program, "in.npy", *arguments], cwd=job.path, capture_output=True, preexec_fn=preexec,
-                            env=env, timeout=30)
-    return result.returncode, result.stderr.decode()
-
-
 # ---- ACLs -------------------------------------------------------------------------------------------------------------
 
 EXTENDED = acl(6, 4, 6, 0, users=[(NOBODY, 6)], groups=[(GROUP, 2)])
@@ -122,11 +106,11 @@ def test_the_default_acl_of_the_folder_governs_a_new_file(job, less):
 
 
 @ROOT
-def test_an_acl_without_its_group_becomes_the_owners_rights(job):
-    out = old(job, 0o640, NOBODY, GROUP)
+def test_an_acl_without_its_group_becomes_the_owners_rights(open_job):
+    out = old(open_job, 0o640, NOBODY, GROUP)
     set_attribute(out, ACL, EXTENDED)
-    os.chown(job.path, NOBODY, NOBODY)
-    assert as_user(job, "-f", "-o", "out") == (0, "")
+    os.chown(open_job.path, NOBODY, NOBODY)
+    assert open_job.run_as_nobody("prefix", "in.npy", "-f", "-o", "out") == (0, "")
     assert attribute(out, ACL) is None and mode(out) == 0o600 and owner(out) == (NOBODY, NOBODY)
 
 
@@ -136,20 +120,20 @@ def test_an_acl_without_its_group_becomes_the_owners_rights(job):
 @ROOT
 @pytest.mark.parametrize("bits, narrowed", [(0o660, 0o600), (0o664, 0o644), (0o646, 0o644), (0o604, 0o600),
                                             (0o666, 0o666), (0o640, 0o600)])
-def test_a_group_that_cannot_be_kept(job, bits, narrowed):
-    out = old(job, bits, NOBODY, GROUP)
-    os.chown(job.path, NOBODY, NOBODY)
-    assert as_user(job, "-f", "-o", "out") == (0, "")
-    assert mode(out) == narrowed and owner(out) == (NOBODY, NOBODY) and same(job.load("out"), SUMS)
+def test_a_group_that_cannot_be_kept(open_job, bits, narrowed):
+    out = old(open_job, bits, NOBODY, GROUP)
+    os.chown(open_job.path, NOBODY, NOBODY)
+    assert open_job.run_as_nobody("prefix", "in.npy", "-f", "-o", "out") == (0, "")
+    assert mode(out) == narrowed and owner(out) == (NOBODY, NOBODY) and same(open_job.load("out"), SUMS)
 
 
 @ROOT
 @pytest.mark.parametrize("bits, narrowed", [(0o664, 0o664), (0o466, 0o444), (0o620, 0o600)])
-def test_an_owner_that_cannot_be_kept(job, bits, narrowed):
+def test_an_owner_that_cannot_be_kept(open_job, bits, narrowed):
     """0620: it cannot be read, so that its ACL is not known."""
-    out = old(job, bits, OTHER, NOBODY)
-    os.chown(job.path, NOBODY, NOBODY)
-    assert as_user(job, "-f", "-o", "out") == (0, "")
+    out = old(open_job, bits, OTHER, NOBODY)
+    os.chown(open_job.path, NOBODY, NOBODY)
+    assert open_job.run_as_nobody("prefix", "in.npy", "-f", "-o", "out") == (0, "")
     assert mode(out) == narrowed and owner(out) == (NOBODY, NOBODY)
 
 
@@ -208,12 +192,13 @@ def test_capabilities_are_not_kept(job):
 
 
 @ROOT
-def test_a_folder_that_cannot_be_listed(job):
+def test_a_folder_that_cannot_be_listed(open_job):
     """It can be written to, but what killed runs left in it is not found."""
-    job.write(".out.abcdef.scan-tmp", "half a result")
-    os.chmod(job.path, 0o733)
-    assert as_user(job, "-o", "out") == (0, "") == as_user(job, "-f", "-o", "out")
-    assert same(job.load("out"), SUMS) and job.names() == [".out.abcdef.scan-tmp", "in.npy", "out"]
+    open_job.write(".out.abcdef.scan-tmp", "half a result")
+    os.chmod(open_job.path, 0o733)
+    assert open_job.run_as_nobody("prefix", "in.npy", "-o", "out") == (0, "")
+    assert open_job.run_as_nobody("prefix", "in.npy", "-f", "-o", "out") == (0, "")
+    assert same(open_job.load("out"), SUMS) and open_job.names() == [".out.abcdef.scan-tmp", "in.npy", "out"]
 
 
 # ---- changes while a run is at work -----------------------------------------------------------------------------------

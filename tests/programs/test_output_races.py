@@ -14,7 +14,7 @@ import pytest
 
 from conftest import BIN, as_nobody, finish, same, slow
 from output_loops import build_library, environment
-from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
+from test_output import SUMS, good, job, open_job, refused  # noqa: F401 (fixtures)
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
@@ -172,20 +172,16 @@ def test_something_mounted_on_the_target(job, source):
 
 
 @ROOT
-def test_a_sticky_folder_and_a_folder_without_permission(job):
-    for folder in [job.path, *job.path.parents]:
-        if folder.owner() == "root" and not mode(folder) & 0o001:
-            os.chmod(folder, mode(folder) | 0o011)
-    program = job.path.parent / f"{job.path.name}.prefix"
-    shutil.copy(BIN / "prefix", program)
-    os.chmod(program, 0o755)
-    job.write("out", "old")
-    as_other = {"command": [program], "preexec_fn": as_nobody}
-    os.chmod(job.path, 0o1777)
-    os.chmod(job.path / "out", 0o666)
-    refused_early(job, "out: cannot replace: it is another user's file in a sticky folder", "-f", "-o", "out", **as_other)
-    os.chmod(job.path, 0o755)
-    refused_early(job, "out: cannot create: Permission denied", "-f", "-o", "out", **as_other)
+def test_a_sticky_folder_and_a_folder_without_permission(open_job):
+    open_job.write("out", "old")
+    os.chmod(open_job.path, 0o1777)
+    os.chmod(open_job.path / "out", 0o666)
+    shutil.copy(BIN / "prefix", open_job.path.parent / "prefix")
+    as_other = {"command": [open_job.path.parent / "prefix"], "preexec_fn": as_nobody}
+    refused_early(open_job, "out: cannot replace: it is another user's file in a sticky folder", "-f", "-o", "out",
+                  **as_other)
+    os.chmod(open_job.path, 0o755)
+    refused_early(open_job, "out: cannot create: Permission denied", "-f", "-o", "out", **as_other)
 
 
 @ROOT
