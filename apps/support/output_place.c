@@ -45,7 +45,7 @@ static void follow_links(const char *path, char target[PATH_MAX]) {
     }
 }
 
-/* Opens the folder of `target` and sets the name. Returns false if that which `exists` has gone since. */
+/* Opens the folder of `target` and sets the name. Returns false if the path has changed since `exists` was found. */
 static bool open_folder(output_place *place, char target[PATH_MAX], bool exists) {
     char *slash = strrchr(target, '/');
     const char *name = slash ? slash + 1 : target;
@@ -66,7 +66,8 @@ static bool open_folder(output_place *place, char target[PATH_MAX], bool exists)
         place->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC); /* it may still be writable */
     struct stat st;
     if (place->folder < 0 || fstat(place->folder, &st) != 0) {
-        if (!exists && errno != ESTALE)
+        bool changed = errno == ESTALE || (exists && (errno == ENOENT || errno == ENOTDIR));
+        if (!changed)
             die(EXIT_IO, "%s: cannot create: %s: %s", place->path, folder, strerror(errno));
         return false;
     }
