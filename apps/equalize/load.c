@@ -97,7 +97,8 @@ static bool start_decoder(image_load *load, const image_header *header, const ui
                              .cpu_seconds = 10 + (uint32_t)(pixel_bytes >> 23)};
     int memory = memfd_create("image", MFD_CLOEXEC);
     if (memory < 0 || ftruncate(memory, (off_t)(pixels_at + pixel_bytes)) != 0) {
-        image_fail(&load->error, EXIT_IO, "%s: no shared memory for the decoder: %s", name, strerror(errno));
+        image_fail(&load->error, EXIT_IO, "%s: no shared memory for the decoder: %s%s", name, strerror(errno),
+                   errno == EFBIG ? " (the limit on file sizes, ulimit -f, counts it)" : "");
         if (memory >= 0)
             close(memory);
         return false;

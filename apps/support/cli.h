@@ -20,7 +20,8 @@
  *     session         the device, and whole arrays in its memory
  *     stream          arrays in pieces: read, upload, compute, download and finish at once
  *     rows            lines in a new order, and numbers as lines
- *     output          files that are complete or absent; output_file is one such file
+ *     output          files that are complete or absent; output_file is one as a state machine: output_place finds
+ *                     where it goes, output_access gives it its access rights, output_hidden names it until it is done
  *
  * Below all of them: die (errors and exit codes), alloc (memory), utf8 (text from outside), parallel (threads).
  */

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "output_file.h"
 #include "report_phase.h"
 
-enum { MAX_OUTPUTS = 8, BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
+enum { BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
 
 struct output {
     const char *name;
@@ -34,91 +33,56 @@ struct output {
     size_t used;
 };
 
-/* All outputs that are not committed. An array of fixed size, because the signal handler reads it. */
-static output *volatile outputs[MAX_OUTPUTS];
+/* All outputs that are not committed. */
+static output *outputs[HIDDEN_MAX];
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static void on_signal(int number) {
-    output_abandon_all();
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-/* A hidden file must not outlive the process: the signals that end it by default remove the file first. */
-static void catch_signals(void) {
-    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, before;
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
-
 static void check_distinct(const output *out) {
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
-        const output *other = outputs[i];
-        if (!other || other->direct != out->direct)
-            continue;
-        if (out->direct ? out->fd == STDOUT_FILENO && other->fd == STDOUT_FILENO
-                        : output_file_same(&out->file, &other->file))
+    for (int i = 0; i < HIDDEN_MAX; i++)
+        if (outputs[i] && outputs[i] != out && output_file_same(&out->file, &outputs[i]->file))
             die_usage("two outputs go to %s", out->name);
-    }
 }
 
 static void register_output(output *out) {
-    check_distinct(out);
-    die_before_exit(output_abandon_all);
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    die_before_exit(hidden_remove_all);
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (!outputs[i]) {
             outputs[i] = out;
             return;
         }
-    die(EXIT_USAGE, "more than %d outputs", MAX_OUTPUTS);
+    die(EXIT_USAGE, "more than %d outputs", HIDDEN_MAX);
 }
 
-/* Signals are blocked until the file is registered for removal. Returns false if the path names something that is not a
- * regular file. */
-static bool open_file(output *out, const char *path, bool force) {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    const bool is_file = output_file_open(&out->file, path, force);
-    if (is_file) {
-        out->direct = false;
-        out->fd = out->file.fd;
-        register_output(out);
-        if (out->file.hidden_exists)
-            catch_signals();
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return is_file;
+static bool is_stdout(const char *path) {
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(path, names[i]) == 0)
+            return true;
+    return false;
 }
 
 output *output_open(const char *path, bool force, bool binary) {
     output *out = must_alloc(1, sizeof *out);
-    *out = (output){.name = path, .fd = STDOUT_FILENO, .direct = true, .spool = -1};
+    if (path && is_stdout(path))
+        path = NULL;
+    *out = (output){.name = path ? path : "stdout", .spool = -1};
     out->buffer = must_alloc(BUFFER_BYTES, 1);
-    if (!path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
-        out->name = "stdout";
-    } else if (open_file(out, path, force)) {
-        return out;
-    } else {
-        out->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-        if (out->fd < 0)
-            die(EXIT_IO, "%s: cannot open for writing: %s", path, strerror(errno));
-    }
-    if (binary && isatty(out->fd))
-        die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
     register_output(out);
+    output_file_open(&out->file, path, force);
+    out->fd = out->file.fd;
+    out->direct = out->file.state == OUTPUT_DIRECT;
+    if (out->direct && binary && isatty(out->fd))
+        die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
+    check_distinct(out);
     return out;
 }
 
 void output_refuse_input(int fd, const char *name) {
     struct stat in, other;
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i] && outputs[i]->direct && fstat(outputs[i]->fd, &other) == 0 && S_ISREG(other.st_mode) &&
-            fstat(fd, &in) == 0 && in.st_dev == other.st_dev && in.st_ino == other.st_ino)
+            fstat(fd, &in) == 0 && stat_same_file(&in, &other))
             die_usage("%s: is what %s goes to: -o FILE -f replaces the input when all is done", name, outputs[i]->name);
 }
 
@@ -308,7 +272,7 @@ static void destroy(output *out) {
 
 void output_sync_all(void) {
     report_phase before = report_enter(PHASE_WRITE);
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i])
             sync_output(outputs[i]);
     report_enter(before);
@@ -316,10 +280,10 @@ void output_sync_all(void) {
 
 void output_commit_all(void) {
     output_sync_all();
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i])
             publish(outputs[i]);
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i]) {
             output *out = outputs[i];
             outputs[i] = NULL;
@@ -331,17 +295,9 @@ void output_commit(output *out) {
     report_phase before = report_enter(PHASE_WRITE);
     sync_output(out);
     publish(out);
-    for (int i = 0; i < MAX_OUTPUTS; i++)
+    for (int i = 0; i < HIDDEN_MAX; i++)
         if (outputs[i] == out)
             outputs[i] = NULL;
     destroy(out);
     report_enter(before);
-}
-
-void output_abandon_all(void) {
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
-        output *out = outputs[i];
-        if (out && !out->direct)
-            output_file_abandon(&out->file);
-    }
 }

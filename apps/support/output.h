@@ -42,7 +42,4 @@ void output_commit_all(void);
 /* The same for one output, where others stay open (one image of many). */
 void output_commit(output *out);
 
-/* Removes what is left of uncommitted outputs. die() runs it; it may be called from a signal handler. */
-void output_abandon_all(void);
-
 #endif

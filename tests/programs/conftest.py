@@ -5,12 +5,17 @@ import io
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import time
 
 import numpy as np
 import pytest
 
+from output_loops import default_signals
+
+default_signals()
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
 
 # Sanitizers need much address space and must be loaded first.
@@ -106,6 +111,29 @@ class Box:
 @pytest.fixture
 def box(tmp_path):
     return Box(tmp_path)
+
+
+class OpenBox(Box):
+    """A box that other users can reach; pytest's own folders are closed to them."""
+
+    def run_as_nobody(self, program, *arguments, **keywords):
+        """Runs without the rights of root; returns the exit code and the messages."""
+        self.program = self.path.parent / f"{self.path.name}.bin"
+        if not self.program.exists():
+            shutil.copy(BIN / program, self.program)
+            os.chmod(self.program, 0o755)
+        result = subprocess.run([self.program, *arguments], cwd=self.path, capture_output=True, preexec_fn=as_nobody,
+                                timeout=60, **keywords)
+        return result.returncode, result.stderr.decode().replace(self.program.name, program)
+
+
+@pytest.fixture
+def open_box():
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    (folder / "box").mkdir()
+    os.chmod(folder, 0o755)
+    yield OpenBox(folder / "box")
+    shutil.rmtree(folder)
 
 
 def files_open(process):
