@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
     program p = {.c = {.help = help, .short_help = short_help, .options = options},
                  .options = {.clip = 2.0, .tiles_x = 8, .tiles_y = 8, .quality = 95}};
     cli_start(&p.c, argc, argv);
-    if (!sandbox_start())
+    if (!sandbox_start(argv))
         die(EXIT_IO, "cannot start the image decoder: %s", strerror(errno));
     for (int key; (key = cli_next(&p.c));)
         take_option(&p, key);

@@ -161,8 +161,8 @@ def test_threads(box, program, threads):
 @pytest.mark.parametrize("program", ARRAYS)
 def test_unreadable_inputs(box, program):
     box.refused(3, "absent: cannot open: No such file", program, *JOB[program], "absent", "-o", "out")
-    box.refused(3, "it is a directory", program, *JOB[program], ".", "-o", "out")
-    box.refused(3, "it is a directory", program, *JOB[program], "/", "-o", "out")
+    box.refused(3, "cannot read: Is a directory", program, *JOB[program], ".", "-o", "out")
+    box.refused(3, "cannot read: Is a directory", program, *JOB[program], "/", "-o", "out")
     box.refused(3, "cannot open", program, *JOB[program], "/dev/null/x", "-o", "out")
     box.refused(3, "cannot", program, *JOB[program], "/proc/self/mem", "-o", "out")
 
