@@ -206,6 +206,8 @@ static bool judge(image_load *load) {
     case DECODE_DONE: return true;
     case DECODE_NOT_STARTED: return image_fail(error, EXIT_IO, "%s: no memory for its decoder", name);
     case DECODE_NO_SETUP:
+        if (load->shared->error_number == ENOMEM)
+            return image_fail(error, EXIT_IO, "%s: no memory for its decoder", name);
         return image_fail(error, EXIT_IO, "%s: cannot confine the image decoder: %s", name,
                           strerror(load->shared->error_number));
     case DECODE_NO_MEMORY:
