@@ -109,7 +109,10 @@ static void take_option(program *p, int key) {
         o->quality = (unsigned)cli_number(c->option, c->value, 1, 100);
         p->quality_given = true;
         break;
-    case OUT_DIR: p->out_dir = cli_file(c); break;
+    case OUT_DIR:
+        p->out_dir = cli_file(c);
+        c->data_in_files = true;
+        break;
     }
 }
 
