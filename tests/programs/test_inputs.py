@@ -4,6 +4,7 @@ opened, and no more of an image is read than its format allows.
 
 A program opens its input, looks at its first bytes, and opens its output. An output that is a pipe without a reader holds
 it there, while the test changes the input."""
+import io
 import os
 import subprocess
 import time
@@ -11,13 +12,12 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN
+from conftest import BIN, SANITIZED
 
 VALUES = np.random.default_rng(3).integers(0, 100, 300_000, dtype="u1")
 
 
 def npy(array):
-    import io
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
@@ -27,7 +27,7 @@ def lines(values):
     return "".join(f"{v}\n" for v in values).encode()
 
 
-# name: arguments, the file's name and content, and what follows when it grows
+# name: arguments, the file's name and content
 JOBS = {
     "prefix raw": (["prefix", "--dtype", "u8"], "in.raw", VALUES.tobytes()),
     "prefix raw, reverse": (["prefix", "--dtype", "u8", "--reverse"], "in.raw", VALUES.tobytes()),
@@ -139,3 +139,34 @@ def test_image_without_end_on_stdin(box, name):
     process.stderr.close()
     assert process.wait(timeout=20) == 2
     assert message in error and error.count("\n") == 1
+
+
+MIB = 1 << 20
+SHAPES = {
+    "commas": (["sort", "-k", "1"], b"," * (4 * MIB) + b"\n", 4),
+    "many names": (["prefix", "-k", "n7"], b",".join(b"n%d" % i for i in range(400_000)) + b"\n", 4),
+    "wide rows": (["compact", "--where", "`7` > 0"], (b"," * (MIB // 2) + b"\n") * 6, 4),
+    "one quoted field": (["sort", "-k", "1"], b"a\n\"" + b'""' * (2 * MIB) + b'"\n', 4),
+    "a row a byte": (["sort", "-k", "1"], b"\n" * (2 * MIB), 40),
+    "a row a byte, prefix": (["prefix", "-k", "1"], b"\n" * (2 * MIB), 40),
+    "a line for two bytes": (["sort"], b"1\n" * MIB, 20),
+}
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("name", SHAPES)
+def test_memory_of_strange_shapes(box, name):
+    """A program takes a few times the bytes of a table, and at most 40 bytes for each row, of whatever shape it is."""
+    command, content, times = SHAPES[name]
+    table = box.write("in.txt" if command == ["sort"] else "in.csv", content)
+    idle = peak(box, command[0], "--version")
+    assert peak(box, *command, table, "--threads", "2") - idle < times * len(content) + 4 * MIB
+
+
+def peak(box, program, *arguments):
+    """The largest resident memory of a run, in bytes."""
+    process = subprocess.Popen([BIN / program, *arguments, "-o", "/dev/null"], cwd=box.path, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * 1024
