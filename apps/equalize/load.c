@@ -141,6 +141,7 @@ static size_t pages(size_t bytes) {
 static bool start_decoder(image_load *load, const image_header *header, const uint8_t *file, size_t bytes) {
     const char *name = load->name;
     size_t pixels_at = pages(sizeof(decode_job) + bytes), pixel_bytes = image_bytes(header);
+    size_t all_bytes = pixels_at + pixel_bytes + DECODE_PIXEL_MORE;
     load->job = (decode_job){.header = *header,
                              .file_at = sizeof(decode_job),
                              .file_bytes = bytes,
@@ -148,13 +149,13 @@ static bool start_decoder(image_load *load, const image_header *header, const ui
                              .arena_bytes = decode_arena_bytes(header, bytes),
                              .cpu_seconds = 10 + (uint32_t)(pixel_bytes >> 23)};
     int memory = memfd_create("image", MFD_CLOEXEC);
-    if (memory < 0 || ftruncate(memory, (off_t)(pixels_at + pixel_bytes)) != 0) {
+    if (memory < 0 || ftruncate(memory, (off_t)all_bytes) != 0) {
         image_fail(&load->error, EXIT_IO, "%s: no shared memory for the decoder: %s", name, strerror(errno));
         if (memory >= 0)
             close(memory);
         return false;
     }
-    load->shared = mmap(NULL, pixels_at + pixel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    load->shared = mmap(NULL, all_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (load->shared == MAP_FAILED) {
         load->shared = NULL;
         close(memory);
@@ -302,10 +303,10 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
         load->img = (image){.header = load->job.header,
                             .pixels = map + load->job.pixels_at,
                             .map = map + load->job.pixels_at,
-                            .map_bytes = image_bytes(&load->job.header)};
+                            .map_bytes = image_bytes(&load->job.header) + DECODE_PIXEL_MORE};
         munmap(map, load->job.pixels_at);
     } else if (load->shared) {
-        munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header));
+        munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header) + DECODE_PIXEL_MORE);
     }
     load->img.file_bytes = load->file_bytes;
     if (good)

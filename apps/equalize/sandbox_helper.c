@@ -39,6 +39,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps/support/die.h"
+
 void helper_note(int pipe_end, int what, int value) {
     note n = {.what = what, .value = value};
     ssize_t ignored = write(pipe_end, &n, sizeof n);
@@ -84,8 +86,9 @@ static void wipe_start(char **arguments) {
         wipe_text(arguments[i]);
     for (size_t i = 0; environ && environ[i]; i++)
         wipe_text(environ[i]);
-    wipe_text((const char *)getauxval(AT_EXECFN)); /* NOLINT: the kernel gives the address as a number */
+    wipe_text((const char *)getauxval(AT_EXECFN));
     environ = NULL;
+    program_set_name("decoder");
     wipe_stack();
 }
 

@@ -17,8 +17,10 @@ static char program[257] = "scan";
 
 void program_set_name(const char *path) {
     const char *slash = strrchr(path, '/');
-    if (path[0])
-        snprintf(program, sizeof program, "%s", slash && slash[1] ? slash + 1 : path);
+    if (!path[0])
+        return;
+    memset(program, 0, sizeof program); /* nothing is left of a longer name */
+    snprintf(program, sizeof program, "%s", slash && slash[1] ? slash + 1 : path);
     utf8_make_showable(program);
 }
 

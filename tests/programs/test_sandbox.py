@@ -126,6 +126,8 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_end_of_a_decoder(box, image, name):
     number, code, message = ENDS[name]
+    if SANITIZED and number == signal.SIGBUS:
+        pytest.skip("sanitizers make a crash of it")
     run = Run(box, "out.png", image)
     os.kill(run.decoder, number)
     os.kill(run.decoder, signal.SIGCONT)
@@ -144,6 +146,7 @@ def test_keeper_killed(box, image):
 def test_helper_killed(box, image):
     run = Run(box, "out.png")
     os.kill(run.helper, signal.SIGKILL)
+    wait_until(lambda: state(run.helper) in ("Z", "X", "gone"))
     run.give(image)
     got, error = run.end()
     assert got == 3 and "cannot start the image decoder" in error and box.names() == []
@@ -195,7 +198,7 @@ def test_decoder_knows_nothing(box, image):
     for pid in (run.helper, run.keeper, run.decoder):
         assert set(pathlib.Path(f"/proc/{pid}/environ").read_bytes()) <= {0}
         assert set(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()) <= {0}
-        if not SANITIZED: # its runtime keeps a copy of the environment
+        if not SANITIZED:  # its runtime keeps a copy of the environment
             found = [at for at, piece in enumerate(memory_of(pid)) if secret.encode() in piece]
             assert found == []
     run.process.kill()

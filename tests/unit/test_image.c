@@ -199,10 +199,11 @@ static void probe_damaged(void **state) {
 
 /* ---- the decoder and its arena ----------------------------------------------------------------------------------- */
 
-/* The job's pixels end at a guard page, and so does the arena. */
+/* The job's pixels end at a guard page, aligned like memory of malloc, and so does the arena. */
 static decode_state decode(guarded shared, guarded arena, const image_header *header, const image_file *file,
                            size_t arena_bytes, uint8_t **pixels) {
-    size_t pixel_bytes = image_bytes(header), room = (sizeof(decode_job) + file->bytes + 63) / 16 * 16;
+    size_t pixel_bytes = (image_bytes(header) + DECODE_PIXEL_MORE + 15) / 16 * 16;
+    size_t room = (sizeof(decode_job) + file->bytes + 63) / 16 * 16;
     decode_job *job = (decode_job *)(((uintptr_t)guarded_end(shared, room + pixel_bytes)) & ~(uintptr_t)15);
     *pixels = guarded_end(shared, pixel_bytes);
     *job = (decode_job){.header = *header,
@@ -210,6 +211,7 @@ static decode_state decode(guarded shared, guarded arena, const image_header *he
                         .file_bytes = file->bytes,
                         .pixels_at = (size_t)(*pixels - (uint8_t *)job),
                         .arena_bytes = arena_bytes};
+    memset(*pixels, 0, pixel_bytes);
     memcpy(job + 1, file->data, file->bytes);
     decode_run(job, arena.memory + (arena.bytes - arena_bytes));
     return (decode_state)job->state;
