@@ -143,13 +143,13 @@ sandbox_end sandbox_wait(int child, uint32_t seconds, int *error_number) {
         ssize_t got = read(child, &n, sizeof n);
         if (got < 0 && errno == EINTR)
             continue;
-        waiting = got == sizeof n && (n.what == NOTE_STOPPED || n.what == NOTE_RUNS);
+        waiting = got == sizeof n && (n.kind == NOTE_STOPPED || n.kind == NOTE_RUNS);
         if (waiting)
-            state = n.what == NOTE_STOPPED ? IS_STOPPED : RUNS;
+            state = n.kind == NOTE_STOPPED ? IS_STOPPED : RUNS;
         else if (got != sizeof n)
             end = SANDBOX_KILLED; /* the keeper or the helper: nobody is left to write */
         else
-            end = n.what == NOTE_ENDED ? end_of(n.value) : SANDBOX_NO_PROCESS;
+            end = n.kind == NOTE_ENDED ? end_of(n.value) : SANDBOX_NO_PROCESS;
         if (end == SANDBOX_NO_PROCESS)
             *error_number = n.value;
     }

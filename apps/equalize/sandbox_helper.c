@@ -41,8 +41,8 @@
 
 #include "apps/support/die.h"
 
-void helper_note(int pipe_end, int what, int value) {
-    note n = {.what = what, .value = value};
+void helper_note(int pipe_end, note_kind kind, int value) {
+    note n = {.kind = kind, .value = value};
     ssize_t ignored = write(pipe_end, &n, sizeof n);
     (void)ignored;
 }

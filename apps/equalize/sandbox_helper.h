@@ -20,13 +20,15 @@
 #endif
 
 /* What the program is told about a child. */
+typedef enum note_kind { NOTE_ENDED, NOTE_STOPPED, NOTE_RUNS, NOTE_NO_CHILD } note_kind;
+
 typedef struct note {
-    enum { NOTE_ENDED, NOTE_STOPPED, NOTE_RUNS, NOTE_NO_CHILD } what;
+    note_kind kind;
     int value; /* of NOTE_ENDED what wait() gives, of NOTE_NO_CHILD an errno */
 } note;
 
-/* A short write to a pipe is whole; if its reader is gone nobody needs the note. */
-void helper_note(int pipe_end, int what, int value);
+/* So few bytes are written as a whole; if the reader of the pipe is gone nobody needs the note. */
+void helper_note(int pipe_end, note_kind kind, int value);
 
 /* The shared memory of a job; the memory that its decoder allocates from. NULL if they cannot be had. */
 decode_job *helper_map_job(int memory, size_t *bytes);
