@@ -247,6 +247,27 @@ static void decoder_round_trip_and_small_arenas(void **state) {
     guarded_destroy(arena);
 }
 
+/* The arena holds the filtered rows; there is no room for the pixels, too. */
+static void decoder_has_one_place_for_pixels(void **state) {
+    (void)state;
+    enum { WIDTH = 500, HEIGHT = 400, ARENA = WIDTH * HEIGHT * 3 / 2 };
+    guarded shared = guarded_create(1 << 19), arena = guarded_create(1 << 19);
+    image_header header = {.width = WIDTH, .height = HEIGHT, .channels = 1, .depth = 8};
+    image_error error;
+    uint8_t *grey = malloc(WIDTH * HEIGHT), *pixels;
+    assert_non_null(grey);
+    memset(grey, 77, WIDTH * HEIGHT);
+    image_file file = encoded(IMAGE_PNG, &header, grey);
+    assert_true(probe_image("test", file.data, file.bytes, &header, &error));
+    memset(arena.memory, 0, arena.bytes);
+    assert_int_equal(decode(shared, arena, &header, &file, ARENA, &pixels), DECODE_DONE);
+    assert_memory_equal(pixels, grey, WIDTH * HEIGHT);
+    free(grey);
+    free(file.data);
+    guarded_destroy(shared);
+    guarded_destroy(arena);
+}
+
 static void decoder_disagrees_with_header(void **state) {
     (void)state;
     guarded shared = guarded_create(1 << 18), arena = guarded_create(4 << 20);
@@ -332,6 +353,7 @@ int main(void) {
         cmocka_unit_test(probe_every_prefix),
         cmocka_unit_test(probe_damaged),
         cmocka_unit_test(decoder_round_trip_and_small_arenas),
+        cmocka_unit_test(decoder_has_one_place_for_pixels),
         cmocka_unit_test(decoder_disagrees_with_header),
         cmocka_unit_test(orientations),
         cmocka_unit_test(formats_of_names),
