@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -18,6 +20,12 @@
 
 enum { TAIL_BYTES = 64, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 
+/* Files in /sys have a nominal size, a page, whatever is in them. */
+static bool has_true_size(int fd, const struct stat *st) {
+    struct statfs system;
+    return S_ISREG(st->st_mode) && st->st_size > 0 && !(fstatfs(fd, &system) == 0 && system.f_type == SYSFS_MAGIC);
+}
+
 int input_extent_of(int fd, input_extent *extent) {
     struct stat st;
     *extent = (input_extent){.sized = false};
@@ -25,7 +33,7 @@ int input_extent_of(int fd, input_extent *extent) {
         return errno;
     if (S_ISDIR(st.st_mode))
         return EISDIR;
-    off_t at = S_ISREG(st.st_mode) && st.st_size > 0 ? lseek(fd, 0, SEEK_CUR) : -1;
+    off_t at = has_true_size(fd, &st) ? lseek(fd, 0, SEEK_CUR) : -1;
     if (at >= 0)
         *extent = (input_extent){
             .sized = true, .start = (uint64_t)at, .size = st.st_size > at ? (uint64_t)(st.st_size - at) : 0};

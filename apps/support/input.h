@@ -4,7 +4,7 @@
  *
  * A regular file is read up to the size that it had when it was opened: what is appended later is not seen, and an end
  * before that is an error (exit 3), because half an input would give a wrong result. A regular file of size 0 is read
- * to its end like a pipe: those in /proc have no other size.
+ * to its end like a pipe, because those in /proc have no other size; so is one in /sys.
  */
 #ifndef APPS_SUPPORT_INPUT_H
 #define APPS_SUPPORT_INPUT_H
