@@ -4,9 +4,9 @@
  *
  *     FAULT_CALL   malloc (and calloc, realloc, aligned_alloc), open, read, write, fsync, link, rename, thread
  *     FAULT_AT     the number of the call that fails, from 1 on; 0: none
- *     FAULT_KIND   a number: that errno; "short": half of what was asked for, for read and write; "end": read finds the
- * end of the file, as when the file became shorter FAULT_EVER   if set, all later calls fail too FAULT_COUNT  a file
- * that gets one byte appended for every call counted, to learn how many there are
+ *     FAULT_KIND   a number: that errno; "short": half of what was asked for, for read and write
+ *     FAULT_EVER   if set, all later calls fail too
+ *     FAULT_COUNT  a file that gets one byte appended for every call counted, to learn how many there are
  *
  * Only calls by the program itself are counted, from main() on: not the C library's own, and not those of the CUDA
  * runtime before main(), whose failures the program cannot handle.
@@ -68,7 +68,6 @@ static int fails(const char *call) {
 }
 
 static int is_short(void) { return kind && strcmp(kind, "short") == 0; }
-static int is_end(void) { return kind && strcmp(kind, "end") == 0; }
 
 static int fail(void) {
     errno = kind ? atoi(kind) : EIO;
@@ -119,14 +118,10 @@ static size_t part(size_t n) { return is_short() && n > 1 ? n / 2 : n; }
 
 ssize_t read(int fd, void *to, size_t n) {
     int now = fails("read");
-    if (now && is_end())
-        return 0;
     return now && !is_short() ? fail() : (ssize_t)syscall(SYS_read, fd, to, now ? part(n) : n);
 }
 ssize_t pread64(int fd, void *to, size_t n, off_t offset) {
     int now = fails("read");
-    if (now && is_end())
-        return 0;
     return now && !is_short() ? fail() : (ssize_t)syscall(SYS_pread64, fd, to, now ? part(n) : n, offset);
 }
 ssize_t write(int fd, const void *from, size_t n) {

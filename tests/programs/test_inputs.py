@@ -113,6 +113,24 @@ def test_stdin_partly_read(box):
         assert np.array_equal(got, np.cumsum(VALUES[start:], dtype="u8"))
 
 
+def test_image_becomes_shorter(box):
+    """The program reads 400 MB after it has looked at the image's head: time enough to cut them off."""
+    for _ in range(5):
+        image = box.path / box.write("in.pgm", b"P5 20000 20000 255\n")
+        os.truncate(image, 400_000_019)
+        process = subprocess.Popen([BIN / "equalize", "in.pgm", "-o", "out.pgm", "-f"], cwd=box.path,
+                                   stderr=subprocess.PIPE)
+        while not looked_at(process, image) and process.poll() is None:
+            pass
+        os.truncate(image, 70_000)
+        error = process.communicate(timeout=60)[1].decode()
+        if process.returncode:
+            break
+    assert process.returncode == 3
+    assert error.startswith("equalize: in.pgm: is shorter now: it ends after ") and error.count("\n") == 1
+    assert error.endswith(" bytes and had 400000019 when it was opened\n") and box.names() == ["in.pgm"]
+
+
 ENDLESS = {
     "binary": (b"P5 10 10 255\n", b"\0", "data after the last pixel"),
     "color of 16 bits": (b"P6 10 10 65535\n", b"\0", "data after the last pixel"),
