@@ -229,7 +229,7 @@ static void finish(void *arg, size_t piece) {
         output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
     report_computed(w, x->n, count);
     w->kept_total += count;
-    report_progress(x->taken, w->r->in->size_hint);
+    report_progress(x->taken, w->r->in->extent.size);
 }
 
 /* Tests whether the library's workspace for a piece can be allocated. A call that has none will be refused itself. */

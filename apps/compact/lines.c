@@ -228,21 +228,14 @@ typedef struct names {
     size_t index[SCAN_MAX_COLUMNS]; /* in the table */
 } names;
 
-static bool has_name(const table *t, const char *name) {
-    for (size_t i = 0; t->names && i < t->columns; i++)
-        if (strcmp(t->names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_number, char *reason) {
     names *all = user;
     source *from = all->from;
-    if (!quoted && strcmp(name, "i") == 0 && !has_name(all->t, name)) {
+    if (!quoted && strcmp(name, "i") == 0 && table_find_name(all->t, name, 0) == all->t->columns) {
         *column_number = SCAN_COLUMN_INDEX;
         return true;
     }
-    if (!all->t->names && all->t->columns && name[strspn(name, "0123456789")]) {
+    if (!all->t->has_names && all->t->columns && name[strspn(name, "0123456789")]) {
         char quote[NUMBER_QUOTE_BYTES];
         snprintf(reason, EXPRESSION_REASON_BYTES,
                  "there is no header with %s; the columns are `1` to `%zu`, with the backticks",

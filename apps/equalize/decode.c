@@ -6,6 +6,9 @@
  * place; another block is freed once all blocks after it are. That fits stb_image, which frees its buffers mostly in
  * reverse order, and it bounds the memory. Blocks are zeroed like calloc's, so that pixels that the decoder does not
  * write are black.
+ *
+ * The first block that is as large as the pixels is put where the pixels belong, in the shared memory: mostly it is the
+ * decoder's result, which then needs no second place and no copy.
  */
 #include "decode.h"
 
@@ -18,6 +21,9 @@ typedef struct arena {
     size_t used;
     size_t dirty; /* bytes from the base that may be nonzero */
     bool exhausted;
+    unsigned char *pixels; /* where the result belongs */
+    size_t pixel_bytes;
+    bool pixels_used;
 } arena;
 
 static _Thread_local arena heap;
@@ -32,6 +38,10 @@ typedef struct block_head {
 static _Thread_local size_t last_head; /* offset + 1 of the newest head, 0: none */
 
 static void *arena_alloc(size_t bytes) {
+    if (bytes >= heap.pixel_bytes && bytes <= heap.pixel_bytes + DECODE_PIXEL_MORE && !heap.pixels_used) {
+        heap.pixels_used = true;
+        return heap.pixels;
+    }
     if (bytes > heap.bytes) {
         heap.exhausted = true;
         return NULL;
@@ -55,7 +65,7 @@ static void *arena_alloc(size_t bytes) {
 }
 
 static void arena_free(void *block) {
-    if (!block)
+    if (!block || block == heap.pixels) /* those are not used again: they are not zero any more */
         return;
     ((block_head *)(void *)((unsigned char *)block - HEAD))->previous_and_free |= 1;
     while (last_head) {
@@ -70,6 +80,11 @@ static void arena_free(void *block) {
 static void *arena_realloc(void *block, size_t bytes) {
     if (!block)
         return arena_alloc(bytes);
+    if (block == heap.pixels) {
+        const size_t room = heap.pixel_bytes + DECODE_PIXEL_MORE;
+        void *moved = bytes > room ? arena_alloc(bytes) : block;
+        return moved && moved != block ? memcpy(moved, block, room) : moved;
+    }
     block_head *head = (block_head *)(void *)((unsigned char *)block - HEAD);
     if (bytes <= head->bytes)
         return block;
@@ -126,7 +141,10 @@ size_t decode_arena_bytes(const image_header *header, size_t file_bytes) {
 }
 
 void decode_run(decode_job *job, void *arena_memory) {
-    heap = (arena){.base = arena_memory, .bytes = job->arena_bytes};
+    heap = (arena){.base = arena_memory,
+                   .bytes = job->arena_bytes,
+                   .pixels = (unsigned char *)job + job->pixels_at,
+                   .pixel_bytes = image_bytes(&job->header)};
     last_head = 0;
     const unsigned char *file = (const unsigned char *)job + job->file_at;
     int file_bytes = (int)job->file_bytes, width = 0, height = 0, channels = 0;
@@ -154,6 +172,7 @@ void decode_run(decode_job *job, void *arena_memory) {
         job->state = heap.exhausted ? DECODE_NO_MEMORY : DECODE_REFUSED;
         return;
     }
-    memcpy((unsigned char *)job + job->pixels_at, pixels, image_bytes(&expect));
+    if (pixels != heap.pixels)
+        memcpy(heap.pixels, pixels, heap.pixel_bytes);
     job->state = DECODE_DONE;
 }

@@ -30,10 +30,14 @@ typedef struct decode_job {
     char reason[60];
 } decode_job;
 
+/* Bytes after the pixels that the decoder may write, too: stb_image allocates one more for a JPEG. */
+enum { DECODE_PIXEL_MORE = 1 };
+
 /* Bytes of memory that the decoder may use: what stb_image needs for the worst layout that such a header allows. */
 size_t decode_arena_bytes(const image_header *header, size_t file_bytes);
 
-/* Decodes into the job's pixels with `arena` (zeroed) as the only memory, makes no system call, leaves the state. */
+/* Decodes into the job's pixels (zeroed, DECODE_PIXEL_MORE bytes longer) with `arena` (zeroed) as the only memory,
+ * makes no system call, leaves the state. */
 void decode_run(decode_job *job, void *arena);
 
 #endif

@@ -6,7 +6,9 @@
  * No function on images prints or exits: one bad file among many must not end the work on the others. A failure is an
  * exit code of die.h and one line of text that names the file.
  *
- * Limits: sides up to 65,535 pixels and 1 GiB of samples for PNG and JPEG. PGM and PPM have what memory holds.
+ * Limits, the same for files and for pipes. PNG and JPEG: a file of 1 GiB, sides of 65,535 pixels, 1 GiB of samples.
+ * PGM and PPM: sides of 2^31 - 1 pixels, 64 GiB of samples, a header of 64 KiB, and in plain text 16 bytes a sample. Of
+ * what is not an image 64 KiB are read.
  */
 #ifndef APPS_EQUALIZE_IMAGE_H
 #define APPS_EQUALIZE_IMAGE_H
@@ -17,6 +19,8 @@
 
 #define IMAGE_MAX_SIDE 65535u
 #define IMAGE_MAX_BYTES ((size_t)1 << 30)
+#define IMAGE_MAX_PNM_BYTES ((size_t)64 << 30)
+#define IMAGE_HEAD_BYTES ((size_t)64 << 10)
 
 typedef enum image_format { IMAGE_NONE = 0, IMAGE_PNG = 1, IMAGE_JPEG = 2, IMAGE_PGM = 3, IMAGE_PPM = 4 } image_format;
 

@@ -24,6 +24,8 @@
 #include "probe.h"
 #include "sandbox.h"
 
+enum { PATIENCE = 5 }; /* how long a decoder may take, over the processor time that it may use */
+
 struct image_load {
     bool failed;
     image_error error;
@@ -37,45 +39,95 @@ struct image_load {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-static bool grow(const char *name, uint8_t **data, size_t capacity, image_error *error) {
-    uint8_t *grown = *data ? realloc(*data, capacity) : try_alloc(capacity);
+typedef struct file_reader {
+    const char *name;
+    int fd;
+    input_extent extent;
+    uint8_t *data; /* malloc memory */
+    size_t capacity;
+    size_t bytes; /* read so far */
+    image_error *error;
+} file_reader;
+
+static bool grow(file_reader *r, size_t capacity) {
+    if (capacity <= r->capacity)
+        return true;
+    uint8_t *grown = r->extent.sized || !r->data ? try_alloc(capacity) : realloc(r->data, capacity);
     if (!grown)
-        return image_fail(error, EXIT_IO, "%s: no memory for %zu bytes", name, capacity);
-    *data = grown;
+        return image_fail(r->error, EXIT_IO, "%s: no memory for %zu bytes", r->name, capacity);
+    if (r->extent.sized && r->data) { /* all the file now takes the place of its head */
+        memcpy(grown, r->data, r->bytes);
+        free(r->data);
+    }
+    r->data = grown;
+    r->capacity = capacity;
     return true;
 }
 
-/* Reads the file into malloc memory, up to the limit of its format. */
+/* Reads until there are `bytes` of the file or, if it has no size, until it ends. */
+static bool fill(file_reader *r, size_t bytes) {
+    ssize_t got = grow(r, bytes) ? input_fill(r->fd, r->data + r->bytes, bytes - r->bytes) : -2;
+    if (got == -1)
+        return image_fail(r->error, EXIT_IO, "%s: cannot read: %s", r->name, strerror(errno));
+    if (got < 0)
+        return false;
+    r->bytes += (size_t)got;
+    if (r->extent.sized && r->bytes < bytes)
+        return image_fail(r->error, EXIT_IO, "%s: " INPUT_SHORTER, r->name, (unsigned long long)r->bytes,
+                          (unsigned long long)r->extent.size);
+    return true;
+}
+
+/* The limit for a file that begins like this; a failure if it is no image. */
+static bool limit_of(const file_reader *r, size_t *limit) {
+    image_header header;
+    switch (probe_format(r->data, r->bytes)) {
+    case IMAGE_PNG:
+    case IMAGE_JPEG: *limit = IMAGE_MAX_BYTES; return true;
+    case IMAGE_PGM:
+    case IMAGE_PPM: return pnm_max_bytes(r->name, r->data, r->bytes, limit, r->error);
+    case IMAGE_NONE: break;
+    }
+    *limit = IMAGE_HEAD_BYTES;
+    return probe_image(r->name, r->data, r->bytes, &header, r->error);
+}
+
+/* Reads the head, which says what limit the file has, and then all of it: not a byte more than needed to see that it is
+ * too large. */
+static bool read_all(file_reader *r) {
+    size_t limit, size = r->extent.size < SIZE_MAX ? (size_t)r->extent.size : SIZE_MAX;
+    bool sized = r->extent.sized;
+    if (!fill(r, sized && size < IMAGE_HEAD_BYTES ? size : IMAGE_HEAD_BYTES) || !limit_of(r, &limit))
+        return false;
+    bool good = true, more = !sized && r->bytes == IMAGE_HEAD_BYTES;
+    if (sized && size <= limit)
+        return fill(r, size);
+    while (good && more && r->bytes <= limit) {
+        size_t want = r->bytes + r->bytes / 2;
+        want = want < limit + 1 ? want : limit + 1;
+        good = fill(r, want);
+        more = r->bytes == want;
+    }
+    if (!good || (!sized && r->bytes <= limit))
+        return good;
+    if (r->data[0] == 'P')
+        return pnm_too_long(r->name, r->data, r->error);
+    return image_fail(r->error, EXIT_USAGE, "%s: the file is larger than %zu MiB", r->name, limit >> 20);
+}
+
+/* Reads the file into malloc memory. */
 static bool read_file(const char *path, const char *name, uint8_t **data, size_t *bytes, image_error *error) {
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        image_fail(error, EXIT_IO, "%s: cannot open: %s", name, strerror(errno));
-        if (fd > 0)
-            close(fd);
-        return false;
-    }
-    size_t capacity = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : (size_t)1 << 16, used = 0;
-    bool good = grow(name, data, capacity, error);
-    while (good) {
-        if (used == capacity)
-            good = grow(name, data, capacity += capacity / 2, error);
-        if (!good)
-            break;
-        ssize_t got = read(fd, *data + used, capacity - used);
-        if (got < 0 && input_retry(fd))
-            continue;
-        if (got < 0)
-            good = image_fail(error, EXIT_IO, "%s: cannot read: %s", name, strerror(errno));
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        if (used > IMAGE_MAX_BYTES && (*data)[0] != 'P')
-            good = image_fail(error, EXIT_USAGE, "%s: the file is larger than %zu MiB", name, IMAGE_MAX_BYTES >> 20);
-    }
+    if (fd < 0)
+        return image_fail(error, EXIT_IO, "%s: cannot open: %s", name, strerror(errno));
+    file_reader r = {.name = name, .fd = fd, .error = error};
+    int error_number = input_extent_of(fd, &r.extent);
+    bool good = !error_number || image_fail(error, EXIT_IO, "%s: cannot read: %s", name, strerror(error_number));
+    good = good && read_all(&r);
     if (path)
         close(fd);
-    *bytes = used;
+    *data = r.data;
+    *bytes = r.bytes;
     return good;
 }
 
@@ -89,6 +141,7 @@ static size_t pages(size_t bytes) {
 static bool start_decoder(image_load *load, const image_header *header, const uint8_t *file, size_t bytes) {
     const char *name = load->name;
     size_t pixels_at = pages(sizeof(decode_job) + bytes), pixel_bytes = image_bytes(header);
+    size_t all_bytes = pixels_at + pixel_bytes + DECODE_PIXEL_MORE;
     load->job = (decode_job){.header = *header,
                              .file_at = sizeof(decode_job),
                              .file_bytes = bytes,
@@ -96,14 +149,14 @@ static bool start_decoder(image_load *load, const image_header *header, const ui
                              .arena_bytes = decode_arena_bytes(header, bytes),
                              .cpu_seconds = 10 + (uint32_t)(pixel_bytes >> 23)};
     int memory = memfd_create("image", MFD_CLOEXEC);
-    if (memory < 0 || ftruncate(memory, (off_t)(pixels_at + pixel_bytes)) != 0) {
+    if (memory < 0 || ftruncate(memory, (off_t)all_bytes) != 0) {
         image_fail(&load->error, EXIT_IO, "%s: no shared memory for the decoder: %s%s", name, strerror(errno),
                    errno == EFBIG ? " (the limit on file sizes, ulimit -f, counts it)" : "");
         if (memory >= 0)
             close(memory);
         return false;
     }
-    load->shared = mmap(NULL, pixels_at + pixel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    load->shared = mmap(NULL, all_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (load->shared == MAP_FAILED) {
         load->shared = NULL;
         close(memory);
@@ -120,17 +173,43 @@ static bool start_decoder(image_load *load, const image_header *header, const ui
     return true;
 }
 
-/* Judges what the child has left. gone: it has ended. */
-static bool judge(image_load *load, bool gone) {
+/* Says why a child came to no result, as far as that is not the image's fault. */
+static bool fail_unfinished(image_load *load, sandbox_end end, int error_number) {
+    image_error *error = &load->error;
+    const char *name = load->name;
+    unsigned seconds = load->job.cpu_seconds;
+    switch (end) {
+    case SANDBOX_CPU_TIME:
+        return image_fail(error, EXIT_IO,
+                          "%s: its decoder ran out of processor time: %u seconds, or the limit set here", name,
+                          seconds);
+    case SANDBOX_NO_PAGES: return image_fail(error, EXIT_IO, "%s: no memory for its decoder", name);
+    case SANDBOX_KILLED:
+        return image_fail(error, EXIT_IO, "%s: its decoder was killed, by a signal or by the system for want of memory",
+                          name);
+    case SANDBOX_STOPPED: return image_fail(error, EXIT_IO, "%s: its decoder was stopped by a signal", name);
+    case SANDBOX_SILENT:
+        return image_fail(error, EXIT_IO, "%s: its decoder was not done after %u seconds: this machine is too busy",
+                          name, PATIENCE * seconds);
+    case SANDBOX_NO_PROCESS:
+        return image_fail(error, EXIT_IO, "%s: cannot start a process to decode it: %s", name, strerror(error_number));
+    case SANDBOX_EXITED:
+    case SANDBOX_CRASHED: break;
+    }
+    return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder crashed", name);
+}
+
+/* Judges what a child has left that ended by itself. */
+static bool judge(image_load *load) {
     image_error *error = &load->error;
     const char *name = load->name;
     char reason[sizeof load->shared->reason];
-    if (!gone)
-        return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder does not come to an end", name);
     switch (load->shared->state) {
     case DECODE_DONE: return true;
-    case DECODE_NOT_STARTED: return image_fail(error, EXIT_IO, "%s: cannot start a process to decode it", name);
+    case DECODE_NOT_STARTED: return image_fail(error, EXIT_IO, "%s: no memory for its decoder", name);
     case DECODE_NO_SETUP:
+        if (load->shared->error_number == ENOMEM)
+            return image_fail(error, EXIT_IO, "%s: no memory for its decoder", name);
         return image_fail(error, EXIT_IO, "%s: cannot confine the image decoder: %s", name,
                           strerror(load->shared->error_number));
     case DECODE_NO_MEMORY:
@@ -142,8 +221,7 @@ static bool judge(image_load *load, bool gone) {
             *c = *c >= ' ' && *c <= '~' ? *c : '?';
         return image_fail(error, EXIT_USAGE, "%s: damaged or not supported: %s", name, *reason ? reason : "no reason");
     }
-    return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder crashed or ran out of its %u seconds", name,
-                      load->job.cpu_seconds);
+    return image_fail(error, EXIT_USAGE, "%s: damaged: its decoder crashed", name);
 }
 
 static image_load *load_new(const char *name) {
@@ -216,8 +294,9 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
     if (!load)
         return image_fail(error, EXIT_IO, "no memory to load an image");
     if (load->child >= 0) {
-        bool gone = sandbox_wait(load->child, 5 * load->job.cpu_seconds);
-        load->failed = !judge(load, gone);
+        int error_number = 0;
+        sandbox_end end = sandbox_wait(load->child, PATIENCE * load->job.cpu_seconds, &error_number);
+        load->failed = !(end == SANDBOX_EXITED ? judge(load) : fail_unfinished(load, end, error_number));
     }
     bool good = !load->failed;
     if (good && load->shared) {
@@ -225,10 +304,10 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
         load->img = (image){.header = load->job.header,
                             .pixels = map + load->job.pixels_at,
                             .map = map + load->job.pixels_at,
-                            .map_bytes = image_bytes(&load->job.header)};
+                            .map_bytes = image_bytes(&load->job.header) + DECODE_PIXEL_MORE};
         munmap(map, load->job.pixels_at);
     } else if (load->shared) {
-        munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header));
+        munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header) + DECODE_PIXEL_MORE);
     }
     load->img.file_bytes = load->file_bytes;
     if (good)

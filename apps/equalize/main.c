@@ -109,7 +109,10 @@ static void take_option(program *p, int key) {
         o->quality = (unsigned)cli_number(c->option, c->value, 1, 100);
         p->quality_given = true;
         break;
-    case OUT_DIR: p->out_dir = cli_file(c); break;
+    case OUT_DIR:
+        p->out_dir = cli_file(c);
+        c->data_in_files = true;
+        break;
     }
 }
 
@@ -167,7 +170,7 @@ int main(int argc, char **argv) {
     program p = {.c = {.help = help, .short_help = short_help, .options = options},
                  .options = {.clip = 2.0, .tiles_x = 8, .tiles_y = 8, .quality = 95}};
     cli_start(&p.c, argc, argv);
-    if (!sandbox_start())
+    if (!sandbox_start(argv))
         die(EXIT_IO, "cannot start the image decoder: %s", strerror(errno));
     for (int key; (key = cli_next(&p.c));)
         take_option(&p, key);

@@ -15,6 +15,9 @@
 
 #include "apps/support/die.h"
 
+/* Of text, for each sample: five digits, and room for blanks and comments; and for comments of small images. */
+enum { PLAIN_BYTES = 16, PLAIN_MORE_BYTES = 64 << 10 };
+
 typedef struct reader {
     const char *name;
     const uint8_t *data;
@@ -111,43 +114,81 @@ static bool read_16_bit(reader *r, uint16_t *to, const uint8_t *from, size_t sam
     return true;
 }
 
-bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
-              image_error *error) {
-    reader r = {.name = name, .data = file, .bytes = bytes, .at = 2, .error = error};
-    if (bytes < 3 || file[0] != 'P' || (!is_blank(file[2]) && file[2] != '#') || file[1] < '2' || file[1] > '6' ||
-        file[1] == '4')
-        return image_fail(error, EXIT_USAGE, "%s: not a PGM or PPM", name);
-    bool color = file[1] == '3' || file[1] == '6', plain = file[1] <= '3';
-    uint32_t width, height, maxval;
-    if (!read_number(&r, "width", 1, INT32_MAX, &width) || !read_number(&r, "height", 1, INT32_MAX, &height) ||
-        !read_number(&r, "maxval", 1, 65535, &maxval))
+/* What a header says. */
+typedef struct layout {
+    bool plain;
+    uint32_t maxval;
+    size_t samples;
+    size_t bytes; /* of the samples in memory; the same in the file if it is not plain */
+} layout;
+
+static bool read_header(reader *r, image_header *header, layout *l) {
+    if (r->bytes < 3 || r->data[0] != 'P' || (!is_blank(r->data[2]) && r->data[2] != '#') || r->data[1] < '2' ||
+        r->data[1] > '6' || r->data[1] == '4')
+        return image_fail(r->error, EXIT_USAGE, "%s: not a PGM or PPM", r->name);
+    bool color = r->data[1] == '3' || r->data[1] == '6';
+    uint32_t width, height;
+    r->at = 2;
+    if (!read_number(r, "width", 1, INT32_MAX, &width) || !read_number(r, "height", 1, INT32_MAX, &height) ||
+        !read_number(r, "maxval", 1, 65535, &l->maxval))
         return false;
     *header = (image_header){.format = color ? IMAGE_PPM : IMAGE_PGM,
                              .width = width,
                              .height = height,
                              .channels = color ? 3 : 1,
-                             .depth = maxval > 255 ? 16 : 8};
-    size_t samples, needed;
-    if (__builtin_mul_overflow((size_t)width * height, header->channels, &samples) ||
-        __builtin_mul_overflow(samples, plain ? 2 : header->depth / 8, &needed))
-        return image_fail(error, EXIT_USAGE, "%s: %u x %u pixels are too many", name, width, height);
+                             .depth = l->maxval > 255 ? 16 : 8};
+    l->plain = r->data[1] <= '3';
+    if ((size_t)width * height > IMAGE_MAX_PNM_BYTES || image_bytes(header) > IMAGE_MAX_PNM_BYTES)
+        return image_fail(r->error, EXIT_USAGE, "%s: %u x %u pixels are too many: all samples are limited to %zu MiB",
+                          r->name, width, height, IMAGE_MAX_PNM_BYTES >> 20);
+    l->bytes = image_bytes(header);
+    l->samples = image_pixels(header) * header->channels;
+    return true;
+}
+
+bool pnm_max_bytes(const char *name, const uint8_t *head, size_t bytes, size_t *max_bytes, image_error *error) {
+    reader r = {.name = name, .data = head, .bytes = bytes, .error = error};
+    image_header header;
+    layout l;
+    if (!read_header(&r, &header, &l)) {
+        if (bytes >= IMAGE_HEAD_BYTES && r.at == bytes)
+            image_fail(error, EXIT_USAGE, "%s: its header is longer than %zu KiB", name, IMAGE_HEAD_BYTES >> 10);
+        return false;
+    }
+    *max_bytes = r.at + (l.plain ? PLAIN_BYTES * l.samples + PLAIN_MORE_BYTES : l.bytes);
+    return true;
+}
+
+bool pnm_too_long(const char *name, const uint8_t *head, image_error *error) {
+    if (head[1] <= '3')
+        return image_fail(error, EXIT_USAGE,
+                          "%s: the text is longer than %d bytes a sample, blanks and comments counted", name,
+                          PLAIN_BYTES);
+    return image_fail(error, EXIT_USAGE, "%s: there are data after the last pixel (one image a file)", name);
+}
+
+bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
+              image_error *error) {
+    reader r = {.name = name, .data = file, .bytes = bytes, .error = error};
+    layout l;
+    if (!read_header(&r, header, &l))
+        return false;
     size_t left = bytes - r.at;
-    if (plain && needed - 1 > left)
-        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes cannot hold %u x %u samples", name, left, width,
-                          height);
-    if (!plain && left < needed)
-        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes of pixels, %u x %u need %zu", name, left, width,
-                          height, needed);
-    if (!plain && left > needed)
-        return image_fail(error, EXIT_USAGE, "%s: %zu bytes after the last pixel (one image a file)", name,
-                          left - needed);
+    if (l.plain && 2 * l.samples - 1 > left)
+        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes cannot hold %u x %u samples", name, left,
+                          header->width, header->height);
+    if (!l.plain && left < l.bytes)
+        return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes of pixels, %u x %u need %zu", name, left,
+                          header->width, header->height, l.bytes);
+    if (!l.plain && left > l.bytes)
+        return pnm_too_long(name, file, error);
     *pixels = file;
-    if (plain)
-        return read_plain(&r, file, samples, header->depth == 16 ? 65535 : 255, maxval);
+    if (l.plain)
+        return read_plain(&r, file, l.samples, header->depth == 16 ? 65535 : 255, l.maxval);
     if (header->depth == 16)
-        return read_16_bit(&r, (uint16_t *)(void *)file, file + r.at, samples, maxval);
+        return read_16_bit(&r, (uint16_t *)(void *)file, file + r.at, l.samples, l.maxval);
     *pixels = file + r.at;
-    return maxval == 255 || read_8_bit(&r, *pixels, samples, maxval);
+    return l.maxval == 255 || read_8_bit(&r, *pixels, l.samples, l.maxval);
 }
 
 bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {

@@ -14,6 +14,13 @@
 bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
               image_error *error);
 
+/* The largest size that a file with such a head can have, by its header and the limits of image.h. A failure if the
+ * head, up to IMAGE_HEAD_BYTES of the file or all of it, has no good header. */
+bool pnm_max_bytes(const char *name, const uint8_t *head, size_t bytes, size_t *max_bytes, image_error *error);
+
+/* The failure of a file that has more. */
+bool pnm_too_long(const char *name, const uint8_t *head, image_error *error);
+
 /* P5 or P6 with maxval 255 or 65535, appended to file. */
 bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error);
 

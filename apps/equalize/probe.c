@@ -245,19 +245,27 @@ static bool has_magic(const uint8_t *file, size_t bytes, size_t at, const char *
     return bytes >= at + text_bytes && memcmp(file + at, text, text_bytes) == 0;
 }
 
+image_format probe_format(const uint8_t *file, size_t bytes) {
+    if (has_magic(file, bytes, 0, "\x89PNG\r\n\x1a\n", 8))
+        return IMAGE_PNG;
+    if (has_magic(file, bytes, 0, "\xff\xd8\xff", 3))
+        return IMAGE_JPEG;
+    if (bytes < 2 || file[0] != 'P')
+        return IMAGE_NONE;
+    return file[1] == '5' || file[1] == '2' ? IMAGE_PGM : file[1] == '6' || file[1] == '3' ? IMAGE_PPM : IMAGE_NONE;
+}
+
 bool probe_image(const char *name, const uint8_t *file, size_t bytes, image_header *header, image_error *error) {
     static const char readable[] = "PNG, JPEG, PGM and PPM are read";
-    *header = (image_header){0};
+    *header = (image_header){.format = probe_format(file, bytes)};
     if (bytes == 0)
         return image_fail(error, EXIT_USAGE, "%s: the file is empty", name);
-    if (has_magic(file, bytes, 0, "\x89PNG\r\n\x1a\n", 8))
+    if (header->format == IMAGE_PNG)
         return probe_png(name, file, bytes, header, error);
-    if (has_magic(file, bytes, 0, "\xff\xd8\xff", 3))
+    if (header->format == IMAGE_JPEG)
         return probe_jpeg(name, file, bytes, header, error);
-    if (bytes >= 2 && file[0] == 'P' && (file[1] == '5' || file[1] == '2' || file[1] == '6' || file[1] == '3')) {
-        header->format = file[1] == '5' || file[1] == '2' ? IMAGE_PGM : IMAGE_PPM;
+    if (header->format != IMAGE_NONE)
         return true;
-    }
     for (size_t k = 0; k < sizeof foreign / sizeof foreign[0]; k++)
         if (has_magic(file, bytes, foreign[k].at, foreign[k].text, foreign[k].bytes))
             return image_fail(error, EXIT_USAGE, "%s: this is %s; %s", name, foreign[k].name, readable);

@@ -40,41 +40,54 @@ static const char *name_of(const char *path) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* DIR/NAME for each image; two of one name are refused before any work is done. */
+/* DIR/NAME for each image; two of one name are refused before any work is done. What ends in a slash is a folder, which
+ * fails when its turn comes: its output is NULL. */
 static char **name_outputs(const program *p, size_t count) {
     char **names = must_alloc(count, sizeof *names), **sorted = must_alloc(count, sizeof *sorted);
     size_t dir_bytes = strlen(p->out_dir);
     bool slash = dir_bytes && p->out_dir[dir_bytes - 1] == '/';
+    size_t named = 0;
     for (size_t i = 0; i < count; i++) {
         const char *path = p->c.argv[i], *name = name_of(path);
-        if (strcmp(path, "-") == 0 || !name[0])
+        names[i] = NULL;
+        if (strcmp(path, "-") == 0 || !path[0])
             die_usage("\"%s\" has no name to keep in --out-dir", path);
+        if (!name[0])
+            continue;
         size_t bytes = dir_bytes + strlen(name) + 2;
         names[i] = must_alloc(bytes, 1);
         snprintf(names[i], bytes, "%s%s%s", p->out_dir, slash ? "" : "/", name);
-        sorted[i] = names[i];
+        sorted[named++] = names[i];
     }
-    qsort(sorted, count, sizeof *sorted, by_name);
-    for (size_t i = 1; i < count; i++)
+    qsort(sorted, named, sizeof *sorted, by_name);
+    for (size_t i = 1; i < named; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             die_usage("two images are named %s", name_of(sorted[i]));
     free(sorted);
     return names;
 }
 
+/* What would end the program when the output is opened ends this image alone. */
+static bool may_write(const many *m, equalize_job *job) {
+    struct stat st;
+    if (!job->out_name)
+        return image_fail(&job->error, EXIT_IO, "%s: cannot read: %s", job->in_name, strerror(EISDIR));
+    if (stat(job->out_name, &st) == 0 && S_ISDIR(st.st_mode))
+        return image_fail(&job->error, EXIT_IO, "%s: cannot write: it is a directory", job->out_name);
+    if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
+        return image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
+    return true;
+}
+
 static void work(void *arg, size_t index, unsigned worker) {
     many *m = arg;
     struct slot *slot = &m->slots[index % m->slot_count];
     equalize_job *job = &slot->job;
-    struct stat st;
     *job = (equalize_job){.options = &m->p->options,
                           .lane = &m->lanes[worker],
                           .in_name = m->p->c.argv[index],
                           .out_name = m->out_names[index]};
-    if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
-        slot->good = image_fail(&job->error, EXIT_USAGE, "%s: exists; use --force to replace it", job->out_name);
-    else
-        slot->good = equalize_job_run(job);
+    slot->good = may_write(m, job) && equalize_job_run(job);
     image_free(&job->in); /* only the encoded file waits to be written */
     image_free(&job->out);
     snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);

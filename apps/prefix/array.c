@@ -152,7 +152,7 @@ static void finish_forward(void *arg, size_t piece) {
     const slot *x = slot_of(w, piece);
     keep_fold(w, x);
     write_piece(w, &w->check, x);
-    report_progress(x->taken, w->r->in->size_hint);
+    report_progress(x->taken, w->r->in->extent.size);
 }
 
 static uint64_t scan_forward(work *w) {

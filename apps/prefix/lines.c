@@ -150,12 +150,14 @@ static void write_name(output *out, const table *t, const char *name, const char
 
 static void write_header(const prefix_job *job, const table *t, size_t index) {
     size_t end = t->head_bytes;
-    if (t->names && end && t->bytes[end - 1] == '\n')
+    if (t->has_names && end && t->bytes[end - 1] == '\n')
         end -= end > 1 && t->bytes[end - 2] == '\r' ? 2 : 1;
     output_write(job->out, t->bytes, end);
-    if (t->names) {
+    if (t->has_names) {
+        char *name = table_name(t, index);
         output_write(job->out, &t->delimiter, 1);
-        write_name(job->out, t, t->names[index], scan_op_name(job->op));
+        write_name(job->out, t, name, scan_op_name(job->op));
+        free(name);
     }
     output_write(job->out, t->bytes + end, t->head_bytes - end);
 }

@@ -39,9 +39,7 @@ static char *key_at(const sort_stream *w, size_t piece) {
 static bool read_piece(void *arg, size_t piece) {
     sort_stream *w = arg;
     size_t n = piece_elements(w, piece);
-    if (n && array_read(w->reader, key_at(w, piece), n) < n)
-        die(EXIT_IO, "%s: has become shorter while it was read", w->reader->in->name);
-    return n > 0;
+    return n > 0 && array_read(w->reader, key_at(w, piece), n) == n;
 }
 
 /* Bytes of the library's workspace; 0 if the call will refuse the sort. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * .npy and raw arrays in pieces. Where a file's length is known it is compared with the header before any work, and
- * again while reading: it may change, and a pipe has none.
+ * .npy and raw arrays in pieces. Where a file's length is known it is compared with the header before any work; that of
+ * a pipe shows while reading.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +95,8 @@ static void open_npy(array_reader *r, scan_type dtype) {
     r->size = scan_type_size(r->type);
     r->counted = true;
     r->data_offset = offset + bytes;
-    if (r->in->size_hint) {
-        uint64_t left = r->in->size_hint > r->data_offset ? r->in->size_hint - r->data_offset : 0;
+    if (r->in->extent.sized) {
+        uint64_t left = r->in->extent.size - r->data_offset;
         uint64_t need = r->header.count * r->size;
         if (left < need)
             die_short(r, left);
@@ -113,12 +113,12 @@ void array_open(array_reader *r, input *in, data_format format, scan_type dtype)
         return;
     }
     r->header.type = dtype;
-    if (in->seekable && in->size_hint) {
-        if (in->size_hint % r->size)
-            die_ragged(r, in->size_hint);
+    if (in->extent.sized) {
+        if (in->extent.size % r->size)
+            die_ragged(r, in->extent.size);
         r->counted = true;
         r->header.dimensions = 1;
-        r->header.shape[0] = r->header.count = in->size_hint / r->size;
+        r->header.shape[0] = r->header.count = in->extent.size / r->size;
     }
 }
 
@@ -163,7 +163,7 @@ void *array_read_all(array_reader *r, size_t *n) {
     if (r->npy) {
         /* The header of a pipe may claim any count: memory grows with the data that come. */
         uint64_t left = r->header.count - r->done, capacity = left;
-        if (!r->in->size_hint && capacity > (16u << 20) / r->size)
+        if (!r->in->extent.sized && capacity > (16u << 20) / r->size)
             capacity = (16u << 20) / r->size;
         char *data = must_alloc((size_t)capacity, r->size);
         size_t have = 0;
@@ -186,7 +186,7 @@ void *array_read_all(array_reader *r, size_t *n) {
     return data;
 }
 
-bool array_can_seek(const array_reader *r) { return r->counted && r->in->seekable && r->in->size_hint; }
+bool array_can_seek(const array_reader *r) { return r->counted && r->in->extent.sized; }
 
 void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
     input_read_at(r->in, to, n * r->size, r->data_offset + first * r->size);

@@ -41,6 +41,7 @@ void cli_start(cli *c, int argc, char **argv) {
     c->argv = argv;
     c->next = 1;
     c->operands = 0;
+    c->data_in_files = false;
     c->letters = NULL;
     c->options_ended = false;
 }
@@ -161,7 +162,7 @@ static bool take_common(cli *c, int key) {
     case KEY_VERIFY: common->verify = true; return true;
     case KEY_HELP: print_and_exit(names_expand(text, sizeof text, c->help));
     case KEY_VERSION:
-        snprintf(version, sizeof version, "%.256s (scan) %s\n", program_name(), scan_version());
+        snprintf(version, sizeof version, "%s (scan) %s\n", program_name(), scan_version());
         print_and_exit(version);
     }
     return false;
@@ -244,7 +245,7 @@ int cli_next(cli *c) {
             return key;
     }
     c->argc = c->operands;
-    if (c->common.json && strcmp(c->common.json, "-") == 0 && !c->common.output)
+    if (c->common.json && strcmp(c->common.json, "-") == 0 && !c->common.output && !c->data_in_files)
         die_usage("--json - needs -o FILE: stdout is taken by the data");
     return 0;
 }

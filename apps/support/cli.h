@@ -56,7 +56,7 @@ typedef struct cli_common {
     "      --device D        auto, cpu, cuda or cuda:N (default auto)\n"                                               \
     "      --threads N       CPU threads (default: all this process may use)\n"                                        \
     "      --stats           say on stderr what was done and how long it took\n"                                       \
-    "      --json FILE       write the same as JSON; - is stdout and needs -o\n"                                       \
+    "      --json FILE       write the same as JSON; - is stdout, if no data go there\n"                               \
     "      --progress WHEN   auto, always or never\n"                                                                  \
     "  -h, --help            show this help\n"                                                                         \
     "      --version         show the version\n"
@@ -76,6 +76,7 @@ typedef struct cli {
     cli_common common;
     const char *option; /* the option just returned, as written: "--init", "-k" */
     const char *value;  /* its value */
+    bool data_in_files; /* set by a program whose options send its data elsewhere than to stdout or -o */
     int argc;           /* after the last cli_next: the operands */
     char **argv;
     /* the rest is private to cli.c */

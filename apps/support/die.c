@@ -13,12 +13,15 @@
 
 enum { LINE_BYTES = sizeof((fatal_error *)NULL)->line };
 
-static const char *program = "scan";
+static char program[257] = "scan";
 
 void program_set_name(const char *path) {
     const char *slash = strrchr(path, '/');
-    if (path[0])
-        program = slash && slash[1] ? slash + 1 : path;
+    if (!path[0])
+        return;
+    memset(program, 0, sizeof program); /* nothing is left of a longer name */
+    snprintf(program, sizeof program, "%s", slash && slash[1] ? slash + 1 : path);
+    utf8_make_showable(program);
 }
 
 const char *program_name(void) { return program; }
@@ -36,7 +39,7 @@ void die_before_exit(void (*hook)(void)) { before_exit = hook; }
 __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t bytes, const char *end, const char *format,
                                                           va_list arguments) {
     size_t capacity = bytes - strlen(end) - 2;
-    int prefix = snprintf(line, 300, "%.256s: ", program);
+    int prefix = snprintf(line, 300, "%s: ", program);
     size_t n = prefix > 0 ? (size_t)prefix : 0;
     int length = vsnprintf(line + n, capacity - n, format, arguments);
     if (length > 0)
@@ -116,7 +119,7 @@ void warn(const char *format, ...) {
 
 void die_usage(const char *format, ...) {
     char end[320];
-    snprintf(end, sizeof end, " (try '%.256s --help')", program);
+    snprintf(end, sizeof end, " (try '%s --help')", program);
     va_list arguments;
     va_start(arguments, format);
     die_with(EXIT_USAGE, end, format, arguments);

@@ -39,7 +39,7 @@ __attribute__((noreturn)) void rethrow_fatal(const fatal_error *error);
 void die_before_line(void (*hook)(void));
 void die_before_exit(void (*hook)(void));
 
-/* The program's name, which begins every line: the last part of the path, argv[0]. */
+/* The program's name, which begins every line: the last part of the path, argv[0], as it can be shown. */
 void program_set_name(const char *path);
 const char *program_name(void);
 

@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -18,6 +20,30 @@
 
 enum { TAIL_BYTES = 64, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 
+/* Files in /sys have a nominal size, a page, whatever is in them. */
+static bool has_true_size(int fd, const struct stat *st) {
+    struct statfs system;
+    return S_ISREG(st->st_mode) && st->st_size > 0 && !(fstatfs(fd, &system) == 0 && system.f_type == SYSFS_MAGIC);
+}
+
+int input_extent_of(int fd, input_extent *extent) {
+    struct stat st;
+    *extent = (input_extent){.sized = false};
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    off_t at = has_true_size(fd, &st) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (at >= 0)
+        *extent = (input_extent){
+            .sized = true, .start = (uint64_t)at, .size = st.st_size > at ? (uint64_t)(st.st_size - at) : 0};
+    if (at >= 0)
+        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    else if (S_ISFIFO(st.st_mode))
+        fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* fewer switches between writer and reader; may be refused */
+    return 0;
+}
+
 void input_open(input *in, const char *path) {
     *in = (input){.fd = STDIN_FILENO, .name = "stdin"};
     if (path && strcmp(path, "-") != 0) {
@@ -26,25 +52,13 @@ void input_open(input *in, const char *path) {
         if (in->fd < 0)
             die(EXIT_IO, "%s: cannot open: %s", path, strerror(errno));
     }
-    struct stat st;
-    if (fstat(in->fd, &st) != 0)
-        die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        die(EXIT_IO, "%s: cannot read: it is a directory", in->name);
-    if (S_ISREG(st.st_mode)) {
-        off_t at = lseek(in->fd, 0, SEEK_CUR);
-        if (at >= 0) {
-            in->seekable = true;
-            in->start = (uint64_t)at;
-            in->size_hint = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
-        }
-        posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    } else if (S_ISFIFO(st.st_mode)) {
-        fcntl(in->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fewer switches between writer and reader; may be refused */
-    }
+    int error_number = input_extent_of(in->fd, &in->extent);
+    if (error_number)
+        die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(error_number));
 }
 
-bool input_retry(int fd) {
+/* Returns true if a read that failed is to be tried again. */
+static bool retry(int fd) {
     if (errno == EAGAIN) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         poll(&p, 1, -1);
@@ -53,19 +67,35 @@ bool input_retry(int fd) {
     return errno == EINTR;
 }
 
-static size_t read_full(const input *in, void *to, size_t bytes) {
+ssize_t input_fill(int fd, void *to, size_t bytes) {
     size_t have = 0;
     while (have < bytes) {
         size_t want = bytes - have < READ_MAX ? bytes - have : READ_MAX;
-        ssize_t got = read(in->fd, (char *)to + have, want);
+        ssize_t got = read(fd, (char *)to + have, want);
         if (got == 0)
             break;
         if (got > 0)
             have += (size_t)got;
-        else if (!input_retry(in->fd))
-            die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+        else if (!retry(fd))
+            return -1;
     }
-    return have;
+    return (ssize_t)have;
+}
+
+__attribute__((noreturn)) static void die_shorter(const input *in, uint64_t bytes) {
+    die(EXIT_IO, "%s: " INPUT_SHORTER, in->name, (unsigned long long)bytes, (unsigned long long)in->extent.size);
+}
+
+static size_t read_full(input *in, void *to, size_t bytes) {
+    if (in->extent.sized && bytes > in->extent.size - in->fetched)
+        bytes = (size_t)(in->extent.size - in->fetched);
+    ssize_t have = input_fill(in->fd, to, bytes);
+    if (have < 0)
+        die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+    in->fetched += (uint64_t)have;
+    if (in->extent.sized && (size_t)have < bytes)
+        die_shorter(in, in->fetched);
+    return (size_t)have;
 }
 
 size_t input_peek(input *in, const unsigned char **data, size_t bytes) {
@@ -106,16 +136,15 @@ size_t input_read(input *in, void *to, size_t bytes) {
     return have;
 }
 
-/* One byte beyond the hint is allocated, so that one more read finds the end of a file that is as long as it was said
- * to be. The buffer of a pipe doubles; realloc moves large blocks by remapping their pages, not by copying. */
+/* The buffer of a pipe doubles; realloc moves large blocks by remapping their pages, not by copying. */
 unsigned char *input_read_all(input *in, size_t *bytes) {
     report_phase before = report_enter(PHASE_READ);
-    uint64_t left = in->size_hint > in->taken ? in->size_hint - in->taken : 0;
-    size_t capacity = (left > PTRDIFF_MAX ? PTRDIFF_MAX : (size_t)left) + (left ? 1 : PIPE_BYTES), have = 0;
+    bool sized = in->extent.sized;
+    size_t capacity = sized ? (size_t)(in->extent.size - in->taken) : PIPE_BYTES, have = 0;
     unsigned char *data = must_alloc(capacity + TAIL_BYTES, 1);
     for (;;) {
         have += read_and_count(in, data + have, capacity - have);
-        if (have < capacity)
+        if (sized || have < capacity)
             break;
         capacity = capacity > SIZE_MAX / 4 ? SIZE_MAX - TAIL_BYTES : capacity * 2;
         data = must_realloc(data, capacity + TAIL_BYTES, 1);
@@ -137,9 +166,9 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     size_t have = 0;
     while (have < bytes) {
         size_t want = bytes - have < READ_MAX ? bytes - have : READ_MAX;
-        ssize_t got = pread(in->fd, (char *)to + have, want, (off_t)(in->start + offset + have));
+        ssize_t got = pread(in->fd, (char *)to + have, want, (off_t)(in->extent.start + offset + have));
         if (got == 0)
-            die(EXIT_IO, "%s: has become shorter while it was read", in->name);
+            die_shorter(in, offset + have);
         if (got > 0)
             have += (size_t)got;
         else if (errno != EINTR)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Input: one file or stdin, read() and never mapped, so that a file that shrinks is an error and no signal.
+ *
+ * A regular file is read up to the size that it had when it was opened: what is appended later is not seen, and an end
+ * before that is an error (exit 3), because half an input would give a wrong result. A regular file of size 0 is read
+ * to its end like a pipe, because those in /proc have no other size; so is one in /sys.
  */
 #ifndef APPS_SUPPORT_INPUT_H
 #define APPS_SUPPORT_INPUT_H
@@ -8,16 +12,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { INPUT_PEEK_MAX = 64 << 10 };
+
+/* What the size of a file says at the time of opening. */
+typedef struct input_extent {
+    bool sized;     /* a regular file with a size; else a pipe, a device, or a file as in /proc */
+    uint64_t start; /* offset in the file where reading begins (stdin may be partly read already) */
+    uint64_t size;  /* bytes from `start` on; 0 if it is not sized */
+} input_extent;
 
 typedef struct input {
     int fd;
     const char *name;    /* for messages: the path, or "stdin" */
-    uint64_t size_hint;  /* bytes of a regular file from `start` on, else 0. The file may change at any time. */
-    bool seekable;       /* a regular file: input_read_at works */
-    uint64_t start;      /* offset in the file where reading began (stdin may be partly read already) */
-    uint64_t taken;      /* bytes given out by input_read and input_read_all */
+    input_extent extent; /* sized: input_read_at works */
+    uint64_t fetched;    /* bytes read from fd by all but input_read_at */
+    uint64_t taken;      /* of these, bytes given out by input_read and input_read_all */
     unsigned char *peek; /* bytes looked at and not yet taken */
     size_t peek_bytes;
 } input;
@@ -38,15 +49,23 @@ unsigned char *input_read_all(input *in, size_t *bytes);
 /* Returns the length of the byte order mark that a text begins with, 3 or 0; exit 2 for a mark of UTF-16. */
 size_t input_mark_bytes(const input *in, const unsigned char *text, size_t bytes);
 
-/* Reads exactly `bytes` from `offset`, counted from `start`, without moving the reading position; exit 3 if the file
- * has become shorter. Seekable inputs only. */
+/* Reads exactly `bytes` from `offset`, counted from the extent's start, without moving the reading position. Sized
+ * inputs only. */
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
 
 void input_close(input *in);
 
-/* After read() failed: returns true if it is to be tried again. Waits for a pipe or socket that its other users made
- * non-blocking. */
-bool input_retry(int fd);
+/* ---- for readers that must not exit (equalize) ------------------------------------------------------------------- */
+
+/* Returns 0, or the errno with which the file cannot be read. */
+int input_extent_of(int fd, input_extent *extent);
+
+/* Reads until `bytes` are there or the input ends; returns how many, or -1 with errno. Waits for a pipe or socket that
+ * its other users made non-blocking. */
+ssize_t input_fill(int fd, void *to, size_t bytes);
+
+/* The end of a message about a sized input that ended early: arguments are the bytes read and the size. */
+#define INPUT_SHORTER "is shorter now: it ends after %llu bytes and had %llu when it was opened"
 
 /* Counts the newlines from p to end. A narrow counter over a short run is a loop that compilers turn into SIMD. */
 static inline size_t input_newlines(const unsigned char *p, const unsigned char *end) {

@@ -151,20 +151,28 @@ static void print_stats(const report_totals *t) {
             t->overlap ? "  (phases overlap)" : "");
 }
 
+/* JSON's escape of a character: beyond 16 bits two of them. Returns its length. */
+static size_t json_escape(char escape[16], unsigned code) {
+    if (code < 0x10000)
+        return (size_t)snprintf(escape, 16, "\\u%04x", code);
+    code -= 0x10000;
+    return (size_t)snprintf(escape, 16, "\\u%04x\\u%04x", 0xd800 | code >> 10, 0xdc00 | (code & 0x3ff));
+}
+
 static void json_text(const char *text) {
     output_write(report.json, "\"", 1);
     for (const char *p = text; *p;) {
-        size_t n = utf8_bytes(p);
-        char escape[8];
+        unsigned code;
+        size_t n = utf8_decode(p, &code);
+        char escape[16];
         if (n == 0) {
             output_write(report.json, "\xef\xbf\xbd", 3);
             n = 1;
         } else if (*p == '"' || *p == '\\') {
             snprintf(escape, sizeof escape, "\\%c", *p);
             output_write(report.json, escape, 2);
-        } else if (n == 1 && *p < 0x20) {
-            snprintf(escape, sizeof escape, "\\u%04x", *p);
-            output_write(report.json, escape, 6);
+        } else if (!utf8_is_showable(code)) {
+            output_write(report.json, escape, json_escape(escape, code));
         } else {
             output_write(report.json, p, n);
         }

@@ -184,20 +184,6 @@ size_t table_line(const table *t, size_t row) { return table_line_at(t, t->bytes
 
 /* ---- the first row ----------------------------------------------------------------------------------------------- */
 
-/* Returns a field's text, with doubled quotes made single. */
-static char *unquoted(const field *f) {
-    size_t bytes = (size_t)(f->end - f->begin), length = 0;
-    char *name = must_alloc(bytes + 1, 1);
-    bool quoted = f->next > f->end && *f->end == '"';
-    for (size_t i = 0; i < bytes; i++) {
-        name[length++] = (char)f->begin[i];
-        if (quoted && f->begin[i] == '"')
-            i++;
-    }
-    name[length] = 0;
-    return name;
-}
-
 /* A carriage return inside a field of the first row means that lines end with it: all of the table would be one row. */
 static void refuse_carriage_returns(const table *t, const unsigned char *p) {
     for (size_t i = 0; i < t->columns; i++) {
@@ -206,15 +192,6 @@ static void refuse_carriage_returns(const table *t, const unsigned char *p) {
             die(EXIT_USAGE,
                 "%s: line 1: a carriage return that no newline follows: convert the line ends (tr '\\r' '\\n')",
                 t->name);
-        p = f.next + 1;
-    }
-}
-
-static void take_names(table *t, const unsigned char *p) {
-    t->names = must_alloc(t->columns, sizeof *t->names);
-    for (size_t i = 0; i < t->columns; i++) {
-        field f = read_field(p, t->bytes + t->n_bytes, (unsigned char)t->delimiter);
-        t->names[i] = unquoted(&f);
         p = f.next + 1;
     }
 }
@@ -261,16 +238,14 @@ void table_read(table *t, input *in, char delimiter, bool header, unsigned threa
         refuse_row(t, fault, next, t->columns);
     refuse_carriage_returns(t, first);
     if (header) {
-        take_names(t, first);
+        t->has_names = true;
+        t->names_at = t->head_bytes;
         t->head_bytes = (size_t)(next - t->bytes);
     }
     index_rows(t, threads);
 }
 
 void table_free(table *t) {
-    for (size_t i = 0; t->names && i < t->columns; i++)
-        free(t->names[i]);
-    free(t->names);
     free(t->starts);
     free(t->bytes);
     *t = (table){0};

@@ -18,7 +18,8 @@ typedef struct table {
     size_t head_bytes; /* byte order mark and header row: keep them first */
     size_t n;          /* number of rows, without the header */
     size_t columns;    /* 0 for empty input */
-    char **names;      /* of the columns, without quotes; NULL if there is no header */
+    bool has_names;    /* there is a header with the names of the columns */
+    size_t names_at;   /* where it begins */
     uint64_t *starts;  /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
     size_t end_bytes;  /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
 } table;
@@ -30,6 +31,12 @@ void table_read(table *t, input *in, char delimiter, bool header, unsigned threa
 /* Returns the column, from 0, that a user means by a name or, where no column has that name, a number from 1. Exit 2 if
  * there is none, or if two have that name. On empty input any name is column 0. */
 size_t table_find(const table *t, const char *key);
+
+/* Returns the first column from `from` on that has this name, t->columns if there is none. */
+size_t table_find_name(const table *t, const char *name, size_t from);
+
+/* Returns the name of a column of a table that has names: without quotes, in memory to be freed. */
+char *table_name(const table *t, size_t index);
 
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };

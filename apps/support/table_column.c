@@ -21,11 +21,12 @@ enum { PART_ROWS = TABLE_PART_ROWS };
 
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]) {
     int length = snprintf(to, TABLE_LABEL_BYTES, "%zu", index + 1);
-    if (t->names && t->names[index][0]) {
+    char *name = t->has_names ? table_name(t, index) : NULL;
+    if (name && name[0]) {
         char quoted[NUMBER_QUOTE_BYTES];
-        number_quote(quoted, t->names[index], strlen(t->names[index]));
-        snprintf(to + length, TABLE_LABEL_BYTES - (size_t)length, " (%s)", quoted);
+        snprintf(to + length, TABLE_LABEL_BYTES - (size_t)length, " (%s)", number_quote(quoted, name, strlen(name)));
     }
+    free(name);
     return to;
 }
 
@@ -34,9 +35,10 @@ static const char *list_names(const table *t, char *to, size_t bytes) {
     int length = 0;
     size_t shown = t->columns < 4 ? t->columns : 3;
     for (size_t i = 0; i < shown; i++) {
-        char quoted[NUMBER_QUOTE_BYTES];
+        char quoted[NUMBER_QUOTE_BYTES], *name = table_name(t, i);
         length += snprintf(to + length, bytes - (size_t)length, "%s%s", i ? ", " : "",
-                           number_quote(quoted, t->names[i], strlen(t->names[i])));
+                           number_quote(quoted, name, strlen(name)));
+        free(name);
     }
     if (shown < t->columns)
         snprintf(to + length, bytes - (size_t)length, " and %zu more", t->columns - shown);
@@ -46,15 +48,10 @@ static const char *list_names(const table *t, char *to, size_t bytes) {
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
-    size_t found = t->columns;
-    for (size_t i = 0; t->names && i < t->columns; i++) {
-        if (strcmp(t->names[i], key) != 0)
-            continue;
-        if (found < t->columns)
-            die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
-                i + 1, key);
-        found = i;
-    }
+    size_t found = table_find_name(t, key, 0), again = table_find_name(t, key, found + 1);
+    if (again < t->columns)
+        die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
+            again + 1, key);
     if (found < t->columns)
         return found;
     char *end = NULL;
@@ -64,7 +61,7 @@ size_t table_find(const table *t, const char *key) {
             return (size_t)number - 1;
         die(EXIT_USAGE, "%s: there is no column %s: columns are 1 to %zu", t->name, key, t->columns);
     }
-    if (!t->names)
+    if (!t->has_names)
         die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
     char names[5 * NUMBER_QUOTE_BYTES];
     die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));

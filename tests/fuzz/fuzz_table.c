@@ -183,8 +183,13 @@ static void check_table(run *x, const reader *r) {
         FUZZ_CHECK(t->starts[i] == r->starts[i + skip]);
         FUZZ_CHECK(table_line(t, i) == line_of(r, r->starts[i + skip]));
     }
-    for (size_t k = 0; k < t->columns && skip; k++)
-        check_name(r, t->names[k], &r->fields[k]);
+    for (size_t k = 0; k < t->columns && skip; k++) {
+        const place *f = &r->fields[k];
+        char *name = table_name(t, k);
+        check_name(r, name, f);
+        FUZZ_CHECK(memchr(r->data + f->begin, 0, f->end - f->begin) || table_find_name(t, name, k) == k);
+        free(name);
+    }
     for (x->column = 0; x->column < t->columns && x->column < MAX_COLUMNS; x->column++)
         check_column(x, r);
 }

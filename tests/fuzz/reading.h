@@ -19,7 +19,12 @@ static inline input reading_of(const uint8_t *data, size_t bytes) {
     static int nothing = -1;
     if (nothing < 0)
         nothing = open("/dev/null", O_RDONLY);
-    input in = {.fd = nothing, .name = "in", .size_hint = bytes, .peek = malloc(bytes + 1), .peek_bytes = bytes};
+    input in = {.fd = nothing,
+                .name = "in",
+                .extent = {.sized = true, .size = bytes},
+                .fetched = bytes,
+                .peek = malloc(bytes + 1),
+                .peek_bytes = bytes};
     FUZZ_CHECK(in.peek && nothing >= 0);
     if (bytes)
         memcpy(in.peek, data, bytes);

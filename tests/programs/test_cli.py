@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import time
+import unicodedata
 
 import numpy as np
 import pytest
@@ -161,8 +162,8 @@ def test_threads(box, program, threads):
 @pytest.mark.parametrize("program", ARRAYS)
 def test_unreadable_inputs(box, program):
     box.refused(3, "absent: cannot open: No such file", program, *JOB[program], "absent", "-o", "out")
-    box.refused(3, "it is a directory", program, *JOB[program], ".", "-o", "out")
-    box.refused(3, "it is a directory", program, *JOB[program], "/", "-o", "out")
+    box.refused(3, "cannot read: Is a directory", program, *JOB[program], ".", "-o", "out")
+    box.refused(3, "cannot read: Is a directory", program, *JOB[program], "/", "-o", "out")
     box.refused(3, "cannot open", program, *JOB[program], "/dev/null/x", "-o", "out")
     box.refused(3, "cannot", program, *JOB[program], "/proc/self/mem", "-o", "out")
 
@@ -412,3 +413,31 @@ def test_too_little_memory(box, program, megabytes):
         assert result.code == 3 and "memory" in result.err and result.err.count("\n") == 1
         assert box.names() == ["in.txt"]
     assert megabytes > 8 or result.code == 3
+
+
+VISIBLE_FORMATS = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6dd, 0x70f, 0x890, 0x891, 0x8e2, 0x110bd, 0x110cd,
+                   *range(0x13430, 0x13456)} # numbers, abbreviations and hieroglyphs are written with these
+
+
+def test_messages_show_no_hidden_characters(box):
+    """Control, format and line-separating characters of a name could rewrite a terminal's line or turn it around."""
+    hidden = [chr(code) for code in range(1, 0x110000) if code not in VISIBLE_FORMATS and
+              unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")]
+    assert len(hidden) > 150
+    for at in range(0, len(hidden), 35):
+        name = "ä漢😀" + "é".join(hidden[at:at + 35])
+        for program in ("sort", "equalize"):
+            shown = re.sub("[" + "".join(map(re.escape, hidden)) + "]", "?", name)
+            box.refused(3, f"{program}: {shown}: cannot open", program, name, "-o", "out.png")
+    done = subprocess.run(["\x1b]0;x\u202ey", "--nothing"], executable=BIN / "sort", capture_output=True, check=False)
+    assert done.stderr.decode().startswith("?]0;x?y: unknown option")
+    assert "(try '?]0;x?y --help')" in done.stderr.decode()
+
+
+def test_json_escapes_hidden_characters(box):
+    """The name is the same after JSON's escapes are read, and the file can be shown on a terminal."""
+    name = "a\u202e\x7f\u0085\U000e0041\"ä😀.txt"
+    box.write(name, "1\n")
+    text = box.good("prefix", name, "-o", "out", "--json", "-").out.decode()
+    assert json.loads(text)["input"] == name
+    assert all(unicodedata.category(c) not in ("Cc", "Cf") or c == "\n" for c in text)

@@ -231,6 +231,7 @@ USAGE = {
     "output and folder": ([MOON, "-o", "o.png", "--out-dir", "."], "exclude"),
     "plot of many": ([MOON, "--out-dir", "x", "--plot", "p.svg"], "--plot"),
     "no images": (["--out-dir", "x"], "images"),
+    "stdout taken": ([MOON, "--json", "-"], "stdout is taken by the data"),
     "stdin to a folder": (["-", "--out-dir", "x"], "no name"),
     "same names": ([MOON, pathlib.Path(str(MOON.parent) + "/../data/moon.png"), "--out-dir", "."], "two images"),
     "unknown extension": ([MOON, "-o", "o.gif"], ".pnm"),
@@ -394,3 +395,21 @@ def test_many_images_with_one_mask(tmp_path):
     assert "other.pgm" in done.stderr.decode()
     for k, image in enumerate(images):
         assert np.array_equal(read_image((out / f"{k}.pgm").read_bytes()), equalized(image, mask=mask))
+
+
+def test_folders_among_many(tmp_path):
+    """A folder, as an image or in the place of an output, fails like a bad image: the others are done."""
+    out, names = tmp_path / "out", []
+    for name in ("a", "b", "c", "d"):
+        names.append(tmp_path / f"{name}.pgm")
+        names[-1].write_bytes(pnm(bumps(9, 9)))
+    (out / "c.pgm").mkdir(parents=True)
+    (tmp_path / "folder").mkdir()
+    done = equalize(names[0], tmp_path / "folder", names[1], f"{tmp_path}/folder/", f"{tmp_path}/out/", names[2], names[3],
+                    "--out-dir", out, "--json", "-", "-f", code=3)
+    assert [line.split(": ", 2)[1:] for line in done.stderr.decode().splitlines()] == [
+        [str(tmp_path / "folder"), "cannot read: Is a directory"], [f"{tmp_path}/folder/", "cannot read: Is a directory"],
+        [f"{tmp_path}/out/", "cannot read: Is a directory"], [str(out / "c.pgm"), "cannot write: it is a directory"]]
+    report = json.loads(done.stdout)
+    assert (report["images"], report["failed"]) == (7, 4)
+    assert sorted(path.name for path in out.iterdir() if path.is_file()) == ["a.pgm", "b.pgm", "d.pgm"]

@@ -199,10 +199,11 @@ static void probe_damaged(void **state) {
 
 /* ---- the decoder and its arena ----------------------------------------------------------------------------------- */
 
-/* The job's pixels end at a guard page, and so does the arena. */
+/* The job's pixels end at a guard page, aligned like memory of malloc, and so does the arena. */
 static decode_state decode(guarded shared, guarded arena, const image_header *header, const image_file *file,
                            size_t arena_bytes, uint8_t **pixels) {
-    size_t pixel_bytes = image_bytes(header), room = (sizeof(decode_job) + file->bytes + 63) / 16 * 16;
+    size_t pixel_bytes = (image_bytes(header) + DECODE_PIXEL_MORE + 15) / 16 * 16;
+    size_t room = (sizeof(decode_job) + file->bytes + 63) / 16 * 16;
     decode_job *job = (decode_job *)(((uintptr_t)guarded_end(shared, room + pixel_bytes)) & ~(uintptr_t)15);
     *pixels = guarded_end(shared, pixel_bytes);
     *job = (decode_job){.header = *header,
@@ -210,6 +211,7 @@ static decode_state decode(guarded shared, guarded arena, const image_header *he
                         .file_bytes = file->bytes,
                         .pixels_at = (size_t)(*pixels - (uint8_t *)job),
                         .arena_bytes = arena_bytes};
+    memset(*pixels, 0, pixel_bytes);
     memcpy(job + 1, file->data, file->bytes);
     decode_run(job, arena.memory + (arena.bytes - arena_bytes));
     return (decode_state)job->state;
@@ -241,6 +243,27 @@ static void decoder_round_trip_and_small_arenas(void **state) {
         assert_true(starved > 10 && done > 10);
         free(file.data);
     }
+    guarded_destroy(shared);
+    guarded_destroy(arena);
+}
+
+/* The arena holds the filtered rows; there is no room for the pixels, too. */
+static void decoder_has_one_place_for_pixels(void **state) {
+    (void)state;
+    enum { WIDTH = 500, HEIGHT = 400, ARENA = WIDTH * HEIGHT * 3 / 2 };
+    guarded shared = guarded_create(1 << 19), arena = guarded_create(1 << 19);
+    image_header header = {.width = WIDTH, .height = HEIGHT, .channels = 1, .depth = 8};
+    image_error error;
+    uint8_t *grey = malloc(WIDTH * HEIGHT), *pixels;
+    assert_non_null(grey);
+    memset(grey, 77, WIDTH * HEIGHT);
+    image_file file = encoded(IMAGE_PNG, &header, grey);
+    assert_true(probe_image("test", file.data, file.bytes, &header, &error));
+    memset(arena.memory, 0, arena.bytes);
+    assert_int_equal(decode(shared, arena, &header, &file, ARENA, &pixels), DECODE_DONE);
+    assert_memory_equal(pixels, grey, WIDTH * HEIGHT);
+    free(grey);
+    free(file.data);
     guarded_destroy(shared);
     guarded_destroy(arena);
 }
@@ -330,6 +353,7 @@ int main(void) {
         cmocka_unit_test(probe_every_prefix),
         cmocka_unit_test(probe_damaged),
         cmocka_unit_test(decoder_round_trip_and_small_arenas),
+        cmocka_unit_test(decoder_has_one_place_for_pixels),
         cmocka_unit_test(decoder_disagrees_with_header),
         cmocka_unit_test(orientations),
         cmocka_unit_test(formats_of_names),
