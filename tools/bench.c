@@ -206,7 +206,11 @@ static void read_options(command_line *l, int argc, char **argv) {
         case NO_PEERS: l->bench.peers = false; break;
         case TORCH: l->torch = true; break;
         case ADDITIONS: l->additions = true; break;
-        case HUNT: l->hunt.count = count_option("--hunt", optarg, UINT32_MAX); break;
+        case HUNT:
+            l->hunt.count = count_option("--hunt", optarg, UINT32_MAX);
+            if (l->hunt.count == 0)
+                wrong("--hunt", optarg, "at least one");
+            break;
         case MIN_N: l->hunt.min_n = count_option("--min-n", optarg, HUNT_MAX_N); break;
         case MAX_N: l->hunt.max_n = count_option("--max-n", optarg, HUNT_MAX_N); break;
         case MINUTES: l->hunt.minutes = minutes_option(optarg); break;
@@ -222,6 +226,13 @@ static void read_options(command_line *l, int argc, char **argv) {
         }
     if (optind < argc)
         wrong("operand", argv[optind], "the bench takes options only");
+}
+
+/* What options say together. */
+static void check_options(command_line *l) {
+    const job_lists *lists = &l->lists;
+    if (l->hunt.check && l->hunt.count == 0)
+        wrong("--check", "", "goes with --hunt");
     if (lists->threads == 0 || l->bench.rounds == 0)
         wrong(lists->threads == 0 ? "--threads" : "--rounds", "0", "at least one");
     static char beside[600];
@@ -305,6 +316,7 @@ int main(int argc, char **argv) {
     bench->min_rounds = 1, bench->patience_ns = 2.5e9;
     l.lists.threads = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     read_options(&l, argc, argv);
+    check_options(&l);
     if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
         wrong("--json", l.json_path, "cannot be opened for writing");
     if (bench->json != NULL)

@@ -105,11 +105,12 @@ typedef struct job {
 typedef struct contender contender;
 struct contender {
     char name[48];
-    bool (*prepare)(job *j); /* untimed, before each run; may be NULL */
+    bool (*prepare)(job *j, contender *c); /* untimed, before each run; may be NULL */
     bool (*run)(job *j, contender *c);
-    void (*settle)(job *j);      /* brings its downloaded result into the job's form, for the check; may be NULL */
-    void (*close)(contender *c); /* may be NULL */
-    bool is_copy;                /* the ceiling: its result is not the job's */
+    void (*settle)(job *j,
+                   contender *c); /* brings its downloaded result into the job's form, for the check; may be NULL */
+    void (*close)(contender *c);  /* may be NULL */
+    bool is_copy;                 /* the ceiling: its result is not the job's */
     bool is_ours;
     bool is_optional; /* one of all algorithms: left out where it cannot serve */
     bool in_place;    /* it sorts a copy of the input where the output is; the copy is made untimed */

@@ -72,7 +72,7 @@ static inline int compare_floats(const job *j, double a, double b) {
                 return false;                                                                                          \
             const ctype *from = positions ? in : out;                                                                  \
             int before = i > 0 ? compare_##name(j, from[last], from[at]) : -1;                                         \
-            if (before > 0 || (before == 0 && positions && last >= at))                                                \
+            if (before > 0 || (before == 0 && positions && !j->unstable && last >= at))                                \
                 return false;                                                                                          \
             if (!positions) {                                                                                          \
                 came_out = went_in = 0;                                                                                \

@@ -38,13 +38,13 @@ template <template <class> class Job> runner pick(scan_type type) {
 }
 
 // Copies the keys to the output, untimed, for a peer that sorts in place.
-[[maybe_unused]] bool copy_keys(job *j) {
+[[maybe_unused]] bool copy_keys(job *j, contender *) {
     std::memcpy(j->out, j->in, j->in_bytes);
     return true;
 }
 
-[[maybe_unused]] void add(contender *list, size_t &count, const std::string &name, runner run,
-                          bool (*prepare)(job *) = nullptr, bool unchecked = false) {
+[[maybe_unused]] void add(contender *list, size_t &count, const std::string &name, runner run, runner prepare = nullptr,
+                          bool unchecked = false) {
     contender c{};
     std::snprintf(c.name, sizeof c.name, "%s", name.c_str());
     c.run = run;

@@ -41,7 +41,7 @@ static bool clock_stops(job *j, uint64_t start, uint64_t *ns) {
 /* Runs a batch of calls. ns: the mean time of a call; host_ns: the host's mean time to issue one. */
 static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64_t *host_ns) {
     uint64_t start;
-    if (c->prepare != NULL && !c->prepare(j))
+    if (c->prepare != NULL && !c->prepare(j, c))
         return false;
     j->reported_ns = 0;
     bool right = clock_starts(j, &start);
@@ -92,7 +92,7 @@ static const char *warm_up(job *j, contender *c, uint64_t *ns) {
     if (j->on_device && j->out != NULL && !downloaded(j))
         return "the result could not be downloaded";
     if (c->settle != NULL)
-        c->settle(j);
+        c->settle(j, c);
     return job_check(j);
 }
 

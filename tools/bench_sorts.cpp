@@ -9,9 +9,9 @@
 
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #ifdef PEER_HWY
 #include <hwy/contrib/sort/vqsort.h>
@@ -27,7 +27,7 @@ namespace {
 
 using runner = bool (*)(job *, contender *);
 
-[[maybe_unused]] bool copy_keys(job *j) {
+[[maybe_unused]] bool copy_keys(job *j, contender *) {
     std::memcpy(j->out, j->in, j->in_bytes);
     return true;
 }
@@ -89,71 +89,130 @@ template <class U> U key_of(const job *j, U bits) {
     return is_float ? U(bits & sign ? bits & ~sign : ~bits) : is_signed ? U(bits ^ sign) : bits;
 }
 
-template <class U> struct coded {
-    static bool prepare(job *j) {
+// A key with a value of the same size; laid out as vqsort's pairs are.
+template <class U> struct alignas(2 * sizeof(U)) item_of { U value, key; };
+
+template <class U> U key_in(U key) { return key; }
+template <class U> U key_in(const item_of<U> &item) { return item.key; }
+
+// What is sorted, where it does not fit the output, and the threads that sort, which live as long as the contender, as
+// the library's do.
+template <class T, class Pool> struct workshop {
+    std::vector<T> items;
+    Pool pool;
+    explicit workshop(const job *j) : items(j->verb == BENCH_PAIRS ? j->n : 0), pool(int(j->threads)) {}
+};
+struct no_pool {
+    explicit no_pool(int) {}
+};
+
+template <class U, class T, class Pool> struct coded {
+    using place = workshop<T, Pool>;
+    static T *items(const job *j, contender *c) {
+        return j->verb == BENCH_PAIRS ? static_cast<place *>(c->memory)->items.data() : static_cast<T *>(j->out);
+    }
+    static bool prepare(job *j, contender *c) {
+        const U *keys = static_cast<const U *>(j->in);
+        T *to = items(j, c);
         for (uint64_t i = 0; i < j->n; i++)
-            static_cast<U *>(j->out)[i] = ordered_bits(j, static_cast<const U *>(j->in)[i]);
+            if constexpr (std::is_same<T, U>::value)
+                to[i] = ordered_bits(j, keys[i]);
+            else
+                to[i] = {static_cast<const U *>(j->values_in)[i], ordered_bits(j, keys[i])};
         return true;
     }
-    static void settle(job *j) {
-        for (U *out = static_cast<U *>(j->out), *end = out + j->n; out < end; out++)
-            *out = key_of(j, *out);
+    static void settle(job *j, contender *c) {
+        const T *from = items(j, c);
+        for (uint64_t i = 0; i < j->n; i++) {
+            static_cast<U *>(j->out)[i] = key_of(j, key_in(from[i]));
+            if constexpr (!std::is_same<T, U>::value)
+                static_cast<U *>(j->values_out)[i] = from[i].value;
+        }
     }
+#ifdef PEER_HWY
+    static bool vqsort_pairs(job *j, contender *c) {
+        using pair = std::conditional_t<sizeof(U) == 8, hwy::K64V64, hwy::K32V32>;
+        hwy::Sorter()(reinterpret_cast<pair *>(items(j, c)), j->n, hwy::SortAscending());
+        return true;
+    }
+#endif
 #ifdef PEER_IPS4O
     static bool ips4o(job *j, contender *c) {
-        U *keys = static_cast<U *>(j->out);
-        ips4o::parallel::sort(keys, keys + j->n, std::less<U>(), *static_cast<ips4o::StdThreadPool *>(c->memory));
+        const auto before = [](const T &a, const T &b) { return key_in(a) < key_in(b); };
+        T *begin = items(j, c);
+        ips4o::parallel::sort(begin, begin + j->n, before, static_cast<place *>(c->memory)->pool);
         return true;
     }
 #endif
 #ifdef PEER_IPS2RA
     struct at_least_4_bytes { // what IPS2Ra counts leading zeros of
-        std::conditional_t<sizeof(U) == 8, uint64_t, uint32_t> operator()(const U &key) const { return key; }
+        std::conditional_t<sizeof(U) == 8, uint64_t, uint32_t> operator()(const T &item) const { return key_in(item); }
     };
     static bool ips2ra(job *j, contender *c) {
-        U *keys = static_cast<U *>(j->out);
-        ips2ra::parallel::sort(keys, keys + j->n, at_least_4_bytes(), *static_cast<ips2ra::StdThreadPool *>(c->memory));
+        T *begin = items(j, c);
+        ips2ra::parallel::sort(begin, begin + j->n, at_least_4_bytes(), static_cast<place *>(c->memory)->pool);
         return true;
     }
 #endif
+    static void close(contender *c) { delete static_cast<place *>(c->memory); }
+
+    static void add_to(const job *j, contender *list, size_t &count, const std::string &name, runner run) {
+        contender *c = add(list, count, name, run);
+        c->prepare = prepare;
+        c->settle = settle;
+        c->close = close;
+        c->memory = new place(j);
+        c->unchecked = has_nan(j); // NaN are sorted by their bits
+    }
 };
 
-// Adds a sort by threads that live as long as the contender, as the library's do.
-template <class Pool, class U>
-void add_coded(const job *j, contender *list, size_t &count, const char *name, runner run) {
-    contender *c = add(list, count, std::string(name) + ", " + std::to_string(j->threads) + " threads", run);
-    c->prepare = coded<U>::prepare;
-    c->settle = coded<U>::settle;
-    c->memory = new Pool(int(j->threads));
-    c->close = [](contender *closing) { delete static_cast<Pool *>(closing->memory); };
-    c->unchecked = has_nan(j); // NaN are sorted by their bits
-}
-
-template <class U>
-void add_all_coded([[maybe_unused]] const job *j, [[maybe_unused]] contender *list, [[maybe_unused]] size_t &count) {
+template <class U, class T>
+void add_parallel([[maybe_unused]] const job *j, [[maybe_unused]] contender *list, [[maybe_unused]] size_t &count) {
+    [[maybe_unused]] const std::string threads = ", " + std::to_string(j->threads) + " threads";
 #ifdef PEER_IPS4O
-    add_coded<ips4o::StdThreadPool, U>(j, list, count, "IPS4o", coded<U>::ips4o);
+    using ips4o_sort = coded<U, T, ips4o::StdThreadPool>;
+    ips4o_sort::add_to(j, list, count, "IPS4o" + threads, ips4o_sort::ips4o);
 #endif
 #ifdef PEER_IPS2RA
-    add_coded<ips2ra::StdThreadPool, U>(j, list, count, "IPS2Ra", coded<U>::ips2ra);
+    using ips2ra_sort = coded<U, T, ips2ra::StdThreadPool>;
+    ips2ra_sort::add_to(j, list, count, "IPS2Ra" + threads, ips2ra_sort::ips2ra);
 #endif
 }
 
-size_t contenders(const job *j, contender *list) {
+size_t key_contenders(const job *j, contender *list) {
     size_t count = 0;
-    if (j->verb != BENCH_SORT || j->end_bit != 0) // these sort by whole keys
-        return 0;
 #ifdef PEER_HWY
     if (type_bytes(j->type) > 1 && !has_nan(j))
         add(list, count, "vqsort, 1 thread", pick<vqsort>(j->type));
 #endif
     switch (type_bytes(j->type)) {
-    case 1: add_all_coded<uint8_t>(j, list, count); break;
-    case 2: add_all_coded<uint16_t>(j, list, count); break;
-    case 4: add_all_coded<uint32_t>(j, list, count); break;
-    default: add_all_coded<uint64_t>(j, list, count);
+    case 1: add_parallel<uint8_t, uint8_t>(j, list, count); break;
+    case 2: add_parallel<uint16_t, uint16_t>(j, list, count); break;
+    case 4: add_parallel<uint32_t, uint32_t>(j, list, count); break;
+    default: add_parallel<uint64_t, uint64_t>(j, list, count);
     }
     return count;
+}
+
+template <class U> size_t pair_contenders(const job *j, contender *list) {
+    size_t count = 0;
+#ifdef PEER_HWY
+    using vqsort_pairs = coded<U, item_of<U>, no_pool>;
+    vqsort_pairs::add_to(j, list, count, "vqsort, 1 thread", vqsort_pairs::vqsort_pairs);
+#endif
+    add_parallel<U, item_of<U>>(j, list, count);
+    return count;
+}
+
+// These sort by whole keys.
+size_t contenders(const job *j, contender *list) {
+    if (j->end_bit != 0)
+        return 0;
+    if (j->verb == BENCH_SORT)
+        return key_contenders(j, list);
+    if (j->verb != BENCH_PAIRS || type_bytes(j->type) != j->value_bytes)
+        return 0;
+    return j->value_bytes == 4 ? pair_contenders<uint32_t>(j, list) : pair_contenders<uint64_t>(j, list);
 }
 
 const char *missing() {

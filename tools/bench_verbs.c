@@ -132,7 +132,8 @@ static bool run_ours(job *j, contender *c) {
 }
 
 /* Puts the input where run_in_place() sorts it. */
-static bool copy_input(job *j) {
+static bool copy_input(job *j, contender *c) {
+    (void)c;
     if (j->device != NULL)
         return j->device->copy(j->d_out, j->d_in, j->in_bytes) &&
                j->device->copy(j->d_values_out, j->d_values_in, j->values_in_bytes);
