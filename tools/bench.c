@@ -337,11 +337,6 @@ int main(int argc, char **argv) {
         run_hunt(bench, &l.hunt);
     } else
         run_jobs(&l);
-    if (l.lists.verb != BENCH_VERB_COUNT && !l.all) {
-        check_lists(&l.lists);
-        run_lists(bench, &l.lists);
-    } else
-        run_table(bench, &l.lists, l.all);
     if (bench->json != NULL)
         fputs("\n]\n", bench->json);
     if (bench->json != NULL && fclose(bench->json) != 0)
