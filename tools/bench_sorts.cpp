@@ -70,9 +70,10 @@ template <class T> struct vqsort {
 };
 #endif
 
-// IPS4o and IPS2Ra sort unsigned numbers that are ordered as the keys are, into which the keys are turned beforehand
-// and back before the check, untimed: one instance for each size of key, which take minutes to compile, not for each
-// type and direction.
+// IPS4o, IPS2Ra and all sorts of pairs get unsigned numbers that are ordered as the keys are, into which the keys are
+// turned beforehand and back before the check, untimed: one instance for each size of key, which take minutes to
+// compile, not for each type and direction. Pairs become an array of structs, which is not the library's layout; those
+// whose key and value differ in size have no peer.
 
 // Between keys and such numbers: floats as IEEE 754 orders their bits.
 template <class U> U ordered_bits(const job *j, U key) {
