@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. This file
- * reads the command line; bench_lists.c makes jobs of it and bench_run.c measures them. bench.h lists the parts.
+ * reads the command line; bench_usage.c explains it, bench_lists.c makes jobs of it and bench_run.c measures them.
+ * bench.h lists the parts.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,54 +13,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-
-static const char usage[] =
-    "Usage: tools/bench [OPTION]...\n"
-    "\n"
-    "  tools/bench                                   a small table, about two minutes\n"
-    "  tools/bench --all --json out/bench.json       the full one\n"
-    "  tools/bench --verb sort --type u64 --n 2^26 --distribution zipf\n"
-    "  tools/bench --verb prefix --type f32 --op max --threads 1 --simd avx2\n"
-    "  tools/bench --verb prefix --n 2^10..2^26 --plot prefix.svg\n"
-    "  tools/bench --device cuda --verb prefix --algorithm all --type u32,f32 --plot prefix.svg\n"
-    "  tools/bench --device cuda --verb compact --n 2^28 --keep 0.01,0.1,0.5,0.9\n"
-    "\n"
-    "Measures the library's verbs beside peers and beside a plain copy, in turns. Results are checked first.\n"
-    "Where an option takes a LIST (a,b,c), every combination is measured. A row with --offset or --reverse shows its\n"
-    "share of the rate of the same row without, where that came before: with --offset 0,1, in the full table.\n"
-    "\n"
-    "  --verb V            one of those below\n"
-    "  --type LIST        " TYPE_WORDS " (u32; images: u8 or u16)\n"
-    "  --out-type T        prefix: the accumulator (as --type)\n"
-    "  --op O              prefix:" OP_WORDS " (add)\n"
-    "  --exclusive         prefix: without the element itself\n"
-    "  --reverse           prefix: from the last element to the first; no peers\n"
-    "  --algorithm A       all, GRID, GRID/BLOCK, or a method of sorting (auto)\n"
-    "  --n LIST            1000, 10M, 2^26, 2^26+1, 2^10..2^30, 1000..1M*10 (2^24; a GPU: 2^10..2^30*4)\n"
-    "  --distribution LIST as in tools/make_data --help (uniform)\n"
-    "  --keep LIST         compact and its like: the share that stays (0.5)\n"
-    "  --value-bytes N     pairs: 4 or 8 (4)\n"
-    "  --offset LIST       elements, below 256, from a boundary of 256 bytes to the begin of every array (0)\n"
-    "  --nan SHARE         this share of a float array is NaN (0)\n"
-    "  --seed S            another input of the same kind (1)\n"
-    "  --threads N         of the library, the copy and the peers (all)\n"
-    "  --device D          auto, cpu, cuda, cuda:N (cpu)\n"
-    "  --simd LEVEL        portable, avx2 or avx512: no more than that\n"
-    "  --rounds N          measured runs of each contender, at most 101 (11); slow ones get fewer\n"
-    "  --no-peers          the library and the copy only\n"
-    "  --torch             a GPU: PyTorch too, where python3 has it with CUDA; other rows lose up to 6 %\n"
-    "  --additions         a GPU: only count the additions of the block scans\n"
-    "  --all               the full table; with --verb its rows of that verb\n"
-    "  --json FILE         the rows for machines too\n"
-    "  --plot FILE         draw them over n, as SVG\n"
-    "  --pack DIR          fill DIR with what another machine with a GPU needs to run this, and stop\n"
-    "\n"
-    "On a GPU a row shows the time of a call among others in a batch, the spread of that (between quartiles), the\n"
-    "time of one call that begins on an idle GPU, and the time until a call returns; then rates, as GB/s of what any\n"
-    "way to do the job must read and write, the share of the memcpy's rate, and how many times as fast as the fastest\n"
-    "of CUB's rows, in a batch and alone.\n"
-    "\n"
-    "Verbs:\n";
 
 __attribute__((noreturn)) static void wrong(const char *option, const char *value, const char *why) {
     fprintf(stderr, "bench: %s: '%s': %s\n", option, value, why);
@@ -79,6 +32,14 @@ static double share_option(const char *option, const char *value) {
     if (end == value || *end != '\0' || !(share >= 0 && share <= 1))
         wrong(option, value, "not a number from 0 to 1");
     return share;
+}
+
+static double minutes_option(const char *value) {
+    char *end;
+    double minutes = strtod(value, &end);
+    if (end == value || *end != '\0' || !(minutes > 0 && minutes < 1e6))
+        wrong("--minutes", value, "not a number above 0");
+    return minutes;
 }
 
 static scan_type type_option(const char *option, const char *value) {
@@ -106,13 +67,6 @@ static bench_verb verb_option(const char *value) {
         if (strcmp(value, verb_names[verb]) == 0)
             return (bench_verb)verb;
     wrong("--verb", value, "not a verb (see --help)");
-}
-
-static void print_usage(void) {
-    fputs(usage, stdout);
-#define USAGE_ROW(ENUM, name, meaning) printf("  %-19s %s\n", #name, meaning);
-    BENCH_VERBS(USAGE_ROW)
-#undef USAGE_ROW
 }
 
 /* The folder of this program (levels = 1), and the build's above it (levels = 2). */
@@ -182,6 +136,11 @@ static void check_lists(const job_lists *l) {
     X(NO_PEERS, "no-peers", 0)                                                                                         \
     X(TORCH, "torch", 0)                                                                                               \
     X(ADDITIONS, "additions", 0)                                                                                       \
+    X(HUNT, "hunt", 1)                                                                                                 \
+    X(MIN_N, "min-n", 1)                                                                                               \
+    X(MAX_N, "max-n", 1)                                                                                               \
+    X(MINUTES, "minutes", 1)                                                                                           \
+    X(CHECK, "check", 0)                                                                                               \
     X(ALL, "all", 0)                                                                                                   \
     X(JSON, "json", 1)                                                                                                 \
     X(PLOT, "plot", 1)                                                                                                 \
@@ -207,7 +166,8 @@ typedef struct command_line {
     bench_settings bench;
     job_lists lists;
     const char *json_path, *torch_script;
-    bool all, torch, additions;
+    hunt hunt;
+    bool all, torch, additions, rounds_given;
 } command_line;
 
 static void read_options(command_line *l, int argc, char **argv) {
@@ -239,10 +199,22 @@ static void read_options(command_line *l, int argc, char **argv) {
                 wrong("--simd", optarg, "not portable, avx2 or avx512");
             setenv("SCAN_SIMD", optarg, 1);
             break;
-        case ROUNDS: l->bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS); break;
+        case ROUNDS:
+            l->bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS);
+            l->rounds_given = true;
+            break;
         case NO_PEERS: l->bench.peers = false; break;
         case TORCH: l->torch = true; break;
         case ADDITIONS: l->additions = true; break;
+        case HUNT:
+            l->hunt.count = count_option("--hunt", optarg, UINT32_MAX);
+            if (l->hunt.count == 0)
+                wrong("--hunt", optarg, "at least one");
+            break;
+        case MIN_N: l->hunt.min_n = count_option("--min-n", optarg, HUNT_MAX_N); break;
+        case MAX_N: l->hunt.max_n = count_option("--max-n", optarg, HUNT_MAX_N); break;
+        case MINUTES: l->hunt.minutes = minutes_option(optarg); break;
+        case CHECK: l->hunt.check = true; break;
         case ALL: l->all = true; break;
         case JSON: l->json_path = optarg; break;
         case PLOT: l->bench.plot_path = optarg; break;
@@ -254,6 +226,13 @@ static void read_options(command_line *l, int argc, char **argv) {
         }
     if (optind < argc)
         wrong("operand", argv[optind], "the bench takes options only");
+}
+
+/* What options say together. */
+static void check_options(command_line *l) {
+    const job_lists *lists = &l->lists;
+    if (l->hunt.check && l->hunt.count == 0)
+        wrong("--check", "", "goes with --hunt");
     if (lists->threads == 0 || l->bench.rounds == 0)
         wrong(lists->threads == 0 ? "--threads" : "--rounds", "0", "at least one");
     static char beside[600];
@@ -278,6 +257,28 @@ static void fill_defaults(command_line *l) {
         list_counts(lists, l->bench.device != NULL ? "2^10..2^30*4" : "2^24");
 }
 
+/* Fills in the options of a hunt that were not given, and refuses what it cannot serve. */
+static void prepare_hunt(command_line *l) {
+    hunt *h = &l->hunt;
+    const bench_verb verb = l->lists.verb;
+    h->lists = &l->lists;
+    if (verb != BENCH_VERB_COUNT && verb != BENCH_SORT && verb != BENCH_PAIRS && verb != BENCH_ARGSORT)
+        wrong("--hunt", verb_names[verb], "a hunt sorts: sort, pairs or argsort");
+    h->standard_min_n = h->check ? 1 : 1000;
+    h->standard_max_n = h->check ? 1 << 20 : l->bench.device != NULL ? HUNT_MAX_N : 1 << 25;
+    h->min_n = h->min_n != 0 ? h->min_n : h->standard_min_n;
+    h->max_n = h->max_n != 0 ? h->max_n : h->standard_max_n;
+    if (h->min_n > h->max_n)
+        wrong("--hunt", "--min-n", "above --max-n");
+    l->bench.timed = !h->check;
+    l->bench.peers &= !h->check;
+    if (l->rounds_given)
+        return;
+    l->bench.rounds = MAX_ROUNDS; /* short calls vary more, and get more rounds */
+    l->bench.min_rounds = 5;
+    l->bench.patience_ns = l->bench.device != NULL ? 3e7 : 1e8; /* a GPU varies less */
+}
+
 /* Loads the GPU's clock and peers where they are built and there is a GPU; else the library says why there is none. */
 static void open_device(bench_settings *bench) {
     const char *name = bench->device_name, *why = "";
@@ -298,13 +299,24 @@ static int count_additions(const bench_settings *bench) {
     return 0;
 }
 
+static void run_jobs(command_line *l) {
+    fill_defaults(l);
+    if (l->lists.verb != BENCH_VERB_COUNT && !l->all) {
+        check_lists(&l->lists);
+        run_lists(&l->bench, &l->lists);
+    } else
+        run_table(&l->bench, &l->lists, l->all);
+}
+
 int main(int argc, char **argv) {
-    command_line l = {.bench = {.device_name = "cpu", .seed = 1, .rounds = 11, .peers = true},
+    command_line l = {.bench = {.device_name = "cpu", .seed = 1, .rounds = 11, .peers = true, .timed = true},
                       .lists = {.verb = BENCH_VERB_COUNT, .value_bytes = 4, .folder = own_folder(2)}};
     bench_settings *bench = &l.bench;
     cpu_set_t cpus;
+    bench->min_rounds = 1, bench->patience_ns = 2.5e9;
     l.lists.threads = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     read_options(&l, argc, argv);
+    check_options(&l);
     if (l.json_path != NULL && (bench->json = fopen(l.json_path, "w")) == NULL)
         wrong("--json", l.json_path, "cannot be opened for writing");
     if (bench->json != NULL)
@@ -314,17 +326,17 @@ int main(int argc, char **argv) {
     open_device(bench);
     if (l.torch && bench->device == NULL)
         fputs("bench: PyTorch is measured on a GPU only: its rows are left out\n", stderr);
-    bench->peers_module = module_peers(own_folder(1));
+    for (unsigned m = 0; m < PEERS_MODULES; m++)
+        bench->peers_modules[m] = module_peers(own_folder(1), m);
     find_machine(bench, l.lists.threads);
     print_machine(bench);
     if (l.additions)
         return count_additions(bench);
-    fill_defaults(&l);
-    if (l.lists.verb != BENCH_VERB_COUNT && !l.all) {
-        check_lists(&l.lists);
-        run_lists(bench, &l.lists);
+    if (l.hunt.count > 0) {
+        prepare_hunt(&l);
+        run_hunt(bench, &l.hunt);
     } else
-        run_table(bench, &l.lists, l.all);
+        run_jobs(&l);
     if (bench->json != NULL)
         fputs("\n]\n", bench->json);
     if (bench->json != NULL && fclose(bench->json) != 0)

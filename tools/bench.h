@@ -4,13 +4,15 @@
  * one way to do the job: the library, a plain copy, a peer. bench_run.c runs the contenders of a job in turn, round
  * after round, so that what slows the machine slows all of them.
  *
- *   bench.c            command line         bench_verbs.c      the library and the copy as contenders
+ *   bench.c, _usage.c  command line         bench_verbs.c      the library and the copy as contenders
  *   bench_lists.c      lists of jobs        bench_processes.c  Python and programs as contenders
- *   bench_job.c        a job's arrays       bench_modules.c    loads the two modules, if they load:
+ *   bench_hunt*.c      random sorts         key_set*.c         random sets of keys
+ *   bench_job.c        a job's arrays       bench_modules.c    loads the modules, if they load:
  *   bench_run.c        measures one job       bench_peers.so     bench_peers.cpp: C++ libraries on the CPU
- *   bench_report.c     prints its rows        bench_cuda.so      bench_cuda.cu: the GPU's clock; bench_cub*.cu: CUB;
- *   bench_plot.c       draws all rows                            bench_additions.cu: counts of additions
- *   bench_check*.c     right or wrong       bench_threads.c    loops over threads
+ *   bench_report.c     prints its rows        bench_sorts.so     bench_sorts.cpp: those that sort
+ *   bench_plot.c       draws all rows         bench_cuda.so      bench_cuda.cu: the GPU's clock; bench_cub*.cu: CUB;
+ *   bench_check*.c     right or wrong                            bench_additions.cu: counts of additions
+ *   bench_threads.c    loops over threads
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
@@ -18,6 +20,7 @@
 #include <stdio.h>
 
 #include "distributions.h"
+#include "key_set.h"
 #include "scan/scan.h"
 
 #ifdef __cplusplus
@@ -70,6 +73,11 @@ typedef struct job {
     unsigned value_bytes; /* pairs */
     unsigned offset;      /* elements between a boundary of 256 bytes and the begin of every array */
     bool reverse;         /* prefix: from the last element to the first */
+    /* sorts, as in scan_sort_desc */
+    bool descending, nan_first;
+    uint32_t begin_bit, end_bit;
+    const key_set *keys; /* the input of a hunt; NULL: the distribution */
+    uint64_t seed;       /* a hunt's, of this job alone */
     unsigned threads;
     bench_algorithm algorithm;
     /* what job_open makes; on the CPU backend the host arrays are also the context's */
@@ -89,6 +97,7 @@ typedef struct job {
     double traffic_bytes;             /* what any way to do the job must read and write */
     uint64_t reported_ns;             /* a contender in another process says how long it took */
     uint64_t agreed_hash;             /* clahe, text, file: of the first result; 0 before that */
+    bool unstable;                    /* the last contender may change the order of equal keys */
     scan_status status;               /* of the library's last call */
     const char *wrong;                /* why the last step failed */
 } job;
@@ -96,13 +105,16 @@ typedef struct job {
 typedef struct contender contender;
 struct contender {
     char name[48];
-    bool (*prepare)(job *j); /* untimed, before each run; may be NULL */
+    bool (*prepare)(job *j, contender *c); /* untimed, before each run; may be NULL */
     bool (*run)(job *j, contender *c);
-    void (*settle)(job *j);      /* brings its downloaded result into the job's form, for the check; may be NULL */
-    void (*close)(contender *c); /* may be NULL */
-    bool is_copy;                /* the ceiling: its result is not the job's */
+    void (*settle)(job *j,
+                   contender *c); /* brings its downloaded result into the job's form, for the check; may be NULL */
+    void (*close)(contender *c);  /* may be NULL */
+    bool is_copy;                 /* the ceiling: its result is not the job's */
     bool is_ours;
     bool is_optional; /* one of all algorithms: left out where it cannot serve */
+    bool in_place;    /* it sorts a copy of the input where the output is; the copy is made untimed */
+    bool unstable;    /* it may change the order of equal keys that can be told apart */
     bool unchecked;   /* its result stays in its own process, or there is nothing to compare it with */
     bool elsewhere;   /* it measures its own time: the device's clock does not see it */
     bench_algorithm algorithm;
@@ -131,6 +143,7 @@ struct bench_device {
 };
 
 /* Peers on the CPU. */
+enum { PEERS_MODULES = 2 };
 typedef struct peers_module {
     size_t (*contenders)(const job *j, contender *list);
     const char *(*missing)(void); /* the peers it was built without, "" if none */
@@ -140,10 +153,12 @@ typedef struct peers_module {
 typedef struct bench_settings {
     const char *device_name, *numpy_script, *torch_script; /* scripts: NULL for none */
     const bench_device *device;                            /* NULL: the CPU, or an emulated device */
-    const peers_module *peers_module;                      /* NULL: none */
+    const peers_module *peers_modules[PEERS_MODULES];      /* NULL for one that is not there */
     uint64_t seed;
-    unsigned rounds;
+    unsigned rounds, min_rounds; /* as many rounds as that, or min_rounds if a contender takes longer than that: */
+    double patience_ns;
     bool peers;
+    bool timed; /* false: results are only checked */
     FILE *json; /* NULL: none */
     unsigned json_rows;
     const char *plot_path;
@@ -185,6 +200,23 @@ bool is_image_verb(bench_verb verb);
 void run_lists(bench_settings *bench, const job_lists *lists);
 void run_table(bench_settings *bench, const job_lists *defaults, bool full); /* rows of defaults->verb, if it is one */
 
+void print_usage(void);
+
+/* ---- the hunt ---------------------------------------------------------------------------------------------------- */
+
+enum { HUNT_MAX_N = 1 << 30 };
+
+/* Which random sorts are run. */
+typedef struct hunt {
+    uint64_t count; /* of sets; 0: no hunt */
+    double minutes; /* after these no further set begins; 0: no limit */
+    bool check;     /* results are only checked, with another number of threads for each set */
+    uint64_t min_n, max_n, standard_min_n, standard_max_n;
+    const job_lists *lists; /* verb and types: only those; threads, algorithm */
+} hunt;
+
+void run_hunt(bench_settings *bench, const hunt *h);
+
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 
 typedef struct timing {
@@ -198,7 +230,7 @@ typedef struct timing {
 /* A measured contender, as tables, JSON and plots show it. */
 typedef struct result {
     const char *name;
-    bool is_copy, is_ours, unchecked;
+    bool is_copy, is_ours, in_place, unchecked;
     unsigned runs, batch;
     double ns, best_ns, spread; /* median, minimum; (third quartile - first quartile) / median */
     double call_ns, host_ns;    /* medians; 0 on the CPU */
@@ -208,7 +240,10 @@ typedef struct result {
     const char *ran;            /* the library: what it ran; else "" */
 } result;
 
-/* Opens the job, checks and times its contenders in turn, prints their rows. */
+/* Checks and times the contenders of an open job in turn. Returns how many results there are. */
+size_t measure_job(bench_settings *bench, job *j, result *results); /* room for MAX_CONTENDERS */
+
+/* Opens the job, measures it, prints its rows. */
 void run_job(bench_settings *bench, const job *wanted);
 
 extern const char *const verb_names[BENCH_VERB_COUNT];
@@ -242,13 +277,13 @@ void mark_below(const job *j, uint8_t *flags); /* which elements lie below the t
 /* ---- contenders: each function returns how many it added ----------------------------------------------------------
  */
 
-size_t contenders_here(const job *j, contender *list);
+size_t contenders_here(const job *j, bool timed, contender *list); /* the library and the copy */
 size_t contenders_numpy(job *j, contender *list, const char *script);
 size_t contenders_torch(job *j, contender *list, const char *script);
 size_t contenders_programs(const job *j, contender *list);
 
 /* The modules beside this program, NULL for one that is not there or does not load. */
-const peers_module *module_peers(const char *folder);
+const peers_module *module_peers(const char *folder, unsigned number);
 const bench_device *module_device(const char *folder);
 
 /* text, file: writes the input with make_data, and compares what a contender wrote with what the first one wrote. */

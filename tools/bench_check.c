@@ -2,7 +2,7 @@
  *
  * Checks of results: no rate is shown without a right result. Each verb is computed again, as plainly as it can be
  * written, and compared with what a contender left in the outputs. This file has the verbs over images and job_check;
- * bench_check_prefix.c and bench_check_order.c have the verbs over arrays.
+ * bench_check_prefix.c, bench_check_kept.c and bench_check_sort.c have the verbs over arrays.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -186,7 +186,7 @@ template <class T> cudaError_t run_lengths(const job *j, void *memory, size_t &b
 }
 
 /* CUB writes the rejected elements after the kept ones, in reverse order. */
-template <class T> void settle_partition(job *j) {
+template <class T> void settle_partition(job *j, contender *) {
     const T *all = static_cast<const T *>(j->out);
     T *rest = static_cast<T *>(j->values_out);
     for (uint64_t i = j->count; i < j->n; i++)
@@ -218,7 +218,7 @@ template <class T> cudaError_t histogram(const job *j, void *memory, size_t &byt
 }
 
 /* CUB's counts are widened: it counts in 32 bits here, which is its fastest way. */
-static void settle_histogram(job *j) {
+static void settle_histogram(job *j, contender *) {
     char *bins = static_cast<char *>(j->out);
     for (size_t b = j->out_bytes / sizeof(uint64_t); b-- > 0;) {
         uint32_t narrow;

@@ -97,13 +97,30 @@ static void fill(void *argument, unsigned index, unsigned count) {
         generator_fill(&g, (char *)f->j->in + begin * type_bytes(f->j->type), end - begin);
 }
 
-static const char *input(job *j, uint64_t seed) {
+static void fill_keys(void *argument, unsigned index, unsigned count) {
+    const job *j = argument;
+    uint64_t begin = part_begin(j->n, index, count), end = part_begin(j->n, index + 1, count);
+    key_set_fill(j->keys, begin, end - begin, (char *)j->in + begin * type_bytes(j->type));
+}
+
+static const char *fill_in(job *j, uint64_t seed) {
     filling f = {.j = j};
+    if (j->keys != NULL) {
+        in_parallel(j->threads, fill_keys, j);
+        return NULL;
+    }
     const char *wrong = generator_start(&f.start, &j->spread, j->type, j->n, seed);
     if (wrong != NULL)
         return wrong;
     generator try = f.start;
     in_parallel(generator_skip(&try, 1) ? j->threads : 1, fill, &f);
+    return NULL;
+}
+
+static const char *input(job *j, uint64_t seed) {
+    const char *wrong = fill_in(j, seed);
+    if (wrong != NULL)
+        return wrong;
     if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && scan_type_class(j->type) == SCAN_FLOAT)
         near_one(j);
     if (j->verb == BENCH_FLAGGED)

@@ -23,5 +23,9 @@ static const void *symbol(const char *folder, const char *module, const char *na
     return found;
 }
 
-const peers_module *module_peers(const char *folder) { return symbol(folder, "bench_peers", "bench_peers"); }
+const peers_module *module_peers(const char *folder, unsigned number) {
+    static const char *const names[PEERS_MODULES] = {"bench_sorts", "bench_peers"};
+    return symbol(folder, names[number], names[number]);
+}
+
 const bench_device *module_device(const char *folder) { return symbol(folder, "bench_cuda", "bench_cuda_device"); }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Peers that are C++ libraries, a module behind the plain C interface of bench.h: vqsort (Highway), the parallel
-// algorithms of the standard library (TBB), OpenCV. Each is built if its headers were found: PEER_HWY, PEER_TBB,
-// PEER_OPENCV.
+// Peers that are C++ libraries, a module behind the plain C interface of bench.h: the parallel algorithms of the
+// standard library (TBB), OpenCV. Each is built if its headers were found: PEER_TBB, PEER_OPENCV.
 #include "bench.h"
 
 #include <algorithm>
@@ -13,9 +12,6 @@
 #include <string>
 #include <type_traits>
 
-#ifdef PEER_HWY
-#include <hwy/contrib/sort/vqsort.h>
-#endif
 #ifdef PEER_TBB
 #include <execution>
 #include <tbb/global_control.h>
@@ -42,13 +38,13 @@ template <template <class> class Job> runner pick(scan_type type) {
 }
 
 // Copies the keys to the output, untimed, for a peer that sorts in place.
-[[maybe_unused]] bool copy_keys(job *j) {
+[[maybe_unused]] bool copy_keys(job *j, contender *) {
     std::memcpy(j->out, j->in, j->in_bytes);
     return true;
 }
 
-[[maybe_unused]] void add(contender *list, size_t &count, const std::string &name, runner run,
-                          bool (*prepare)(job *) = nullptr, bool unchecked = false) {
+[[maybe_unused]] void add(contender *list, size_t &count, const std::string &name, runner run, runner prepare = nullptr,
+                          bool unchecked = false) {
     contender c{};
     std::snprintf(c.name, sizeof c.name, "%s", name.c_str());
     c.run = run;
@@ -56,16 +52,6 @@ template <template <class> class Job> runner pick(scan_type type) {
     c.unchecked = unchecked;
     list[count++] = c;
 }
-
-#ifdef PEER_HWY
-template <class T> struct vqsort {
-    static bool run(job *j, contender *) {
-        if constexpr (sizeof(T) > 1)
-            hwy::Sorter()(static_cast<T *>(j->out), j->n, hwy::SortAscending());
-        return true;
-    }
-};
-#endif
 
 #ifdef PEER_TBB
 struct limit_threads {
@@ -192,10 +178,8 @@ bool opencv_histogram(job *j, contender *) {
 
 size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *list) {
     size_t count = 0;
-#ifdef PEER_HWY
-    if (j->verb == BENCH_SORT && type_bytes(j->type) > 1)
-        add(list, count, "vqsort, 1 thread", pick<vqsort>(j->type), copy_keys);
-#endif
+    if (j->keys != NULL) // a hunt is for the fastest sorts
+        return 0;
 #ifdef PEER_TBB
     // NaN breaks the strict weak ordering that the standard algorithms need
     bool ordered = j->spread.nan == 0;
@@ -227,9 +211,6 @@ size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *lis
 
 const char *missing() {
     return ""
-#ifndef PEER_HWY
-           " vqsort (libhwy-dev)"
-#endif
 #ifndef PEER_TBB
            " std::execution::par (libtbb-dev)"
 #endif

@@ -38,13 +38,15 @@ void find_machine(bench_settings *bench, unsigned threads) {
 
 void print_machine(const bench_settings *bench) {
     puts(bench->machine);
-    const peers_module *module = bench->peers_module;
-    if (bench->device != NULL)
-        return;
-    if (module == NULL)
-        puts("No module with peers (bench_peers.so) beside the bench");
-    else if (module->missing()[0] != '\0')
-        printf("Peers that this build lacks:%s\n", module->missing());
+    const char *lead = "Peers that this build lacks:";
+    for (unsigned m = 0; bench->device == NULL && m < PEERS_MODULES; m++) {
+        const peers_module *module = bench->peers_modules[m];
+        const char *missing = module != NULL ? module->missing() : m == 0 ? " all sorts" : " all that do not sort";
+        if (missing[0] != '\0')
+            printf("%s%s", lead, missing), lead = "";
+    }
+    if (lead[0] == '\0')
+        putchar('\n');
 }
 
 static bool keeps_a_share(bench_verb verb) {
@@ -52,7 +54,7 @@ static bool keeps_a_share(bench_verb verb) {
 }
 
 void describe_job(const job *j, bool with_n, char *text, size_t bytes) {
-    char more[96] = "", odd[48] = "", spread[48], n[40] = "";
+    char more[96] = "", odd[48] = "", spread[320], n[40] = "";
     if (j->verb == BENCH_PREFIX)
         snprintf(more, sizeof more, "%s%s %s%s%s", j->out_type != j->type ? " to " : "",
                  j->out_type != j->type ? scan_type_name(j->out_type) : "", scan_op_name(j->op),
@@ -62,10 +64,16 @@ void describe_job(const job *j, bool with_n, char *text, size_t bytes) {
     else if (j->verb == BENCH_PAIRS)
         snprintf(more, sizeof more, " + u%u", j->value_bytes * 8);
     snprintf(spread, sizeof spread, "%s", distribution_name(j->spread.kind));
-    if (j->spread.parameter != 0)
+    if (j->keys != NULL)
+        key_set_describe(j->keys, spread, sizeof spread);
+    else if (j->spread.parameter != 0)
         snprintf(spread, sizeof spread, "%s:%" PRIu64, distribution_name(j->spread.kind), j->spread.parameter);
     if (j->offset != 0)
         snprintf(odd, sizeof odd, ", offset %u", j->offset);
+    if (j->end_bit != 0)
+        snprintf(odd, sizeof odd, " bits %u..%u%s", j->begin_bit, j->end_bit, j->descending ? " descending" : "");
+    else if (j->descending || j->nan_first)
+        snprintf(odd, sizeof odd, "%s%s", j->nan_first ? " nan first" : "", j->descending ? " descending" : "");
     bool power = j->n != 0 && (j->n & (j->n - 1)) == 0;
     if (with_n && power)
         snprintf(n, sizeof n, ", n = 2^%d", __builtin_ctzll(j->n));
@@ -179,12 +187,14 @@ void print_results(const job *j, const result *results, size_t count) {
 /* ---- for machines ------------------------------------------------------------------------------------------------ */
 
 void json_results(bench_settings *bench, const job *j, const result *results, size_t count) {
-    char text[256];
+    char text[512];
     describe_job(j, true, text, sizeof text);
     for (size_t k = 0; bench->json != NULL && k < count; k++) {
         const result *r = &results[k];
         fprintf(bench->json, "%s\n  {\"job\": \"%s\", \"verb\": \"%s\", \"type\": \"%s\", \"n\": %" PRIu64,
                 bench->json_rows++ ? "," : "", text, verb_names[j->verb], scan_type_name(j->type), j->n);
+        if (j->keys != NULL)
+            fprintf(bench->json, ", \"seed\": %" PRIu64 ", \"in_place\": %s", j->seed, r->in_place ? "true" : "false");
         fprintf(bench->json, ", \"offset\": %u, \"reverse\": %s", j->offset, j->reverse ? "true" : "false");
         fprintf(bench->json, ", \"machine\": \"%s\", \"input_hash\": \"%016" PRIx64 "\"", bench->machine,
                 j->in != NULL ? fnv1a(1, j->in, j->in_bytes < 1 << 20 ? j->in_bytes : 1 << 20) : 0);

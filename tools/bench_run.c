@@ -12,7 +12,6 @@
 
 #include "bench.h"
 
-static const double patience_ns = 2.5e9;      /* per contender and job: then it gets no further rounds */
 static const double batch_ns = 5e5;           /* the length of a batch ... */
 enum { MAX_BATCH = 50 };                      /* ... of at most as many calls: a device's queue is finite */
 static const uint64_t warming_ns = 100000000; /* the time in which a GPU's clocks rise */
@@ -42,7 +41,7 @@ static bool clock_stops(job *j, uint64_t start, uint64_t *ns) {
 /* Runs a batch of calls. ns: the mean time of a call; host_ns: the host's mean time to issue one. */
 static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64_t *host_ns) {
     uint64_t start;
-    if (c->prepare != NULL && !c->prepare(j))
+    if (c->prepare != NULL && !c->prepare(j, c))
         return false;
     j->reported_ns = 0;
     bool right = clock_starts(j, &start);
@@ -83,6 +82,7 @@ static const char *warm_up(job *j, contender *c, uint64_t *ns) {
     uint64_t host_ns;
     j->wrong = NULL;
     j->status = SCAN_OK;
+    j->unstable = c->unstable;
     if (!poison(j))
         return "the outputs could not be overwritten";
     if (!run_batch(j, c, 1, ns, &host_ns))
@@ -92,7 +92,7 @@ static const char *warm_up(job *j, contender *c, uint64_t *ns) {
     if (j->on_device && j->out != NULL && !downloaded(j))
         return "the result could not be downloaded";
     if (c->settle != NULL)
-        c->settle(j);
+        c->settle(j, c);
     return job_check(j);
 }
 
@@ -131,6 +131,7 @@ static size_t summarize(const job *j, const contender *list, timing *times, size
             continue;
         result *r = &results[rows++];
         *r = (result){.name = list[c].name, .is_copy = list[c].is_copy, .is_ours = list[c].is_ours};
+        r->in_place = list[c].in_place;
         r->unchecked = list[c].unchecked;
         r->runs = t->count, r->batch = t->batch;
         r->ns = median(t->ns, t->count);
@@ -175,7 +176,7 @@ typedef struct running {
 } running;
 
 static void find_contenders(const bench_settings *bench, job *j, running *r) {
-    r->count = contenders_here(j, r->list);
+    r->count = contenders_here(j, bench->timed, r->list);
     if (!j->on_device)
         r->count += contenders_programs(j, r->list + r->count);
     if (!bench->peers || j->reverse) /* the peers' scans go forward */
@@ -186,10 +187,11 @@ static void find_contenders(const bench_settings *bench, job *j, running *r) {
         r->count += contenders_torch(j, r->list + r->count, bench->torch_script);
         return;
     }
-    const peers_module *module = bench->peers_module;
-    if (module != NULL)
-        r->count += module->contenders(j, r->list + r->count);
-    r->count += contenders_numpy(j, r->list + r->count, bench->numpy_script);
+    for (unsigned m = 0; m < PEERS_MODULES; m++)
+        if (bench->peers_modules[m] != NULL)
+            r->count += bench->peers_modules[m]->contenders(j, r->list + r->count);
+    if (j->keys == NULL)
+        r->count += contenders_numpy(j, r->list + r->count, bench->numpy_script);
 }
 
 static void drop(bench_settings *bench, job *j, running *r, size_t c, const char *how, const char *why) {
@@ -234,7 +236,7 @@ static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
     for (size_t c = 0; c < r->count; c++) {
         timing *t = &r->times[c];
         uint64_t ns = 0, call_ns = 0, host_ns = 0;
-        if (r->out[c] || (t->count > 0 && t->total_ns > patience_ns))
+        if (r->out[c] || (t->count >= bench->min_rounds && t->total_ns > bench->patience_ns))
             continue;
         bool both = t->batch > 1;
         if (!run_batch(j, &r->list[c], 1, &call_ns, &host_ns) ||
@@ -253,12 +255,32 @@ static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
     }
 }
 
+size_t measure_job(bench_settings *bench, job *j, result *results) {
+    static running r; /* the names in the results are its own */
+    memset(&r, 0, sizeof r);
+    find_contenders(bench, j, &r);
+    check_all(bench, j, &r);
+    if (bench->timed) {
+        for (uint64_t start = now_ns(); j->device != NULL && now_ns() - start < warming_ns;)
+            run_round(bench, j, &r, false);
+        for (unsigned round = 0; round < bench->rounds; round++)
+            run_round(bench, j, &r, true);
+    }
+    size_t rows = summarize(j, r.list, r.times, r.count, results);
+    for (size_t k = 0; k < rows; k++)
+        for (size_t c = 0; c < r.count; c++)
+            if (results[k].name == r.list[c].name)
+                results[k].ran = r.ran[c];
+    for (size_t c = 0; c < r.count; c++)
+        if (r.list[c].close != NULL)
+            r.list[c].close(&r.list[c]);
+    return rows;
+}
+
 void run_job(bench_settings *bench, const job *wanted) {
     job j = *wanted;
     char text[256];
-    static running r;
     static result results[MAX_CONTENDERS];
-    memset(&r, 0, sizeof r);
     bool open = job_open(&j, bench);
     describe_job(&j, true, text, sizeof text);
     printf("%s\n", text);
@@ -268,17 +290,7 @@ void run_job(bench_settings *bench, const job *wanted) {
         job_close(&j);
         return;
     }
-    find_contenders(bench, &j, &r);
-    check_all(bench, &j, &r);
-    for (uint64_t start = now_ns(); j.device != NULL && now_ns() - start < warming_ns;)
-        run_round(bench, &j, &r, false);
-    for (unsigned round = 0; round < bench->rounds; round++)
-        run_round(bench, &j, &r, true);
-    size_t rows = summarize(&j, r.list, r.times, r.count, results);
-    for (size_t k = 0; k < rows; k++)
-        for (size_t c = 0; c < r.count; c++)
-            if (results[k].name == r.list[c].name)
-                results[k].ran = r.ran[c];
+    size_t rows = measure_job(bench, &j, results);
     compare_with_aligned(&j, results, rows);
     print_results(&j, results, rows);
     json_results(bench, &j, results, rows);
@@ -288,8 +300,5 @@ void run_job(bench_settings *bench, const job *wanted) {
     if (bench->json != NULL)
         fflush(bench->json);
     fflush(stdout); /* so that what is measured is shown even if the next job hangs */
-    for (size_t c = 0; c < r.count; c++)
-        if (r.list[c].close != NULL)
-            r.list[c].close(&r.list[c]);
     job_close(&j);
 }

@@ -72,6 +72,10 @@ static scan_status call_unique(job *j, const bench_algorithm *a) {
 static scan_status call_sort(job *j, const bench_algorithm *a) {
     scan_sort_desc desc = {.struct_size = sizeof desc,
                            .type = j->type,
+                           .descending = j->descending,
+                           .nan_first = j->nan_first,
+                           .begin_bit = j->begin_bit,
+                           .end_bit = j->end_bit,
                            .value_bytes = j->verb == BENCH_PAIRS ? j->value_bytes : 0,
                            .method = a->sort};
     bool values = j->verb == BENCH_PAIRS;
@@ -80,7 +84,13 @@ static scan_status call_sort(job *j, const bench_algorithm *a) {
 }
 
 static scan_status call_argsort(job *j, const bench_algorithm *a) {
-    scan_sort_desc desc = {.struct_size = sizeof desc, .type = j->type, .method = a->sort};
+    scan_sort_desc desc = {.struct_size = sizeof desc,
+                           .type = j->type,
+                           .descending = j->descending,
+                           .nan_first = j->nan_first,
+                           .begin_bit = j->begin_bit,
+                           .end_bit = j->end_bit,
+                           .method = a->sort};
     return scan_argsort(j->ctx, &desc, j->d_in, j->d_out, j->n);
 }
 
@@ -121,6 +131,24 @@ static bool run_ours(job *j, contender *c) {
     return false;
 }
 
+/* Puts the input where run_in_place() sorts it. */
+static bool copy_input(job *j, contender *c) {
+    (void)c;
+    if (j->device != NULL)
+        return j->device->copy(j->d_out, j->d_in, j->in_bytes) &&
+               j->device->copy(j->d_values_out, j->d_values_in, j->values_in_bytes);
+    return scan_upload(j->ctx, j->d_out, j->in, j->in_bytes) == SCAN_OK &&
+           scan_upload(j->ctx, j->d_values_out, j->values_in, j->values_in_bytes) == SCAN_OK;
+}
+
+static bool run_in_place(job *j, contender *c) {
+    void *in = j->d_in, *values_in = j->d_values_in;
+    j->d_in = j->d_out, j->d_values_in = j->d_values_out;
+    bool right = run_ours(j, c);
+    j->d_in = in, j->d_values_in = values_in;
+    return right;
+}
+
 /* ---- which algorithms -------------------------------------------------------------------------------------------- */
 
 static void add_ours(contender *list, size_t *count, bench_algorithm algorithm, bool optional) {
@@ -159,7 +187,15 @@ static void add_every(const job *j, contender *list, size_t *count) {
         }
 }
 
-size_t contenders_here(const job *j, contender *list) {
+/* A hunt sorts in place too, on the CPU where peers do, and wherever results are only checked. */
+static void add_in_place(const job *j, contender *list, size_t *count) {
+    contender *c = &list[(*count)++];
+    *c = (contender){.name = "scan, in place", .prepare = copy_input, .run = run_in_place};
+    c->is_ours = c->in_place = true;
+    c->algorithm = j->algorithm;
+}
+
+size_t contenders_here(const job *j, bool timed, contender *list) {
     size_t count = 0;
     if (calls[j->verb] != NULL) {
         bench_algorithm one = j->algorithm;
@@ -167,6 +203,8 @@ size_t contenders_here(const job *j, contender *list) {
         add_ours(list, &count, one, false);
         if (j->algorithm.every)
             add_every(j, list, &count);
+        if (j->keys != NULL && j->verb != BENCH_ARGSORT && (!j->on_device || !timed))
+            add_in_place(j, list, &count);
     }
     if (j->in != NULL) {
         contender *c = &list[count++];

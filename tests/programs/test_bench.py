@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree
@@ -206,6 +207,39 @@ def test_plot(tmp_path):
     xml.etree.ElementTree.parse(target)
 
 
+def test_hunt_is_repeated_by_its_seeds(tmp_path):
+    rows = rows_of(tmp_path, "--hunt", "6", "--seed", "3", "--max-n", "3000")
+    seeds = list(dict.fromkeys(row["seed"] for row in rows))
+    assert len(seeds) == 6 and all(1000 <= row["n"] <= 3000 for row in rows)
+    assert {row["contender"] for row in rows if row["in_place"]} == {"scan, in place"}
+    for seed in seeds[:2]:
+        again = rows_of(tmp_path, "--hunt", "1", "--seed", str(seed), "--threads", "3")
+        first = [row for row in rows if row["seed"] == seed]
+        assert {(row["job"], row["input_hash"]) for row in again} == {(row["job"], row["input_hash"]) for row in first}
+
+
+def test_hunt_of_some_sorts(tmp_path):
+    rows = rows_of(tmp_path, "--hunt", "4", "--verb", "argsort", "--type", "f32,u8", "--min-n", "2000", "--max-n", "2100")
+    assert {row["verb"] for row in rows} == {"argsort"} and {row["type"] for row in rows} <= {"f32", "u8"}
+    assert all(2000 <= row["n"] <= 2100 for row in rows) and len({row["seed"] for row in rows}) == 4
+
+
+def test_hunt_that_only_checks():
+    text = run("--hunt", "20", "--seed", "5", "--check", "--max-n", "5000").stdout.decode()
+    assert text.endswith("\nHunt: 20 sets from seed 5, 0 wrong, 0 compared with a peer\n") and " ms" not in text
+    assert "Hunt: 0 sets" in run("--hunt", "5", "--minutes", "1e-9").stdout.decode()
+
+
+def test_hunt_with_peers():
+    done = subprocess.run([str(BUILT), "--hunt", "4", "--seed", "2", "--max-n", "3000", "--verb", "sort", "--type", "u32,i64"],
+                          stdout=subprocess.PIPE, timeout=100, check=True)
+    text = done.stdout.decode()
+    assert ", 0 wrong, " in text
+    if "0 compared" not in text:
+        command = re.search(r"tools/bench --hunt 1 --seed (\d+) --threads \d+\n", text)
+        assert f"\n{command[1]}: sort " in text and "geomean" in text and "Worst in place:" in text
+
+
 def test_no_gpu_is_said():
     done = subprocess.run([str(BUILT), "--additions"], stdout=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 0 and b"skipped" in done.stdout
@@ -376,6 +410,12 @@ def test_folder_without_cub_is_refused(tmp_path, missing):
     (["--verb", "text", "--offset", "1"], b"no alignment"),
     (["--verb", "sort", "--reverse"], b"has a direction"),
     (["--verb", "sort", "file"], b"options only"),
+    (["--hunt", "0"], b"at least one"),
+    (["--hunt", "5", "--verb", "prefix"], b"a hunt sorts"),
+    (["--hunt", "5", "--min-n", "2001", "--max-n", "2000"], b"above --max-n"),
+    (["--hunt", "5", "--max-n", "2^31"], b"too large"),
+    (["--hunt", "5", "--minutes", "0"], b"above 0"),
+    (["--check"], b"with --hunt"),
 ])
 def test_wrong_arguments(arguments, said):
     done = run(*arguments, code=2)

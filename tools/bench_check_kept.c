@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of the verbs that keep or order elements, cut into one part a thread. What is kept must be what a loop keeps.
- * Sorts are checked by order, by a hash of the multiset, and, where positions travel along, by stability.
+ * Checks of the verbs that keep elements, cut into one part a thread: what is kept must be what a loop keeps.
  */
 #include <string.h>
 
@@ -9,22 +8,13 @@
 
 #define IS_NAN(x) ((x) != (x))
 
-/* May b follow a in ascending order? NaN comes last, as scan.h says. */
-#define FOLLOWS(a, b) (!((b) < (a)) && (!IS_NAN(a) || IS_NAN(b)))
-
 enum { MAX_PARTS = 64 };
-
-static uint64_t mix(uint64_t z) { return splitmix64(&z); }
-
-static uint64_t position(const void *array, unsigned bytes, uint64_t i) {
-    return bytes == 8 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
-}
 
 /* Is element i, kept as number `at`, where it belongs? */
 static bool kept_right(const job *j, uint64_t at, uint64_t i) {
     size_t bytes = type_bytes(j->type);
     if (j->verb == BENCH_INDICES)
-        return position(j->out, 4, at) == i;
+        return ((const uint32_t *)j->out)[at] == i;
     return memcmp((const char *)j->out + at * bytes, (const char *)j->in + i * bytes, bytes) == 0;
 }
 
@@ -36,8 +26,7 @@ static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
 }
 
 /* keeps_T: is element i kept?  count_T: how many of a part are kept.  kept_T: are those of a part right, where `at`
- * were kept before it?  sorted_T: is a part in order? `sum` grows by the hashes of what came out, less those of what
- * went in. */
+ * were kept before it? */
 #define CHECK_TYPE(ENUM, name, ctype, CLASS)                                                                           \
     static bool keeps_##name(const job *j, uint64_t i) {                                                               \
         const ctype *in = j->in;                                                                                       \
@@ -65,44 +54,9 @@ static bool rejected_right(const job *j, uint64_t at, uint64_t i) {
             uint64_t next = i + 1;                                                                                     \
             while (j->verb == BENCH_LENGTHS && next < j->n && !keeps_##name(j, next))                                  \
                 next++;                                                                                                \
-            if (j->verb == BENCH_LENGTHS && position(j->values_out, 4, at) != next - i)                                \
+            if (j->verb == BENCH_LENGTHS && ((const uint32_t *)j->values_out)[at] != next - i)                         \
                 return false;                                                                                          \
             at++;                                                                                                      \
-        }                                                                                                              \
-        return true;                                                                                                   \
-    }                                                                                                                  \
-    static bool sorted_##name(const job *j, uint64_t begin, uint64_t end, uint64_t *sum) {                             \
-        const ctype *in = j->in, *out = j->out;                                                                        \
-        const bool positions = j->verb != BENCH_SORT, pairs = j->verb == BENCH_PAIRS;                                  \
-        const void *order = pairs ? j->values_out : j->out;                                                            \
-        const unsigned bytes = pairs ? j->value_bytes : j->n < UINT64_C(1) << 32 ? 4 : 8;                              \
-        uint64_t last = 0, key = 0;                                                                                    \
-        if (begin > 0)                                                                                                 \
-            last = positions ? position(order, bytes, begin - 1) : begin - 1;                                          \
-        for (uint64_t i = begin; i < end; i++) {                                                                       \
-            uint64_t at = positions ? position(order, bytes, i) : i;                                                   \
-            if (at >= j->n || last >= j->n)                                                                            \
-                return false;                                                                                          \
-            if (pairs && memcmp(&out[i], &in[at], sizeof in[at]) != 0)                                                 \
-                return false;                                                                                          \
-            ctype value = positions ? in[at] : out[i], before = positions ? in[last] : out[last];                      \
-            if (i > 0 && !FOLLOWS(before, value))                                                                      \
-                return false;                                                                                          \
-            if (i > 0 && positions && FOLLOWS(value, before) && at <= last)                                            \
-                return false;                                                                                          \
-            last = at;                                                                                                 \
-            key = at;                                                                                                  \
-            if (!positions) {                                                                                          \
-                key = 0;                                                                                               \
-                memcpy(&key, &out[i], sizeof out[i]);                                                                  \
-            }                                                                                                          \
-            *sum += mix(key);                                                                                          \
-            key = i;                                                                                                   \
-            if (!positions) {                                                                                          \
-                key = 0;                                                                                               \
-                memcpy(&key, &in[i], sizeof in[i]);                                                                    \
-            }                                                                                                          \
-            *sum -= mix(key);                                                                                          \
         }                                                                                                              \
         return true;                                                                                                   \
     }
@@ -112,11 +66,10 @@ typedef struct checks {
     bool (*keeps)(const job *j, uint64_t i);
     uint64_t (*count)(const job *j, uint64_t begin, uint64_t end);
     bool (*kept)(const job *j, uint64_t begin, uint64_t end, uint64_t at);
-    bool (*sorted)(const job *j, uint64_t begin, uint64_t end, uint64_t *sum);
 } checks;
 
 static const checks table[SCAN_TYPE_COUNT + 1] = {
-#define TYPE_ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = {keeps_##name, count_##name, kept_##name, sorted_##name},
+#define TYPE_ROW(ENUM, name, ctype, CLASS) [SCAN_##ENUM] = {keeps_##name, count_##name, kept_##name},
     SCAN_TYPES(TYPE_ROW)
 #undef TYPE_ROW
 };
@@ -125,7 +78,7 @@ static const checks table[SCAN_TYPE_COUNT + 1] = {
 
 typedef struct checking {
     const job *j;
-    uint64_t number[MAX_PARTS]; /* check_kept: kept in the part, then before it; check_sorted: the sum of hashes */
+    uint64_t number[MAX_PARTS]; /* kept in the part, then before it */
     bool right[MAX_PARTS];
 } checking;
 
@@ -140,15 +93,6 @@ static void kept_part(void *argument, unsigned index, unsigned count) {
     const job *j = c->j;
     c->right[index] =
         table[j->type].kept(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count), c->number[index]);
-}
-
-static void sorted_part(void *argument, unsigned index, unsigned count) {
-    checking *c = argument;
-    const job *j = c->j;
-    uint64_t sum = 0; /* local: neighbours in the array would share cache lines */
-    c->right[index] =
-        table[j->type].sorted(j, part_begin(j->n, index, count), part_begin(j->n, index + 1, count), &sum);
-    c->number[index] = sum;
 }
 
 static bool all_right(const checking *c, unsigned parts) {
@@ -170,15 +114,6 @@ bool check_kept(job *j) {
     j->kept = kept;
     in_parallel(parts, kept_part, &c);
     return j->count == kept && all_right(&c, parts);
-}
-
-bool check_sorted(const job *j) {
-    checking c = {.j = j};
-    unsigned parts = in_parallel(j->threads < MAX_PARTS ? j->threads : MAX_PARTS, sorted_part, &c);
-    uint64_t sum = 0;
-    for (unsigned p = 0; p < parts; p++)
-        sum += c.number[p];
-    return all_right(&c, parts) && sum == 0;
 }
 
 void mark_below(const job *j, uint8_t *flags) {
