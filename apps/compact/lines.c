@@ -201,7 +201,7 @@ void compact_text(const compact_job *job, input *in, session *s) {
     source from = {.name = in->name};
     if (job->selector != SELECT_MASK && job->selector != SELECT_UNIQUE)
         compact_terms(job, &from.e);
-    text_read(&t, in, threads);
+    text_read(&t, in, NULL, threads);
     text_index(&t, threads);
     from.n = t.n;
     from.columns[0] = (scan_column){.type = t.values.type, .data = t.values.data};
@@ -308,7 +308,7 @@ void compact_table(const compact_job *job, input *in, session *s, char delimiter
         die_usage("--where '%s': %s", job->where, from.e.reason);
     uint32_t named = from.column_count;
     for (uint32_t k = 0; k < named && t.n; k++) {
-        table_numbers(&t, all.index[k], &all.values[k], threads);
+        table_numbers(&t, all.index[k], &all.values[k], NULL, threads);
         from.columns[k + 1] = (scan_column){.type = all.values[k].type, .data = all.values[k].data};
     }
     guard_missing(job, &all);

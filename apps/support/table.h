@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers on
- * request. Strict: every row has as many fields as the first, and a quote stands only around a whole field or doubled
- * inside one.
+ * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers or
+ * times on request, or as strings (strings.h). Strict: every row has as many fields as the first, and a quote stands
+ * only around a whole field or doubled inside one.
  */
 #ifndef APPS_SUPPORT_TABLE_H
 #define APPS_SUPPORT_TABLE_H
@@ -36,8 +36,14 @@ enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);
 
 /* Reads one column as numbers into c->data, a new allocation. An empty field is missing (COLUMN_MISSING_BITS) and makes
- * the column f64. Exit 2 with line and column for a field that is not a number. */
-void table_numbers(const table *t, size_t index, column *c, unsigned threads);
+ * the column f64. Exit 2 with line and column for a field that is not a number; unless it is NULL, `key` is then the
+ * column's name in an advice to sort by -k KEY:text or -k KEY:time. */
+void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads);
+
+/* Reads one column as times (timestamp.h), nanoseconds of type i64, into c->data, a new allocation. An empty field is
+ * missing: c->missing counts them, their value is 0, and (*missing)[i] is 1; *missing is NULL if there are none. Exit 2
+ * with line and column for a field that is not a time. */
+void table_times(const table *t, size_t index, column *c, uint8_t **missing, unsigned threads);
 
 /* Returns the number, from 1, of the line that row i begins with. */
 size_t table_line(const table *t, size_t row);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * One field of a table (table.h). For table.c, which finds the rows, and table_column.c, which reads columns.
+ * One field of a table (table.h). For table.c, which finds the rows, and those that read columns.
  */
 #ifndef APPS_SUPPORT_TABLE_FIELD_H
 #define APPS_SUPPORT_TABLE_FIELD_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "table.h"
@@ -48,6 +49,21 @@ static inline field read_field(const unsigned char *p, const unsigned char *end,
         f.fault = ROW_QUOTE_INSIDE;
     return f;
 }
+
+/* Field `index` of a row that table_read has gone through. */
+static inline field table_field_of(const table *t, size_t row, size_t index) {
+    const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
+    field f = read_field(p, end, (unsigned char)t->delimiter);
+    while (index-- > 0)
+        f = read_field(f.next + 1, end, (unsigned char)t->delimiter);
+    return f;
+}
+
+/* For fields without fault. */
+static inline bool field_is_quoted(const field *f) { return *f->end == '"'; }
+
+/* Empty and without quotes. For numbers blanks alone, and empty quotes, are missing too (number.h). */
+static inline bool field_is_missing(const field *f) { return f->begin == f->end && !field_is_quoted(f); }
 
 /* The number from 1 of the line that `place` is in. */
 static inline size_t table_line_at(const table *t, const unsigned char *place) {
