@@ -17,14 +17,17 @@
 #include "apps/support/alloc.h"
 #include "apps/support/parallel.h"
 
-#ifndef DICTIONARY_PART_ROWS /* test_strings.c has short ones */
+#ifndef DICTIONARY_PART_ROWS /* test_strings.c has smaller ones */
 #define DICTIONARY_PART_ROWS (1 << 17)
+#define DICTIONARY_MIN_ROWS (1 << 14)
+#define DICTIONARY_SAMPLE_ROWS (1 << 12)
+#define DICTIONARY_MAX_STRINGS (1 << 14)
 #endif
 enum {
     PART_ROWS = DICTIONARY_PART_ROWS,
-    MIN_ROWS = 1 << 14,
-    SAMPLE_ROWS = 1 << 12,
-    MAX_STRINGS = 1 << 14,
+    MIN_ROWS = DICTIONARY_MIN_ROWS,
+    SAMPLE_ROWS = DICTIONARY_SAMPLE_ROWS,
+    MAX_STRINGS = DICTIONARY_MAX_STRINGS,
     SLOTS = 4 * MAX_STRINGS,
     MAX_PROBES = 32
 };

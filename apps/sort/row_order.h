@@ -43,7 +43,9 @@ static inline size_t order_at(const order *o, size_t i) {
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 /* Rows are worked on in pieces, by all threads. */
-enum { ORDER_PIECE_ROWS = 1 << 16 };
+#ifndef ORDER_PIECE_ROWS /* test_strings.c has short ones */
+#define ORDER_PIECE_ROWS ((size_t)1 << 16)
+#endif
 
 static inline size_t order_pieces(size_t n) { return n / ORDER_PIECE_ROWS + (n % ORDER_PIECE_ROWS != 0); }
 

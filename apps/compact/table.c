@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compact on tables: which columns an expression means, and their values.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
+#include "apps/support/parallel.h"
+#include "apps/support/report.h"
+#include "apps/support/table.h"
+#include "source.h"
+
+typedef struct names {
+    const table *t;
+    source *from;
+    column values[SCAN_MAX_COLUMNS];
+    size_t index[SCAN_MAX_COLUMNS]; /* in the table */
+} names;
+
+static bool has_name(const table *t, const char *name) {
+    for (size_t i = 0; t->names && i < t->columns; i++)
+        if (strcmp(t->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_number, char *reason) {
+    names *all = user;
+    source *from = all->from;
+    if (!quoted && strcmp(name, "i") == 0 && !has_name(all->t, name)) {
+        *column_number = SCAN_COLUMN_INDEX;
+        return true;
+    }
+    if (!all->t->names && all->t->columns && name[strspn(name, "0123456789")]) {
+        char quote[NUMBER_QUOTE_BYTES];
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "there is no header with %s; the columns are `1` to `%zu`, with the backticks",
+                 number_quote(quote, name, strlen(name)), all->t->columns);
+        return false;
+    }
+    size_t index = table_find(all->t, name);
+    uint32_t k = 0;
+    while (k < from->column_count && all->index[k] != index)
+        k++;
+    if (k == SCAN_MAX_COLUMNS) {
+        snprintf(reason, EXPRESSION_REASON_BYTES, "more than %d columns", SCAN_MAX_COLUMNS);
+        return false;
+    }
+    if (k == from->column_count) {
+        all->index[k] = index;
+        from->column_count++;
+    }
+    *column_number = k + 1;
+    return true;
+}
+
+/* A missing field compares false, also with !=, but the NaN that represents it is != to everything. Such a comparison
+ * is therefore joined by && with "is not missing", a column of flags. */
+static void guard_missing(const compact_job *job, names *all) {
+    source *from = all->from;
+    expression guarded = {.term_count = 0};
+    uint32_t flags_of[SCAN_MAX_COLUMNS] = {0};
+    for (uint32_t t = 0; t < from->e.term_count; t++) {
+        scan_term term = from->e.terms[t];
+        bool guard =
+            term.op == SCAN_TERM_NE && term.column != SCAN_COLUMN_INDEX && all->values[term.column - 1].missing;
+        if (guarded.term_count + (guard ? 3 : 1) > SCAN_MAX_TERMS)
+            die_usage("--where '%s': too long", job->where);
+        guarded.terms[guarded.term_count++] = term;
+        if (!guard)
+            continue;
+        const column *c = &all->values[term.column - 1];
+        if (!flags_of[term.column - 1]) {
+            if (from->column_count == SCAN_MAX_COLUMNS)
+                die_usage("--where '%s': too many columns", job->where);
+            uint8_t *present = must_alloc(c->n, 1);
+            for (size_t i = 0; i < c->n; i++)
+                present[i] = c->u64[i] != COLUMN_MISSING_BITS;
+            flags_of[term.column - 1] = ++from->column_count;
+            from->columns[from->column_count] = (scan_column){.type = SCAN_U8, .data = present};
+        }
+        guarded.terms[guarded.term_count++] = (scan_term){
+            .op = SCAN_TERM_EQ, .column = flags_of[term.column - 1], .constant_type = SCAN_U64, .constant.u = 1};
+        guarded.terms[guarded.term_count++] = (scan_term){.op = SCAN_TERM_AND};
+    }
+    from->e = guarded;
+}
+
+void compact_table(const compact_job *job, input *in, session *s, char delimiter) {
+    unsigned threads = parallel_threads(job->common->threads);
+    table t;
+    source from = {.name = in->name};
+    names all = {.t = &t, .from = &from};
+    table_read(&t, in, delimiter, job->header, threads);
+    from.n = t.n;
+    if (!expression_parse(&from.e, job->where, resolve, &all))
+        die_usage("--where '%s': %s", job->where, from.e.reason);
+    uint32_t named = from.column_count;
+    for (uint32_t k = 0; k < named && t.n; k++) {
+        table_numbers(&t, all.index[k], &all.values[k], NULL, threads);
+        from.columns[k + 1] = (scan_column){.type = all.values[k].type, .data = all.values[k].data};
+    }
+    guard_missing(job, &all);
+    report_number("rows", t.n);
+    source_select(job, s, &from, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes);
+    for (uint32_t k = 1; k <= from.column_count; k++)
+        free((void *)(uintptr_t)from.columns[k].data);
+    table_free(&t);
+}
