@@ -154,8 +154,8 @@ int main(int argc, char **argv) {
         die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
     if (job.text && (job.dtype || job.csv || job.tsv))
         die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.csv ? "--csv" : "--tsv");
-    if (job.text && job.selector != SELECT_UNIQUE && job.selector != SELECT_MASK)
-        die_usage("lines of text (--text) are kept by --unique or --mask");
+    if (job.text && (job.selector == SELECT_NONZERO || job.selector == SELECT_FINITE))
+        die_usage("lines of text (--text) are kept by --where, --unique or --mask");
     if (job.mask && strcmp(job.mask, "-") == 0 && !path)
         die_usage("input and mask cannot both be stdin");
     job.common = &c.common;

@@ -12,6 +12,7 @@
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "source.h"
+#include "text_test.h"
 
 /* Indices of lines. */
 typedef struct selection {
@@ -129,6 +130,8 @@ static void verify(const compact_job *job, const source *from, const selection *
             keep = i == 0 || !compact_check_equal(from->columns[0].type, numbers + (i - 1) * size, numbers + i * size);
         else
             keep = compact_check_terms(&from->e, from->columns, i, i);
+        if (!text_tests_check(from, i))
+            compact_check_failed(from->name, "row %zu: a test of text is wrong", i);
         if (keep == job->invert)
             continue;
         if (j == kept->count || index_at(kept, j) != i)

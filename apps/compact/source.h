@@ -16,8 +16,11 @@ typedef struct source {
     uint32_t column_count; /* besides columns[0] */
     size_t n;
     expression e;
-    uint8_t *flags;       /* the mask, or where runs of equal lines begin; or NULL */
-    const strings *lines; /* of text, or NULL */
+    uint8_t *flags;                  /* the mask, or where runs of equal lines begin; or NULL */
+    const strings *lines;            /* of text, or NULL */
+    strings texts[SCAN_MAX_COLUMNS]; /* what tests of text look at */
+    uint32_t text_count;
+    uint32_t first_test; /* the column that has the flags of the first test; the others follow */
 } source;
 
 /* Selects among `lines` and writes all outputs of the job. Kept and rejected lines follow the first head_bytes. */

@@ -12,12 +12,14 @@
 #include "apps/support/report.h"
 #include "apps/support/table.h"
 #include "source.h"
+#include "text_test.h"
 
 typedef struct names {
     const table *t;
     source *from;
     column values[SCAN_MAX_COLUMNS];
-    size_t index[SCAN_MAX_COLUMNS]; /* in the table */
+    size_t index[SCAN_MAX_COLUMNS];      /* in the table */
+    size_t text_index[SCAN_MAX_COLUMNS]; /* the same, of those whose text is asked for */
 } names;
 
 static bool has_name(const table *t, const char *name) {
@@ -27,12 +29,28 @@ static bool has_name(const table *t, const char *name) {
     return false;
 }
 
-static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_number, char *reason) {
+/* Gives a column of the table its number among those that are asked for. */
+static bool number_of(size_t index, size_t *asked, uint32_t *count, uint32_t *number, char *reason) {
+    uint32_t k = 0;
+    while (k < *count && asked[k] != index)
+        k++;
+    if (k == SCAN_MAX_COLUMNS) {
+        snprintf(reason, EXPRESSION_REASON_BYTES, "more than %d columns", SCAN_MAX_COLUMNS);
+        return false;
+    }
+    asked[k] = index;
+    *count += k == *count;
+    *number = k;
+    return true;
+}
+
+static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column_number, char *reason) {
     names *all = user;
-    source *from = all->from;
     if (!quoted && strcmp(name, "i") == 0 && !has_name(all->t, name)) {
         *column_number = SCAN_COLUMN_INDEX;
-        return true;
+        if (use == COLUMN_TEXT)
+            snprintf(reason, EXPRESSION_REASON_BYTES, "i is the row's index, a number");
+        return use != COLUMN_TEXT;
     }
     if (!all->t->names && all->t->columns && name[strspn(name, "0123456789")]) {
         char quote[NUMBER_QUOTE_BYTES];
@@ -42,18 +60,13 @@ static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_
         return false;
     }
     size_t index = table_find(all->t, name);
-    uint32_t k = 0;
-    while (k < from->column_count && all->index[k] != index)
-        k++;
-    if (k == SCAN_MAX_COLUMNS) {
-        snprintf(reason, EXPRESSION_REASON_BYTES, "more than %d columns", SCAN_MAX_COLUMNS);
-        return false;
+    if (use == COLUMN_TEXT)
+        return number_of(index, all->text_index, &all->from->text_count, column_number, reason);
+    if (use == COLUMN_NUMBERS) {
+        if (!number_of(index, all->index, &all->from->column_count, column_number, reason))
+            return false;
+        ++*column_number; /* 0 is the element of arrays */
     }
-    if (k == from->column_count) {
-        all->index[k] = index;
-        from->column_count++;
-    }
-    *column_number = k + 1;
     return true;
 }
 
@@ -61,7 +74,8 @@ static bool resolve(void *user, const char *name, bool quoted, uint32_t *column_
  * is therefore joined by && with "is not missing", a column of flags. */
 static void guard_missing(const compact_job *job, names *all) {
     source *from = all->from;
-    expression guarded = {.term_count = 0};
+    expression guarded = from->e;
+    guarded.term_count = 0;
     uint32_t flags_of[SCAN_MAX_COLUMNS] = {0};
     for (uint32_t t = 0; t < from->e.term_count; t++) {
         scan_term term = from->e.terms[t];
@@ -103,10 +117,18 @@ void compact_table(const compact_job *job, input *in, session *s, char delimiter
         table_numbers(&t, all.index[k], &all.values[k], NULL, threads);
         from.columns[k + 1] = (scan_column){.type = all.values[k].type, .data = all.values[k].data};
     }
+    for (uint32_t k = 0; k < from.text_count; k++)
+        strings_of_column(&from.texts[k], &t, all.text_index[k], STRING_BYTES, threads);
     guard_missing(job, &all);
+    text_fault fault;
+    if (!text_tests_run(job, &from, threads, &fault))
+        die(EXIT_USAGE, "%s: line %zu: matches: %s", t.name, table_line(&t, fault.row), fault.reason);
     report_number("rows", t.n);
     source_select(job, s, &from, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes);
     for (uint32_t k = 1; k <= from.column_count; k++)
         free((void *)(uintptr_t)from.columns[k].data);
+    for (uint32_t k = 0; k < from.text_count; k++)
+        strings_free(&from.texts[k]);
+    expression_free(&from.e);
     table_free(&t);
 }

@@ -53,6 +53,49 @@ static const char *list_names(const table *t, char *to, size_t bytes) {
     return to;
 }
 
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c; }
+
+/* How many bytes of one name must be changed, inserted, left out or swapped with the next to make the other (Damerau
+ * 1964), but for their case; at most one more than `limit`. */
+static size_t edits(const char *a, const char *b, size_t limit) {
+    enum { MAX_BYTES = 64 };
+    size_t n = strlen(a), m = strlen(b), rows[3][MAX_BYTES + 1];
+    if (n > MAX_BYTES || m > MAX_BYTES)
+        return limit + 1;
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = rows[i % 3], *before = rows[(i - 1) % 3], *two_before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            size_t least = before[j - 1] + !same;
+            least = before[j] + 1 < least ? before[j] + 1 : least;
+            least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+                least = two_before[j - 2] + 1 < least ? two_before[j - 2] + 1 : least;
+            now[j] = least;
+        }
+    }
+    return rows[n % 3][m] <= limit ? rows[n % 3][m] : limit + 1;
+}
+
+/* The name that a misspelt one was meant to be: a third of it may be wrong. NULL if there is none like it. */
+static const char *nearest_name(const table *t, const char *key) {
+    size_t least = strlen(key) / 3 + 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < t->columns; i++) {
+        size_t distance = edits(key, t->names[i], least - 1);
+        if (distance < least) {
+            least = distance;
+            nearest = t->names[i];
+        }
+        if (least == 0)
+            break;
+    }
+    return nearest;
+}
+
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
@@ -77,6 +120,9 @@ size_t table_find(const table *t, const char *key) {
     if (!t->names)
         die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
     char names[5 * NUMBER_QUOTE_BYTES];
+    const char *nearest = nearest_name(t, key);
+    if (nearest)
+        die(EXIT_USAGE, "%s: the header has no column \"%s\": did you mean \"%s\"?", t->name, key, nearest);
     die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
 }
 

@@ -221,7 +221,7 @@ def test_expressions(box, name, where, keep):
     ("x > 1e+", "\"1e+\" is not a number"),
     ("x > +-1", "stands where a number is expected"),
     ("x > .", "\".\" is not a number"),
-    ("x > 'a'", "''' stands where a number is expected"),
+    ("x > 'a'", "text goes in double quotes"),
     ("(" * 300 + "x > 3" + ")" * 300, "nested deeper than 200"),
     ("!" * 300 + "x > 3", "nested deeper than 200"),
     (" && ".join(["x != 3"] * 65), "more than 128 comparisons and joins"),
@@ -252,7 +252,7 @@ def test_control_characters_in_an_expression(box):
     (["--where"], "--where needs a value"),
     (["--mask", "-"], "cannot both be stdin"),
     (["--nonzero", "--no-header"], "--no-header is for tables"),
-    (["--nonzero", "--text"], "lines of text (--text) are kept by --unique or --mask"),
+    (["--nonzero", "--text"], "lines of text (--text) are kept by --where, --unique or --mask"),
     (["--unique", "--text", "--csv"], "--text is for lines and excludes --csv"),
 ])
 def test_usage(box, arguments, text):
