@@ -82,8 +82,9 @@ static uint32_t number_string(string_table *t, const string *s) {
     if (!s->begin)
         return MISSING;
     uint32_t hash = hash_string(s);
+    uint32_t first = (uint32_t)((uint64_t)hash * SLOTS >> 32); /* the upper bits depend on every byte */
     for (uint32_t probe = 0; probe < MAX_PROBES; probe++) {
-        table_slot *slot = &t->slots[(hash + probe) % SLOTS];
+        table_slot *slot = &t->slots[(first + probe) % SLOTS];
         if (slot->number == 0) {
             if (t->count == MAX_STRINGS)
                 return FULL;

@@ -13,7 +13,7 @@
 #include "parallel.h"
 #include "table_field.h"
 
-enum { PART_ROWS = STRINGS_PART_ROWS };
+enum { PART_ROWS = 1 << 14 };
 
 typedef struct part {
     size_t missing;

@@ -47,9 +47,4 @@ static inline int string_compare(const string *a, const string *b) {
     return result ? result : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* Strings are worked on in parts of so many, by all threads. */
-#ifndef STRINGS_PART_ROWS /* fuzz_strings.c has short ones */
-#define STRINGS_PART_ROWS (1 << 14)
-#endif
-
 #endif

@@ -181,6 +181,30 @@ static void test_ranks(void **state) {
     }
 }
 
+/* Strings that differ in one place only spread over a table as random ones would: 4,096 over 65,536 slots take 3,970.
+ */
+static void test_hashes(void **state) {
+    (void)state;
+    static const char *const forms[] = {
+        "%d", "Town %d", "t%d", "%08d", "item %d of the list", "a long name before %d, and after"};
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
+        static bool taken[1 << 16];
+        size_t slots = 0;
+        memset(taken, 0, sizeof taken);
+        for (int i = 0; i < 4096; i++) {
+            char bytes[64] = {0};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+            string s = {(unsigned char *)bytes, (size_t)snprintf(bytes, sizeof bytes, forms[k], i)};
+#pragma GCC diagnostic pop
+            uint32_t slot = hash_string(&s) >> 16;
+            slots += !taken[slot];
+            taken[slot] = true;
+        }
+        assert_true(slots > 3600);
+    }
+}
+
 /* ---- natural order ----------------------------------------------------------------------------------------------- */
 
 static int of_sign(int x) { return sign(x > 0, x < 0); }
@@ -268,10 +292,8 @@ static void test_days(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_natural),
-        cmocka_unit_test(test_days),
+        cmocka_unit_test(test_orders),  cmocka_unit_test(test_ranks), cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_natural), cmocka_unit_test(test_days),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
