@@ -299,6 +299,7 @@ static void number_piece(void *arg, size_t piece) {
 }
 
 void string_sort(order *o, session *s, const char *subject, unsigned threads) {
+    session_ready(s);
     report_phase before = report_enter(PHASE_COMPUTE);
     sorting a = {.o = o, .s = s, .subject = subject, .threads = threads};
     a.codes = must_alloc(o->n, sizeof *a.codes);

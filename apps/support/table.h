@@ -27,8 +27,9 @@ typedef struct table {
  * or a quote where none may be; exit 3 for input errors and memory. Empty input: n = 0, columns = 0. */
 void table_read(table *t, input *in, char delimiter, bool header, unsigned threads);
 
-/* Returns the column, from 0, that a user means by a name or, where no column has that name, a number from 1. Exit 2 if
- * there is none, or if two have that name. On empty input any name is column 0. */
+/* Returns the column, from 0, that a user means by a name, which may stand in backticks, or, where no column has that
+ * name, a number from 1. Exit 2 if there is none, naming the nearest, or if two have that name. On empty input any name
+ * is column 0. */
 size_t table_find(const table *t, const char *key);
 
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */

@@ -96,20 +96,34 @@ static const char *nearest_name(const table *t, const char *key) {
     return nearest;
 }
 
-size_t table_find(const table *t, const char *key) {
-    if (t->columns == 0)
-        return 0;
+/* The column with this name; t->columns if there is none. Exit 2 if two have it. */
+static size_t find_name(const table *t, const char *name) {
     size_t found = t->columns;
     for (size_t i = 0; t->names && i < t->columns; i++) {
-        if (strcmp(t->names[i], key) != 0)
+        if (strcmp(t->names[i], name) != 0)
             continue;
         if (found < t->columns)
             die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
-                i + 1, key);
+                i + 1, name);
         found = i;
     }
+    return found;
+}
+
+size_t table_find(const table *t, const char *key) {
+    if (t->columns == 0)
+        return 0;
+    size_t found = find_name(t, key), bytes = strlen(key);
     if (found < t->columns)
         return found;
+    if (bytes > 2 && key[0] == '`' && key[bytes - 1] == '`') {
+        char *name = must_alloc(bytes, 1);
+        memcpy(name, key + 1, bytes - 1);
+        name[bytes - 2] = 0;
+        found = table_find(t, name);
+        free(name);
+        return found;
+    }
     char *end = NULL;
     unsigned long long number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
     if (end && *end == 0) {
