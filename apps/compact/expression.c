@@ -109,11 +109,11 @@ static bool parse_value_first(parser *p) {
     if (!(text ? take_item(p) : token_take_number(p, &x)) || !take_operator(p, &which))
         return false;
     token_skip_blanks(p);
-    if (*p->at == '"' || token_at_number(p->at))
+    bool other_text = *p->at == '"';
+    const char *kind = text ? "texts" : "numbers";
+    if (other_text || token_at_number(p->at))
         return expression_fail(p, p->at, "two %s are compared, one side must be a column",
-                               (*p->at == '"') != text ? "values"
-                               : text                ? "texts"
-                                                     : "numbers");
+                               text == other_text ? kind : "values");
     if (!take_column(p, &name) || !ends_comparison(p))
         return false;
     scan_term_op op = operators[which].mirrored;
