@@ -29,10 +29,9 @@ pattern *pattern_open(const string *text, char *reason, size_t reason_bytes) {
     int error;
     PCRE2_SIZE place;
     pattern *p = malloc(sizeof *p);
-    if (!p) {
-        snprintf(reason, reason_bytes, "no memory");
+    reason[0] = 0;
+    if (!p)
         return NULL;
-    }
     p->code = pcre2_compile(text->begin, text->bytes, 0, &error, &place, NULL);
     if (p->code) {
         pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* where it cannot be, the pattern is interpreted */
@@ -40,7 +39,8 @@ pattern *pattern_open(const string *text, char *reason, size_t reason_bytes) {
     }
     char message[200];
     pattern_fault(error, message, sizeof message);
-    snprintf(reason, reason_bytes, "%s, after %zu bytes", message, place);
+    if (error != PCRE2_ERROR_HEAP_FAILED)
+        snprintf(reason, reason_bytes, "%s, after %zu bytes", message, place);
     free(p);
     return NULL;
 }
@@ -78,6 +78,8 @@ void pattern_room_close(pattern_room *room) {
 
 int pattern_find(const pattern *p, pattern_room *room, const string *text) {
     int found = pcre2_match(p->code, text->begin, text->bytes, 0, 0, room->data, room->context);
+    if (found == PCRE2_ERROR_NOMEMORY)
+        return PATTERN_NO_MEMORY;
     return found == PCRE2_ERROR_NOMATCH ? 0 : found < 0 ? found : 1;
 }
 

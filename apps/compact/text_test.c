@@ -68,7 +68,7 @@ static void fail_row(testing *a, size_t row, int code) {
 static void match_piece(testing *a, size_t row, size_t end) {
     pattern_room *room = pattern_room_open(a->pattern);
     if (!room)
-        fail_row(a, row, 0);
+        fail_row(a, row, PATTERN_NO_MEMORY);
     for (; row < end && room; row++) {
         const string *s = &a->texts->at[row];
         int found = s->begin ? pattern_find(a->pattern, room, s) : 0;
@@ -96,6 +96,8 @@ static bool run_test(const compact_job *job, testing *a, unsigned threads, text_
     char reason[256];
     if (a->test->op == TEXT_MATCHES) {
         a->pattern = pattern_open(a->test->items, reason, sizeof reason);
+        if (!a->pattern && !reason[0])
+            die(EXIT_IO, "no memory for a pattern");
         if (!a->pattern)
             die_usage("--where '%s': matches: %s", job->where, reason);
     }
@@ -105,7 +107,7 @@ static bool run_test(const compact_job *job, testing *a, unsigned threads, text_
     pattern_close(a->pattern);
     fault->row = atomic_load(&a->bad);
     int code = atomic_load(&a->bad_code);
-    if (fault->row != SIZE_MAX && code == 0)
+    if (fault->row != SIZE_MAX && code == PATTERN_NO_MEMORY)
         die(EXIT_IO, "no memory to match a pattern");
     if (fault->row != SIZE_MAX)
         pattern_fault(code, fault->reason, sizeof fault->reason);
