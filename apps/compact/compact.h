@@ -25,7 +25,7 @@ typedef struct compact_job {
     const char *rejected; /* file, or NULL */
     bool invert;
     scan_type dtype; /* as given, or NONE */
-    bool csv, tsv;
+    bool text, csv, tsv;
     bool header; /* tables: the first row is one */
     scan_grid grid;
 

@@ -3,146 +3,23 @@
  * Recursive descent over --where. Integers of up to 64 bits stay integers, so that a comparison with 2^63 + 1 is exact;
  * other numbers are the nearest double. Mistakes that come from other languages get a hint.
  */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-
-#include "apps/support/number.h"
-#include "apps/support/utf8.h"
 #include "expression.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/support/alloc.h"
+#include "expression_token.h"
 
 enum { MAX_DEPTH = 200 };
 
-typedef struct parser {
-    expression *e;
-    const char *text, *at;
-    expression_resolve *resolve;
-    void *user;
-    unsigned depth;
-} parser;
-
 static bool parse_or(parser *p);
-
-__attribute__((format(printf, 3, 4))) static bool fail_at(parser *p, const char *where, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = snprintf(p->e->reason, sizeof p->e->reason, "column %zu: ", (size_t)(where - p->text) + 1);
-    vsnprintf(p->e->reason + n, sizeof p->e->reason - (size_t)n, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-/* ---- tokens ------------------------------------------------------------------------------------------------------ */
-
-static void skip_blanks(parser *p) { p->at += strspn(p->at, " \t\r\n"); }
-
-static bool take(parser *p, const char *symbol) {
-    skip_blanks(p);
-    size_t n = strlen(symbol);
-    if (strncmp(p->at, symbol, n) != 0)
-        return false;
-    p->at += n;
-    return true;
-}
-
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static size_t word_length(const char *at) {
-    size_t n = 0;
-    if (is_letter(at[0]))
-        while (is_letter(at[n]) || is_digit(at[n]))
-            n++;
-    return n;
-}
-
-/* Bytes of the character at `at`, for messages; 1 if it is not valid UTF-8. */
-static int letter_bytes(const char *at) {
-    int n = (int)utf8_bytes(at);
-    return n ? n : 1;
-}
-
-static bool is_word(const char *at, const char *word) {
-    size_t n = word_length(at);
-    return n == strlen(word) && strncasecmp(at, word, n) == 0;
-}
-
-/* True where a number begins. nan and inf are numbers; columns of such a name need backticks. */
-static bool at_number(const char *at) {
-    at += *at == '+' || *at == '-';
-    return is_digit(*at) || *at == '.' || is_word(at, "nan") || is_word(at, "inf") || is_word(at, "infinity");
-}
-
-/* The length of all that could be meant as one number, so that "12x" is one bad number and not two tokens. */
-static size_t number_length(const char *at) {
-    size_t n = at[0] == '+' || at[0] == '-';
-    bool decimal = is_digit(at[n]) || at[n] == '.';
-    while (is_letter(at[n]) || is_digit(at[n]) || at[n] == '.' ||
-           ((at[n] == '+' || at[n] == '-') && decimal && (at[n - 1] == 'e' || at[n - 1] == 'E')))
-        n++;
-    return n;
-}
-
-static bool take_number(parser *p, number *x) {
-    const char *start = p->at;
-    size_t n = number_length(start), where;
-    number_status status = number_parse(start, n, x, &where);
-    char quote[NUMBER_QUOTE_BYTES];
-    if (status != NUMBER_OK)
-        return fail_at(p, start, "%s %s", number_quote(quote, start, n), number_complaint(status));
-    if (x->type == SCAN_F64 && x->value.f != x->value.f)
-        return fail_at(p, start, "nothing compares with nan, isnan(COLUMN) tests for it");
-    p->at += n;
-    return true;
-}
-
-static bool take_quoted(parser *p, char name[EXPRESSION_NAME_BYTES]) {
-    const char *start = p->at, *end = strchr(start + 1, '`');
-    if (!end)
-        return fail_at(p, start, "the backtick is not closed");
-    size_t n = (size_t)(end - start) - 1;
-    if (n >= EXPRESSION_NAME_BYTES)
-        return fail_at(p, start, "the name is longer than %d bytes", EXPRESSION_NAME_BYTES - 1);
-    memcpy(name, start + 1, n);
-    name[n] = 0;
-    p->at = end + 1;
-    return true;
-}
-
-static bool take_column(parser *p, uint32_t *column) {
-    skip_blanks(p);
-    const char *start = p->at;
-    char name[EXPRESSION_NAME_BYTES], reason[EXPRESSION_REASON_BYTES];
-    size_t n = word_length(start);
-    bool quoted = *start == '`';
-    if ((unsigned char)start[n] >= 0x80)
-        return fail_at(p, start, "names with other letters than A to Z go in backticks: `name`");
-    if (quoted) {
-        if (!take_quoted(p, name))
-            return false;
-    } else if (n == 0) {
-        if (!*start)
-            return fail_at(p, start, "the expression ends where a column is expected");
-        return fail_at(p, start, "'%.*s' stands where a column is expected", letter_bytes(start), start);
-    } else if (n >= EXPRESSION_NAME_BYTES) {
-        return fail_at(p, start, "the name is longer than %d bytes", EXPRESSION_NAME_BYTES - 1);
-    } else {
-        memcpy(name, start, n);
-        name[n] = 0;
-        p->at += n;
-    }
-    if (!p->resolve(p->user, name, quoted, column, reason))
-        return fail_at(p, start, "%s", reason);
-    return true;
-}
 
 /* ---- terms ------------------------------------------------------------------------------------------------------- */
 
 static bool emit(parser *p, scan_term term) {
     if (p->e->term_count == SCAN_MAX_TERMS)
-        return fail_at(p, p->at, "more than %d comparisons and joins", SCAN_MAX_TERMS);
+        return expression_fail(p, p->at, "more than %d comparisons and joins", SCAN_MAX_TERMS);
     p->e->terms[p->e->term_count++] = term;
     return true;
 }
@@ -157,7 +34,7 @@ static const struct {
 
 /* Position in `operators`, or -1. */
 static int look_operator(parser *p) {
-    skip_blanks(p);
+    token_skip_blanks(p);
     for (int i = 0; i < 6; i++)
         if (strncmp(p->at, operators[i].symbol, strlen(operators[i].symbol)) == 0)
             return i;
@@ -169,84 +46,190 @@ static bool take_operator(parser *p, int *which) {
     if (*which >= 0) {
         p->at += strlen(operators[*which].symbol);
         if (*p->at == '=' || *p->at == '>' || *p->at == '<')
-            return fail_at(p, p->at, "'%c' after %s is no operator", *p->at, operators[*which].symbol);
+            return expression_fail(p, p->at, "'%c' after %s is no operator", *p->at, operators[*which].symbol);
         return true;
     }
     if (*p->at == '=')
-        return fail_at(p, p->at, "equality is written ==");
+        return expression_fail(p, p->at, "equality is written ==");
     if (!*p->at)
-        return fail_at(p, p->at, "the expression ends where < <= > >= == or != is expected");
-    return fail_at(p, p->at, "'%.*s' stands where < <= > >= == or != is expected", letter_bytes(p->at), p->at);
+        return expression_fail(p, p->at, "the expression ends where < <= > >= == or != is expected");
+    return expression_fail(p, p->at, "'%.*s' stands where < <= > >= == or != is expected", token_letter_bytes(p->at),
+                           p->at);
 }
 
-static bool comparison(parser *p, uint32_t column, scan_term_op op, const number *x) {
-    if (look_operator(p) >= 0)
-        return fail_at(p, p->at, "comparisons do not chain, join two with &&");
-    return emit(p, (scan_term){.op = op, .column = column, .constant_type = x->type, .constant = x->value});
+/* The column of a name that is known to be there. */
+static bool use_column(parser *p, const token_name *name, column_use use, uint32_t *column) {
+    char reason[EXPRESSION_REASON_BYTES];
+    if (p->resolve(p->user, name->name, name->quoted, use, column, reason))
+        return true;
+    return expression_fail(p, name->start, "%s", reason);
 }
 
-static bool parse_number_first(parser *p) {
+static bool take_column(parser *p, token_name *name) {
     uint32_t column;
+    return token_take_name(p, name) && use_column(p, name, COLUMN_EXISTS, &column);
+}
+
+static bool emit_number(parser *p, const token_name *name, scan_term_op op, const number *x) {
+    uint32_t column;
+    return use_column(p, name, COLUMN_NUMBERS, &column) &&
+           emit(p, (scan_term){.op = op, .column = column, .constant_type = x->type, .constant = x->value});
+}
+
+/* A test with the last item_count texts that were taken. */
+static bool emit_text(parser *p, const token_name *name, text_op op, size_t item_count) {
+    expression *e = p->e;
+    uint32_t column;
+    if (!use_column(p, name, COLUMN_TEXT, &column))
+        return false;
+    if (e->test_count == EXPRESSION_MAX_TESTS)
+        return expression_fail(p, name->start, "more than %d tests of text", EXPRESSION_MAX_TESTS);
+    e->tests[e->test_count] = (text_test){op, column, e->items + e->item_count - item_count, item_count};
+    return emit(p, (scan_term){.op = SCAN_TERM_EQ,
+                               .column = EXPRESSION_TEST + e->test_count++,
+                               .constant_type = SCAN_U64,
+                               .constant.u = 1});
+}
+
+static bool take_item(parser *p) { return token_take_text(p, &p->e->items[p->e->item_count]) && ++p->e->item_count; }
+
+static bool ends_comparison(parser *p) {
+    return look_operator(p) < 0 || expression_fail(p, p->at, "comparisons do not chain, join two with &&");
+}
+
+_Static_assert(TEXT_LT == (int)SCAN_TERM_LT && TEXT_LE == (int)SCAN_TERM_LE && TEXT_GT == (int)SCAN_TERM_GT &&
+                   TEXT_GE == (int)SCAN_TERM_GE && TEXT_EQ == (int)SCAN_TERM_EQ && TEXT_NE == (int)SCAN_TERM_NE,
+               "comparisons of numbers and of text are numbered alike");
+
+static bool parse_value_first(parser *p) {
+    token_name name;
     number x;
     int which;
-    if (!take_number(p, &x) || !take_operator(p, &which))
+    bool text = *p->at == '"';
+    if (!(text ? take_item(p) : token_take_number(p, &x)) || !take_operator(p, &which))
         return false;
-    skip_blanks(p);
-    if (at_number(p->at))
-        return fail_at(p, p->at, "two numbers are compared, one side must be a column");
-    return take_column(p, &column) && comparison(p, column, operators[which].mirrored, &x);
+    token_skip_blanks(p);
+    bool other_text = *p->at == '"';
+    const char *kind = text ? "texts" : "numbers";
+    if (other_text || token_at_number(p->at))
+        return expression_fail(p, p->at, "two %s are compared, one side must be a column",
+                               text == other_text ? kind : "values");
+    if (!take_column(p, &name) || !ends_comparison(p))
+        return false;
+    scan_term_op op = operators[which].mirrored;
+    return text ? emit_text(p, &name, (text_op)op, 1) : emit_number(p, &name, op, &x);
+}
+
+static bool parse_comparison(parser *p, const token_name *name) {
+    number x;
+    int which;
+    if (!take_operator(p, &which))
+        return false;
+    token_skip_blanks(p);
+    if (*p->at == '"')
+        return take_item(p) && ends_comparison(p) && emit_text(p, name, (text_op)operators[which].op, 1);
+    if (*p->at == '\'')
+        return expression_fail(p, p->at, "text goes in double quotes");
+    if (!*p->at)
+        return expression_fail(p, p->at, "the expression ends where a number is expected");
+    if (!token_at_number(p->at) && (token_word_length(p->at) || *p->at == '`'))
+        return expression_fail(p, p->at,
+                               "two columns are compared, one side must be a number, or text in double quotes");
+    if (!token_at_number(p->at))
+        return expression_fail(p, p->at, "'%.*s' stands where a number is expected", token_letter_bytes(p->at), p->at);
+    return token_take_number(p, &x) && ends_comparison(p) && emit_number(p, name, operators[which].op, &x);
+}
+
+/* COLUMN in (value, ...): numbers become comparisons joined by OR. */
+static bool parse_list(parser *p, const token_name *name) {
+    size_t count = 0;
+    if (!token_take(p, "("))
+        return expression_fail(p, p->at, "a list is written (1, 2) or (\"a\", \"b\")");
+    token_skip_blanks(p);
+    bool text = *p->at == '"' || *p->at == '\'';
+    do {
+        number x;
+        token_skip_blanks(p);
+        if (!text && !token_at_number(p->at))
+            return expression_fail(p, p->at,
+                                   *p->at == '"' ? "a list is of numbers or of text, not of both"
+                                                 : "a number or text is expected in the list");
+        if (!(text ? take_item(p) : token_take_number(p, &x) && emit_number(p, name, SCAN_TERM_EQ, &x)))
+            return false;
+        if (!text && count > 0 && !emit(p, (scan_term){.op = SCAN_TERM_OR}))
+            return false;
+        count++;
+    } while (token_take(p, ","));
+    if (!token_take(p, ")"))
+        return expression_fail(p, p->at, "',' or ')' is expected in the list");
+    return !text || emit_text(p, name, TEXT_IN, count);
+}
+
+static const struct {
+    const char *word;
+    text_op op;
+} text_words[] = {
+    {"contains", TEXT_CONTAINS}, {"startswith", TEXT_STARTS}, {"endswith", TEXT_ENDS}, {"matches", TEXT_MATCHES}};
+
+/* Takes a word in this case. */
+static bool take_word(parser *p, const char *word) {
+    size_t n = strlen(word);
+    token_skip_blanks(p);
+    bool there = token_word_length(p->at) == n && memcmp(p->at, word, n) == 0;
+    p->at += there ? n : 0;
+    return there;
 }
 
 static bool parse_column_first(parser *p) {
-    uint32_t column;
-    number x;
-    int which;
-    if (!take_column(p, &column) || !take_operator(p, &which))
+    token_name name;
+    if (!take_column(p, &name))
         return false;
-    skip_blanks(p);
-    if (!*p->at)
-        return fail_at(p, p->at, "the expression ends where a number is expected");
-    if (!at_number(p->at) && (word_length(p->at) || *p->at == '`'))
-        return fail_at(p, p->at, "two columns are compared, one side must be a number");
-    if (!at_number(p->at))
-        return fail_at(p, p->at, "'%.*s' stands where a number is expected", letter_bytes(p->at), p->at);
-    return take_number(p, &x) && comparison(p, column, operators[which].op, &x);
+    for (size_t i = 0; i < sizeof text_words / sizeof text_words[0]; i++)
+        if (take_word(p, text_words[i].word))
+            return take_item(p) && emit_text(p, &name, text_words[i].op, 1);
+    if (take_word(p, "in"))
+        return parse_list(p, &name);
+    if (take_word(p, "is"))
+        return take_word(p, "missing") ? emit_text(p, &name, TEXT_MISSING, 0)
+                                       : expression_fail(p, p->at, "after 'is' stands 'missing'");
+    return parse_comparison(p, &name);
 }
 
 /* True at isnan(COLUMN), isfinite(COLUMN). Without a parenthesis the word is a column's name. */
 static bool at_test(const char *at, const char *word) {
     size_t n = strlen(word);
-    return word_length(at) == n && memcmp(at, word, n) == 0 && at[n + strspn(at + n, " \t\r\n")] == '(';
+    return token_word_length(at) == n && memcmp(at, word, n) == 0 && at[n + strspn(at + n, " \t\r\n")] == '(';
 }
 
 static bool parse_test(parser *p, const char *word, scan_term_op op) {
+    token_name name;
     uint32_t column;
     p->at += strlen(word);
-    if (!take(p, "(") || !take_column(p, &column))
+    if (!token_take(p, "(") || !take_column(p, &name))
         return false;
-    if (!take(p, ")"))
-        return fail_at(p, p->at, "%s takes one column, ')' is missing", word);
-    return emit(p, (scan_term){.op = op, .column = column});
+    if (!token_take(p, ")"))
+        return expression_fail(p, p->at, "%s takes one column, ')' is missing", word);
+    return use_column(p, &name, COLUMN_NUMBERS, &column) && emit(p, (scan_term){.op = op, .column = column});
 }
 
 static bool parse_not(parser *p) {
     if (++p->depth > MAX_DEPTH)
-        return fail_at(p, p->at, "parentheses and ! are nested deeper than %d", MAX_DEPTH);
+        return expression_fail(p, p->at, "parentheses and ! are nested deeper than %d", MAX_DEPTH);
     bool good;
-    skip_blanks(p);
+    token_skip_blanks(p);
     if (*p->at == '!' && p->at[1] != '=') {
         p->at++;
         good = parse_not(p) && emit(p, (scan_term){.op = SCAN_TERM_NOT});
     } else if (*p->at == '(') {
         const char *open = p->at++;
-        good = parse_or(p) &&
-               (take(p, ")") || fail_at(p, p->at, "the ')' for column %zu is missing", (size_t)(open - p->text) + 1));
+        good = parse_or(p) && (token_take(p, ")") || expression_fail(p, p->at, "the ')' for column %zu is missing",
+                                                                     (size_t)(open - p->text) + 1));
     } else if (at_test(p->at, "isnan")) {
         good = parse_test(p, "isnan", SCAN_TERM_ISNAN);
     } else if (at_test(p->at, "isfinite")) {
         good = parse_test(p, "isfinite", SCAN_TERM_ISFINITE);
     } else {
-        good = at_number(p->at) ? parse_number_first(p) : parse_column_first(p);
+        good = *p->at == '"' || token_at_number(p->at) ? parse_value_first(p) : parse_column_first(p);
     }
     p->depth--;
     return good;
@@ -255,7 +238,7 @@ static bool parse_not(parser *p) {
 static bool parse_and(parser *p) {
     if (!parse_not(p))
         return false;
-    while (take(p, "&&"))
+    while (token_take(p, "&&"))
         if (!parse_not(p) || !emit(p, (scan_term){.op = SCAN_TERM_AND}))
             return false;
     return true;
@@ -264,24 +247,37 @@ static bool parse_and(parser *p) {
 static bool parse_or(parser *p) {
     if (!parse_and(p))
         return false;
-    while (take(p, "||"))
+    while (token_take(p, "||"))
         if (!parse_and(p) || !emit(p, (scan_term){.op = SCAN_TERM_OR}))
             return false;
     return true;
 }
 
+static int compare_items(const void *a, const void *b) { return string_compare(a, b); }
+
 bool expression_parse(expression *e, const char *text, expression_resolve *resolve, void *user) {
     parser p = {.e = e, .text = text, .at = text, .resolve = resolve, .user = user};
-    e->term_count = 0;
-    e->reason[0] = 0;
+    size_t bytes = strlen(text);
+    *e = (expression){.items = must_alloc(bytes / 2 + 1, sizeof *e->items), .bytes = must_alloc(bytes + 1, 1)};
+    p.pool = e->bytes;
     if (!parse_or(&p))
         return false;
-    skip_blanks(&p);
-    if (!*p.at)
-        return true;
-    if (*p.at == '&' || is_word(p.at, "and"))
-        return fail_at(&p, p.at, "\"and\" is written &&");
-    if (*p.at == '|' || is_word(p.at, "or"))
-        return fail_at(&p, p.at, "\"or\" is written ||");
-    return fail_at(&p, p.at, "'%.*s' stands where && or || or the end is expected", letter_bytes(p.at), p.at);
+    token_skip_blanks(&p);
+    if (*p.at == '&' || token_is_word(p.at, "and"))
+        return expression_fail(&p, p.at, "\"and\" is written &&");
+    if (*p.at == '|' || token_is_word(p.at, "or"))
+        return expression_fail(&p, p.at, "\"or\" is written ||");
+    if (*p.at)
+        return expression_fail(&p, p.at, "'%.*s' stands where && or || or the end is expected",
+                               token_letter_bytes(p.at), p.at);
+    for (uint32_t i = 0; i < e->test_count; i++)
+        qsort((string *)(uintptr_t)e->tests[i].items, e->tests[i].item_count, sizeof(string), compare_items);
+    return true;
+}
+
+void expression_free(expression *e) {
+    free(e->items);
+    free(e->bytes);
+    e->items = NULL;
+    e->bytes = NULL;
 }

@@ -12,7 +12,10 @@ static const char help[] =
     "Examples:\n"
     "  @ --where 'x >= 4.5 && x < 6' in.npy -o out.npy    elements in a range\n"
     "  @ --where 'magnitude >= 6 && depth_km < 70' quakes.csv\n"
-    "  @ --unique sorted.txt                              first of each run of equal lines\n"
+    "  @ --where 'place contains \"Alaska\" || place is missing' quakes.csv\n"
+    "  @ --where 'x matches \"^(error|fatal):\"' --text log.txt\n"
+    "  @ --unique sorted.txt                              first of each run of equal numbers\n"
+    "  @ --unique --text log.txt                          first of each run of equal lines\n"
     "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
     "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
     "  producer | @ --nonzero --dtype f32 > out.raw\n"
@@ -35,6 +38,12 @@ static const char help[] =
     "`backticks` where they are not plain words (`3` is the third column where none is called 3), and i, the row's\n"
     "index, where no column is called so. Comparisons are exact. NaN compares false except with !=; an empty field of\n"
     "a table compares false, isnan is true for it.\n"
+    "Text stands in double quotes, a quote in it doubled, and compares by its bytes: COL == \"text\", != < <= > >=,\n"
+    "COL contains, startswith, endswith \"text\", COL matches \"pattern\" (a regular expression of PCRE2, over "
+    "bytes),\n"
+    "COL in (\"a\", \"b\"), or of numbers COL in (1, 2). COL is missing: an empty field without quotes, which passes "
+    "no\n"
+    "other test of text. With --text x is the line.\n"
     "\n"
     "Options:\n"
     "      --invert          keep the others\n"
@@ -42,6 +51,7 @@ static const char help[] =
     "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
     "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
     "      --dtype T         the input is raw data of {types}\n"
+    "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
     "      --csv, --tsv      the input is a table\n"
     "      --no-header       the table's first row is data\n"
     "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" CLI_COMMON_HELP "\n"
@@ -61,6 +71,7 @@ enum {
     OPTION_REJECTED,
     OPTION_INDICES,
     OPTION_DTYPE,
+    OPTION_TEXT,
     OPTION_CSV,
     OPTION_TSV,
     OPTION_NO_HEADER,
@@ -77,6 +88,7 @@ static const cli_option options[] = {
     {"rejected", 0, true, OPTION_REJECTED},
     {"indices", 0, true, OPTION_INDICES},
     {"dtype", 0, true, OPTION_DTYPE},
+    {"text", 0, false, OPTION_TEXT},
     {"csv", 0, false, OPTION_CSV},
     {"tsv", 0, false, OPTION_TSV},
     {"no-header", 0, false, OPTION_NO_HEADER},
@@ -132,6 +144,7 @@ static void read_options(compact_job *job, cli *c) {
         case OPTION_REJECTED: job->rejected = cli_file(c); break;
         case OPTION_INDICES: job->indices = cli_file(c); break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_TEXT: job->text = true; break;
         case OPTION_CSV: job->csv = true; break;
         case OPTION_TSV: job->tsv = true; break;
         case OPTION_NO_HEADER: job->header = false; break;
@@ -147,6 +160,10 @@ int main(int argc, char **argv) {
     const char *path = cli_operand(&c);
     if (job.selector == SELECT_NONE)
         die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
+    if (job.text && (job.dtype || job.csv || job.tsv))
+        die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.csv ? "--csv" : "--tsv");
+    if (job.text && (job.selector == SELECT_NONZERO || job.selector == SELECT_FINITE))
+        die_usage("lines of text (--text) are kept by --where, --unique or --mask");
     if (job.mask && strcmp(job.mask, "-") == 0 && !path)
         die_usage("input and mask cannot both be stdin");
     job.common = &c.common;
@@ -156,7 +173,7 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
+    job.format = job.text ? FORMAT_TEXT : data_format_of(&in, job.dtype, job.csv, job.tsv);
     bool table = format_is_table(job.format);
     if (table && job.selector != SELECT_WHERE)
         die_usage("tables are filtered by --where");

@@ -8,7 +8,7 @@
 #include "apps/support/die.h"
 #include "compact.h"
 
-static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
+static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column, char *reason) {
     (void)user;
     (void)quoted;
     if (strcmp(name, "x") == 0)
@@ -19,7 +19,9 @@ static bool resolve(void *user, const char *name, bool quoted, uint32_t *column,
         snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the element, i its index", name);
         return false;
     }
-    return true;
+    if (use == COLUMN_TEXT)
+        snprintf(reason, EXPRESSION_REASON_BYTES, "%s is a number; text is in tables, and in lines with --text", name);
+    return use != COLUMN_TEXT;
 }
 
 void compact_terms(const compact_job *job, expression *e) {

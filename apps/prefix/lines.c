@@ -76,7 +76,7 @@ void prefix_text(const prefix_job *job, input *in, session *s) {
     unsigned threads = parallel_threads(job->common->threads);
     text t;
     prefix_value init;
-    text_read(&t, in, threads);
+    text_read(&t, in, NULL, threads);
     scan_prefix_desc desc = prefix_describe(job, in->name, t.values.type, &init);
     void *result = prefix_whole(job, s, in->name, &desc, t.values.data, t.n);
     output_write(job->out, t.bytes, t.head_bytes);
@@ -179,7 +179,7 @@ void prefix_table(const prefix_job *job, input *in, session *s, char delimiter) 
     table_read(&t, in, delimiter, job->header, threads);
     size_t index = table_find(&t, job->key);
     if (t.columns)
-        table_numbers(&t, index, &c, threads);
+        table_numbers(&t, index, &c, NULL, threads);
     scan_prefix_desc desc = prefix_describe(job, in->name, c.type, &init);
     void *filled = c.missing ? fill_missing(job, &c) : NULL;
     void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);

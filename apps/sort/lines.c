@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort on text and tables. Lines and rows are moved once, at the end, in the order of their keys. Lines that consist of
- * an integer in its usual form are not moved at all: the sorted integers are written anew.
+ * sort on lines, of numbers or of text. They are moved once, at the end, in the order of their keys. Lines that consist
+ * of an integer in its usual form are not moved at all: the sorted integers are written anew.
  */
 #include <stdlib.h>
 
@@ -9,21 +9,10 @@
 #include "apps/support/number.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
-#include "apps/support/table.h"
 #include "apps/support/text.h"
+#include "dictionary.h"
 #include "row_check.h"
 #include "sort.h"
-
-/* Writes the first head_bytes of the input as they are, then its rows in order. The input has n_bytes. */
-static void write_rows(sort_job *j, const order *o, const rows *all, size_t head_bytes, size_t n_bytes) {
-    uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
-    output_write(j->out, all->bytes, head_bytes);
-    rows_write(j->out, &(rows){all->bytes, all->starts, hash}, o->index, o->type, o->n, j->threads);
-    if (hash)
-        sort_verify_lines(j, all->bytes + head_bytes, n_bytes - head_bytes, written);
-}
-
-/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 __attribute__((noreturn)) static void refuse_line(sort_job *j, text *t, int code, size_t line, const char *what) {
     text_index(t, j->threads);
@@ -45,12 +34,22 @@ static size_t write_sorted_integers(sort_job *j, text *t, order_key *key) {
     return kept;
 }
 
-void sort_text(sort_job *j) {
+static void refuse_table_options(const sort_job *j) {
     if (j->key_count || j->no_header)
-        die_usage("%s is for tables; %s is read as lines of numbers", j->key_count ? "--key" : "--no-header",
-                  j->in.name);
+        die_usage("%s is for tables; %s is read as lines of %s", j->key_count ? "--key" : "--no-header", j->in.name,
+                  j->text ? "text" : "numbers");
+}
+
+static void check_lines(sort_job *j, text *t, const order *o) {
+    size_t place = order_first_disorder(o, j->unique, j->threads);
+    if (place != ORDER_NONE)
+        refuse_line(j, t, EXIT_NEGATIVE, place, "is out of order");
+}
+
+void sort_numbers(sort_job *j) {
+    refuse_table_options(j);
     text t;
-    text_read(&t, &j->in, j->threads);
+    text_read(&t, &j->in, "--text sorts lines as text", j->threads);
     report_text("type", scan_type_name(t.values.type));
     report_number("lines", t.n);
     order_key key = sort_key(j, t.values.type, t.values.data, NULL);
@@ -60,68 +59,37 @@ void sort_text(sort_job *j) {
     if (nan != ORDER_NONE)
         refuse_line(j, &t, EXIT_USAGE, nan, "is refused by --nan error");
     if (j->check) {
-        size_t place = order_first_disorder(&o, j->unique, j->threads);
-        if (place != ORDER_NONE)
-            refuse_line(j, &t, EXIT_NEGATIVE, place, "is out of order");
+        check_lines(j, &t, &o);
     } else if (t.canonical && !j->argsort) {
         o.n = write_sorted_integers(j, &t, &key);
     } else {
-        sort_rows(j, &o);
-        if (j->argsort) {
-            rows_write_numbers(j->out, o.type, o.index, o.n, j->threads, NULL);
-        } else {
-            text_index(&t, j->threads);
-            write_rows(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
-        }
-        free(o.index);
+        text_index(&t, j->threads);
+        sort_and_write(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
     }
     report_number("kept", o.n);
     text_free(&t);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
-
-/* Reads the key columns. The caller frees their data. */
-static void read_keys(sort_job *j, const table *t, order_key *keys) {
-    for (size_t k = 0; k < j->key_count; k++) {
-        size_t index = table_find(t, j->keys[k].name);
-        column c;
-        table_numbers(t, index, &c, j->threads);
-        keys[k] = sort_key(j, c.type, c.data, &j->keys[k]);
-        size_t nan = sort_refused_nan(j, &keys[k], t->n, &j->keys[k]);
-        char label[TABLE_LABEL_BYTES];
-        if (nan != ORDER_NONE)
-            die(EXIT_USAGE, "%s: line %zu, column %s: NaN or missing", j->in.name, table_line(t, nan),
-                table_label(t, index, label));
-    }
-}
-
-void sort_table(sort_job *j, char delimiter) {
-    table t;
-    table_read(&t, &j->in, delimiter, !j->no_header, j->threads);
-    if (j->key_count == 0 && t.columns > 1)
-        die_usage("%s has %zu columns: name the one to sort by with --key", j->in.name, t.columns);
-    if (j->key_count == 0)
-        sort_add_key(j, "1");
-    report_number("rows", t.n);
-    order_key keys[MAX_KEYS];
-    read_keys(j, &t, keys);
-    order o = {.keys = keys, .key_count = j->key_count, .n = t.n, .method = j->method};
-    sort_choose_device(j, j->key_count * t.n * sizeof(double));
+void sort_strings(sort_job *j) {
+    refuse_table_options(j);
+    text t;
+    strings lines;
+    text_read_lines(&t, &j->in, j->threads);
+    strings_of_lines(&lines, &t, j->threads);
+    report_text("type", "text");
+    report_number("lines", t.n);
+    order_key key = sort_key(j, SCAN_TYPE_NONE, NULL, NULL);
+    key.strings = &lines;
+    order o = {.keys = &key, .key_count = 1, .n = t.n, .method = j->method};
+    sort_choose_device(j, t.n * sizeof(uint64_t));
     if (j->check) {
-        size_t place = order_first_disorder(&o, j->unique, j->threads);
-        if (place != ORDER_NONE)
-            die(EXIT_NEGATIVE, "%s: line %zu is out of order", j->in.name, table_line(&t, place));
+        check_lines(j, &t, &o);
     } else {
-        sort_rows(j, &o);
-        if (j->argsort)
-            rows_write_numbers(j->out, o.type, o.index, o.n, j->threads, NULL);
-        else
-            write_rows(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
-        free(o.index);
+        dictionary_rank(&key, j->threads);
+        sort_and_write(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
     }
     report_number("kept", o.n);
-    for (size_t k = 0; k < j->key_count; k++)
-        free(keys[k].data);
-    table_free(&t);
+    free(key.data);
+    strings_free(&lines);
+    text_free(&t);
 }

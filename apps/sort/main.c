@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort: numbers, lines and table rows in order. Stable; floats in NumPy's order, NaN last.
+ * sort: arrays, lines and table rows in order. Stable; floats in NumPy's order, NaN last; strings by their bytes.
  */
 #include "apps/support/die.h"
 #include "apps/support/report.h"
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     report_start(&c.common);
     input_open(&j.in, path);
     report_text("input", j.in.name);
-    data_format format = data_format_of(&j.in, j.dtype, j.csv, j.tsv);
+    data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.csv, j.tsv);
     if (!j.check) {
         j.out = output_open(c.common.output, c.common.force, format_is_binary(format));
         output_refuse_input(j.in.fd, j.in.name);
@@ -26,7 +26,12 @@ int main(int argc, char **argv) {
     case FORMAT_RAW: sort_array(&j, format); break;
     case FORMAT_CSV: sort_table(&j, ','); break;
     case FORMAT_TSV: sort_table(&j, '\t'); break;
-    case FORMAT_TEXT: sort_text(&j); break;
+    case FORMAT_TEXT:
+        if (j.text)
+            sort_strings(&j);
+        else
+            sort_numbers(&j);
+        break;
     }
     if (!j.check) {
         session_report(&j.session);

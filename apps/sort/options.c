@@ -15,16 +15,20 @@ static const char help[] =
     "Examples:\n"
     "  @ numbers.txt                            lines of numbers, smallest first\n"
     "  @ -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
-    "  @ -k region -k depth_km:desc a.tsv       by region, then by depth, deepest first\n"
+    "  @ -k place:text -k time:time:desc q.csv  by place, then the latest first\n"
+    "  @ --text names.txt                       lines of text, by their bytes\n"
     "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
     "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
-    "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, or lines of numbers; - or no FILE is stdin.\n"
+    "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, lines of numbers, or of text (--text); - or no\n"
+    "FILE is stdin.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
     "\n"
     "  -k, --key KEY         tables: column to sort by, a name or a number from 1; more -k decide ties\n"
-    "                        KEY:desc largest first; KEY:nan=first, KEY:nan=last, KEY:nan=error\n"
+    "                        KEY:text by bytes; KEY:time ISO 8601 or Unix seconds; KEY:natural text, with digits\n"
+    "                        inside as numbers; KEY:desc largest first; KEY:nan=first, KEY:nan=last, KEY:nan=error;\n"
+    "                        any name may stand in backticks: '`a:b`:text'\n"
     "  -r, --reverse         reverse every key: largest first, NaN still last\n"
     "  -u, --unique          keep the first of equal keys only; an array becomes one-dimensional\n"
     "  -c, --check           write nothing; exit 1 naming the first disorder (with -u: or repetition)\n"
@@ -33,15 +37,16 @@ static const char help[] =
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split (on a CUDA device) or quick (arrays of keys alone, with AVX-512)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
+    "      --text            lines of text, by their bytes (an empty one first)\n"
     "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
     "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
 
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
-                                 "Sorts numbers: .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
+                                 "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, CSV, TSV, NO_HEADER };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, TEXT, CSV, TSV, NO_HEADER };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -52,6 +57,7 @@ static const cli_option option_list[] = {
     {"nan", 0, true, NAN_PLACE},
     {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
+    {"text", 0, false, TEXT},
     {"csv", 0, false, CSV},
     {"tsv", 0, false, TSV},
     {"no-header", 0, false, NO_HEADER},
@@ -61,34 +67,64 @@ static const cli_option option_list[] = {
 /* By nan_place. */
 static const char *const nan_names[] = {"last", "first", "error", NULL};
 
-/* Cuts ":suffix" off the end of text, if it is there. */
-static bool cut_suffix(char *text, const char *suffix) {
-    size_t n = strlen(text), m = strlen(suffix);
-    if (n < m || strcmp(text + n - m, suffix) != 0)
-        return false;
-    text[n - m] = 0;
-    return true;
+/* By key_kind. */
+static const char *const kind_names[] = {"number", "text", "time", "natural", NULL};
+
+/* Takes one suffix, without its colon. Returns false if there is none of this name. */
+static bool take_suffix(key_option *key, const char *suffix, const char *text) {
+    if (strcmp(suffix, "desc") == 0 || strcmp(suffix, "asc") == 0) {
+        key->descending |= suffix[0] == 'd';
+        return true;
+    }
+    for (int kind = KEY_TEXT; kind_names[kind]; kind++)
+        if (strcmp(suffix, kind_names[kind]) == 0) {
+            if (key->kind != KEY_NUMBER && key->kind != (key_kind)kind)
+                die_usage("--key %s: :text, :time and :natural exclude each other", text);
+            key->kind = (key_kind)kind;
+            return true;
+        }
+    for (int place = 0; nan_names[place]; place++)
+        if (strncmp(suffix, "nan=", 4) == 0 && strcmp(suffix + 4, nan_names[place]) == 0) {
+            key->nan = (nan_place)place;
+            return true;
+        }
+    return false;
 }
 
-/* Suffixes are cut from the end, so that names may hold colons. */
+/* NAME:suffix...: suffixes are cut from the end, so that names may hold colons. */
+static void read_plain_key(key_option *key, const char *text) {
+    for (char *colon; (colon = strrchr(key->name, ':')) && take_suffix(key, colon + 1, text);)
+        *colon = 0;
+}
+
+/* `NAME`:suffix...: any name without a backtick. */
+static void read_quoted_key(key_option *key, const char *text) {
+    char *end = strchr(key->name + 1, '`');
+    if (!end)
+        die_usage("--key %s: the backtick is not closed", text);
+    key->name++;
+    *end++ = 0;
+    while (*end) {
+        size_t bytes = strcspn(end + 1, ":");
+        char *next = end + 1 + bytes, after = *next;
+        *next = 0;
+        if (*end != ':' || !take_suffix(key, end + 1, text))
+            die_usage("--key %s: %s after the name is none of :desc, :asc, :text, :time, :natural and :nan=WHERE", text,
+                      end);
+        *next = after;
+        end = next;
+    }
+}
+
 void sort_add_key(sort_job *j, const char *text) {
     if (j->key_count == MAX_KEYS)
         die_usage("more than %d keys", MAX_KEYS);
     size_t bytes = strlen(text) + 1;
     key_option key = {.name = memcpy(must_alloc(bytes, 1), text, bytes), .nan = NAN_DEFAULT};
-    for (bool more = true; more;) {
-        more = cut_suffix(key.name, ":desc");
-        key.descending |= more;
-        more = more || cut_suffix(key.name, ":asc");
-        for (int place = 0; nan_names[place]; place++) {
-            char suffix[16];
-            snprintf(suffix, sizeof suffix, ":nan=%s", nan_names[place]);
-            if (cut_suffix(key.name, suffix)) {
-                key.nan = (nan_place)place;
-                more = true;
-            }
-        }
-    }
+    if (text[0] == '`')
+        read_quoted_key(&key, text);
+    else
+        read_plain_key(&key, text);
     if (!key.name[0])
         die_usage("--key %s: a column's name or number is missing", text);
     j->keys[j->key_count++] = key;
@@ -109,6 +145,7 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
         case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
+        case TEXT: j->text = true; break;
         case CSV: j->csv = true; break;
         case TSV: j->tsv = true; break;
         case NO_HEADER: j->no_header = true; break;
@@ -118,6 +155,8 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         die_usage("--check and --argsort exclude each other");
     if (j->check && c->common.output)
         die_usage("--check writes nothing: -o does not go with it");
+    if (j->text && (j->dtype || j->csv || j->tsv))
+        die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->csv ? "--csv" : "--tsv");
     j->verify = c->common.verify;
     j->threads = parallel_threads(c->common.threads);
 }

@@ -32,6 +32,13 @@ COMPARE(i64, int64_t)
 COMPARE(f32, float)
 COMPARE(f64, double)
 
+static int compare_strings(const order_key *key, size_t a, size_t b) {
+    const string *x = &key->strings->at[a], *y = &key->strings->at[b];
+    if (!x->begin || !y->begin)
+        return (!x->begin - !y->begin) * (key->nan_first ? -1 : 1);
+    return string_compare(x, y) * (key->descending ? -1 : 1);
+}
+
 typedef int comparer(const order_key *key, size_t a, size_t b);
 static comparer *const comparers[] = {
     [SCAN_U8] = compare_u8,   [SCAN_I8] = compare_i8,   [SCAN_U16] = compare_u16, [SCAN_I16] = compare_i16,
@@ -41,8 +48,10 @@ static comparer *const comparers[] = {
 
 static int compare_rows(const order *o, size_t a, size_t b) {
     int result = 0;
-    for (size_t k = 0; k < o->key_count && result == 0; k++)
-        result = comparers[o->keys[k].type](&o->keys[k], a, b);
+    for (size_t k = 0; k < o->key_count && result == 0; k++) {
+        const order_key *key = &o->keys[k];
+        result = key->strings ? compare_strings(key, a, b) : comparers[key->type](key, a, b);
+    }
     return result;
 }
 
@@ -135,7 +144,10 @@ typedef struct scanning {
 static void find_nan(void *arg, size_t piece) {
     scanning *s = arg;
     size_t i = piece * ORDER_PIECE_ROWS, end = order_piece_end(s->n, piece);
-    if (s->key->type == SCAN_F64)
+    if (s->key->strings)
+        while (i < end && s->key->strings->at[i].begin)
+            i++;
+    else if (s->key->type == SCAN_F64)
         while (i < end && !isnan(((const double *)s->key->data)[i]))
             i++;
     else
@@ -145,7 +157,7 @@ static void find_nan(void *arg, size_t piece) {
 }
 
 size_t order_first_nan(const order_key *key, size_t n, unsigned threads) {
-    if (scan_type_class(key->type) != SCAN_FLOAT)
+    if (!key->strings && scan_type_class(key->type) != SCAN_FLOAT)
         return ORDER_NONE;
     size_t pieces = order_pieces(n);
     scanning s = {.key = key, .n = n, .found = must_alloc(pieces + 1, sizeof(size_t))};

@@ -19,7 +19,7 @@ size_t order_find_runs(const order *o, uint8_t *starts, unsigned threads);
 /* True if every row of 0 ... n - 1 occurs exactly once. */
 bool order_is_permutation(const order *o);
 
-/* The first row whose key is NaN; ORDER_NONE if there is none. */
+/* The first row whose key is NaN, or a missing string; ORDER_NONE if there is none. */
 size_t order_first_nan(const order_key *key, size_t n, unsigned threads);
 
 /* A sum over all elements of a hash of each: equal for two arrays that hold the same elements in any order. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Orders of rows by one or more columns of numbers. row_sort.h makes them, row_check.h checks them.
+ * Orders of rows by one or more columns of numbers or strings. row_sort.h makes them, row_check.h checks them.
  */
 #ifndef APPS_SORT_ROW_ORDER_H
 #define APPS_SORT_ROW_ORDER_H
@@ -9,14 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/support/strings.h"
 #include "scan/scan.h"
 
 typedef struct order_key {
     scan_type type;
     bool descending;
-    bool nan_first;
-    void *data; /* one element a row, on the host */
+    bool nan_first;         /* strings: missing ones first */
+    void *data;             /* one element a row, on the host; strings: their ranks (dictionary.h), or NULL */
+    const strings *strings; /* NULL for numbers */
 } order_key;
+
+/* Returns true for strings that have no ranks. */
+static inline bool order_key_is_string(const order_key *key) { return key->strings && !key->data; }
 
 /* An order: row index[0] first. index has type SCAN_U32, or SCAN_U64 from 2^32 rows on. */
 typedef struct order {
@@ -38,7 +43,9 @@ static inline size_t order_at(const order *o, size_t i) {
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 /* Rows are worked on in pieces, by all threads. */
-enum { ORDER_PIECE_ROWS = 1 << 16 };
+#ifndef ORDER_PIECE_ROWS /* test_strings.c has short ones */
+#define ORDER_PIECE_ROWS ((size_t)1 << 16)
+#endif
 
 static inline size_t order_pieces(size_t n) { return n / ORDER_PIECE_ROWS + (n % ORDER_PIECE_ROWS != 0); }
 

@@ -11,6 +11,7 @@
 #include "apps/support/parallel.h"
 #include "apps/support/report.h"
 #include "row_check.h"
+#include "string_sort.h"
 
 scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s) {
     return (scan_sort_desc){.struct_size = sizeof(scan_sort_desc),
@@ -83,6 +84,9 @@ static void fetch_keys(void *arg, size_t piece) {
     if (scan_type_size(f->key->type) == 8)
         for (size_t i = piece * ORDER_PIECE_ROWS; i < end; i++)
             ((uint64_t *)f->to)[i] = ((const uint64_t *)f->key->data)[order_at(f->o, i)];
+    else if (scan_type_size(f->key->type) == 1)
+        for (size_t i = piece * ORDER_PIECE_ROWS; i < end; i++)
+            ((uint8_t *)f->to)[i] = ((const uint8_t *)f->key->data)[order_at(f->o, i)];
     else
         for (size_t i = piece * ORDER_PIECE_ROWS; i < end; i++)
             ((uint32_t *)f->to)[i] = ((const uint32_t *)f->key->data)[order_at(f->o, i)];
@@ -136,6 +140,12 @@ static scan_status sort_attempt(void *arg, session *s) {
 void order_sort(order *o, session *s, const char *subject, unsigned threads) {
     o->type = o->n >> 32 ? SCAN_U64 : SCAN_U32;
     o->index = must_alloc(o->n, scan_type_size(o->type));
+    for (size_t k = 0; k < o->key_count; k++) {
+        if (order_key_is_string(&o->keys[k])) {
+            string_sort(o, s, subject, threads);
+            return;
+        }
+    }
     session_try(s, subject, sort_attempt, &(sorting){o, threads});
     report_moved(PHASE_COMPUTE, o->n * scan_type_size(o->type));
     for (size_t k = 0; k < o->key_count; k++)

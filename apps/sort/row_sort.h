@@ -2,7 +2,8 @@
  *
  * Making orders of rows, through the library.
  *
- * Several keys are sorted as on a card sorter: by the last key first, each pass stable.
+ * Several keys are sorted as on a card sorter: by the last key first, each pass stable. With strings among them the
+ * first key comes first (string_sort.h).
  */
 #ifndef APPS_SORT_ROW_SORT_H
 #define APPS_SORT_ROW_SORT_H

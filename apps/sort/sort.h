@@ -11,6 +11,7 @@
 
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
+#include "apps/support/rows.h"
 #include "apps/support/session.h"
 #include "row_order.h"
 
@@ -19,8 +20,12 @@ typedef enum nan_place { NAN_LAST, NAN_FIRST, NAN_ERROR, NAN_DEFAULT } nan_place
 
 enum { MAX_KEYS = 64 };
 
+/* What a table's key is read as. */
+typedef enum key_kind { KEY_NUMBER, KEY_TEXT, KEY_TIME, KEY_NATURAL } key_kind;
+
 typedef struct key_option {
     char *name;
+    key_kind kind;
     bool descending;
     nan_place nan; /* DEFAULT: as --nan says */
 } key_option;
@@ -29,7 +34,7 @@ typedef struct key_option {
 typedef struct sort_job {
     key_option keys[MAX_KEYS];
     size_t key_count;
-    bool reverse, unique, check, argsort, csv, tsv, no_header, verify;
+    bool reverse, unique, check, argsort, text, csv, tsv, no_header, verify;
     nan_place nan;
     scan_sort_method method;
     scan_type dtype;
@@ -42,12 +47,13 @@ typedef struct sort_job {
 /* Reads the command line into *j. In options.c. */
 void sort_read_options(sort_job *j, cli *c, int argc, char **argv);
 
-/* One more key, from NAME[:asc|:desc][:nan=first|last|error]. In options.c. */
+/* One more key, from NAME[:text|:time|:natural][:asc|:desc][:nan=first|last|error]. In options.c. */
 void sort_add_key(sort_job *j, const char *text);
 
-/* .npy and raw: array.c. Text and tables: lines.c. */
+/* .npy and raw: array.c. Lines: lines.c. Tables: table.c. */
 void sort_array(sort_job *j, data_format format);
-void sort_text(sort_job *j);
+void sort_numbers(sort_job *j);
+void sort_strings(sort_job *j);
 void sort_table(sort_job *j, char delimiter);
 
 /* ---- steps.c ----------------------------------------------------------------------------------------------------- */
@@ -55,7 +61,10 @@ void sort_table(sort_job *j, char delimiter);
 /* The key over `data` that an option, or for NULL the options of the whole run, describe. */
 order_key sort_key(const sort_job *j, scan_type type, void *data, const key_option *option);
 
-/* The first of n rows whose key is NaN, if NaN is an error for this key; else ORDER_NONE. */
+/* Returns true if NaN and missing fields are an error for this key. */
+bool sort_refuses_nan(const sort_job *j, const key_option *option);
+
+/* The first of n rows whose key is NaN, or a missing string, if that is an error for this key; else ORDER_NONE. */
 size_t sort_refused_nan(const sort_job *j, const order_key *key, size_t n, const key_option *option);
 
 /* Decides by the bytes of the keys where the job runs. */
@@ -66,6 +75,10 @@ void sort_rows(sort_job *j, order *o);
 
 /* The same for n keys alone, which are sorted themselves. Returns how many remain. */
 size_t sort_keys(sort_job *j, order_key *key, size_t n);
+
+/* Sorts lines or rows into an order and writes them behind the first head_bytes of the n_bytes of the input; or writes
+ * the order, for --argsort. */
+void sort_and_write(sort_job *j, order *o, const rows *all, size_t head_bytes, size_t n_bytes);
 
 /* Exit 1 unless the lines written, of which `written` is the rows_line_hash, are those of the input. */
 void sort_verify_lines(const sort_job *j, const unsigned char *bytes, size_t n_bytes, uint64_t written);

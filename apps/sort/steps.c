@@ -2,6 +2,8 @@
  *
  * sort: the steps that arrays, lines and tables have in common.
  */
+#include <stdlib.h>
+
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
@@ -20,8 +22,10 @@ order_key sort_key(const sort_job *j, scan_type type, void *data, const key_opti
                        .nan_first = nan_of(j, option) == NAN_FIRST};
 }
 
+bool sort_refuses_nan(const sort_job *j, const key_option *option) { return nan_of(j, option) == NAN_ERROR; }
+
 size_t sort_refused_nan(const sort_job *j, const order_key *key, size_t n, const key_option *option) {
-    return nan_of(j, option) == NAN_ERROR ? order_first_nan(key, n, j->threads) : ORDER_NONE;
+    return sort_refuses_nan(j, option) ? order_first_nan(key, n, j->threads) : ORDER_NONE;
 }
 
 void sort_choose_device(sort_job *j, uint64_t bytes) {
@@ -103,4 +107,20 @@ size_t sort_keys(sort_job *j, order_key *key, size_t n) {
     }
     show_progress(j, 2);
     return o.n;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+void sort_and_write(sort_job *j, order *o, const rows *all, size_t head_bytes, size_t n_bytes) {
+    sort_rows(j, o);
+    if (j->argsort) {
+        rows_write_numbers(j->out, o->type, o->index, o->n, j->threads, NULL);
+    } else {
+        uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
+        output_write(j->out, all->bytes, head_bytes);
+        rows_write(j->out, &(rows){all->bytes, all->starts, hash}, o->index, o->type, o->n, j->threads);
+        if (hash)
+            sort_verify_lines(j, all->bytes + head_bytes, n_bytes - head_bytes, written);
+    }
+    free(o->index);
 }

@@ -14,9 +14,11 @@
  *     report          --stats, --json and the progress bar; report_phase is the clock behind them
  *     input           bytes of a file or of stdin
  *     array           .npy and raw arrays, in pieces; npy reads and writes the header of .npy files
- *     text            lines of numbers; column gives all numbers of a text or of a table's column one type;
+ *     text            lines, of numbers or any; column gives all numbers of a text or of a table's column one type;
  *                     number reads and writes one
- *     table           CSV and TSV: finds the rows; table_field reads one field, table_column finds and reads a column
+ *     table           CSV and TSV: finds the rows; table_field reads one field, table_column finds and reads a column;
+ *                     timestamp reads a time
+ *     strings         fields and lines as text; natural translates them for natural order
  *     session         the device, and whole arrays in its memory
  *     stream          arrays in pieces: read, upload, compute, download and finish at once
  *     rows            lines in a new order, and numbers as lines

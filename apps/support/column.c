@@ -108,6 +108,7 @@ bool column_finish(column *c, column_part *parts, size_t part_count, parallel_ta
             fail(fault, part, c->u64, part->n, number_complaint(part->fault));
             fault->where = part->where;
             fault->empty = part->fault == NUMBER_EMPTY;
+            fault->not_a_number = part->fault == NUMBER_SYNTAX;
             return false;
         }
         c->n += part->n;

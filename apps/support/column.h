@@ -66,8 +66,9 @@ void column_part_add_missing(column_part *part);
 /* What is wrong with a column. */
 typedef struct column_fault {
     size_t row;
-    size_t where;          /* offset of the first byte that does not fit, 0 if the whole number is meant */
-    bool empty;            /* there is nothing to quote */
+    size_t where; /* offset of the first byte that does not fit, 0 if the whole number is meant */
+    bool empty;   /* there is nothing to quote */
+    bool not_a_number;
     const char *complaint; /* the end of a message that begins with the quoted text */
 } column_fault;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers on
- * request. Strict: every row has as many fields as the first, and a quote stands only around a whole field or doubled
- * inside one.
+ * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers or
+ * times on request, or as strings (strings.h). Strict: every row has as many fields as the first, and a quote stands
+ * only around a whole field or doubled inside one.
  */
 #ifndef APPS_SUPPORT_TABLE_H
 #define APPS_SUPPORT_TABLE_H
@@ -28,8 +28,9 @@ typedef struct table {
  * or a quote where none may be; exit 3 for input errors and memory. Empty input: n = 0, columns = 0. */
 void table_read(table *t, input *in, char delimiter, bool header, unsigned threads);
 
-/* Returns the column, from 0, that a user means by a name or, where no column has that name, a number from 1. Exit 2 if
- * there is none, or if two have that name. On empty input any name is column 0. */
+/* Returns the column, from 0, that a user means by a name, which may stand in backticks, or, where no column has that
+ * name, a number from 1. Exit 2 if there is none, naming the nearest, or if two have that name. On empty input any name
+ * is column 0. */
 size_t table_find(const table *t, const char *key);
 
 /* Returns the first column from `from` on that has this name, t->columns if there is none. */
@@ -38,13 +39,23 @@ size_t table_find_name(const table *t, const char *name, size_t from);
 /* Returns the name of a column of a table that has names: without quotes, in memory to be freed. */
 char *table_name(const table *t, size_t index);
 
+/* Returns the name that a misspelt one was meant to be, of which a third may be wrong, in memory to be freed; NULL if
+ * there is none like it. */
+char *table_nearest_name(const table *t, const char *key);
+
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);
 
 /* Reads one column as numbers into c->data, a new allocation. An empty field is missing (COLUMN_MISSING_BITS) and makes
- * the column f64. Exit 2 with line and column for a field that is not a number. */
-void table_numbers(const table *t, size_t index, column *c, unsigned threads);
+ * the column f64. Exit 2 with line and column for a field that is not a number; unless it is NULL, `key` is then the
+ * column's name in an advice to sort by -k KEY:text or -k KEY:time. */
+void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads);
+
+/* Reads one column as times (timestamp.h), nanoseconds of type i64, into c->data, a new allocation. An empty field is
+ * missing: c->missing counts them, their value is 0, and (*missing)[i] is 1; *missing is NULL if there are none. Exit 2
+ * with line and column for a field that is not a time. */
+void table_times(const table *t, size_t index, column *c, uint8_t **missing, unsigned threads);
 
 /* Returns the number, from 1, of the line that row i begins with. */
 size_t table_line(const table *t, size_t row);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Columns of a table: which one a user means, and its fields as numbers.
+ * Columns of a table: which one a user means, and its fields as numbers or times.
  */
 #include "table.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "alloc.h"
 #include "die.h"
 #include "table_field.h"
+#include "timestamp.h"
 
 #ifndef TABLE_PART_ROWS /* fuzz_table.c has short ones */
 #define TABLE_PART_ROWS (1 << 14)
@@ -28,6 +30,14 @@ const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]
     }
     free(name);
     return to;
+}
+
+/* Returns true for a number and for a letter or '_' followed by letters, digits and '_': the names that --where takes
+ * without backticks. */
+static bool is_plain_name(const char *name) {
+    const char *word = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    bool digit = *name >= '0' && *name <= '9';
+    return name[strspn(name, digit ? "0123456789" : word)] == 0;
 }
 
 /* Lists the first few names. */
@@ -48,12 +58,20 @@ static const char *list_names(const table *t, char *to, size_t bytes) {
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
-    size_t found = table_find_name(t, key, 0), again = table_find_name(t, key, found + 1);
+    size_t found = table_find_name(t, key, 0), again = table_find_name(t, key, found + 1), bytes = strlen(key);
     if (again < t->columns)
         die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
             again + 1, key);
     if (found < t->columns)
         return found;
+    if (bytes > 2 && key[0] == '`' && key[bytes - 1] == '`') {
+        char *name = must_alloc(bytes, 1);
+        memcpy(name, key + 1, bytes - 1);
+        name[bytes - 2] = 0;
+        found = table_find(t, name);
+        free(name);
+        return found;
+    }
     char *end = NULL;
     unsigned long long number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
     if (end && *end == 0) {
@@ -64,18 +82,15 @@ size_t table_find(const table *t, const char *key) {
     if (!t->has_names)
         die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
     char names[5 * NUMBER_QUOTE_BYTES];
+    char *nearest = table_nearest_name(t, key);
+    if (nearest)
+        die(EXIT_USAGE, "%s: the header has no column \"%s\": did you mean \"%s\"?", t->name, key, nearest);
     die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static field find_field(const table *t, size_t row, size_t index) {
-    const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
-    field f = read_field(p, end, (unsigned char)t->delimiter);
-    while (index-- > 0)
-        f = read_field(f.next + 1, end, (unsigned char)t->delimiter);
-    return f;
-}
+static size_t part_count_of(const table *t) { return t->n / PART_ROWS + (t->n % PART_ROWS != 0); }
 
 typedef struct reading {
     const table *t;
@@ -88,7 +103,7 @@ static void read_part(void *arg, size_t i) {
     column_part part = r->parts[i];
     size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
     for (; row < end; row++) {
-        field f = find_field(r->t, row, r->index);
+        field f = table_field_of(r->t, row, r->index);
         number x;
         number_status status = number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where);
         if (status == NUMBER_EMPTY) {
@@ -103,8 +118,28 @@ static void read_part(void *arg, size_t i) {
     r->parts[i] = part;
 }
 
-void table_numbers(const table *t, size_t index, column *c, unsigned threads) {
-    size_t part_count = t->n / PART_ROWS + (t->n % PART_ROWS != 0);
+/* "; -k NAME:text sorts by text", or time where the field is one. Names that are not plain go in backticks. */
+static const char *advise(char *to, size_t bytes, const field *f, const char *key) {
+    int64_t ns;
+    bool time = timestamp_parse((const char *)f->begin, (size_t)(f->end - f->begin), &ns) == TIMESTAMP_OK;
+    const char *tick = is_plain_name(key) ? "" : "`";
+    snprintf(to, bytes, "; -k %s%s%s:%s sorts by %s", tick, key, tick, time ? "time" : "text", time ? "time" : "text");
+    return to;
+}
+
+__attribute__((noreturn)) static void refuse_number(const table *t, size_t index, const column_fault *fault,
+                                                    const char *key) {
+    field f = table_field_of(t, fault->row, index);
+    char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES], advice[TABLE_LABEL_BYTES] = "";
+    if (key && fault->not_a_number)
+        advise(advice, sizeof advice, &f, key);
+    die(EXIT_USAGE, "%s: line %zu, column %s: %s %s%s", t->name, table_line_at(t, f.begin),
+        table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
+        fault->complaint, advice);
+}
+
+void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads) {
+    size_t part_count = part_count_of(t);
     reading r = {t, index, must_alloc(part_count + 1, sizeof(column_part))};
     *c = (column){.data = must_alloc(t->n + 1, sizeof(uint64_t))};
     for (size_t i = 0; i < part_count; i++)
@@ -113,11 +148,62 @@ void table_numbers(const table *t, size_t index, column *c, unsigned threads) {
     column_fault fault;
     bool good = column_finish(c, r.parts, part_count, read_part, &r, threads, &fault);
     free(r.parts);
-    if (!good) {
-        field f = find_field(t, fault.row, index);
-        char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES];
-        die(EXIT_USAGE, "%s: line %zu, column %s: %s %s", t->name, table_line_at(t, f.begin),
-            table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
-            fault.complaint);
+    if (!good)
+        refuse_number(t, index, &fault, key);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+typedef struct time_part {
+    size_t missing;
+    timestamp_status fault;
+    size_t row; /* of the fault */
+} time_part;
+
+typedef struct timing {
+    const table *t;
+    size_t index;
+    int64_t *values;
+    uint8_t *missing;
+    time_part *parts;
+} timing;
+
+static void read_times(void *arg, size_t i) {
+    timing *r = arg;
+    time_part part = {0};
+    size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
+    for (; row < end && part.fault == TIMESTAMP_OK; row++) {
+        field f = table_field_of(r->t, row, r->index);
+        int64_t ns = 0;
+        timestamp_status status = timestamp_parse((const char *)f.begin, (size_t)(f.end - f.begin), &ns);
+        r->missing[row] = status == TIMESTAMP_EMPTY;
+        part.missing += r->missing[row];
+        r->values[row] = ns;
+        if (status != TIMESTAMP_OK && status != TIMESTAMP_EMPTY)
+            part = (time_part){.fault = status, .row = row};
+    }
+    r->parts[i] = part;
+}
+
+void table_times(const table *t, size_t index, column *c, uint8_t **missing, unsigned threads) {
+    size_t part_count = part_count_of(t);
+    *c = (column){.type = SCAN_I64, .n = t->n, .data = must_alloc(t->n + 1, sizeof(int64_t))};
+    *missing = must_alloc(t->n + 1, 1);
+    timing r = {t, index, c->i64, *missing, must_alloc(part_count + 1, sizeof(time_part))};
+    parallel_for(threads, part_count, read_times, &r);
+    for (size_t i = 0; i < part_count; i++) {
+        if (r.parts[i].fault != TIMESTAMP_OK) {
+            field f = table_field_of(t, r.parts[i].row, index);
+            char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES];
+            die(EXIT_USAGE, "%s: line %zu, column %s: %s %s", t->name, table_line_at(t, f.begin),
+                table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
+                timestamp_complaint(r.parts[i].fault));
+        }
+        c->missing += r.parts[i].missing;
+    }
+    free(r.parts);
+    if (c->missing == 0) {
+        free(*missing);
+        *missing = NULL;
     }
 }

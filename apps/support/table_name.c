@@ -46,14 +46,65 @@ size_t table_find_name(const table *t, const char *name, size_t from) {
     return t->columns;
 }
 
+/* `name` has room for the field's bytes and one more. */
+static void read_name(const place *p, char *name) {
+    for (const unsigned char *at = p->f.begin; at < p->f.end; at += step(p, at))
+        *name++ = (char)*at;
+    *name = 0;
+}
+
 char *table_name(const table *t, size_t index) {
     place p = first_name(t);
     while (index-- > 0)
         p = next_name(t, p);
     char *name = must_alloc((size_t)(p.f.end - p.f.begin) + 1, 1);
-    size_t length = 0;
-    for (const unsigned char *at = p.f.begin; at < p.f.end; at += step(&p, at))
-        name[length++] = (char)*at;
-    name[length] = 0;
+    read_name(&p, name);
     return name;
+}
+
+/* ---- misspelt names ---------------------------------------------------------------------------------------------- */
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c; }
+
+enum { EDITS_BYTES = 64 }; /* of a name that is compared so */
+
+/* How many bytes of one name must be changed, inserted, left out or swapped with the next to make the other (Damerau
+ * 1964), but for their case; at most one more than `limit`. */
+static size_t edits(const char *a, const char *b, size_t limit) {
+    size_t n = strlen(a), m = strlen(b), rows[3][EDITS_BYTES + 1];
+    if (n > EDITS_BYTES || m > EDITS_BYTES)
+        return limit + 1;
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = rows[i % 3], *before = rows[(i - 1) % 3], *two_before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            size_t least = before[j - 1] + !same;
+            least = before[j] + 1 < least ? before[j] + 1 : least;
+            least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+                least = two_before[j - 2] + 1 < least ? two_before[j - 2] + 1 : least;
+            now[j] = least;
+        }
+    }
+    return rows[n % 3][m] <= limit ? rows[n % 3][m] : limit + 1;
+}
+
+char *table_nearest_name(const table *t, const char *key) {
+    size_t least = strlen(key) / 3 + 1, nearest = t->columns;
+    place p = first_name(t);
+    for (size_t i = 0; i < t->columns && least > 0; i++, p = i < t->columns ? next_name(t, p) : p) {
+        char name[EDITS_BYTES + 1];
+        if (p.f.end - p.f.begin > EDITS_BYTES)
+            continue;
+        read_name(&p, name);
+        size_t distance = edits(key, name, least - 1);
+        if (distance < least) {
+            least = distance;
+            nearest = i;
+        }
+    }
+    return nearest < t->columns ? table_name(t, nearest) : NULL;
 }

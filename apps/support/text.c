@@ -162,7 +162,7 @@ static const unsigned char *find_line(const text *t, size_t line) {
     return p;
 }
 
-__attribute__((noreturn)) static void refuse(const text *t, const column_fault *fault) {
+__attribute__((noreturn)) static void refuse(const text *t, const column_fault *fault, const char *advice) {
     const unsigned char *p = find_line(t, fault->row);
     const unsigned char *newline = memchr(p, '\n', (size_t)(t->bytes + t->n_bytes - p));
     size_t bytes = (size_t)(newline - p);
@@ -171,16 +171,21 @@ __attribute__((noreturn)) static void refuse(const text *t, const column_fault *
     char quoted[NUMBER_QUOTE_BYTES];
     if (fault->empty)
         die(EXIT_USAGE, "%s: line %zu %s", t->name, fault->row + 1, fault->complaint);
-    die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s", t->name, fault->row + 1, fault->where + 1,
-        number_quote(quoted, (const char *)p, bytes), fault->complaint);
+    bool advised = advice && fault->not_a_number;
+    die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s%s%s", t->name, fault->row + 1, fault->where + 1,
+        number_quote(quoted, (const char *)p, bytes), fault->complaint, advised ? "; " : "", advised ? advice : "");
 }
 
-void text_read(text *t, input *in, unsigned threads) {
+static void read_bytes(text *t, input *in) {
     *t = (text){.name = in->name};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n')
         t->bytes[t->n_bytes++] = '\n'; /* in the place of a zero byte */
+}
+
+void text_read(text *t, input *in, const char *advice, unsigned threads) {
+    read_bytes(t, in);
     job j = {0};
     cut(&j, t, threads);
     t->values.data = must_alloc(t->n + 1, sizeof(uint64_t));
@@ -197,7 +202,7 @@ void text_read(text *t, input *in, unsigned threads) {
     free(j.parts);
     free(j.pieces);
     if (!good)
-        refuse(t, &fault);
+        refuse(t, &fault, advice);
 }
 
 typedef struct indexing {
@@ -226,6 +231,11 @@ void text_index(text *t, unsigned threads) {
     x.starts[t->n] = t->n_bytes;
     t->starts = x.starts;
     free(x.cut.pieces);
+}
+
+void text_read_lines(text *t, input *in, unsigned threads) {
+    read_bytes(t, in);
+    text_index(t, threads);
 }
 
 void text_free(text *t) {

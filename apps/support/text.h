@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of numbers: one number a line, lines kept byte for byte. Parsed in parallel into one column, whose type follows
+ * Lines, kept byte for byte. Lines of numbers, one a line, are parsed in parallel into one column, whose type follows
  * from all lines (column.h).
  */
 #ifndef APPS_SUPPORT_TEXT_H
@@ -20,9 +20,12 @@ typedef struct text {
     uint64_t *starts;  /* after text_index: line i is bytes[starts[i] ... starts[i + 1] - 1], newline included */
 } text;
 
-/* Reads everything in `in` and parses it. Exit 2 with line and column for what is not a number, exit 3 for input errors
- * and memory. Empty input: n = 0, type SCAN_I64. */
-void text_read(text *t, input *in, unsigned threads);
+/* Reads everything in `in` and parses it. Exit 2 with line and column for what is not a number, and then, unless it is
+ * NULL, the advice; exit 3 for input errors and memory. Empty input: n = 0, type SCAN_I64. */
+void text_read(text *t, input *in, const char *advice, unsigned threads);
+
+/* Reads everything in `in` as lines of any bytes, and indexes it: there are no values. */
+void text_read_lines(text *t, input *in, unsigned threads);
 
 /* Fills `starts`: for programs that move lines. */
 void text_index(text *t, unsigned threads);

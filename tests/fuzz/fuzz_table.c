@@ -129,7 +129,7 @@ static void read_it(void *arg) {
 
 static void read_numbers(void *arg) {
     run *r = arg;
-    table_numbers(&r->t, r->column, &r->c, 1);
+    table_numbers(&r->t, r->column, &r->c, NULL, 1);
 }
 
 static void check_name(const reader *r, const char *name, const place *f) {

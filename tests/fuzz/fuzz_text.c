@@ -57,7 +57,7 @@ typedef struct run {
 
 static void read_it(void *arg) {
     run *r = arg;
-    text_read(&r->t, &r->in, 1);
+    text_read(&r->t, &r->in, NULL, 1);
     text_index(&r->t, 1);
 }
 

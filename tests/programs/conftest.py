@@ -21,6 +21,7 @@ BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().p
 # Sanitizers need much address space and must be loaded first.
 CACHE = BIN.parent / "CMakeCache.txt"
 SANITIZED = CACHE.exists() and re.search(r"^SCAN_SANITIZE:\w+=.", CACHE.read_text(), re.M) is not None
+HAS_PCRE2 = CACHE.exists() and re.search(r"^PCRE2_LIBRARY:\w+=/", CACHE.read_text(), re.M) is not None
 
 
 class Device:

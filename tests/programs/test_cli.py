@@ -309,7 +309,8 @@ def test_stats(box, program):
     "prefix a.npy", "prefix --reverse a.npy", "prefix --verify a.npy", "prefix a.txt", "prefix -k a a.csv",
     "compact --nonzero a.npy", "compact --unique --invert a.npy", "compact --mask mask.npy a.npy --rejected r.npy",
     "compact --unique a.txt", "compact --where a>2 a.csv", "sort a.npy", "sort -u a.npy --verify", "sort --argsort a.npy",
-    "sort --argsort -u a.npy", "sort a.txt", "sort -u -k b -k a:desc a.csv"])
+    "sort --argsort -u a.npy", "sort a.txt", "sort -u -k b -k a:desc a.csv",
+    "sort --text a.txt", "sort -k b:text -k a:text a.csv"])
 def test_rates_of_all_phases(box, job):
     values = np.arange(20_000, dtype="i4") % 1000
     box.save("a.npy", values)

@@ -221,7 +221,7 @@ def test_expressions(box, name, where, keep):
     ("x > 1e+", "\"1e+\" is not a number"),
     ("x > +-1", "stands where a number is expected"),
     ("x > .", "\".\" is not a number"),
-    ("x > 'a'", "''' stands where a number is expected"),
+    ("x > 'a'", "text goes in double quotes"),
     ("(" * 300 + "x > 3" + ")" * 300, "nested deeper than 200"),
     ("!" * 300 + "x > 3", "nested deeper than 200"),
     (" && ".join(["x != 3"] * 65), "more than 128 comparisons and joins"),
@@ -252,6 +252,8 @@ def test_control_characters_in_an_expression(box):
     (["--where"], "--where needs a value"),
     (["--mask", "-"], "cannot both be stdin"),
     (["--nonzero", "--no-header"], "--no-header is for tables"),
+    (["--nonzero", "--text"], "lines of text (--text) are kept by --where, --unique or --mask"),
+    (["--unique", "--text", "--csv"], "--text is for lines and excludes --csv"),
 ])
 def test_usage(box, arguments, text):
     box.refused(2, text, "compact", "-o", "out", *arguments, input=b"1\n")
@@ -367,6 +369,26 @@ def test_text(box, arguments, expected):
     assert "".join(lines[k] for k in kept) == expected
     assert box.read("r").decode() == "".join(line for k, line in enumerate(lines) if k not in kept)
     assert box.good("compact", *arguments, input=TEXT.encode()).out.decode() == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"a", b"a\na\nb\n\n\na\n", b"x\0\nx\nx\0\n", b"\xff\n\xff\r\n\xff\r\n", b"1\n+1\n1.0\n", b"ab\nabc\nab\n" * 3])
+def test_unique_lines_of_text(box, data):
+    lines = data.split(b"\n")
+    lines = [line + b"\n" for line in (lines if lines[-1] else lines[:-1])]
+    first = [i == 0 or line != lines[i - 1] for i, line in enumerate(lines)]
+    box.good("compact", "--unique", "--text", "-o", "out", "--rejected", "rest", "--indices", "at", "--verify", input=data)
+    assert box.read("out") == b"".join(line for line, keep in zip(lines, first) if keep)
+    assert box.read("rest") == b"".join(line for line, keep in zip(lines, first) if not keep)
+    assert box.read("at") == b"".join(b"%d\n" % i for i, keep in enumerate(first) if keep)
+    assert box.good("compact", "--unique", "--text", "--invert", input=data).out == box.read("rest")
+
+
+def test_many_lines_of_text(box):
+    """Runs of equal lines on both sides of 65,536, where another thread goes on."""
+    lines = [b"line %d\n" % (i // 3) for i in range(140_000)]
+    assert box.good("compact", "--unique", "--text", input=b"".join(lines)).out == b"".join(lines[::3])
+    box.save("mask.npy", np.arange(140_000) % 7 == 0)
+    assert box.good("compact", "--mask", "mask.npy", "--text", "--verify", input=b"".join(lines)).out == b"".join(lines[::7])
 
 
 def test_text_types(box):

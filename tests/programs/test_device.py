@@ -88,6 +88,9 @@ SORT = [
     "sort -k temp seattle-temps.csv -o {} --verify",
     "sort --argsort -k temp seattle-temps.csv -o {}",
     "sort -k a -k b:nan=first missing.csv -o {}",
+    "sort -k place:text:desc earthquakes.csv -o {} --verify",
+    "sort -k a:text -k c:natural:desc missing.csv -o {} --verify",
+    "sort --text -u delays.txt -o {} --verify",
 ] + [f"sort {t}.npy -o {{}}" for t in ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64")]
 
 IMAGES = ["moon.png", "cell.png", "retina.jpg", "hubble_deep_field.jpg", "jacksboro_dem.pgm", "expected/moon.png",
@@ -169,7 +172,7 @@ def test_the_wave_is_for_one_range(inputs):
 @needs_device
 @pytest.mark.parametrize("method", ["auto", "radix", "split"])
 @pytest.mark.parametrize("job", ["sort flight_delays.npy -o {}", "sort -r u8.npy -o {}", "sort --argsort f32.npy -o {}",
-                                 "sort -k a -k b:desc missing.csv -o {}"])
+                                 "sort -k a -k b:desc missing.csv -o {}", "sort -k c:text missing.csv -o {}"])
 def test_every_method_sorts(inputs, job, method):
     gives_the_same(inputs, job, f" --algorithm {method}")
 
@@ -203,7 +206,7 @@ def test_pipes(inputs, command):
     "prefix --algorithm hierarchical u32.npy -o {}", "compact --finite big_f32.npy -o {}", "compact --unique delays.txt -o {}",
     "compact --unique --invert sorted.npy -o {}", "compact --where a>9 missing.csv -o {}", "sort big_f32.npy -o {}",
     "sort -u f32.npy -o {} --verify", "sort --argsort -u f32.npy -o {}", "sort delays.txt -o {}",
-    "sort -u -k a -k b missing.csv -o {}", "equalize moon.png -o {}.png", "equalize --mask moon.png moon.png -o {}.png",
+    "sort -u -k a -k b missing.csv -o {}", "sort -k b:text -k c:text missing.csv -o {}", "equalize moon.png -o {}.png", "equalize --mask moon.png moon.png -o {}.png",
     "equalize moon.png cell.png --out-dir {}/"])
 def test_report(inputs, job):
     result, _ = run(inputs, f"{job} --json report.json --stats -f", "cuda", "cuda")

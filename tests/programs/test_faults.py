@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, HAS_PCRE2, SANITIZED
 
 JOBS = {
     "prefix .npy": (["prefix", "in.npy", "--threads", "2"], 1),
@@ -37,6 +37,10 @@ JOBS = {
     "sort .npy": (["sort", "in.npy", "--threads", "2"], 1),
     "sort text": (["sort", "in.txt", "--threads", "2"], 1),
     "sort table": (["sort", "-k", "a", "in.csv", "--threads", "2"], 1),
+    "sort table, text and time": (["sort", "-k", "d:natural", "-k", "a:time", "in.csv", "--threads", "2"], 1),
+    "sort lines of text": (["sort", "--text", "in.words", "--threads", "2"], 1),
+    "compact lines of text": (["compact", "--text", "--where", 'x in ("town 1", "town 7")' + ' || x matches "^t.*4$"' * HAS_PCRE2,
+                               "in.words", "--threads", "2"], 1),
 }
 
 
@@ -59,7 +63,8 @@ def job(box):
     box.write("in.raw", x.tobytes())
     box.save("mask.npy", x > 4)
     box.write("in.txt", "".join(f"{v}\n" for v in x[:5000]))
-    box.write("in.csv", "a,b,c\n" + "".join(f"{v},{'' if v == 5 else k % 7},t\n" for k, v in enumerate(x[:3000])))
+    box.write("in.csv", "a,b,c,d\n" + "".join(f"{v},{'' if v == 5 else k % 7},t,a{k % 50}\n" for k, v in enumerate(x[:3000])))
+    box.write("in.words", "".join(f"town {v}\n" for v in x[:17_000]))
     return box
 
 

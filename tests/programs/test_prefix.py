@@ -385,6 +385,8 @@ def test_text_reads_back(box):
 
 @pytest.mark.parametrize("name, table, options, expected", [
     ("t.csv", "a,b\n1,x\n2,y\n", ["-k", "a"], "a,b,a_add\n1,x,1\n2,y,3\n"),
+    ("t.csv", "a b,b\n1,x\n2,y\n", ["-k", "`a b`"], "a b,b,a b_add\n1,x,1\n2,y,3\n"),
+    ("t.csv", "`a`,a\n1,5\n2,7\n", ["-k", "`a`"], "`a`,a,`a`_add\n1,5,1\n2,7,3\n"),
     ("t.csv", "a,b\n1,x\n2,y\n", ["--key", "1", "--op", "mul"], "a,b,a_mul\n1,x,1\n2,y,2\n"),
     ("t.CSV", "a,b\r\n1,x\r\n2,y", ["-ka"], "a,b,a_add\r\n1,x,1\r\n2,y,3\r\n"),
     ("t.tsv", "a\tb\n1\t5\n2\t7\n", ["-k", "b", "--reverse"], "a\tb\tb_add\n1\t5\t12\n2\t7\t7\n"),

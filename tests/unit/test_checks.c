@@ -3,12 +3,14 @@
  * What --verify of prefix and compact rests on: right results pass, and one wrong bit anywhere is found and named.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "support.h"
 
 #include "scan/lists.h"
 
-#include "apps/compact/compact.h"
+#include "apps/compact/text_test.h"
 #include "apps/prefix/prefix.h"
 
 enum { N = 70000 }; /* f64: more than a group of 32 tiles */
@@ -85,8 +87,8 @@ static void checks_go_on_from_a_copy(void **state) {
     assert_int_equal(prefix_check_run(&copy, in + 1777, out + 1777, 3222, false), 3222);
 }
 
-static bool resolve(void *user, const char *name, bool quoted, uint32_t *column, char *reason) {
-    (void)user, (void)quoted, (void)reason;
+static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column, char *reason) {
+    (void)user, (void)quoted, (void)use, (void)reason;
     *column = name[0] == 'x' ? 0 : SCAN_COLUMN_INDEX;
     return true;
 }
@@ -95,7 +97,41 @@ static bool holds(const char *text, scan_type type, const void *element, uint64_
     expression e;
     scan_column column = {.type = type, .data = element};
     assert_true(expression_parse(&e, text, resolve, NULL));
-    return compact_check_terms(&e, &column, 0, index);
+    bool result = compact_check_terms(&e, &column, 0, index);
+    expression_free(&e);
+    return result;
+}
+
+/* The flags of all tests of text pass the check, and no wrong one does. */
+static void wrong_tests_of_text_are_found(void **state) {
+    (void)state;
+    static const char where[] =
+        "x == \"ab\" || x != \"ab\" || x < \"b\" || x >= \"abc\" || x contains \"b\" || "
+        "x startswith \"a\" || x endswith \"bc\" || x in (\"\", \"abc\", \"z\") || x is missing";
+    static const char *const words[] = {"", "a", "ab", "abc", "b", "bab", "zbc", NULL};
+    enum { WORDS = sizeof words / sizeof words[0] };
+    string strings_of[WORDS];
+    for (size_t i = 0; i < WORDS; i++)
+        strings_of[i] = (string){(const unsigned char *)words[i], words[i] ? strlen(words[i]) : 0};
+    static source from;
+    text_fault fault;
+    compact_job job = {.where = where};
+    from = (source){.n = WORDS, .text_count = 1, .texts[0] = {.at = strings_of, .n = WORDS}};
+    assert_true(expression_parse(&from.e, where, resolve, NULL));
+    assert_true(text_tests_run(&job, &from, 2, &fault));
+    for (uint32_t k = 1; k <= from.column_count; k++) {
+        uint8_t *flags = (uint8_t *)(uintptr_t)from.columns[k].data;
+        for (size_t row = 0; row < WORDS; row++) {
+            assert_true(text_tests_check(&from, row));
+            flags[row] ^= 1;
+            assert_false(text_tests_check(&from, row));
+            flags[row] ^= 1;
+        }
+    }
+    assert_int_equal(from.column_count, 9);
+    for (uint32_t k = 1; k <= from.column_count; k++)
+        free((void *)(uintptr_t)from.columns[k].data);
+    expression_free(&from.e);
 }
 
 static void predicates_are_exact(void **state) {
@@ -126,9 +162,9 @@ static void equal_as_unique_means_it(void **state) {
 int main(void) {
     ctx = context_with_threads(2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_prefix_is_checked),  cmocka_unit_test(wider_and_longer_prefixes_are_checked),
-        cmocka_unit_test(checks_go_on_from_a_copy), cmocka_unit_test(predicates_are_exact),
-        cmocka_unit_test(equal_as_unique_means_it),
+        cmocka_unit_test(every_prefix_is_checked),       cmocka_unit_test(wider_and_longer_prefixes_are_checked),
+        cmocka_unit_test(checks_go_on_from_a_copy),      cmocka_unit_test(predicates_are_exact),
+        cmocka_unit_test(wrong_tests_of_text_are_found), cmocka_unit_test(equal_as_unique_means_it),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scan_ctx_destroy(ctx);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tests of text in an expression, evaluated: each becomes a column of flags, which the library takes as it takes
+ * columns of numbers.
+ */
+#ifndef APPS_COMPACT_TEXT_TEST_H
+#define APPS_COMPACT_TEXT_TEST_H
+
+#include "source.h"
+
+/* What kept a pattern from being matched in a row. */
+typedef struct text_fault {
+    size_t row;
+    char reason[256];
+} text_fault;
+
+/* Evaluates all tests of from->e on from->texts, appends their flags to from->columns, and makes the terms refer to
+ * these. Exit 2 for a pattern that is none, and for too many columns. Returns false for a row in which a pattern passes
+ * the limits of PCRE2. */
+bool text_tests_run(const compact_job *job, source *from, unsigned threads, text_fault *fault);
+
+/* For --verify: true if all tests of a row have the result that going through it byte by byte has. */
+bool text_tests_check(const source *from, size_t row);
+
+#endif
