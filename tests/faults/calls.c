@@ -7,8 +7,8 @@
  *     -c CLASS    which calls are counted: a name of the table below, or "any"
  *     -a AT       the number of the call that fails, from 1 on; 0: none
  *     -k KIND     a number: the call is not made and gives that errno (close closes all the same, as Linux does);
- *                 "short": half of what it was asked for is read or written; "signal:N": the program gets that signal
- *                 before the call, with -x after it
+ *                 "short": half of what it was asked for is read or written; "end": it is not made and gives 0, as a
+ *                 read at the end of a file; "signal:N": the program gets that signal before the call, with -x after it
  *     -e          all later calls fail too
  *     -r REPORT   a file that receives a line for each class with the number of its calls, "injected N", and
  *                 "crashed N": the processes that the program started and that a fault like SIGSEGV ended
@@ -22,6 +22,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -78,7 +79,8 @@ static struct {
     int class;
     long at;
     bool ever, is_short, after;
-    int error, signal;
+    long result; /* of the call that fails: 0 or a negative error */
+    int signal;
 } fault = {.class = NONE};
 
 static long counts[CLASSES + 1], injected, crashed;
@@ -86,9 +88,9 @@ static long counts[CLASSES + 1], injected, crashed;
 /* What is to be done when a task leaves the call that it is in. */
 static struct task {
     pid_t id;
-    bool inside; /* between the entry of a call and its exit */
-    int error;   /* to return */
-    bool signal; /* to send */
+    bool inside;   /* between the entry of a call and its exit */
+    bool replaced; /* the call gives fault.result */
+    bool signal;   /* the signal is to be sent */
 } tasks[MAX_TASKS];
 
 static struct task *task_of(pid_t id) {
@@ -135,7 +137,7 @@ static void enter(struct task *t, pid_t program) {
     struct user_regs_struct regs;
     if (ptrace(PTRACE_GETREGS, t->id, NULL, &regs) != 0 || !is_hit(&regs))
         return;
-    if (fault.is_short && regs.rdx < 2)
+    if (fault.is_short && regs.rdx <= PIPE_BUF) /* as much comes whole, from pipes too */
         return;
     injected++;
     if (fault.signal && fault.after) {
@@ -146,7 +148,7 @@ static void enter(struct task *t, pid_t program) {
         if (fault.is_short) {
             regs.rdx /= 2;
         } else {
-            t->error = fault.error;
+            t->replaced = true;
             if (regs.orig_rax != SYS_close)
                 regs.orig_rax = ~0ull; /* no call */
         }
@@ -156,14 +158,13 @@ static void enter(struct task *t, pid_t program) {
 
 static void leave(struct task *t, pid_t program) {
     struct user_regs_struct regs;
-    if (t->error && ptrace(PTRACE_GETREGS, t->id, NULL, &regs) == 0) {
-        regs.rax = (unsigned long long)-(long long)t->error;
+    if (t->replaced && ptrace(PTRACE_GETREGS, t->id, NULL, &regs) == 0) {
+        regs.rax = (unsigned long long)fault.result;
         ptrace(PTRACE_SETREGS, t->id, NULL, &regs);
     }
     if (t->signal)
         kill(program, fault.signal);
-    t->error = 0;
-    t->signal = false;
+    t->replaced = t->signal = false;
 }
 
 /* ---- the program's first instruction ----------------------------------------------------------------------------- */
@@ -241,8 +242,7 @@ static int run(pid_t program) {
             result = status;
         else
             crashed += WIFSIGNALED(status) && is_crash(WTERMSIG(status));
-        t->inside = t->signal = false; /* ids are not used again so soon */
-        t->error = 0;
+        t->inside = t->replaced = t->signal = false; /* ids are not used again so soon */
     }
     return result;
 }
@@ -272,7 +272,7 @@ static void set_kind(const char *kind) {
     if (strncmp(kind, "signal:", 7) == 0)
         fault.signal = atoi(kind + 7);
     else
-        fault.error = atoi(kind);
+        fault.result = strcmp(kind, "end") == 0 ? 0 : -atol(kind);
 }
 
 static void set_class(const char *name) {

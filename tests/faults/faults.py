@@ -76,8 +76,8 @@ class Log:
 class Loop:
     """Points of some parts, tried by several workers with a folder each."""
 
-    def __init__(self, parts, programs, log, place, workers, seed):
-        self.parts, self.log, self.random = parts, log, random.Random(seed)
+    def __init__(self, parts, programs, log, place, workers, seed, jobs_at_most=None):
+        self.parts, self.log, self.random, self.jobs_at_most = parts, log, random.Random(seed), jobs_at_most
         self.folders = [Folder(pathlib.Path(place) / f"worker{k}", programs) for k in range(workers)]
         self.pool = concurrent.futures.ThreadPoolExecutor(workers)
         self.free = list(self.folders)
@@ -93,12 +93,14 @@ class Loop:
                 self.free.append(folder)
 
     def points(self):
-        """All points that are not in the log, in the order of the seed; the parts take turns."""
+        """All points that are not in the log, in the order of the seed; the parts take turns. To name the points of a job
+        takes a run of it: a sample may take fewer jobs."""
         def of(folder, part, job):
             return [(part.name, job.name, *words) for words in part.points(folder, job) or ()]
         queues = []
         for part in self.parts:
-            lists = [self.pool.submit(self.with_folder, of, part, job) for job in part.jobs.values()]
+            jobs = self.random.sample(list(part.jobs.values()), min(len(part.jobs), self.jobs_at_most or len(part.jobs)))
+            lists = [self.pool.submit(self.with_folder, of, part, job) for job in jobs]
             queues.append([point for each in lists for point in each.result() if point not in self.log.outcomes])
             self.random.shuffle(queues[-1])
         turns = itertools.zip_longest(*queues)

@@ -22,6 +22,10 @@ COMMANDS = {
     "prefix-pipe": "< ../in/i64.npy prefix -o out",
     "prefix-verify": "prefix --verify --reverse ../in/f32.npy -o out",
     "prefix-stdout": "prefix --op max ../in/i64.txt",
+    "prefix-max-csv": "prefix -k a --op max --reverse --no-header ../in/plain.csv -o out",
+    "prefix-json": "prefix ../in/f32.npy -o out --json out.json",
+    "prefix-init": "prefix --init 5 --op mul --dtype u16 ../in/u16.raw -o out",
+    "prefix-pipe-csv": "< ../in/t.csv prefix --csv -k b -o out",
     "compact-npy": "compact --where x>3 ../in/i64.npy -o out --indices out2 --rejected out3",
     "compact-invert": "compact --unique --invert ../in/i64.npy -o out",
     "compact-raw": "compact --dtype i8 --nonzero ../in/u16.raw -o out",
@@ -31,6 +35,10 @@ COMMANDS = {
     "compact-tsv": "compact --where a>3&&b!=2 ../in/t.tsv -o out",
     "compact-text": "compact --unique ../in/i64.txt -o out --rejected out2",
     "compact-pipe-to-stdout": "< ../in/i64.npy compact --nonzero",
+    "compact-text-where": "compact --where x<5 ../in/i64.txt -o out --indices out2",
+    "compact-unique-raw": "compact --unique --verify --dtype u16 ../in/u16.raw -o out --rejected out2",
+    "compact-json": "compact --where a==1||isnan(b) ../in/t.csv -o out --indices out2 --json out.json",
+    "compact-pipe-text": "< ../in/i64.txt compact --nonzero -o out",
     "sort-npy": "sort ../in/i64.npy -o out",
     "sort-raw": "sort -r --dtype u16 ../in/u16.raw -o out",
     "sort-text": "sort -u --verify ../in/i64.txt -o out",
@@ -39,6 +47,12 @@ COMMANDS = {
     "sort-argsort": "sort --argsort ../in/f32.npy -o out",
     "sort-pipe": "< ../in/i64.txt sort -o out",
     "sort-stdout": "sort ../in/i64.npy",
+    "sort-nan-first": "sort --nan first -r --verify ../in/f32.npy -o out",
+    "sort-unique-csv": "sort -u -k a --verify ../in/t.csv -o out",
+    "sort-argsort-csv": "sort --argsort -k b ../in/t.csv -o out",
+    "sort-argsort-text": "sort --argsort -r ../in/i64.txt -o out",
+    "sort-json": "sort -u ../in/i64.npy -o out --json out.json",
+    "sort-no-header": "sort -k 2 --no-header ../in/plain.csv -o out",
     "sort-check": "sort --check ../in/i64.npy",
     "equalize-png": "equalize ../in/rgb8.png -o out.png",
     "equalize-png-16": "equalize --like vips --verify ../in/grey16.png -o out.png",
@@ -46,6 +60,10 @@ COMMANDS = {
     "equalize-pgm": "equalize --method clahe ../in/grey16.pgm -o out.pgm",
     "equalize-mask": "equalize --mask ../in/mask.pgm --plot out.svg ../in/grey8.pgm -o out.png",
     "equalize-ppm": "< ../in/rgb8.ppm equalize --like pillow -o out.ppm",
+    "equalize-skimage": "equalize --like skimage ../in/grey8.pgm -o out.jpg",
+    "equalize-colour": "equalize --like imagemagick --color luma ../in/rgb8.ppm -o out.png",
+    "equalize-clahe-colour": "equalize --method clahe --tiles 4x3 --clip 3 --verify ../in/rgb8.png -o out.ppm",
+    "equalize-plot": "equalize --plot out.svg --json out.json ../in/grey16.png -o out.png",
     "equalize-batch": "equalize ../in/rgb8.png ../in/grey8.pgm ../in/rgb8.jpg --out-dir out",
 }
 
@@ -90,6 +108,7 @@ def make_inputs(folder, programs):
     rows = [("a", "b", "c"), *((v, "" if v == 5 else k % 7, "t") for k, v in enumerate(x[:2000]))]
     for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
         (folder / name).write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+    (folder / "plain.csv").write_text("".join(f"{v},{k % 7}\n" for k, v in enumerate(x[:2000])))
     grey, rgb = rng.integers(40, 90, (50, 60, 1)), rng.integers(40, 90, (50, 60, 3))
     (folder / "grey8.pgm").write_bytes(b"P5 60 50 255\n" + grey.astype("u1").tobytes())
     (folder / "mask.pgm").write_bytes(b"P5 60 50 255\n" + (grey > 60).astype("u1").tobytes())

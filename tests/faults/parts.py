@@ -56,7 +56,7 @@ class Allocations:
 USUAL = (errno.EIO, errno.ENOSPC, errno.EACCES)
 WAITING = (*USUAL, errno.EINTR)
 KINDS = {
-    "read": (*WAITING, "short"), "write": (*WAITING, errno.EDQUOT, "short"), "open": (*WAITING, errno.EMFILE),
+    "read": (*WAITING, "short", "end"), "write": (*WAITING, errno.EDQUOT, "short"), "open": (*WAITING, errno.EMFILE),
     "close": WAITING, "sync": WAITING, "rename": (*USUAL, errno.EXDEV), "link": (*USUAL, errno.EPERM, errno.EMLINK),
     "unlink": USUAL, "stat": (*USUAL, errno.ESTALE), "map": (errno.ENOMEM, errno.EACCES), "resize": WAITING, "seek": USUAL,
     "lock": WAITING, "mode": (*USUAL, errno.EPERM), "owner": (*USUAL, errno.EPERM), "attribute": (*USUAL, errno.ENOTSUP),
@@ -120,9 +120,9 @@ class Calls(Traced):
                         yield group, str(kind), "ever", str(at)
 
     def run(self, folder, job, group, kind, how, at):
-        what = (group, kind if kind == "short" else int(kind))
+        what = (group, int(kind) if kind.isdigit() else kind)
         fault = Fault(late=group in ("sync", "close", "unlink", "rename", "link", "stat", "map", "advise", "open", "lock"),
-                      leaves=group == "unlink",
+                      leaves=group == "unlink" or (group == "stat" and how == "ever"),  # it cannot be, or be known, removed
                       must=RIGHT if what in OVERCOME else MESSAGE if what in REPORTED and not job.batch else None)
         return self.try_call(folder, job, fault, "-c", group, "-a", at, "-k", kind, *(["-e"] if how == "ever" else []))
 
@@ -174,7 +174,7 @@ class Disks:
         return self.mounted[folder]
 
     def resize(self, folder, size):
-        subprocess.run(["mount", "-o", f"remount,size={size}", folder.work], check=True)
+        subprocess.run(["mount", "-o", f"remount,size={size}", folder.work], check=True, capture_output=True)
 
     def points(self, folder, job):
         if job.to_stdout:

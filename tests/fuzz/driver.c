@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The main program of a fuzz target without libFuzzer: tries mutations of the seeds, or the files named on the command
- * line.
+ * The main program of a fuzz target without libFuzzer: tries mutations of the seeds for a second of processor time, or
+ * the files named on the command line.
  */
 #include <string.h>
+#include <time.h>
 
 #include "../random.h"
 #include "fuzz.h"
 
-#ifdef __SANITIZE_ADDRESS__
-enum { RUNS = 250000 };
-#else
-enum { RUNS = 1000000 };
-#endif
-enum { MAX_BYTES = 4096 };
+enum { RUNS = 1000000, SECONDS = 1, MAX_BYTES = 4096 };
 
 static uint64_t rng = 1;
 
@@ -80,7 +76,7 @@ int main(int argc, char **argv) {
     size_t seed_count = 0;
     while (fuzz_seeds[seed_count])
         seed_count++;
-    for (size_t run = 0; run < RUNS; run++) {
+    for (size_t run = 0; run < RUNS && clock() < SECONDS * CLOCKS_PER_SEC; run++) {
         const char *seed = fuzz_seeds[run % seed_count];
         size_t n = strlen(seed);
         memcpy(data, seed, n);
