@@ -15,6 +15,7 @@ import os
 import pathlib
 import random
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -121,7 +122,7 @@ class Loop:
             done.result()
 
     def close(self):
-        self.pool.shutdown()
+        self.pool.shutdown(cancel_futures=True)
         for folder in self.folders:
             if folder.snapshot(folder.inputs) != folder.inputs_before:
                 self.log.add(("inputs", str(folder.path)), "damaged", "an input has changed")
@@ -155,6 +156,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is mounted and written is removed
     again = tuple(options.again.split()) if options.again else None
     names = [again[0]] if again else options.part or [*PARTS, "races"]
     unknown = [name for name in names if name not in (*PARTS, "races")]
@@ -170,9 +172,11 @@ def main():
                 print(f"left out: {part.name}: {part.missing()}")
         parts = [part for part in parts if not part.missing()]
         loop = Loop(parts, options.programs, log, place, os.cpu_count() or 1, options.seed)
-        points = [again] if again else loop.points()
-        loop.run(points, deadline)
-        loop.close()
+        try:
+            points = [again] if again else loop.points()
+            loop.run(points, deadline)
+        finally:
+            loop.close()
     left = sum(point not in log.outcomes for point in points)
     findings = sum(outcome in FINDINGS and point[0] in (*names, "inputs") for point, outcome in log.outcomes.items())
     if "races" in names:

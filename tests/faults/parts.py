@@ -121,9 +121,12 @@ class Calls(Traced):
 
     def run(self, folder, job, group, kind, how, at):
         what = (group, int(kind) if kind.isdigit() else kind)
-        fault = Fault(late=group in ("sync", "close", "unlink", "rename", "link", "stat", "map", "advise", "open", "lock"),
-                      leaves=group == "unlink" or (group == "stat" and how == "ever"),  # it cannot be, or be known, removed
-                      must=RIGHT if what in OVERCOME else MESSAGE if what in REPORTED and not job.batch else None)
+        must = RIGHT if what in OVERCOME else MESSAGE if what in REPORTED and not job.batch else None
+        if (job.program, group) == ("equalize", "write"):  # its decoders write notes, which may be lost, into pipes
+            must = None
+        leaves = group == "unlink" or (group == "stat" and how == "ever")  # the file cannot be removed, or not be known
+        late = group in ("sync", "close", "unlink", "rename", "link", "stat", "map", "advise", "open", "lock")
+        fault = Fault(late=late, leaves=leaves, must=must)
         return self.try_call(folder, job, fault, "-c", group, "-a", at, "-k", kind, *(["-e"] if how == "ever" else []))
 
 

@@ -59,9 +59,14 @@ static inline void *new_array(size_t bytes, bool output) {
     FUZZ_CHECK(a->memory && a->before);
     memset(a->memory, UNTOUCHED, bytes + 2 * GUARD);
     a->data = a->memory + GUARD;
-    const uint8_t step = take(), begin = take();
-    for (size_t i = 0; i < bytes && !output; i++)
-        a->data[i] = rest_bytes ? take() : (uint8_t)(begin + i * step);
+    if (!output) { /* the next bytes of the fuzzer, in the end the same one */
+        const size_t given = rest_bytes < bytes ? rest_bytes : bytes;
+        memset(a->data, take(), bytes);
+        if (given > 1)
+            memcpy(a->data, rest, given - 1);
+        rest += given ? given - 1 : 0;
+        rest_bytes -= given ? given - 1 : 0;
+    }
     return a->data;
 }
 
@@ -72,10 +77,9 @@ static inline void remember_arrays(void) {
 }
 
 static inline bool is_guard(const uint8_t *data) {
-    for (size_t i = 0; i < GUARD; i++)
-        if (data[i] != UNTOUCHED)
-            return false;
-    return true;
+    uint8_t guard[GUARD];
+    memset(guard, UNTOUCHED, GUARD);
+    return memcmp(data, guard, GUARD) == 0;
 }
 
 /* Checks that nothing was written beside the arrays or, by a refused call, into them. */
@@ -90,10 +94,12 @@ static inline void check_arrays(bool refused) {
 /* Gives the arrays what they held at first, and keeps what they hold now. */
 static inline void restore_arrays(void) {
     for (size_t i = 0; i < array_count; i++)
-        for (size_t k = 0; k < arrays[i].bytes; k++) {
-            const uint8_t now = arrays[i].data[k];
-            arrays[i].data[k] = arrays[i].before[k];
-            arrays[i].before[k] = now;
+        for (size_t at = 0, n; at < arrays[i].bytes; at += n) {
+            uint8_t piece[1024];
+            n = arrays[i].bytes - at < sizeof piece ? arrays[i].bytes - at : sizeof piece;
+            memcpy(piece, arrays[i].data + at, n);
+            memcpy(arrays[i].data + at, arrays[i].before + at, n);
+            memcpy(arrays[i].before + at, piece, n);
         }
 }
 

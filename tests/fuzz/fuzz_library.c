@@ -200,9 +200,15 @@ static scan_status histogram_workspace(const scan_ctx *ctx, const call *c, size_
     return scan_histogram_workspace(ctx, &c->desc.histogram, c->n, bytes);
 }
 
+/* u16 is rare, because its tables take most of the time. */
+static scan_type sample_type(void) { return take() < 240 ? SCAN_U8 : take() < 230 ? SCAN_U16 : pick(0, 11); }
+
+/* Few tiles, or so many that no memory holds their tables. */
+static uint32_t tiles(void) { return take() < 250 ? take() % 10 : take_32() | 0x80000000u; }
+
 static void make_histogram(call *c) {
     scan_histogram_desc *d = &c->desc.histogram;
-    *d = (scan_histogram_desc){.struct_size = sizeof *d, .type = pick(SCAN_U8, SCAN_U8 + 2), .channels = pick(0, 5)};
+    *d = (scan_histogram_desc){.struct_size = sizeof *d, .type = sample_type(), .channels = pick(0, 5)};
     const size_t channels = d->channels > 0 && d->channels < 6 ? d->channels : 1;
     c->in = input_of(bytes_of(c->n * channels, d->type));
     c->out = output_of(8 * channels << (d->type == SCAN_U16 ? 16 : 8), c->in, 0);
@@ -229,15 +235,15 @@ static scan_status clahe_workspace(const scan_ctx *ctx, const call *c, size_t *b
 
 static void make_equalize(call *c, bool clahe) {
     scan_equalize_desc *d = &c->desc.equalize;
-    *d = (scan_equalize_desc){.struct_size = sizeof *d, .type = take() < 200 ? SCAN_U8 : pick(SCAN_U8, SCAN_U16)};
+    *d = (scan_equalize_desc){.struct_size = sizeof *d, .type = sample_type()};
     d->channels = pick(0, 5);
     d->like = clahe ? rarely() : pick(0, 4);
     d->color = take() < 128 ? 0 : pick(0, 2);
     c->width = clahe ? take() % 24u : 0;
     c->height = clahe ? take() % 24u : 0;
     if (clahe) {
-        d->tiles_x = take() < 128 ? 2 : pick(0, 9);
-        d->tiles_y = take() < 128 ? 2 : pick(0, 9);
+        d->tiles_x = tiles();
+        d->tiles_y = tiles();
         d->clip = take() < 128 ? 0 : (double)(int8_t)take() / 4;
     }
     const size_t pixels = clahe ? c->width * c->height : c->n, levels = d->type == SCAN_U16 ? 65536 : 256;
@@ -283,21 +289,36 @@ static void check_status(scan_ctx *ctx, scan_status status) {
     FUZZ_CHECK(status == SCAN_OK || scan_ctx_detail(ctx)[0]);
 }
 
-/* The call again, with exactly the workspace lent that it says it needs. */
+enum { MAX_LENT = 64 << 20 };
+
+/* Memory to lend, followed by a guard. It is kept, because a workspace may have megabytes. */
+static uint8_t *lent_memory(size_t bytes) {
+    static uint8_t *memory;
+    static size_t room;
+    const size_t whole = (bytes + GUARD + 255) / 256 * 256;
+    if (whole > room) {
+        free(memory);
+        memory = aligned_alloc(256, whole);
+        room = whole;
+        FUZZ_CHECK(memory);
+    }
+    memset(memory + bytes, UNTOUCHED, GUARD);
+    return memory;
+}
+
+/* The call again, with exactly the workspace lent that it says it needs. An empty image with as many tiles as fit no
+ * memory succeeds, because it needs none. */
 static void check_lent(scan_ctx *ctx, const call *c) {
     size_t bytes = 0;
     FUZZ_CHECK(c->workspace(ctx, c, &bytes) == SCAN_OK);
-    const size_t whole = (bytes + 255) / 256 * 256 + 256;
-    uint8_t *memory = aligned_alloc(256, whole);
-    FUZZ_CHECK(memory);
-    memset(memory, UNTOUCHED, whole);
+    FUZZ_CHECK(bytes < MAX_LENT || c->width * c->height == 0);
+    if (bytes >= MAX_LENT)
+        return;
+    uint8_t *memory = lent_memory(bytes);
     restore_arrays();
     FUZZ_CHECK(scan_ctx_lend(ctx, memory, bytes) == SCAN_OK && c->run(ctx, c) == SCAN_OK);
-    FUZZ_CHECK(scan_ctx_lend(ctx, NULL, 0) == SCAN_OK);
-    for (size_t i = bytes; i < whole; i++)
-        FUZZ_CHECK(memory[i] == UNTOUCHED);
+    FUZZ_CHECK(scan_ctx_lend(ctx, NULL, 0) == SCAN_OK && is_guard(memory + bytes));
     check_arrays(true); /* what they held after the first call */
-    free(memory);
 }
 
 /* The next piece of an array whose scan goes on. */
