@@ -15,8 +15,8 @@
  *
  * ptrace stops every system call of the program, of its threads and of its children, those that the C library makes by
  * itself included. Calls are counted from the program's first instruction on: what the dynamic loader does before is
- * not the program's work. Messages to stderr are not counted. The exit code is the program's; a signal that ended it
- * ends this process too.
+ * not the program's work; neither is what gcov's runtime does from the moment on at which it opens a file of counts.
+ * Messages to stderr are not counted. The exit code is the program's; a signal that ended it ends this process too.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -84,6 +84,7 @@ static struct {
 } fault = {.class = NONE};
 
 static long counts[CLASSES + 1], injected, crashed;
+static bool started; /* the program's own instructions run */
 
 /* What is to be done when a task leaves the call that it is in. */
 static struct task {
@@ -119,6 +120,19 @@ static int class_of(long call) {
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
+/* Whether the call opens a file of gcov's counts, which is done when the program has ended. */
+static bool opens_counts(pid_t id, const struct user_regs_struct *regs) {
+    char path[512] = "";
+    if (regs->orig_rax != SYS_openat)
+        return false;
+    for (size_t at = 0; at < sizeof path - sizeof(long) && !memchr(path, 0, at); at += sizeof(long)) {
+        const long word = ptrace(PTRACE_PEEKDATA, id, regs->rsi + at, NULL);
+        memcpy(path + at, &word, sizeof word);
+    }
+    path[sizeof path - 1] = 0;
+    return strlen(path) > 5 && strcmp(path + strlen(path) - 5, ".gcda") == 0;
+}
+
 /* Counts the call and returns whether it is to fail. */
 static bool is_hit(const struct user_regs_struct *regs) {
     const int class = class_of((long)regs->orig_rax);
@@ -135,7 +149,11 @@ static bool is_hit(const struct user_regs_struct *regs) {
 
 static void enter(struct task *t, pid_t program) {
     struct user_regs_struct regs;
-    if (ptrace(PTRACE_GETREGS, t->id, NULL, &regs) != 0 || !is_hit(&regs))
+    if (ptrace(PTRACE_GETREGS, t->id, NULL, &regs) != 0)
+        return;
+    if (opens_counts(t->id, &regs))
+        started = false;
+    if (!started || !is_hit(&regs))
         return;
     if (fault.is_short && regs.rdx <= PIPE_BUF) /* as much comes whole, from pipes too */
         return;
@@ -171,7 +189,7 @@ static void leave(struct task *t, pid_t program) {
 
 static unsigned long entry;
 static long instructions; /* what the breakpoint has replaced */
-static bool started;
+static bool reached;
 
 /* Sets a breakpoint where the dynamic loader will jump to. */
 static void break_at_entry(pid_t program) {
@@ -193,12 +211,12 @@ static void break_at_entry(pid_t program) {
 
 static bool begins(pid_t program) {
     struct user_regs_struct regs;
-    if (started || ptrace(PTRACE_GETREGS, program, NULL, &regs) != 0 || regs.rip != entry + 1)
+    if (reached || ptrace(PTRACE_GETREGS, program, NULL, &regs) != 0 || regs.rip != entry + 1)
         return false;
     ptrace(PTRACE_POKETEXT, program, entry, instructions);
     regs.rip = entry;
     ptrace(PTRACE_SETREGS, program, NULL, &regs);
-    started = true;
+    reached = started = true;
     return true;
 }
 
