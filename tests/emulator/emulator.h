@@ -29,6 +29,7 @@
  *   SCAN_EMULATED_DELAY        microseconds; CTAs are late by up to this, now and then
  *   SCAN_EMULATED_PATIENCE     seconds without progress after which a launch counts as hung, default 120
  *   SCAN_EMULATED_FAIL         CALL[:ERROR[:forever]]: the CALL-th runtime call fails (control.h)
+ *   SCAN_EMULATED_CALLS        a file that receives the number of runtime calls when the program ends
  */
 #ifndef TESTS_EMULATOR_EMULATOR_H
 #define TESTS_EMULATOR_EMULATOR_H

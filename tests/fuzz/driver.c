@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * The main program of a fuzz target without libFuzzer: tries mutations of the seeds, or the files named on the command
- * line.
+ * The main program of a fuzz target without libFuzzer: tries the seeds, those of a folder named on the command line
+ * too, and their mutations for a second of processor time; or it tries files named there.
  */
+#include <dirent.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "../random.h"
 #include "fuzz.h"
 
-#ifdef __SANITIZE_ADDRESS__
-enum { RUNS = 250000 };
-#else
-enum { RUNS = 1000000 };
-#endif
-enum { MAX_BYTES = 4096 };
+enum { RUNS = 1000000, SECONDS = 1, MAX_BYTES = 4096, MAX_SEEDS = 1024 };
 
 static uint64_t rng = 1;
+
+static struct seed {
+    uint8_t *data;
+    size_t bytes;
+} seeds[MAX_SEEDS];
+static size_t seed_count;
 
 static size_t below(size_t n) { return n ? (size_t)random_below(&rng, n) : 0; }
 
 /* Changes a byte, or takes a piece out, doubles it, or inserts one of another seed. Returns the new length. */
-static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
+static size_t mutate(uint8_t *data, size_t n) {
     static const uint8_t odd[] = "\0\xff\x80(){}[]'\"`,.:+-eE0189 \t\r\n&|!<>=_xinf";
     size_t at = below(n), length = below(8) + 1;
     switch (below(5)) {
@@ -43,13 +48,14 @@ static size_t mutate(uint8_t *data, size_t n, size_t seed_count) {
         memmove(data + at + length, data + at, n - at);
         return n + length;
     default: {
-        const char *other = fuzz_seeds[below(seed_count)];
-        size_t m = strlen(other), from = below(m);
+        const struct seed *other = &seeds[below(seed_count)];
+        size_t m = other->bytes, from = below(m);
         length = length < m - from ? length : m - from;
         if (n + length > MAX_BYTES)
             return n;
         memmove(data + at + length, data + at, n - at);
-        memcpy(data + at, other + from, length);
+        if (length)
+            memcpy(data + at, other->data + from, length);
         return n + length;
     }
     }
@@ -66,26 +72,64 @@ static void try_one(const uint8_t *data, size_t n) {
     free(exact);
 }
 
+static void add_seed(const void *data, size_t bytes) {
+    if (seed_count == MAX_SEEDS || bytes > MAX_BYTES)
+        return;
+    uint8_t *copy = malloc(bytes + 1);
+    if (!copy)
+        abort();
+    if (bytes)
+        memcpy(copy, data, bytes);
+    seeds[seed_count++] = (struct seed){copy, bytes};
+}
+
+static size_t read_file(const char *path, uint8_t *data, size_t room) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    size_t n = fread(data, 1, room, file);
+    fclose(file);
+    return n;
+}
+
+/* The files of a folder become seeds, in the order of their names. */
+static void add_folder(const char *folder, uint8_t *data, size_t room) {
+    struct dirent **names;
+    int count = scandir(folder, &names, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+        if (names[i]->d_name[0] != '.')
+            add_seed(data, read_file(path, data, room));
+        free(names[i]);
+    }
+    free(names);
+}
+
 int main(int argc, char **argv) {
     static uint8_t data[1 << 20];
+    struct stat st;
+    bool files = false;
+    for (size_t k = 0; fuzz_seeds[k]; k++)
+        add_seed(fuzz_seeds[k], strlen(fuzz_seeds[k]));
     for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        if (!file)
-            return 1;
-        try_one(data, fread(data, 1, sizeof data, file));
-        fclose(file);
+        if (stat(argv[i], &st) == 0 && S_ISDIR(st.st_mode)) {
+            add_folder(argv[i], data, sizeof data);
+        } else {
+            try_one(data, read_file(argv[i], data, sizeof data));
+            files = true;
+        }
     }
-    if (argc > 1)
+    if (files)
         return 0;
-    size_t seed_count = 0;
-    while (fuzz_seeds[seed_count])
-        seed_count++;
-    for (size_t run = 0; run < RUNS; run++) {
-        const char *seed = fuzz_seeds[run % seed_count];
-        size_t n = strlen(seed);
-        memcpy(data, seed, n);
-        for (size_t changes = below(6); changes; changes--)
-            n = mutate(data, n, seed_count);
+    for (size_t run = 0; run < seed_count || (run < RUNS && clock() < SECONDS * CLOCKS_PER_SEC); run++) {
+        const struct seed *seed = &seeds[run % seed_count];
+        size_t n = seed->bytes;
+        memcpy(data, seed->data, n);
+        for (size_t changes = run < seed_count ? 0 : below(6); changes; changes--)
+            n = mutate(data, n);
         try_one(data, n);
     }
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz targets: each fuzz_NAME.c runs one parser on any bytes and aborts if a property that its head names does not
- * hold. Configured with clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined they are libFuzzer programs;
- * otherwise driver.c feeds them mutations of their seeds, the same in every run, for a few seconds.
+ * hold. tools/fuzz builds them as libFuzzer programs (with clang and -DSCAN_SANITIZE=fuzzer-no-link,address,undefined);
+ * otherwise driver.c feeds them mutations of their seeds, in the same order in every run.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

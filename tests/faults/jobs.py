@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""What the programs do while something fails: every program and every format, onto new names and over old files."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+import image_files  # noqa: E402
+
+# Words like ../in/FILE are inputs. A job that begins with < reads its first file from a pipe; one without an output
+# writes to stdout.
+COMMANDS = {
+    "prefix-npy": "prefix ../in/i64.npy -o out",
+    "prefix-reverse": "prefix --reverse ../in/i64.npy -o out",
+    "prefix-raw": "prefix --dtype u16 --out-dtype u64 ../in/u16.raw -o out",
+    "prefix-text": "prefix ../in/i64.txt -o out",
+    "prefix-csv": "prefix -k a ../in/t.csv -o out",
+    "prefix-tsv": "prefix -k b --exclusive ../in/t.tsv -o out",
+    "prefix-pipe": "< ../in/i64.npy prefix -o out",
+    "prefix-verify": "prefix --verify --reverse ../in/f32.npy -o out",
+    "prefix-stdout": "prefix --op max ../in/i64.txt",
+    "prefix-max-csv": "prefix -k a --op max --reverse --no-header ../in/plain.csv -o out",
+    "prefix-json": "prefix ../in/f32.npy -o out --json out.json",
+    "prefix-init": "prefix --init 5 --op mul --dtype u16 ../in/u16.raw -o out",
+    "prefix-pipe-csv": "< ../in/t.csv prefix --csv -k b -o out",
+    "compact-npy": "compact --where x>3 ../in/i64.npy -o out --indices out2 --rejected out3",
+    "compact-invert": "compact --unique --invert ../in/i64.npy -o out",
+    "compact-raw": "compact --dtype i8 --nonzero ../in/u16.raw -o out",
+    "compact-finite": "compact --finite --verify ../in/f32.npy -o out",
+    "compact-mask": "compact --mask ../in/mask.npy ../in/i64.npy -o out --indices out2",
+    "compact-csv": "compact --invert --where isnan(b) ../in/t.csv -o out --rejected out2",
+    "compact-tsv": "compact --where a>3&&b!=2 ../in/t.tsv -o out",
+    "compact-text": "compact --unique ../in/i64.txt -o out --rejected out2",
+    "compact-pipe-to-stdout": "< ../in/i64.npy compact --nonzero",
+    "compact-text-where": "compact --where x<5 ../in/i64.txt -o out --indices out2",
+    "compact-unique-raw": "compact --unique --verify --dtype u16 ../in/u16.raw -o out --rejected out2",
+    "compact-json": "compact --where a==1||isnan(b) ../in/t.csv -o out --indices out2 --json out.json",
+    "compact-pipe-text": "< ../in/i64.txt compact --nonzero -o out",
+    "sort-npy": "sort ../in/i64.npy -o out",
+    "sort-raw": "sort -r --dtype u16 ../in/u16.raw -o out",
+    "sort-text": "sort -u --verify ../in/i64.txt -o out",
+    "sort-csv": "sort -k b:desc -k a ../in/t.csv -o out",
+    "sort-tsv": "sort -k a ../in/t.tsv -o out",
+    "sort-argsort": "sort --argsort ../in/f32.npy -o out",
+    "sort-pipe": "< ../in/i64.txt sort -o out",
+    "sort-stdout": "sort ../in/i64.npy",
+    "sort-nan-first": "sort --nan first -r --verify ../in/f32.npy -o out",
+    "sort-unique-csv": "sort -u -k a --verify ../in/t.csv -o out",
+    "sort-argsort-csv": "sort --argsort -k b ../in/t.csv -o out",
+    "sort-argsort-text": "sort --argsort -r ../in/i64.txt -o out",
+    "sort-json": "sort -u ../in/i64.npy -o out --json out.json",
+    "sort-no-header": "sort -k 2 --no-header ../in/plain.csv -o out",
+    "sort-text-keys": "sort -k c:natural -k a:time ../in/t.csv -o out",
+    "sort-lines": "sort --text ../in/i64.txt -o out",
+    "compact-text-csv": 'compact --where c=="t7"||c>"t3" ../in/t.csv -o out',
+    "compact-lines": 'compact --text --where x!="7" ../in/i64.txt -o out',
+    "sort-check": "sort --check ../in/i64.npy",
+    "equalize-png": "equalize ../in/rgb8.png -o out.png",
+    "equalize-png-16": "equalize --like vips --verify ../in/grey16.png -o out.png",
+    "equalize-jpeg": "equalize ../in/rgb8.jpg -o out.jpg --quality 80",
+    "equalize-pgm": "equalize --method clahe ../in/grey16.pgm -o out.pgm",
+    "equalize-mask": "equalize --mask ../in/mask.pgm --plot out.svg ../in/grey8.pgm -o out.png",
+    "equalize-ppm": "< ../in/rgb8.ppm equalize --like pillow -o out.ppm",
+    "equalize-skimage": "equalize --like skimage ../in/grey8.pgm -o out.jpg",
+    "equalize-colour": "equalize --like imagemagick --color luma ../in/rgb8.ppm -o out.png",
+    "equalize-clahe-colour": "equalize --method clahe --tiles 4x3 --clip 3 --verify ../in/rgb8.png -o out.ppm",
+    "equalize-plot": "equalize --plot out.svg --json out.json ../in/grey16.png -o out.png",
+    "equalize-batch": "equalize ../in/rgb8.png ../in/grey8.pgm ../in/rgb8.jpg --out-dir out",
+}
+
+
+class Job:
+    """One command. `old`: its outputs exist already, and -f lets it replace them."""
+
+    def __init__(self, name, command, old):
+        words = command.split()
+        self.stdin = None
+        if words[0] == "<":
+            self.stdin, words = words[1], words[2:]
+        self.name = name + ("-over" if old else "")
+        self.old = old
+        self.program = words[0]
+        self.words = words[1:] + ["--threads", "2"] + (["-f"] if old else [])
+        self.batch = "--out-dir" in words
+        self.to_stdout = "-o" not in words and not self.batch
+
+    def forced(self):
+        """The words of the same run with -f."""
+        return self.words if self.old else [*self.words, "-f"]
+
+
+JOBS = {}
+for title, text in COMMANDS.items():
+    for is_old in (False, True):
+        job = Job(title, text, is_old)
+        if not (is_old and job.to_stdout):
+            JOBS[job.name] = job
+
+
+def make_inputs(folder, programs):
+    """Writes the inputs that the commands name."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 9, 40_000)
+    np.save(folder / "i64.npy", x)  # more than the buffer of an output
+    np.save(folder / "mask.npy", x > 4)
+    np.save(folder / "f32.npy", np.where(x == 7, np.nan, x).astype("f4")[:9000])
+    (folder / "u16.raw").write_bytes(x.astype("u2").tobytes()[:30_000])
+    (folder / "i64.txt").write_text("".join(f"{v}\n" for v in x[:5000]))
+    rows = [("a", "b", "c"), *((v, "" if v == 5 else k % 7, f"t{k % 50}") for k, v in enumerate(x[:2000]))]
+    for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
+        (folder / name).write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+    (folder / "plain.csv").write_text("".join(f"{v},{k % 7}\n" for k, v in enumerate(x[:2000])))
+    grey, rgb = rng.integers(40, 90, (50, 60, 1)), rng.integers(40, 90, (50, 60, 3))
+    (folder / "grey8.pgm").write_bytes(b"P5 60 50 255\n" + grey.astype("u1").tobytes())
+    (folder / "mask.pgm").write_bytes(b"P5 60 50 255\n" + (grey > 60).astype("u1").tobytes())
+    (folder / "grey16.pgm").write_bytes(b"P5 60 50 65535\n" + (grey * 200).astype(">u2").tobytes())
+    (folder / "rgb8.ppm").write_bytes(b"P6 60 50 255\n" + rgb.astype("u1").tobytes())
+    (folder / "rgb8.png").write_bytes(image_files.png(rgb.astype("u1")))
+    (folder / "grey16.png").write_bytes(image_files.png((grey * 200).astype("u2"), 16))
+    subprocess.run([programs / "equalize", folder / "rgb8.ppm", "-o", folder / "rgb8.jpg"], check=True)
+    for file in folder.iterdir():
+        os.chmod(file, 0o644)

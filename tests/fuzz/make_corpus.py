@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""make_corpus.py FOLDER: writes the inputs from which tools/fuzz starts, in FOLDER/TARGET. They are the same in every
+run. Each family is one kind of danger: what is nearly valid, at a limit, or valid in an unusual way."""
+import itertools
+import pathlib
+import random
+import struct
+import sys
+import zlib
+
+
+def npy():
+    """Dicts of .npy headers."""
+    good = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }"
+    for descr in ("<i8", ">f4", "|u1", "|b1", "=u2", "<f8", "|i1", "<c8", "<M8[s]", "|O", "<U5", "|S3", "<i3", "<f2", "i8", ""):
+        yield good % (descr, "False", "(3,)")
+    for shape in ("()", "(0,)", "(3)", "(3,)", "(-1,)", "(1, 2, 3)", "(2, 0, 5)", "(18446744073709551615,)",
+                  "(4294967296, 4294967296)", "(9223372036854775807, 0)", "(" + "1, " * 32 + ")", "(" + "1, " * 33 + ")",
+                  "(3L,)", "[3]", "(0x3,)", "(3.0,)", "( 3 , )", "(,)", "(1_0,)", "(03,)"):
+        yield good % ("<i4", "True", shape)
+    yield "{'shape': (3,), 'descr': '<i8', 'fortran_order': False}"
+    yield "{'descr': '<i8', 'descr': '<i8', 'fortran_order': False, 'shape': (3,)}"
+    yield "{'descr': '<i8', 'fortran_order': False}"
+    yield "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), 'more': 1}"
+    yield "{'descr': [('a', '<i4'), ('b', '<f8')], 'fortran_order': False, 'shape': (3,)}"
+    yield '{"descr": "<i8", "fortran_order": false, "shape": (3,)}'
+    yield "{'descr': '<i\\x38', 'fortran_order': 0, 'shape': (3,)}"
+    yield good % ("<i8", "False", "(3,)") + " " * 70 + "\n"
+    yield good % ("<i8", "False", "(3,)") + "{}"
+    yield "{" * 500
+
+
+NUMBERS = ("0", "-0", "+0", "7", "-7", "+7", "007", "18446744073709551615", "18446744073709551616", "-9223372036854775808",
+           "-9223372036854775809", "9223372036854775808", "9007199254740993", "1.5", "-1.5e-3", "1e308", "1e309", "1e999",
+           "-1e999", "1e-400", "4.9406564584124654e-324", "2.4703282292062328e-324", "1.7976931348623159e308", ".5", "5.",
+           ".", "e5", "1e", "1e+", "1,5", "1_000", "0x10", "1f", "nan", "-NaN", "nan(1)", "inf", "-Infinity", "infinit", "",
+           " ", " 1 ", "\t1", "1\r", "1\r\r", "1 2", "--1", "+-1", "1e1e1", "0" * 400 + "1", "1" * 400, "0." + "0" * 400 + "1",
+           "1" + "0" * 400 + "e-400", "123456789012345678901234567890.5", "\u0661", "1\0", "\xa01")
+
+
+def text():
+    yield from ("\n".join(pair) for pair in itertools.combinations(("1", "-2", "2.5", "18446744073709551615", "nan", "9007199254740993", "x", ""), 2))
+    for end in ("\n", "\r\n", "\r", "\n\n", "\0\n"):
+        yield end.join(("1", "2", "3")) + end
+    yield "\ufeff1\n2\n"
+    yield "\ufeff"
+    yield "7\n" * 300
+    yield "1" * 3000 + "\n2"
+    yield " 1\n2 \n\t3\r\n+4\n"
+
+
+def tables():
+    """Tables; the first byte says which delimiter, and whether there is a header."""
+    rows = ("a,b\n1,2\n3,4\n", "a,b\r\n1,2\r\n", "a,b\n1,2", "a,b\n1\n", "a,b\n1,2,3\n", "\n1\n", "a\n\n1\n", "a,a\n1,2\n",
+            '"a","b"\n"1","2"\n', '"a ""x""",b\n1,2\n', '"a\nb",c\n1,2\n', '"a,b",c\n1,2\n', 'a,b\n"1,2\n', 'a,b\n1"2,3\n',
+            'a,b\n"1"2,3\n', "a,b\n,\n", "a,b\n1,\n,2\n", "\ufeffa,b\n1,2\n", "a;b\n1;2\n", "a\rb\rc", "a,b\0c\n1,2\n",
+            "a\n1e999\n", "a\n-0\n0.5\n", "a\n18446744073709551615\n-1\n", "a\n9007199254740993\n0.5\n", "," * 300 + "\n",
+            '"' * 301, "a" * 2000 + "\n1\n", "a\n" + "1\n" * 300, "\xff\xfea\0", "\xfe\xff\0a", "a,b\n 1 , 2 \n", "a\n\"\"\n")
+    for row, head in itertools.product(rows, "02"):
+        yield head + row
+        if "," in row:
+            yield chr(ord(head) + 1) + row.replace(",", "\t")
+
+
+def pnm():
+    pixels = bytes(range(1, 61))
+    for kind, samples in (("5", 1), ("6", 3)):
+        for size in ((1, 1), (3, 2), (0, 1), (1, 0), (7, 1), (4294967295, 1), (65536, 65536), (4294967296, 1)):
+            for maxval in (1, 255, 256, 65535, 0, 65536):
+                yield f"P{kind} {size[0]} {size[1]} {maxval}\n".encode() + pixels[:size[0] * size[1] * samples * (2 if maxval > 255 else 1) % 61]
+    for kind in "23":
+        for body in ("0 1 2 3 4 5", "0 1 2", "9 9 9 9 9 10", "0 1 2 3 4 5 6 7", "# 1\n0 1 2 3 4 5", "0#\n 1 2 3 4 5", "-1 0 0 0 0 0"):
+            yield f"P{kind}\n# comment\n2 1 9\n{body}\n".encode()
+    yield b"P5"
+    yield b"P5 #"
+    yield b"P5 1 1 255"
+    yield b"P5 1 1 255\r\nx"
+    yield b"P5\t1\v1\f255 x"
+    yield b"P5 00000000000000000001 1 255\nx"
+
+
+def expressions():
+    words = ("x", "i", "`a b`", "y", "1", "-1.5", "inf", "nan", "18446744073709551615", "1e400", "(", ")", "!", "&&", "||")
+    for op in ("<", "<=", ">", ">=", "==", "!=", "=", "<>", "&", "|", "=<"):
+        yield f"x {op} 4.5"
+        yield f"3{op}y"
+    yield from ("isnan(x)", "isfinite ( y )", "isnan x", "isnan()", "isnan(3)", "!isnan(x)", "!!x>1", "(x>1)", "((x>1)", "x>1)", "",
+                " ", "x", "x>", ">1", "x>1>2", "x>y", "1<2", "`x`>1", "`>1", "``>1", "none>1", "x>1 && ", "&& x>1", "x>1 x>1",
+                "(" * 200 + "x>1" + ")" * 200, "!" * 300 + "(x>1)", " && ".join(["x>1"] * 64), " && ".join(["x>1"] * 65),
+                " || ".join(["i==3"] * 130), "x>0x10", "x>1.5.2", "x>1e", "X>1", "isNaN(x)", "x>1\0", "x > 1 # no", "\u00e9>1")
+    order = random.Random(1)
+    for _ in range(20):
+        yield " ".join(order.choices(words, k=7))
+
+
+def command_lines():
+    options = ("-r", "--reverse", "--rev", "-k", "--key", "--key=", "--key=a:desc", "-ka", "-rk1", "-kr1", "-o", "-oout", "--output=x",
+               "-f", "-ff", "--force", "--force=1", "--dtype=u8", "--dtype=float", "--dtype", "--threads=0", "--threads=1024",
+               "--threads=1025", "--threads=-1", "--threads=1x", "--threads=", "--device=cpu", "--device=cuda", "--device=cuda:0",
+               "--device=cuda:-1", "--device=gpu", "--json=-", "--json", "--progress=always", "--progress=sometimes", "--stats",
+               "--verify", "-", "--", "---", "-x", "--unknown", "", "a b", "-\u00e9", "--\0")
+    yield from options
+    order = random.Random(2)
+    for count in (2, 3, 4, 5, 8, 30, 70):
+        for _ in range(4):
+            yield "\n".join(order.choices(options, k=count))
+    yield "x" * 2000
+
+
+def chunk(kind, data=b"", size=None):
+    return struct.pack(">I", len(data) if size is None else size) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width=3, height=2, bits=8, color=2, end=b"\0\0\0", chunks=(b"IDAT", b"IEND")):
+    head = chunk(b"IHDR", struct.pack(">IIBB", width, height, bits, color) + end)
+    return b"\x89PNG\r\n\x1a\n" + head + b"".join(chunk(kind, b"" if kind == b"IEND" else b"\x08\x1d" + bytes(9)) for kind in chunks)
+
+
+def segment(marker, data=b"", size=None):
+    return bytes((0xff, marker)) + struct.pack(">H", len(data) + 2 if size is None else size) + data
+
+
+def jpeg(*middle, frame=0xc0, precision=8, size=(2, 3), components=1, scan=b"data", end=b"\xff\xd9"):
+    head = segment(frame, struct.pack(">BHHB", precision, *size, components) + b"\x01\x11\0" * components)
+    return b"\xff\xd8" + b"".join(middle) + head + segment(0xda, b"\x01\x01\0\0\x3f\0") + scan + end
+
+
+def exif(order, orientation, kind=3, count=1, at=8, tag=0x112):
+    pack = "<" if order == b"II" else ">"
+    tiff = order + struct.pack(pack + "HI", 42, at) + struct.pack(pack + "HHHIHH", count, tag, kind, 1, orientation, 0)
+    return segment(0xe1, b"Exif\0\0" + tiff)
+
+
+def images():
+    for color, bits in itertools.product((0, 1, 2, 3, 4, 6, 7), (1, 2, 4, 8, 16, 3)):
+        yield png(bits=bits, color=color)
+    for size in ((0, 1), (1, 0), (65535, 1), (65536, 1), (65535, 65535), (1 << 31, 1)):
+        yield png(*size)
+    yield from (png(end=end) for end in (b"\1\0\0", b"\0\1\0", b"\0\0\1", b"\0\0\2"))
+    for kinds in ((), (b"IEND",), (b"IDAT",), (b"tRNS", b"IDAT", b"IEND"), (b"PLTE", b"IDAT", b"IEND"), (b"acTL", b"IDAT", b"IEND"),
+                  (b"ABCD", b"IEND"), (b"abcd", b"IDAT", b"IEND"), (b"IHDR", b"IDAT", b"IEND"), (b"IDAT", b"tRNS", b"IEND")):
+        yield png(chunks=kinds)
+        yield png(color=3, chunks=kinds)
+    good = png()
+    yield from (good[:length] for length in (0, 1, 7, 8, 12, 20, 33, 34, len(good) - 1))
+    yield good + b"more"
+    yield good[:8] + chunk(b"CgBI", bytes(4)) + good[8:]
+    yield good[:8] + chunk(b"IDAT", b"x", 0xffffffff)
+    yield from (jpeg(frame=marker) for marker in range(0xc0, 0xd0))
+    yield from (jpeg(components=n) for n in (0, 1, 2, 3, 4, 5))
+    yield from (jpeg(size=size) for size in ((0, 1), (1, 0), (65535, 65535), (1, 65535)))
+    yield from (jpeg(precision=bits) for bits in (1, 12, 16))
+    yield from (jpeg(exif(order, value)) for order, value in itertools.product((b"II", b"MM", b"XX"), (0, 1, 6, 8, 9)))
+    yield from (jpeg(exif(b"MM", 6, **odd)) for odd in ({"kind": 4}, {"count": 9}, {"at": 7}, {"at": 4000000000}, {"tag": 1}))
+    yield from (jpeg(scan=scan) for scan in (b"", b"\xff\0\xff\xd0\xff\xff", b"\xff\xd8", b"\xff\xda\0\2", b"\xff"))
+    yield from (jpeg(end=end) for end in (b"", b"\xff", b"\xff\xff\xff\xd9", b"\xff\xd9\xff\xd8", b"\xff\x01\xff\xd9"))
+    yield from (b"\xff\xd8\xff" + rest for rest in (b"", b"\xd9", b"\xe0", b"\xe0\0\0", b"\xe0\0\1", b"\xe0\xff\xff", b"\0\0"))
+    for magic in (b"GIF89a", b"II*\0", b"MM\0*", b"RIFF....WEBP", b"8BPS", b"#?RADIANCE", b"v/1\1", b"....jP  ", b"\xff\x0a",
+                  b"....JXL ", b"....ftypavif", b"....ftypheic", b"farbfeld", b"qoif", b"SIMPLE", b"<?xml", b"<svg", b"%PDF", b"P1",
+                  b"P4", b"P7", b"Pf", b"PF", b"\x93NUMPY", b"\x1f\x8b", b"BM", b"P5", b"P2", b"P3", b"P6", b"P",
+                  bytes(8) + b"TRUEVISION-XFILE.\0", b"text"):
+        yield magic
+        yield magic + bytes(40)
+
+
+def calls():
+    """Choices for calls of the library: each verb with small and large counts, then noise that is the same in every run."""
+    order = random.Random(3)
+    for verb, n in itertools.product(range(8), (0, 1, 2, 31, 64, 219)):
+        yield bytes((verb, 0, n)) + order.randbytes(40)
+        yield bytes((verb, 0, n)) + bytes(order.choices((0, 1, 2, 3, 9, 100, 160, 249), k=60))
+        yield bytes((verb, 0, n)) + order.randbytes(600)
+
+
+TARGETS = {"npy": npy(), "number": NUMBERS, "text": itertools.chain(text(), NUMBERS), "table": tables(), "pnm": pnm(),
+           "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in images()), "library": calls()}
+
+
+def main():
+    total = 0
+    for target, inputs in TARGETS.items():
+        folder = pathlib.Path(sys.argv[1]) / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for k, data in enumerate(inputs):
+            (folder / f"{k:03}").write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogateescape"))
+            total += 1
+    print(total)
+
+
+if __name__ == "__main__":
+    main()
