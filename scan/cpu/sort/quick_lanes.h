@@ -167,11 +167,16 @@ static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m51
 
 SCAN_INLINE __m512i NAME(median)(__m512i a, __m512i b, __m512i c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
 
-/* A median of medians of three, from 27 keys in three places. n >= 4 * LANES. */
+/* A median of medians of three, from 27 keys in three places, one somewhere in each third: at n / 4, n / 2, 3 n / 4 the
+ * borders of runs would lie, and the same keys of all. n >= 4 * LANES. */
 SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, __m512i flip) {
-    __m512i m = NAME(median)(_mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 4)),
-                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + n / 2)),
-                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + (n - n / 4 - LANES))));
+    const size_t third = (n - LANES) / 3;
+    const uint64_t hash = n * 0x9e3779b97f4a7c15u;
+#define PLACE(k) ((k)*third + ((size_t)(hash >> (16 * (k) + 16) & 0xffff) * third >> 16))
+    __m512i m = NAME(median)(_mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(0))),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(1))),
+                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(2))));
+#undef PLACE
     m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
     m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
     return V_FIRST(m);
