@@ -106,6 +106,7 @@ const char *scan_sort_method_name(scan_sort_method method) {
         [SCAN_SORT_RADIX] = "radix",
         [SCAN_SORT_SPLIT] = "split",
         [SCAN_SORT_QUICK] = "quick",
+        [SCAN_SORT_SAMPLE] = "sample",
     };
     return NAME_OF(names, method);
 }
