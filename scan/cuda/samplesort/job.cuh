@@ -125,6 +125,33 @@ template <class K, int value_bytes> struct source {
     __device__ K key(uint64_t i) const { return keys[through() ? uint64_t(values[i]) : i]; }
     __device__ V value(uint64_t i) const { return values ? values[i] : V(i); }
 
+    /* Of the `count` elements from `begin` on, those at place, place + stride, ...; 0 where there are no more. */
+    template <int stride, int rows>
+    __device__ void load_keys(K (&key)[rows], uint64_t begin, uint32_t place, uint32_t count) const {
+        const K *at = keys + begin + place; /* one address for all rows, as a rule */
+        if (through())
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                key[r] = place + r * stride < count ? this->key(begin + place + r * stride) : K(0);
+        else
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                key[r] = place + r * stride < count ? at[r * stride] : K(0);
+    }
+    template <int stride, int rows>
+    __device__ void load_values(V (&value)[rows], uint64_t begin, uint32_t place, uint32_t count) const {
+        if (values) {
+            const V *at = values + begin + place;
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                value[r] = place + r * stride < count ? at[r * stride] : V(0);
+        } else {
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                value[r] = V(begin + place + r * stride);
+        }
+    }
+
   private:
     static __device__ const K *keys_at(const sort_job &job, uint32_t level) {
         const void *even = job.keys_out ? job.keys_out : job.keys_second;

@@ -57,8 +57,10 @@ __device__ inline void begins_from_counts(unsigned long long *next, uint64_t beg
     __syncthreads();
 }
 
+/* Not made part of the kernel, whose registers it would take. */
 template <class K, int value_bytes>
-__device__ void sort_large(const sort_job &job, bucket b, move_shared<K, value_bytes> &shared) {
+__attribute__((noinline)) __device__ void sort_large(const sort_job &job, bucket b,
+                                                     move_shared<K, value_bytes> &shared) {
     using shape = move_shared<K, value_bytes>;
     const uint64_t varying = varying_bits(job, source<K, value_bytes>(job, b.level), b, shared.next),
                    end = b.begin + b.size;
@@ -75,7 +77,7 @@ __device__ void sort_large(const sort_job &job, bucket b, move_shared<K, value_b
             atomicAdd(&shared.next[digit_of(from.key(i))], 1ull);
         begins_from_counts(shared.next, b.begin);
         for (uint64_t at = b.begin; at < end; at += shape::tile)
-            move_tile<K, value_bytes>(shared, from, {plain, plain, plain.keys != nullptr}, at,
+            move_tile<K, value_bytes>(shared, from, {plain, plain}, at,
                                       uint32_t(end - at < shape::tile ? end - at : shape::tile), digit_of);
         b.level++;
     }

@@ -86,9 +86,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ void load() {
         low = K(~K(0));
         high = 0;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            key[r] = place(r) < size ? from.key(b.begin + place(r)) : K(0);
+        from.template load_keys<threads>(key, b.begin, threadIdx.x, size);
 #pragma unroll
         for (int r = 0; r < rows; r++)
             if (place(r) < size) {
@@ -267,10 +265,9 @@ template <class K, int value_bytes, class Shape> class local_sort {
             if (place(r) < size)
                 staged[ranks.get(r)] = x[r];
         __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (place(r) < size)
-                out[b.begin + place(r)] = staged[place(r)];
+#pragma unroll 4
+        for (uint32_t i = threadIdx.x; i < size; i += threads)
+            out[b.begin + i] = staged[i];
     }
 
     __device__ void write(const packed_u16<rows> &ranks) {
@@ -279,9 +276,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
             write_array(key, shared.keys, to.keys, ranks);
         if constexpr (value_bytes > 0) {
             V value[rows];
-#pragma unroll
-            for (int r = 0; r < rows; r++)
-                value[r] = place(r) < size ? from.value(b.begin + place(r)) : V(0);
+            from.template load_values<threads>(value, b.begin, threadIdx.x, size);
             write_array(value, shared.values, to.values, ranks);
         }
         __syncthreads();

@@ -216,8 +216,7 @@ __global__ void __launch_bounds__(threads, 2) move_kernel(const __grid_constant_
     auto &shared = *dynamic_shared<partition_shared<K, value_bytes>>();
     const uint32_t units = j.counts->level[level].units;
     const source<K, value_bytes> from(j.sort, level);
-    const target<K, value_bytes> plain(j.sort, level + 1), out(j.sort);
-    const move_targets<K, value_bytes> to = {plain, out, plain.keys || out.keys};
+    const move_targets<K, value_bytes> to = {target<K, value_bytes>(j.sort, level + 1), target<K, value_bytes>(j.sort)};
     for (uint32_t u = blockIdx.x; u < units; u += gridDim.x) {
         const unit own = j.units[u];
         const region &r = j.regions[level % 2][own.region];

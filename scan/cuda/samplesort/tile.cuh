@@ -80,10 +80,19 @@ template <class K, int value_bytes> struct move_shared {
 };
 
 /* Where a tile goes. */
-template <class K, int value_bytes> struct move_targets {
-    target<K, value_bytes> plain, out;
-    bool with_keys; /* keys move, to one of the two at least */
-};
+template <class K, int value_bytes> struct move_targets { target<K, value_bytes> plain, out; };
+
+/* Writes what is staged: slot s to base[digit] + s of one of two arrays, if there is that array. */
+template <class Shared, class T>
+__device__ void write_slots(const Shared &shared, const T *staged, T *plain, T *out, uint32_t count) {
+#pragma unroll 4
+    for (uint32_t s = threadIdx.x; s < count; s += threads) {
+        const unsigned long long base = shared.base[shared.digits[s]];
+        T *to = base & word_flag ? out : plain;
+        if (to)
+            to[(base & ~word_flag) + s] = staged[s];
+    }
+}
 
 /* Moves `count` keys from `begin` on, a tile at most, by digit_of(key), and their values. By the CTA, after a barrier.
  */
@@ -94,11 +103,7 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
     constexpr int rows = tile_rows<K, value_bytes>;
     K key[rows];
     packed_u16<rows> places;
-#pragma unroll
-    for (int r = 0; r < rows; r++) {
-        const uint32_t i = place_in_tile<rows>(r);
-        key[r] = i < count ? from.key(begin + i) : K(0);
-    }
+    from.template load_keys<32>(key, begin, place_in_tile<rows>(0), count);
     packed_u8<rows> digits; /* keys that are not there come last of all */
 #pragma unroll
     for (int r = 0; r < rows; r++)
@@ -115,38 +120,17 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
         shared.digits[places.get(r)] = uint8_t(digits.get(r));
     }
     __syncthreads();
-    if (to.with_keys)
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const uint32_t s = uint32_t(r) * threads + threadIdx.x;
-            if (s < count) {
-                const unsigned long long base = shared.base[shared.digits[s]];
-                K *keys = base & word_flag ? to.out.keys : to.plain.keys;
-                if (keys)
-                    keys[(base & ~word_flag) + s] = shared.staged.keys[s];
-            }
-        }
+    if (to.plain.keys || to.out.keys)
+        write_slots(shared, shared.staged.keys, to.plain.keys, to.out.keys, count);
     if constexpr (value_bytes > 0) {
         V value[rows];
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const uint32_t i = place_in_tile<rows>(r);
-            value[r] = i < count ? from.value(begin + i) : V(0);
-        }
+        from.template load_values<32>(value, begin, place_in_tile<rows>(0), count);
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < rows; r++)
             shared.staged.values[places.get(r)] = value[r];
         __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const uint32_t s = uint32_t(r) * threads + threadIdx.x;
-            if (s < count) {
-                const unsigned long long base = shared.base[shared.digits[s]];
-                V *values = base & word_flag ? to.out.values : to.plain.values;
-                values[(base & ~word_flag) + s] = shared.staged.values[s];
-            }
-        }
+        write_slots(shared, shared.staged.values, to.plain.values, to.out.values, count);
     }
     __syncthreads();
 }
