@@ -53,6 +53,65 @@ template <class K, int value_bytes, class Shape> struct local_shared {
     unsigned long long varying;
 };
 
+/* ---- digits ------------------------------------------------------------------------------------------------------ */
+
+/* The bits in which the first `size` codes differ. */
+template <class K, class Shape, class Shared> __device__ uint64_t varying_codes(Shared &shared, uint32_t size) {
+    if (threadIdx.x == 0)
+        shared.varying = 0;
+    __syncthreads();
+    const K first = shared.codes[0];
+    K differ = 0;
+    for (uint32_t i = threadIdx.x; i < size; i += threads)
+        differ |= K(shared.codes[i] ^ first);
+    if (differ)
+        atomicOr(&shared.varying, (unsigned long long)differ);
+    __syncthreads();
+    return shared.varying;
+}
+
+/* Places are in order by the digits so far; those past the bucket stay behind the others. */
+template <class Shape, class Shared> __device__ void order_by_digit(Shared &shared, uint32_t size, uint32_t shift) {
+    constexpr int rows = Shape::rows;
+    packed_u8<rows> digits;
+    packed_u16<rows> places, to;
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const uint32_t at = shared.order[place_in_tile<rows>(r)];
+        places.set(r, at);
+        digits.set(r, at < size ? uint32_t(shared.codes[at] >> shift) & (radix - 1) : uint32_t(radix - 1));
+    }
+    rank_tile<rows>(shared.ranks, digits, to);
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        shared.order[to.get(r)] = uint16_t(places.get(r));
+    __syncthreads();
+}
+
+/* Leaves ranks in `order`, by place. Not made part of the kernel, whose registers it would take. */
+template <class K, class Shape, class Shared>
+__attribute__((noinline)) __device__ void rank_by_digits(Shared &shared, uint32_t size) {
+    constexpr int rows = Shape::rows;
+    const uint64_t varying = varying_codes<K, Shape>(shared, size);
+    for (uint32_t i = threadIdx.x; i < Shape::most; i += threads)
+        shared.order[i] = uint16_t(i);
+    __syncthreads();
+    for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits)
+        if (varying >> shift & (radix - 1))
+            order_by_digit<Shape>(shared, size, shift);
+    packed_u16<rows> places;
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        places.set(r, shared.order[uint32_t(r) * threads + threadIdx.x]);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        shared.order[places.get(r)] = uint16_t(uint32_t(r) * threads + threadIdx.x);
+    __syncthreads();
+}
+
+/* ---- a bucket ---------------------------------------------------------------------------------------------------- */
+
 template <class K, int value_bytes, class Shape> class local_sort {
     using V = value_type<value_bytes>;
     using shared_type = local_shared<K, value_bytes, Shape>;
@@ -76,8 +135,12 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ void run() {
         load();
         packed_u16<rows> ranks;
-        if (!rank_by_bins(ranks))
-            rank_by_digits(ranks);
+        if (!rank_by_bins(ranks)) {
+            rank_by_digits<K, Shape>(shared, size);
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                ranks.set(r, shared.order[place(r)]);
+        }
         write(ranks);
     }
 
@@ -194,65 +257,6 @@ template <class K, int value_bytes, class Shape> class local_sort {
         }
         __syncthreads();
         return true;
-    }
-
-    /* ---- digits -------------------------------------------------------------------------------------------------- */
-
-    __device__ uint64_t varying_bits() {
-        if (threadIdx.x == 0)
-            shared.varying = 0;
-        __syncthreads();
-        const K first = shared.codes[0];
-        K differ = 0;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (place(r) < size)
-                differ |= K(shared.codes[place(r)] ^ first);
-        if (differ)
-            atomicOr(&shared.varying, (unsigned long long)differ);
-        __syncthreads();
-        return shared.varying;
-    }
-
-    /* Places are in order by the digits so far; those past the bucket stay behind the others. */
-    __device__ void pass(uint32_t shift) {
-        packed_u8<rows> digits;
-        packed_u16<rows> places, to;
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const uint32_t at = shared.order[place_in_tile<rows>(r)];
-            places.set(r, at);
-            digits.set(r, at < size ? uint32_t(shared.codes[at] >> shift) & (radix - 1) : uint32_t(radix - 1));
-        }
-        rank_tile<rows>(shared.ranks, digits, to);
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            shared.order[to.get(r)] = uint16_t(places.get(r));
-        __syncthreads();
-    }
-
-    __device__ void rank_by_digits(packed_u16<rows> &ranks) {
-        const uint64_t varying = varying_bits();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            shared.order[place(r)] = uint16_t(place(r));
-        __syncthreads();
-#pragma unroll 1
-        for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits)
-            if (varying >> shift & (radix - 1))
-                pass(shift);
-        packed_u16<rows> places;
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            places.set(r, shared.order[place(r)]);
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            shared.order[places.get(r)] = uint16_t(place(r));
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            ranks.set(r, shared.order[place(r)]);
     }
 
     /* ---- out ----------------------------------------------------------------------------------------------------- */
