@@ -64,6 +64,7 @@ __attribute__((noinline)) __device__ void sort_large(const sort_job &job, bucket
     using shape = move_shared<K, value_bytes>;
     const uint64_t varying = varying_bits(job, source<K, value_bytes>(job, b.level), b, shared.next),
                    end = b.begin + b.size;
+#pragma unroll 1
     for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits) {
         if ((varying >> shift & (radix - 1)) == 0)
             continue;

@@ -96,6 +96,7 @@ __attribute__((noinline)) __device__ void rank_by_digits(Shared &shared, uint32_
     for (uint32_t i = threadIdx.x; i < Shape::most; i += threads)
         shared.order[i] = uint16_t(i);
     __syncthreads();
+#pragma unroll 1
     for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits)
         if (varying >> shift & (radix - 1))
             order_by_digit<Shape>(shared, size, shift);
@@ -209,6 +210,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     /* How many keys of its bin come before a key. */
     __device__ uint32_t rank_in_bin(uint32_t begin, uint32_t end, uint32_t own, K code) const {
         uint32_t rank = begin;
+#pragma unroll 1
         for (uint32_t i = begin; i < end; i++) {
             const uint32_t other = shared.order[i];
             const K its = shared.codes[other];
