@@ -170,7 +170,8 @@ template <class K> struct tables {
     /* By the CTA; a barrier follows. */
     __device__ void load(const job &j, const region &r) {
         const K *from = static_cast<const K *>(j.splitters) + r.first_child;
-        const uint32_t *cells_from = reinterpret_cast<const uint32_t *>(j.cells) + cells_each / 2 * r.first_child;
+        const uint32_t *cells_from =
+            reinterpret_cast<const uint32_t *>(j.cells) + uint64_t(cells_each / 2) * r.first_child;
         for (uint32_t k = threadIdx.x; k < r.children; k += threads)
             splitters[k] = from[k];
         for (uint32_t c = threadIdx.x; c <= r.cells / 4; c += threads)
