@@ -42,7 +42,7 @@ inline void place_arrays(layout *l, size_t key_bytes, size_t value_bytes, uint64
 
 inline layout lay_out(size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort, bool roomy, uint64_t ctas) {
     const bool wide = key_bytes == 8 || value_bytes == 8;
-    const uint64_t tile = uint64_t(threads) * (wide ? 8 : 16);
+    const uint64_t tile = uint64_t(threads * tile_rows_of(wide));
     layout l = {};
     l.most = uint32_t(threads * local_rows_of(wide, roomy));
     l.target = l.most * 2 / 5;

@@ -2,7 +2,7 @@
  *
  * The local stage: a CTA sorts a bucket in shared memory, whatever its keys are.
  *
- *     bins      the range of the bucket's codes is divided evenly into as many bins as there are keys, or more; a
+ *     bins      the range of the bucket's codes is divided evenly into about as many bins as there are keys; a
  *               key's bin counts it, and a key's rank in its bin is the number of keys there that come before it by
  *               code, then by place. Most bins have a key or two.
  *     digits    where some bin has more than 32 keys: passes over those digits of 8 bits that vary, stable
@@ -16,8 +16,8 @@
  * Work: bins take an atomic addition and a comparison or two a key; digits rank a key up to 4 or 8 times. Traffic: one
  * read and one write.
  *
- * Source: Stehle, Jacobsen, "A memory bandwidth-efficient hybrid radix sort on GPUs", 2017 (local sorts of buckets);
- * SCAN's radix sort has the unstable form of the bins.
+ * Source: Stehle, Jacobsen, "A memory bandwidth-efficient hybrid radix sort on GPUs", 2017: local sorts of buckets. The
+ * bins of the radix sort (sort/local_bins.cuh) are for tiles of many buckets, and stable for few copies only.
  */
 #ifndef SCAN_CUDA_SAMPLESORT_LOCAL_CUH
 #define SCAN_CUDA_SAMPLESORT_LOCAL_CUH
