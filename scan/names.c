@@ -102,10 +102,8 @@ const char *scan_block_name(scan_block block) {
 
 const char *scan_sort_method_name(scan_sort_method method) {
     static const char *const names[] = {
-        [SCAN_SORT_AUTO] = "auto",
-        [SCAN_SORT_RADIX] = "radix",
-        [SCAN_SORT_SPLIT] = "split",
-        [SCAN_SORT_QUICK] = "quick",
+        [SCAN_SORT_AUTO] = "auto",   [SCAN_SORT_RADIX] = "radix",   [SCAN_SORT_SPLIT] = "split",
+        [SCAN_SORT_QUICK] = "quick", [SCAN_SORT_SAMPLE] = "sample",
     };
     return NAME_OF(names, method);
 }

@@ -31,7 +31,7 @@ size_t sort_refused_nan(const sort_job *j, const order_key *key, size_t n, const
 void sort_choose_device(sort_job *j, uint64_t bytes) {
     if (j->check)
         return; /* no library is needed */
-    if (j->method == SCAN_SORT_SPLIT)
+    if (j->method == SCAN_SORT_SPLIT || j->method == SCAN_SORT_SAMPLE)
         session_need_device(&j->session, false);
     else
         session_choose(&j->session, j->argsort ? WORK_ARGSORT : WORK_SORT, j->method == SCAN_SORT_QUICK ? 0 : bytes);

@@ -10,6 +10,7 @@
  *   prefix/         the prefix verb: operators and types, the choice of kernels, launches, and pieces of a long array
  *   select/         compaction and unique: one engine for every kind of selection
  *   sort/           radix sort and argsort
+ *   samplesort/     the same by a sample of the keys, for any distribution
  *   image/          histograms, equalization, CLAHE
  *   grid/           how a prefix scan of a whole array is spread over CTAs, a file each
  *   block/          how a CTA scans a section, a file each

@@ -173,6 +173,9 @@ static const large_sort cases[] = {
     {SCAN_U32, SORT_INDICES, 8, KEYS_RANDOM, false, false, SCAN_SORT_AUTO},
     {SCAN_F32, SORT_INDICES, 4, KEYS_RANDOM, true, false, SCAN_SORT_AUTO},
     {SCAN_U64, SORT_INDICES, 4, KEYS_RANDOM, false, false, SCAN_SORT_AUTO},
+    {SCAN_F32, SORT_KEYS, 0, KEYS_RISING, true, false, SCAN_SORT_SAMPLE},
+    {SCAN_U32, SORT_PAIRS, 8, KEYS_FEW, false, true, SCAN_SORT_SAMPLE},
+    {SCAN_U32, SORT_INDICES, 8, KEYS_RANDOM, true, false, SCAN_SORT_SAMPLE},
 };
 
 /* The device memory of a case; arrays that cannot be allocated are NULL. */
@@ -274,9 +277,9 @@ static scan_status run(const sort_memory *m, const large_sort *c, const scan_sor
 
 static void say_case(char *text, size_t bytes, const large_sort *c, uint64_t n) {
     static const char *const verbs[] = {"keys", "pairs", "argsort"};
-    snprintf(text, bytes, "%s of %s, %u bytes beside, %s keys%s%s%s, n = %llu", verbs[c->verb], scan_type_name(c->type),
-             c->value_bytes, kind_names[c->kind], c->descending ? ", descending" : "", c->in_place ? ", in place" : "",
-             c->method == SCAN_SORT_SPLIT ? ", split" : "", (unsigned long long)n);
+    snprintf(text, bytes, "%s of %s, %u bytes beside, %s keys%s%s, %s, n = %llu", verbs[c->verb],
+             scan_type_name(c->type), c->value_bytes, kind_names[c->kind], c->descending ? ", descending" : "",
+             c->in_place ? ", in place" : "", scan_sort_method_name(c->method), (unsigned long long)n);
 }
 
 static void check_large(const large_sort *c, uint64_t n) {

@@ -178,6 +178,12 @@ def test_every_method_sorts(inputs, job, method):
 
 
 @needs_device
+def test_a_sample_sorts_wide_keys(inputs):
+    gives_the_same(inputs, "sort --argsort f32.npy -o {}", " --algorithm sample")
+    inputs.refused(2, "sample", "sort", "u8.npy", "--device", "cuda", "--algorithm", "sample", "-o", "out.npy")
+
+
+@needs_device
 def test_methods_of_the_cpu_alone(inputs):
     inputs.refused(2, "quick", "sort", "u32.npy", "--device", "cuda", "--algorithm", "quick", "-o", "out.npy")
 

@@ -298,7 +298,8 @@ static void names(void **state) {
     assert_string_equal(scan_like_name(SCAN_LIKE_SKIMAGE), "skimage");
     assert_null(scan_like_name((scan_like)5));
     assert_string_equal(scan_sort_method_name(SCAN_SORT_QUICK), "quick");
-    assert_null(scan_sort_method_name((scan_sort_method)4));
+    assert_string_equal(scan_sort_method_name(SCAN_SORT_SAMPLE), "sample");
+    assert_null(scan_sort_method_name((scan_sort_method)5));
     for (int s = SCAN_OK; s <= SCAN_ERR_DEVICE_LOST; s++)
         assert_string_not_equal(scan_status_string((scan_status)s), "unknown status");
     assert_string_equal(scan_status_string((scan_status)99), "unknown status");

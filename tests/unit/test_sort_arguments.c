@@ -57,7 +57,7 @@ static void test_descriptor(void **state) {
     refused(f, d, SCAN_ERR_ARGUMENT, "value_bytes");
     d = plain, d.reserved = 1;
     refused(f, d, SCAN_ERR_ARGUMENT, "reserved");
-    d = plain, d.method = (scan_sort_method)4;
+    d = plain, d.method = (scan_sort_method)5;
     refused(f, d, SCAN_ERR_ARGUMENT, "method");
     d = plain, d.end_bit = 33;
     refused(f, d, SCAN_ERR_ARGUMENT, "end_bit");
@@ -69,6 +69,8 @@ static void test_descriptor(void **state) {
     refused(f, d, SCAN_ERR_ARGUMENT, "floats");
     d = plain, d.method = SCAN_SORT_SPLIT;
     refused(f, d, SCAN_ERR_ALGORITHM, "split");
+    d = plain, d.method = SCAN_SORT_SAMPLE;
+    refused(f, d, SCAN_ERR_ALGORITHM, "sample");
     d = plain, d.method = SCAN_SORT_QUICK, d.begin_bit = 1;
     refused(f, d, SCAN_ERR_ALGORITHM, "quick");
     d = plain, d.type = SCAN_U8, d.method = SCAN_SORT_QUICK;

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "../cuda.h"
+#include "../samplesort/samplesort.h"
 #include "job.cuh"
 #include "cluster.h"
 #include "kernels.h"
@@ -53,7 +54,7 @@ static const sort_pass_cut &cut_of(const scan_ctx *ctx, const sort_pass_kernel &
 }
 
 /* Those that need no workspace come first. */
-enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT };
+enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT, PATH_SAMPLE };
 
 struct sort_choice {
     sort_path path;
@@ -162,6 +163,11 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         c.path = PATH_CLUSTER;
         return c;
     }
+    if (desc->method == SCAN_SORT_SAMPLE && samplesort_serves(key_bytes)) {
+        c.path = PATH_SAMPLE;
+        c.plan_bytes = samplesort_bytes(ctx, key_bytes, desc->value_bytes, n, argsort);
+        return c;
+    }
     const bool fills = key_bytes == 1 || (key_bytes == 2 && n >= fill_words_least);
     if (desc->method != SCAN_SORT_SPLIT && fills && !argsort && !desc->value_bytes && c.bits == 8 * key_bytes) {
         c.path = PATH_FILL;
@@ -227,7 +233,8 @@ scan_status sort_open(scan_ctx *ctx) {
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                         int(dynamic_room(ctx))));
     }
-    return cluster_sort_open(ctx);
+    SCAN_TRY(cluster_sort_open(ctx));
+    return samplesort_open(ctx);
 }
 
 scan_status sort_load(scan_ctx *ctx) {
@@ -250,6 +257,7 @@ scan_status sort_load(scan_ctx *ctx) {
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
+    SCAN_TRY(samplesort_load(ctx));
     return split_load(ctx);
 }
 
@@ -353,6 +361,9 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, bool argsort) {
     if (desc->method == SCAN_SORT_QUICK)
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method quick exists on the CPU only");
+    if (desc->method == SCAN_SORT_SAMPLE && !samplesort_serves(scan_type_size(desc->type)))
+        return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method sample sorts keys of 4 and 8 bytes, %s has %zu",
+                         scan_type_name(desc->type), scan_type_size(desc->type));
     const bool in_place = job.keys_in == job.keys_out || (desc->value_bytes && job.values_in == job.values_out);
     const sort_choice c = choose(ctx, desc, job.n, argsort, in_place);
     char *state = nullptr, *scratch = nullptr;
@@ -385,8 +396,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         case PATH_FILL: SCAN_TRY(run_fill(ctx, c, job)); break;
         case PATH_RADIX: SCAN_TRY(run_radix(ctx, c, job)); break;
         case PATH_SPLIT: SCAN_TRY(split_sort(ctx, job, values + c.values_bytes)); break;
+        case PATH_SAMPLE: SCAN_TRY(samplesort_run(ctx, job, scratch, in_place)); break;
         }
-    static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split"};
+    static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split", "sample"};
     context_state *s = state_of(ctx);
     snprintf(s->ran, sizeof s->ran, "%s", names[c.path]);
     ctx->ran = s->ran;

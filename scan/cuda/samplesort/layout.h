@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a sample sort has in the workspace, and how many levels it takes: from the sizes alone, before any key is known.
+ *
+ * A region has more keys than a bucket, `most`, so there are fewer than n / most at a time; and a child for every
+ * `target` keys, begun ones too. Units are as many as CTAs need to end together, and one more for each region.
+ */
+#ifndef SCAN_CUDA_SAMPLESORT_LAYOUT_H
+#define SCAN_CUDA_SAMPLESORT_LAYOUT_H
+
+#include "../cuda.h"
+#include "job.cuh"
+
+namespace scan_cuda {
+namespace samplesort {
+
+struct layout {
+    uint32_t most, target, levels;
+    uint64_t unit_keys, most_regions;
+    /* where parts begin, in this order; bytes */
+    size_t counts, regions[2], units, splitters, cells, words, buckets, first, second, values, end;
+    bool second_keys; /* else an argsort reads keys through indices from the second level on */
+};
+
+/* Levels that make buckets of uniform keys half as large as they may be, and one more for those that are larger. */
+constexpr uint32_t levels_of(uint64_t n, uint32_t most) {
+    if (n <= most)
+        return 0;
+    uint32_t levels = 1;
+    for (uint64_t mean = n / most_children; mean > most / 2 && levels + 1 < most_levels; mean /= most_children)
+        levels++;
+    return levels + 1;
+}
+
+/* Parts of `bytes` each follow each other. */
+inline void place_arrays(layout *l, size_t key_bytes, size_t value_bytes, uint64_t n, bool second) {
+    l->second_keys = second;
+    l->second = l->first + align_up(n * key_bytes);
+    l->values = l->second + (second ? align_up(n * key_bytes) : 0);
+    l->end = l->values + align_up(n * value_bytes);
+}
+
+inline layout lay_out(size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort, bool roomy, uint64_t ctas) {
+    const bool wide = key_bytes == 8 || value_bytes == 8;
+    const uint64_t tile = uint64_t(threads * tile_rows_of(wide));
+    layout l = {};
+    l.most = uint32_t(threads * local_rows_of(wide, roomy));
+    l.target = l.most * 2 / 5;
+    l.levels = levels_of(n, l.most);
+    const uint64_t tiles = ceil_div(ceil_div(n, ctas * samplesort_units_each), tile);
+    l.unit_keys = tile * (tiles > 2 ? tiles : 2);
+    l.most_regions = l.levels ? n / l.most + 1 : 0;
+    const uint64_t children = l.levels ? n / l.target + l.most_regions + 1 : 0,
+                   units = l.levels ? n / l.unit_keys + l.most_regions : 0;
+    const uint64_t words = l.levels ? (n / l.unit_keys + 1) * most_children + children : 0;
+    l.regions[0] = align_up(sizeof(list_counts));
+    l.regions[1] = l.regions[0] + align_up(l.most_regions * sizeof(region));
+    l.units = l.regions[1] + align_up(l.most_regions * sizeof(region));
+    l.splitters = l.units + align_up(units * sizeof(unit));
+    l.cells = l.splitters + align_up(children * key_bytes);
+    l.words = l.cells + align_up(children * 2 * cells_each);
+    l.buckets = l.words + align_up(words * sizeof(unsigned long long));
+    l.first = l.buckets + align_up((l.levels * children + l.most_regions) * sizeof(bucket));
+    if (l.levels == 0) {
+        l.end = l.second = l.values = l.first;
+        return l;
+    }
+    place_arrays(&l, key_bytes, value_bytes, n, false);
+    if (argsort) { /* as much as scan.h allows, if that is enough */
+        layout more = l;
+        place_arrays(&more, key_bytes, value_bytes, n, true);
+        if (n <= samplesort_dense_most &&
+            workspace_bytes(0, more.end) <= n * (key_bytes + value_bytes) / 10 * 16 + (size_t(4) << 20))
+            return more;
+    }
+    return l;
+}
+
+} /* namespace samplesort */
+} /* namespace scan_cuda */
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sample sort of keys that lie to it: those at the places where it samples say nothing of the others, which share a
+ * child. The result is right, and the lists that the kernels leave in the workspace tell that the way to it was the one
+ * that is meant: a child that is too large is split again, alone, and after the last level sorted by one CTA.
+ */
+#include <algorithm>
+#include <vector>
+
+#include "gpu_support.h"
+#include "scan/cuda/samplesort/layout.h"
+#include "scan/cuda/samplesort/splitters.cuh"
+
+using namespace scan_cuda::samplesort;
+
+static uint64_t rng = 11;
+
+/* ---- keys that lie ----------------------------------------------------------------------------------------------- */
+
+/* Keys of which those that the levels before `lies` sample are spread widely, and all others lie between two of them.
+ */
+class lying_keys {
+    std::vector<bool> known;
+    std::vector<uint32_t> open; /* a region's keys, in order */
+    uint64_t low = 0, high = 1ull << 62;
+
+    void lie(const layout &l, uint32_t level) {
+        const uint32_t children = children_of(open.size(), l.target), samples = samples_each * children;
+        const uint64_t step = (high - low) / (samples + 2);
+        std::vector<uint64_t> sample;
+        for (uint32_t s = 0; s < samples; s++) {
+            const uint32_t i = open[sample_place(s, samples, open.size(), level)];
+            if (!known[i])
+                keys[i] = low + (s + 1) * step;
+            known[i] = true;
+            sample.push_back(keys[i]);
+        }
+        std::sort(sample.begin(), sample.end());
+        low = sample[samples_each * (children / 2) + samples_each / 2];
+        high = low + step;
+        const uint64_t from = sample[samples_each * (children / 2)], to = sample[samples_each * (children / 2 + 1)];
+        std::vector<uint32_t> child;
+        for (uint32_t i : open)
+            if (!known[i] || (keys[i] >= from && keys[i] < to))
+                child.push_back(i);
+        open = child;
+    }
+
+  public:
+    std::vector<uint64_t> keys;
+
+    lying_keys(const layout &l, size_t n, uint32_t lies) : known(n), open(n), keys(n) {
+        for (size_t i = 0; i < n; i++)
+            open[i] = uint32_t(i);
+        for (uint32_t level = 0; level < lies && open.size() > l.most; level++)
+            lie(l, level);
+        for (size_t i = 0; i < n; i++)
+            if (!known[i])
+                keys[i] = low + 1 + random_below(&rng, high - low - 1);
+    }
+};
+
+/* ---- a sort in a workspace that is looked at --------------------------------------------------------------------- */
+
+struct lists {
+    list_counts counts;
+    std::vector<bucket> buckets;
+};
+
+static lists read_lists(const layout &l, char *workspace, size_t bytes) {
+    char *scratch = workspace + bytes / scan_cuda::state_share / 256 * 256;
+    lists found;
+    gpu_ok(scan_download(gpu, &found.counts, scratch, sizeof found.counts));
+    gpu_ok(scan_ctx_sync(gpu));
+    found.buckets.resize(found.counts.buckets);
+    gpu_ok(scan_download(gpu, found.buckets.data(), scratch + l.buckets, found.buckets.size() * sizeof(bucket)));
+    gpu_ok(scan_ctx_sync(gpu));
+    return found;
+}
+
+static layout layout_here(size_t value_bytes, size_t n, bool argsort) {
+    cudaDeviceProp device;
+    assert_int_equal(cudaGetDeviceProperties(&device, 0), cudaSuccess);
+    return lay_out(8, value_bytes, n, argsort, scan_cuda::is_roomy(device.major * 10 + device.minor),
+                   uint64_t(device.multiProcessorCount) * 2);
+}
+
+/* Sorts u64 keys with their indices as values, or indices alone, and returns the lists. */
+static lists sort_pairs(const layout &l, const std::vector<uint64_t> &keys, bool argsort) {
+    static gpu_array d_keys, d_out, d_values, d_values_out;
+    const size_t n = keys.size();
+    std::vector<uint32_t> numbers(n), got(n), want(n);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = want[i] = uint32_t(i);
+    std::stable_sort(want.begin(), want.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    scan_sort_desc d = {};
+    d.struct_size = sizeof d;
+    d.type = SCAN_U64;
+    d.method = SCAN_SORT_SAMPLE;
+    d.value_bytes = argsort ? 0 : 4;
+    d.index_type = argsort ? SCAN_U32 : SCAN_TYPE_NONE;
+    size_t bytes;
+    gpu_ok((argsort ? scan_argsort_workspace : scan_sort_workspace)(gpu, &d, n, &bytes));
+    void *workspace;
+    gpu_ok(scan_malloc(gpu, bytes, &workspace));
+    gpu_ok(scan_ctx_lend(gpu, workspace, bytes));
+    void *in = gpu_put(&d_keys, keys.data(), n, 8, 0), *out = gpu_put(&d_out, NULL, n, 8, 0);
+    void *values = gpu_put(&d_values, numbers.data(), n, 4, 0), *moved = gpu_put(&d_values_out, NULL, n, 4, 0);
+    gpu_ok(argsort ? scan_argsort(gpu, &d, in, moved, n) : scan_sort(gpu, &d, in, out, values, moved, n));
+    gpu_get(&d_values_out, got.data());
+    for (size_t i = 0; i < n; i++)
+        if (got[i] != want[i])
+            fail_msg("n %zu%s: element %zu", n, argsort ? ", argsort" : "", i);
+    const lists found = read_lists(l, static_cast<char *>(workspace), bytes);
+    gpu_ok(scan_ctx_lend(gpu, NULL, 0));
+    scan_free(gpu, workspace);
+    return found;
+}
+
+static uint64_t largest(const lists &found) {
+    uint64_t size = 0;
+    for (const bucket &b : found.buckets)
+        size = b.sorted || b.size < size ? size : b.size;
+    return size;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* Keys that do not lie: buckets are filled as intended, none is split more often than it has to be. */
+static void honest_keys(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    const layout l = layout_here(4, n, false);
+    std::vector<uint64_t> keys(n);
+    for (uint64_t &key : keys)
+        key = random_mix(random_u64(&rng)) >> random_below(&rng, 60);
+    const lists found = sort_pairs(l, keys, false);
+    assert_int_equal(l.levels, 2);
+    assert_int_equal(found.counts.level[1].regions, 0);
+    assert_in_range(largest(found), 1, l.most);
+}
+
+/* One value has most keys: it is final after one level, and no list has it. */
+static void heavy_value(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    const layout l = layout_here(4, n, false);
+    std::vector<uint64_t> keys(n);
+    for (uint64_t &key : keys)
+        key = random_below(&rng, 8) ? 77 : random_u64(&rng);
+    const lists found = sort_pairs(l, keys, false);
+    uint64_t listed = 0;
+    for (const bucket &b : found.buckets)
+        listed += b.size;
+    assert_int_equal(found.counts.level[1].regions, 0);
+    assert_int_equal(listed, n - size_t(std::count(keys.begin(), keys.end(), 77u)));
+}
+
+static void lies_once(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    for (int argsort = 0; argsort < 2; argsort++) {
+        const layout l = layout_here(4, n, argsort);
+        const lists found = sort_pairs(l, lying_keys(l, n, 1).keys, argsort);
+        assert_int_equal(found.counts.level[1].regions, 1);
+        assert_in_range(largest(found), 1, l.most);
+    }
+}
+
+/* At every level. The longer argsort reads keys through indices, in the emulator. */
+static void lies_always(void **state) {
+    (void)state;
+    gpu_need();
+    for (int argsort = 0; argsort < 2; argsort++) {
+        const size_t n = GPU_EMULATED ? (argsort ? 16000 : 6000) : 3000000;
+        const layout l = layout_here(4, n, argsort);
+        assert_true(!GPU_EMULATED || l.second_keys == false);
+        const lists found = sort_pairs(l, lying_keys(l, n, l.levels).keys, argsort);
+        assert_int_equal(found.counts.level[l.levels - 1].regions, 1);
+        assert_true(largest(found) > l.most);
+    }
+}
+
+int main(int argc, char **argv) {
+    const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, honest_keys),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, heavy_value),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_once),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_always),
+    };
+    return gpu_main("gpu_sort_sample_lists", tests, sizeof tests / sizeof tests[0], argc, argv);
+}
