@@ -218,6 +218,7 @@ class Limits:
 
     def __init__(self, tools):
         del tools
+        self.starting = {}
 
     def missing(self):
         return None if shutil.which("prlimit") else "prlimit is not here"
@@ -228,8 +229,18 @@ class Limits:
             if limit != "nproc" or os.getuid() == 0:  # processes of a user of its own are counted
                 yield from ((limit, str(value)) for value in values)
 
+    def starts(self, program, wrapper):
+        """The kernel ends by a signal a program that does not fit into its address space, before its first instruction."""
+        key = (program, *wrapper)
+        if key not in self.starting:
+            result = subprocess.run([*wrapper, program, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.starting[key] = result.returncode >= 0
+        return self.starting[key]
+
     def run(self, folder, job, limit, value):
         wrapper = ["prlimit", f"--{limit}={value}", "--core=0"]
+        if limit == "as" and not self.starts(str(folder.programs / job.program), wrapper):
+            return None, ""
         options = folder.as_somebody() if limit == "nproc" else {}
         outcome, why = folder.try_fault(job, Fault(late=limit != "fsize"), wrapper, **options)
         not_started = "error while loading shared libraries" in why or "prlimit: " in why
