@@ -146,6 +146,10 @@ def files_open(process):
     return names
 
 
+def is_asleep(process):
+    return pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 def slow(box, *arguments, env=None):
     """A run of prefix that has its output open and waits for the end of its input, which the caller keeps open."""
     read, write = os.pipe()
@@ -153,8 +157,10 @@ def slow(box, *arguments, env=None):
                                cwd=box.path, env=env)
     os.close(read)
     os.write(write, bytes(1000))
-    deadline = time.monotonic() + 10
-    while not any(name.startswith(f"{box.path}/") for name in files_open(process)):
+    deadline, looks = time.monotonic() + 10, 0
+    while looks < 2:  # between opening and waiting it may have to open again
+        has_output = any(name.startswith(f"{box.path}/") for name in files_open(process))
+        looks = looks + 1 if has_output and is_asleep(process) else 0
         assert time.monotonic() < deadline
         time.sleep(0.005)
     return process, write
