@@ -170,6 +170,8 @@ SHAPES = {
     "one quoted field": (["sort", "-k", "1"], b"a\n\"" + b'""' * (2 * MIB) + b'"\n', 4),
     "a row a byte": (["sort", "-k", "1"], b"\n" * (2 * MIB), 40),
     "a row a byte, prefix": (["prefix", "-k", "1"], b"\n" * (2 * MIB), 40),
+    "a row a byte, text": (["sort", "-k", "1:text"], b"\n" * (2 * MIB), 57),
+    "rows of text": (["sort", "-k", "1:text"], b"".join(b"%07d\n" % (k * 7919 % 300_007) for k in range(300_000)), 8),
     "a line for two bytes": (["sort"], b"1\n" * MIB, 20),
 }
 
@@ -177,7 +179,7 @@ SHAPES = {
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize("name", SHAPES)
 def test_memory_of_strange_shapes(box, name):
-    """A program takes a few times the bytes of a table, and at most 40 bytes for each row, of whatever shape it is."""
+    """A program takes a few times the bytes of a table, and at most 40 bytes for each row, 56 for one of text, of whatever shape it is."""
     command, content, times = SHAPES[name]
     table = box.write("in.txt" if command == ["sort"] else "in.csv", content)
     idle = peak(box, command[0], "--version")
