@@ -82,8 +82,7 @@ class Run:
     def catch(self):
         """Stops the decoder: the last of the processes, without a descriptor once it is confined."""
         while self.process.poll() is None:
-            for second in children(self.helper):
-                self.keeper, self.decoder = second, (children(second) or [second])[0]
+            for self.keeper, self.decoder in [(k, d) for k in children(self.helper) for d in children(k)]:
                 if len(descriptors(self.decoder)) <= 1:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(self.decoder, signal.SIGSTOP)
