@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "apps/support/alloc.h"
+#include "apps/support/hash.h"
 #include "apps/support/parallel.h"
 
 #ifndef DICTIONARY_PART_ROWS /* test_strings.c has smaller ones */
@@ -58,20 +59,7 @@ static void close_table(string_table *t) {
     free(t->strings);
 }
 
-static uint32_t hash_string(const string *s) {
-    uint64_t hash = s->bytes, word;
-    const unsigned char *p = s->begin;
-    size_t left = s->bytes;
-    for (; left > sizeof word; p += sizeof word, left -= sizeof word) {
-        memcpy(&word, p, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, p, left);
-    hash = (hash ^ word) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(hash >> 32);
-}
+static uint32_t hash_string(const string *s) { return (uint32_t)(hash_bytes(s->begin, s->bytes) >> 32); }
 
 static bool equal(const string *a, const string *b) {
     return a->bytes == b->bytes && memcmp(a->begin, b->begin, a->bytes) == 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "hash.h"
 #include "number.h"
 #include "parallel.h"
 
@@ -30,25 +31,12 @@ enum {
 
 /* ---- hashes of lines --------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_line(const unsigned char *p, size_t bytes) {
-    uint64_t hash = bytes, word;
-    for (; bytes >= sizeof word; p += sizeof word, bytes -= sizeof word) {
-        memcpy(&word, p, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, p, bytes);
-    hash = (hash ^ word) * UINT64_C(0x94d049bb133111eb);
-    return hash ^ hash >> 32;
-}
-
 static uint64_t hash_lines(const unsigned char *p, const unsigned char *end) {
     uint64_t sum = 0;
     while (p < end) {
         const unsigned char *newline = memchr(p, '\n', (size_t)(end - p));
         const unsigned char *next = newline ? newline + 1 : end;
-        sum += hash_line(p, (size_t)(next - p));
+        sum += hash_bytes(p, (size_t)(next - p));
         p = next;
     }
     return sum;

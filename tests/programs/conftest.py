@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from output_loops import default_signals
+from output_loops import build_library, default_signals
 
 default_signals()
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
@@ -135,6 +135,15 @@ def open_box():
     os.chmod(folder, 0o755)
     yield OpenBox(folder / "box")
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The preloaded library that takes parts of a file system away."""
+    built = build_library(tmp_path_factory.mktemp("filesystem"))
+    if not built:
+        pytest.skip("no compiler")
+    return built
 
 
 def files_open(process):

@@ -6,18 +6,10 @@ import signal
 import pytest
 
 from conftest import BIN, SANITIZED
-from output_loops import MODES, Loops, build_library
+from output_loops import MODES, Loops
 
 TIMES = int(os.environ.get("SCAN_LOOPS", "1"))
 WITH_LOCKS = [words for mode, words in MODES.items() if mode != "no flock"]  # a file system has locks or not
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    built = build_library(tmp_path_factory.mktemp("filesystem"))
-    if not built:
-        pytest.skip("no compiler")
-    return built
 
 
 @pytest.fixture

@@ -10,18 +10,10 @@ import time
 import pytest
 
 from conftest import BIN, SANITIZED, finish, interrupt, same, slow
-from output_loops import ENDING, MODES, build_library, environment
+from output_loops import ENDING, MODES, environment
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
 
 NAMED = [words for words in MODES.values() if words]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    built = build_library(tmp_path_factory.mktemp("filesystem"))
-    if not built:
-        pytest.skip("no compiler")
-    return built
 
 
 @pytest.fixture

@@ -13,18 +13,10 @@ import time
 import pytest
 
 from conftest import BIN, as_nobody, finish, same, slow
-from output_loops import build_library, environment
+from output_loops import environment
 from test_output import SUMS, good, job, open_job, refused  # noqa: F401 (fixtures)
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    built = build_library(tmp_path_factory.mktemp("filesystem"))
-    if not built:
-        pytest.skip("no compiler")
-    return built
 
 
 def run_during(job, library, words, change, *arguments):
