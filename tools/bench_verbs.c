@@ -68,29 +68,27 @@ static scan_status call_unique(job *j, const bench_algorithm *a) {
     return scan_unique(j->ctx, &desc, j->d_in, &out, j->n);
 }
 
+static scan_sort_desc sort_desc(const job *j, const bench_algorithm *a) {
+    return (scan_sort_desc){.struct_size = sizeof(scan_sort_desc),
+                            .type = j->type,
+                            .descending = j->descending,
+                            .nan_first = j->nan_first,
+                            .begin_bit = j->begin_bit,
+                            .end_bit = j->end_bit,
+                            .value_bytes = j->verb == BENCH_PAIRS ? j->value_bytes : 0,
+                            .method = a->sort};
+}
+
 /* Keys alone, or with values. */
 static scan_status call_sort(job *j, const bench_algorithm *a) {
-    scan_sort_desc desc = {.struct_size = sizeof desc,
-                           .type = j->type,
-                           .descending = j->descending,
-                           .nan_first = j->nan_first,
-                           .begin_bit = j->begin_bit,
-                           .end_bit = j->end_bit,
-                           .value_bytes = j->verb == BENCH_PAIRS ? j->value_bytes : 0,
-                           .method = a->sort};
+    scan_sort_desc desc = sort_desc(j, a);
     bool values = j->verb == BENCH_PAIRS;
     return scan_sort(j->ctx, &desc, j->d_in, j->d_out, values ? j->d_values_in : NULL, values ? j->d_values_out : NULL,
                      j->n);
 }
 
 static scan_status call_argsort(job *j, const bench_algorithm *a) {
-    scan_sort_desc desc = {.struct_size = sizeof desc,
-                           .type = j->type,
-                           .descending = j->descending,
-                           .nan_first = j->nan_first,
-                           .begin_bit = j->begin_bit,
-                           .end_bit = j->end_bit,
-                           .method = a->sort};
+    scan_sort_desc desc = sort_desc(j, a);
     return scan_argsort(j->ctx, &desc, j->d_in, j->d_out, j->n);
 }
 
