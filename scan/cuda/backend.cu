@@ -248,13 +248,6 @@ scan_status download(scan_ctx *ctx, void *to, const void *from, size_t bytes) {
                  "cudaMemcpyAsync");
 }
 
-size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes) {
-    size_t state = state_bytes * state_share;
-    size_t scratch = scratch_bytes / (state_share - 1) * state_share + state_share * workspace_alignment;
-    size_t bytes = state > scratch || !scratch_bytes ? state : scratch;
-    return ceil_div(bytes, state_share * workspace_alignment) * state_share * workspace_alignment;
-}
-
 static size_t state_part(size_t bytes) { return bytes / state_share / workspace_alignment * workspace_alignment; }
 
 /* The workspace is new: no word of its state may carry an epoch. */

@@ -173,7 +173,12 @@ scan_status load(scan_ctx *ctx); /* all kernels, once a context */
  * workspace is new and never used for anything else, so a stale word is never taken for a fresh one. The rest is
  * scratch. */
 constexpr size_t state_share = 16;
-size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes);
+inline size_t workspace_bytes(size_t state_bytes, size_t scratch_bytes) {
+    const size_t state = state_bytes * state_share;
+    const size_t scratch = scratch_bytes / (state_share - 1) * state_share + state_share * workspace_alignment;
+    const size_t bytes = state > scratch || !scratch_bytes ? state : scratch;
+    return ceil_div(bytes, state_share * workspace_alignment) * state_share * workspace_alignment;
+}
 scan_status take_workspace(scan_ctx *ctx, size_t state_bytes, size_t scratch_bytes, char **state, char **scratch);
 
 /* Loads a kernel, if it is not NULL. CUDA does so at the first launch otherwise: that takes memory of the device, may
