@@ -14,7 +14,7 @@
  *     local      buckets of whichever buffer ──> out, at the same place
  *
  * A child's keys lie within its region's place, so every key below a level has its final bucket's place, whatever the
- * buffer. A child whose keys are all equal by their codes is pure, and sorted.
+ * buffer. A child that one code alone belongs to is pure, and sorted.
  */
 #ifndef SCAN_CUDA_SAMPLESORT_JOB_CUH
 #define SCAN_CUDA_SAMPLESORT_JOB_CUH
@@ -76,8 +76,7 @@ struct list_counts {
     uint32_t buckets;
 };
 
-/* A count of the keys of a child in a unit, with a bit that says that some differ from its splitter; then where the
- * first of them goes, with a bit that says into `out`. */
+/* A count of the keys of a child in a unit; then where the first of them goes, with a bit that says into `out`. */
 constexpr unsigned long long word_flag = 1ull << 63;
 
 struct job {

@@ -2,19 +2,19 @@
  *
  * The local stage: a CTA sorts a bucket in shared memory, whatever its keys are.
  *
- *     bins      the range of the bucket's codes is divided evenly into about as many bins as there are keys; a
- *               key's bin counts it, and a key's rank in its bin is the number of keys there that come before it by
- *               code, then by place. Most bins have a key or two.
- *     digits    where some bin has more than 32 keys: passes over those digits of 8 bits that vary, stable
+ *     range      the range of the bucket's codes is divided evenly into about twice as many bins as there are keys
+ *     bits       where some of those have more than 32 keys, the topmost of the bits that vary number the bins
+ *     digits     where those have too: passes over the digits of 8 bits that vary, stable
  *
- * Bins are numbered by atomics, in any order, and ranks do not depend on it: codes and places decide. Both ways are
- * stable. Neither compares equal keys with each other more than 32 times, so that copies cost no more than other keys.
+ *     keys ──> bins, counted ──> keys in order by bin ──> a key's rank: its bin's begin, and the keys of its bin that
+ *                                                         come before it by code, then by place ──> out
  *
- * Only places move until a key's rank is known: 2 bytes each. Then keys and after them values go to their ranks in
- * shared memory and from there to `out`.
+ * Most bins have a key or two. Atomics number the keys of a bin in any order, and ranks do not depend on it: codes and
+ * places decide. All ways are stable. None compares a key with more than 32 others, so that copies cost no more than
+ * other keys.
  *
  * Work: bins take an atomic addition and a comparison or two a key; digits rank a key up to 4 or 8 times. Traffic: one
- * read and one write.
+ * read and one write, of neighbours as a rule: keys are in order but for those of a bin.
  *
  * Source: Stehle, Jacobsen, "A memory bandwidth-efficient hybrid radix sort on GPUs", 2017: local sorts of buckets. The
  * bins of the radix sort (sort/local_bins.cuh) are for tiles of many buckets, and stable for few copies only.
@@ -37,38 +37,72 @@ template <class K, int value_bytes, bool roomy> struct local_shape {
     static constexpr uint32_t bin_rows = bins / (threads * 4); /* of 4 bins a lane */
 };
 
+/* Which bin a code belongs to, a monotone function: (code - low) >> shift, or the bits of groups, each shifted to its
+ * place. */
+constexpr uint32_t most_groups = 8;
+struct bit_group {
+    uint32_t shift, mask;
+};
+template <class K> struct bin_map {
+    K low;
+    uint32_t shift, used, groups; /* used: bins, a power of two; groups: 0 for the range */
+
+    __device__ uint32_t of(K code, const bit_group *group) const {
+        if (groups == 0)
+            return uint32_t(K(code - low) >> shift);
+        uint32_t bin = 0;
+#pragma unroll 1
+        for (uint32_t g = 0; g < groups; g++)
+            bin |= uint32_t(code >> group[g].shift) & group[g].mask;
+        return bin;
+    }
+};
+
 template <class K, int value_bytes, class Shape> struct local_shared {
     union {
-        K codes[Shape::most]; /* by place in the bucket */
-        K keys[Shape::most];  /* by rank */
-        value_type<value_bytes> values[value_bytes ? Shape::most : 1];
+        K keys[Shape::most]; /* in order by bin; of digits, codes by place and then keys by place */
+        value_type<value_bytes> values[value_bytes ? Shape::most : 1]; /* by place */
     };
-    uint16_t order[Shape::most]; /* places, in order by bin or digit; then ranks, by place */
+    uint16_t order[Shape::most]; /* places: of the keys in order by bin, or by digit */
     union {
         alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
         rank_shared ranks;
     };
+    bin_map<K> map;
+    bit_group groups[most_groups];
     K low[warps], high[warps];
     uint32_t sums[warps];
     unsigned long long varying;
 };
 
-/* ---- digits ------------------------------------------------------------------------------------------------------ */
+/* ---- bins -------------------------------------------------------------------------------------------------------- */
 
-/* The bits in which the first `size` codes differ. */
-template <class K, class Shape, class Shared> __device__ uint64_t varying_codes(Shared &shared, uint32_t size) {
-    if (threadIdx.x == 0)
-        shared.varying = 0;
-    __syncthreads();
-    const K first = shared.codes[0];
-    K differ = 0;
-    for (uint32_t i = threadIdx.x; i < size; i += threads)
-        differ |= K(shared.codes[i] ^ first);
-    if (differ)
-        atomicOr(&shared.varying, (unsigned long long)differ);
-    __syncthreads();
-    return shared.varying;
+/* By one thread. */
+template <class K> __device__ void map_range(bin_map<K> &map, K low, K high, uint32_t used) {
+    const uint32_t bin_bits = 31 - uint32_t(__clz(int(used)));
+    const uint32_t range_bits = high > low ? bits_of(K(high - low)) : 0;
+    map.low = low;
+    map.shift = range_bits > bin_bits ? range_bits - bin_bits : 0;
+    map.groups = 0;
+    map.used = used;
 }
+
+/* The topmost bits that vary, as many as number the bins, in up to most_groups groups. By one thread. */
+template <class K> __device__ void map_bits(bin_map<K> &map, bit_group *group, K varying) {
+    uint32_t left = min(31 - uint32_t(__clz(int(map.used))), uint32_t(__popcll(varying)));
+    map.groups = 0;
+    while (left > 0 && map.groups < most_groups) {
+        const uint32_t top = bits_of(varying); /* the group's bits are below it */
+        const K holes = K(~varying) & K(K(~K(0)) >> (8 * sizeof(K) - top));
+        const uint32_t width = min(top - bits_of(holes), left);
+        left -= width;
+        /* as many bits as are left vary below the group, so that no shift is negative */
+        group[map.groups++] = {top - width - left, ((1u << width) - 1) << left};
+        varying &= width < top ? K(K(~K(0)) >> (8 * sizeof(K) - (top - width))) : K(0);
+    }
+}
+
+/* ---- digits ------------------------------------------------------------------------------------------------------ */
 
 /* Places are in order by the digits so far; those past the bucket stay behind the others. */
 template <class Shape, class Shared> __device__ void order_by_digit(Shared &shared, uint32_t size, uint32_t shift) {
@@ -79,7 +113,7 @@ template <class Shape, class Shared> __device__ void order_by_digit(Shared &shar
     for (int r = 0; r < rows; r++) {
         const uint32_t at = shared.order[place_in_tile<rows>(r)];
         places.set(r, at);
-        digits.set(r, at < size ? uint32_t(shared.codes[at] >> shift) & (radix - 1) : uint32_t(radix - 1));
+        digits.set(r, at < size ? uint32_t(shared.keys[at] >> shift) & (radix - 1) : uint32_t(radix - 1));
     }
     rank_tile<rows>(shared.ranks, digits, to);
 #pragma unroll
@@ -88,11 +122,11 @@ template <class Shape, class Shared> __device__ void order_by_digit(Shared &shar
     __syncthreads();
 }
 
-/* Leaves ranks in `order`, by place. Not made part of the kernel, whose registers it would take. */
+/* Leaves places in order by code in `order`. `keys` are codes, by place. Not made part of the kernel, whose registers
+ * it would take. */
 template <class K, class Shape, class Shared>
-__attribute__((noinline)) __device__ void rank_by_digits(Shared &shared, uint32_t size) {
-    constexpr int rows = Shape::rows;
-    const uint64_t varying = varying_codes<K, Shape>(shared, size);
+__attribute__((noinline)) __device__ void order_by_digits(Shared &shared, uint32_t size) {
+    const K varying = K(shared.varying);
     for (uint32_t i = threadIdx.x; i < Shape::most; i += threads)
         shared.order[i] = uint16_t(i);
     __syncthreads();
@@ -100,15 +134,6 @@ __attribute__((noinline)) __device__ void rank_by_digits(Shared &shared, uint32_
     for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits)
         if (varying >> shift & (radix - 1))
             order_by_digit<Shape>(shared, size, shift);
-    packed_u16<rows> places;
-#pragma unroll
-    for (int r = 0; r < rows; r++)
-        places.set(r, shared.order[uint32_t(r) * threads + threadIdx.x]);
-    __syncthreads();
-#pragma unroll
-    for (int r = 0; r < rows; r++)
-        shared.order[places.get(r)] = uint16_t(uint32_t(r) * threads + threadIdx.x);
-    __syncthreads();
 }
 
 /* ---- a bucket ---------------------------------------------------------------------------------------------------- */
@@ -123,42 +148,53 @@ template <class K, int value_bytes, class Shape> class local_sort {
     const bucket &b;
     const source<K, value_bytes> from;
     const uint32_t size;
-    K low, high; /* codes */
-    K key[rows];
+    K key[rows]; /* by place */
+    bin_map<K> map;
 
-    /* Which key a thread has in row r. */
+    /* What a thread has in row r: the key at that place, or in that slot of an order. */
     static __device__ uint32_t place(int r) { return uint32_t(r) * threads + threadIdx.x; }
+    /* Whether the row has any key, for all threads alike. */
+    __device__ bool has(int r) const { return uint32_t(r) * threads < size; }
+
+    __device__ uint32_t bin_of(K code) const { return map.of(code, shared.groups); }
 
   public:
     __device__ local_sort(const sort_job &job, shared_type &shared, const bucket &b)
         : job(job), shared(shared), b(b), from(job, b.level), size(uint32_t(b.size)) {}
 
     __device__ void run() {
-        load();
+        const target<K, value_bytes> to(job);
         packed_u16<rows> ranks;
-        if (!rank_by_bins(ranks)) {
-            rank_by_digits<K, Shape>(shared, size);
+        find_range();
+        const bool bins = fill_bins() || (find_bits(), fill_bins());
+        if (bins) {
+            rank_bins(ranks, to.keys);
+        } else {
+            rank_digits(to.keys);
 #pragma unroll
             for (int r = 0; r < rows; r++)
-                ranks.set(r, shared.order[place(r)]);
+                ranks.set(r, place(r));
         }
-        write(ranks);
+        if constexpr (value_bytes > 0)
+            write_values(ranks, to.values);
+        __syncthreads();
     }
 
   private:
-    /* Keys to registers, codes to shared memory, and the least and the greatest of them. */
-    __device__ void load() {
-        low = K(~K(0));
-        high = 0;
+    /* Keys to registers, and bins for the range of their codes. */
+    __device__ void find_range() {
+        K low = K(~K(0)), high = 0;
         from.template load_keys<threads>(key, b.begin, threadIdx.x, size);
 #pragma unroll
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
             if (place(r) < size) {
                 const K code = code_of(key[r], job);
-                shared.codes[place(r)] = code;
                 low = code < low ? code : low;
                 high = code > high ? code : high;
             }
+        }
         low = K(~warp_total<maximum<K>>(K(~low)));
         high = warp_total<maximum<K>>(high);
         if (threadIdx.x % 32 == 0) {
@@ -166,15 +202,37 @@ template <class K, int value_bytes, class Shape> class local_sort {
             shared.high[threadIdx.x / 32] = high;
         }
         __syncthreads();
-        for (int w = 0; w < warps; w++) {
-            low = shared.low[w] < low ? shared.low[w] : low;
-            high = shared.high[w] > high ? shared.high[w] : high;
+        if (threadIdx.x == 0) {
+            for (int w = 0; w < warps; w++) {
+                low = shared.low[w] < low ? shared.low[w] : low;
+                high = shared.high[w] > high ? shared.high[w] : high;
+            }
+            map_range(shared.map, low, high, min(max(power_from(2 * size), 128u), Shape::bins));
+            shared.varying = 0;
         }
+    }
+
+    /* Bins for the bits that vary. */
+    __device__ void find_bits() {
+        const K first = shared.map.low; /* any code will do */
+        K differ = 0;
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            if (place(r) < size)
+                differ |= K(code_of(key[r], job) ^ first);
+        }
+        if (differ)
+            atomicOr(&shared.varying, (unsigned long long)differ);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            map_bits(shared.map, shared.groups, K(shared.varying));
     }
 
     /* ---- bins ---------------------------------------------------------------------------------------------------- */
 
-    /* Turns counts of `used` bins into where they begin. Returns the largest count of this thread's bins. */
+    /* Turns counts of bins into where they begin. Returns the largest count of this thread's bins. */
     __device__ uint32_t scan_bins(uint32_t used) {
         const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
         uint4 *own = reinterpret_cast<uint4 *>(shared.bins) + warp * 32 * Shape::bin_rows + lane;
@@ -207,85 +265,119 @@ template <class K, int value_bytes, class Shape> class local_sort {
         return largest;
     }
 
-    /* How many keys of its bin come before a key. */
-    __device__ uint32_t rank_in_bin(uint32_t begin, uint32_t end, uint32_t own, K code) const {
-        uint32_t rank = begin;
-#pragma unroll 1
-        for (uint32_t i = begin; i < end; i++) {
-            const uint32_t other = shared.order[i];
-            const K its = shared.codes[other];
-            rank += its < code || (its == code && other < own);
-        }
-        return rank;
-    }
-
-    /* Returns false, for the whole CTA, if some bin has too many keys. */
-    __device__ bool rank_by_bins(packed_u16<rows> &ranks) {
-        const uint32_t used = min(max(power_from(2 * size), 128u), Shape::bins); /* a power of two */
-        const uint32_t bin_bits = 31 - uint32_t(__clz(int(used)));
-        const uint32_t range_bits = high > low ? bits_of(K(high - low)) : 0;
-        const uint32_t shift = range_bits > bin_bits ? range_bits - bin_bits : 0;
-        for (uint32_t i = threadIdx.x; i < used / 4; i += threads)
+    /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin has too many keys. */
+    __device__ bool fill_bins() {
+        __syncthreads();
+        map = shared.map;
+        for (uint32_t i = threadIdx.x; i < map.used / 4; i += threads)
             reinterpret_cast<uint4 *>(shared.bins)[i] = make_uint4(0, 0, 0, 0);
         __syncthreads();
         packed_u16<rows> slots;
 #pragma unroll
         for (int r = 0; r < rows; r++) {
-            uint32_t slot = 0;
-            if (place(r) < size)
-                slot = atomicAdd(&shared.bins[K(shared.codes[place(r)] - low) >> shift], 1u);
-            slots.set(r, slot);
+            if (!has(r))
+                break;
+            slots.set(r, place(r) < size ? atomicAdd(&shared.bins[bin_of(code_of(key[r], job))], 1u) : 0);
         }
         __syncthreads();
-        const uint32_t largest = scan_bins(used);
+        const uint32_t largest = scan_bins(map.used);
         if (threadIdx.x == 0)
-            shared.bins[used] = size;
+            shared.bins[map.used] = size;
         if (__syncthreads_or(largest > crowd))
             return false;
 #pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (place(r) < size)
-                shared.order[shared.bins[K(shared.codes[place(r)] - low) >> shift] + slots.get(r)] = uint16_t(place(r));
-        __syncthreads();
-#pragma unroll
         for (int r = 0; r < rows; r++) {
-            uint32_t rank = 0;
+            if (!has(r))
+                break;
             if (place(r) < size) {
-                const K code = shared.codes[place(r)];
-                const uint32_t *bin = shared.bins + (K(code - low) >> shift);
-                rank = rank_in_bin(bin[0], bin[1], place(r), code);
+                const uint32_t slot = shared.bins[bin_of(code_of(key[r], job))] + slots.get(r);
+                shared.keys[slot] = key[r];
+                shared.order[slot] = uint16_t(place(r));
             }
-            ranks.set(r, rank);
         }
         __syncthreads();
         return true;
     }
 
-    /* ---- out ----------------------------------------------------------------------------------------------------- */
-
-    /* All elements are in registers before the first is written: `from` may be `out`. */
-    template <class T> __device__ void write_array(const T *x, T *staged, T *out, const packed_u16<rows> &ranks) {
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++)
-            if (place(r) < size)
-                staged[ranks.get(r)] = x[r];
-        __syncthreads();
-#pragma unroll 4
-        for (uint32_t i = threadIdx.x; i < size; i += threads)
-            out[b.begin + i] = staged[i];
+    /* Where the key of a slot belongs: behind those of its bin that come before it. */
+    __device__ uint32_t rank_in_bin(uint32_t slot, K code) const {
+        const uint32_t *bin = shared.bins + bin_of(code), begin = bin[0], end = bin[1];
+        uint32_t rank = begin;
+        if (end - begin > 1)
+#pragma unroll 1
+            for (uint32_t i = begin; i < end; i++) {
+                const K other = code_of(shared.keys[i], job);
+                rank += other < code || (other == code && shared.order[i] < shared.order[slot]);
+            }
+        return rank;
     }
 
-    __device__ void write(const packed_u16<rows> &ranks) {
-        const target<K, value_bytes> to(job);
-        if (to.keys)
-            write_array(key, shared.keys, to.keys, ranks);
-        if constexpr (value_bytes > 0) {
-            V value[rows];
-            from.template load_values<threads>(value, b.begin, threadIdx.x, size);
-            write_array(value, shared.values, to.values, ranks);
+    /* Ranks of slots; keys go to `out`. */
+    __device__ void rank_bins(packed_u16<rows> &ranks, K *out) {
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            uint32_t rank = 0;
+            if (place(r) < size) {
+                const K own = shared.keys[place(r)];
+                rank = rank_in_bin(place(r), code_of(own, job));
+                if (out)
+                    out[b.begin + rank] = own;
+            }
+            ranks.set(r, rank);
+        }
+    }
+
+    /* ---- digits -------------------------------------------------------------------------------------------------- */
+
+    template <bool codes> __device__ void stage_keys() {
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            if (place(r) < size)
+                shared.keys[place(r)] = codes ? code_of(key[r], job) : key[r];
         }
         __syncthreads();
+    }
+
+    /* Slots are ranks. */
+    __device__ void rank_digits(K *out) {
+        stage_keys<true>();
+        order_by_digits<K, Shape>(shared, size);
+        if (!out)
+            return;
+        stage_keys<false>();
+        for (uint32_t i = threadIdx.x; i < size; i += threads)
+            out[b.begin + i] = shared.keys[shared.order[i]];
+    }
+
+    /* ---- values -------------------------------------------------------------------------------------------------- */
+
+    /* All values are in shared memory before the first is written: `from` may be `out`. */
+    __device__ void write_values(const packed_u16<rows> &ranks, V *out) {
+        {
+            V value[rows];
+            from.template load_values<threads>(value, b.begin, threadIdx.x, size);
+            __syncthreads();
+#pragma unroll
+            for (int r = 0; r < rows; r++) {
+                if (!has(r))
+                    break;
+                if (place(r) < size)
+                    shared.values[place(r)] = value[r];
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            if (place(r) < size)
+                out[b.begin + ranks.get(r)] = shared.values[shared.order[place(r)]];
+        }
     }
 };
 

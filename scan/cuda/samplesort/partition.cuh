@@ -2,8 +2,7 @@
  *
  * A level splits regions into children: it counts, finds places, and moves.
  *
- *     count     a CTA takes a unit: how many keys of each child it has, and whether some of them differ from the
- *               child's splitter
+ *     count     a CTA takes a unit: how many keys of each child it has
  *     places    a CTA takes a region: where each unit's keys of each child begin, unit by unit; and what becomes of a
  *               child: nothing more if it is pure, a bucket of the local stage, or a region of the next level
  *     move      a CTA takes a unit, tile by tile (tile.cuh)
@@ -28,23 +27,10 @@ namespace samplesort {
 
 /* ---- count ------------------------------------------------------------------------------------------------------- */
 
-constexpr uint32_t impure = 1u << 31; /* in a warp's counter: some key differs from the splitter */
-
 template <class K> struct count_shared {
     samplesort::tables<K> tables;
     uint32_t counters[warps][most_children];
 };
-
-/* Counts a row. valid: the lane has a key. */
-template <class K>
-__device__ void count_row(const tables<K> &tables, uint32_t *counters, K code, bool valid, unsigned below) {
-    const uint32_t child = valid ? tables.child_of(code) : 0;
-    const unsigned same = lanes_with_byte(child) & __ballot_sync(all_lanes, valid);
-    const unsigned differ = __ballot_sync(all_lanes, valid && tables.splitters[child] != code);
-    if (valid && (same & below) == 0)
-        counters[child] = (counters[child] + uint32_t(__popc(same))) | (same & differ ? impure : 0);
-    __syncwarp();
-}
 
 /* The keys of [begin, end), by vectors of 16 bytes where `keys` are neighbours; in any order. */
 template <class K, int value_bytes>
@@ -52,7 +38,6 @@ __device__ void count_keys(const sort_job &job, const source<K, value_bytes> &fr
                            uint64_t begin, uint64_t end) {
     constexpr uint32_t E = 16 / sizeof(K), batch = 2 * sizeof(K) / 4; /* elements of a vector; vectors of 8 keys */
     const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
-    const unsigned below = (1u << lane) - 1;
     uint32_t *counters = shared.counters[warp];
     /* indices are counted from the vector that holds the first key, `ahead` keys before it */
     const uint32_t ahead = uint32_t(uintptr_t(from.keys + begin) / sizeof(K) % E);
@@ -75,7 +60,8 @@ __device__ void count_keys(const sort_job &job, const source<K, value_bytes> &fr
 #pragma unroll
         for (uint32_t k = 0; k < batch * E; k++) {
             const uint64_t i = row + (k / E * 32 + lane) * E + k % E;
-            count_row(shared.tables, counters, code_of(key[k], job), i >= ahead && i < count, below);
+            if (i >= ahead && i < count)
+                shared_add(counters, shared.tables.child_of(code_of(key[k], job)) * 4, 1);
         }
     }
 }
@@ -97,13 +83,11 @@ __global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant
         count_keys(j.sort, from, shared, begin, end - begin < j.unit_keys ? end : begin + j.unit_keys);
         __syncthreads();
         for (uint32_t child = threadIdx.x; child < r.children; child += threads) {
-            unsigned long long count = 0, flag = 0;
+            unsigned long long count = 0;
 #pragma unroll
-            for (int w = 0; w < warps; w++) {
-                count += shared.counters[w][child] & ~impure;
-                flag |= shared.counters[w][child] & impure;
-            }
-            j.words[r.first_word + uint64_t(own.part) * r.children + child] = count | (flag ? word_flag : 0);
+            for (int w = 0; w < warps; w++)
+                count += shared.counters[w][child];
+            j.words[r.first_word + uint64_t(own.part) * r.children + child] = count;
         }
         __syncthreads();
     }
@@ -111,93 +95,117 @@ __global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-constexpr int places_threads = 256;
-static_assert(places_threads >= int(most_children), "a thread has a child");
+constexpr uint32_t most_pieces = 1024; /* of a pure child, which CTAs share */
 
-struct child_list {
-    uint64_t begin[most_children], size[most_children];
-    bool pure[most_children];
+/* Groups of threads take shares of a region's units; a thread of each has a child. */
+constexpr int places_groups = 4, places_threads = places_groups * int(most_children);
+static_assert(places_threads <= 1024, "threads of a CTA");
+
+struct places_shared {
+    unsigned long long sums[places_groups][most_children], totals[places_threads / 32];
+    uint32_t first_bucket, first_region;
 };
 
-/* Of a thread's child: sums its counts over units. Returns the keys of it; flag: some differ from the splitter. */
-__device__ inline unsigned long long sum_units(const unsigned long long *words, const region &r,
-                                               unsigned long long &flag) {
-    unsigned long long sum = 0;
-#pragma unroll 8
-    for (uint32_t u = 0; u < r.units; u++) {
-        const unsigned long long word = words[uint64_t(u) * r.children];
-        sum += word & ~word_flag;
-        flag |= word & word_flag;
-    }
-    return sum;
-}
-
-/* What is before this thread's x in those of the CTA. */
-__device__ inline unsigned long long exclusive_in_cta(unsigned long long x) {
-    __shared__ unsigned long long totals[places_threads / 32];
+/* What is before this thread's x in those of the CTA; total: of all. By the CTA, with a barrier before and one after.
+ */
+__device__ inline unsigned long long exclusive_in_cta(places_shared &shared, unsigned long long x,
+                                                      unsigned long long &total) {
     const int lane = threadIdx.x % 32, warp = warp_of_cta();
     const unsigned long long inclusive = warp_inclusive<add<unsigned long long>>(x, lane);
+    __syncthreads();
     if (lane == 31)
-        totals[warp] = inclusive;
+        shared.totals[warp] = inclusive;
     __syncthreads();
     unsigned long long before = inclusive - x;
-    for (int w = 0; w < warp; w++)
-        before += totals[w];
+    total = 0;
+    for (int w = 0; w < places_threads / 32; w++) {
+        before += w < warp ? shared.totals[w] : 0;
+        total += shared.totals[w];
+    }
     return before;
 }
 
-/* Lists a child for what is to come. By the CTA. finished: it lies in `out`. */
-__device__ inline void list_child(const job &j, uint32_t level, uint64_t begin, uint64_t size, bool sorted,
-                                  bool finished) {
-    if (size == 0 || (sorted && finished))
-        return;
-    if (sorted || size <= j.most || level + 1 == j.levels) { /* what is too large for more levels is a bucket too */
-        const uint64_t piece = sorted ? j.most : size;
-        const uint32_t pieces = uint32_t((size + piece - 1) / piece);
-        __shared__ uint32_t first;
-        if (threadIdx.x == 0)
-            first = atomicAdd(&j.counts->buckets, pieces);
-        __syncthreads();
-        for (uint32_t p = threadIdx.x; p < pieces; p += places_threads) {
-            const uint64_t at = p * piece;
-            j.buckets[first + p] = {begin + at, size - at < piece ? size - at : piece, level + 1, sorted};
-        }
-        __syncthreads();
-    } else if (threadIdx.x == 0) {
+/* Whether one code alone belongs to a child. */
+__device__ inline bool is_pure(const job &j, const region &r, uint32_t child) {
+    const uint32_t bytes = j.sort.key_bytes;
+    const uint64_t most = bytes == 8 ? ~0ull : 0xffffffff;
+    const uint64_t low = child ? load_bits(j.splitters, r.first_child + child, bytes) : 0;
+    return child + 1 < r.children ? load_bits(j.splitters, r.first_child + child + 1, bytes) - low == 1 : low == most;
+}
+
+/* Turns a thread's counts of a child, in its group's units, into where the keys begin. */
+__device__ inline void place_units(unsigned long long *words, const region &r, uint32_t first, uint32_t end,
+                                   unsigned long long next) {
+#pragma unroll 8
+    for (uint32_t u = first; u < end; u++) {
+        const unsigned long long count = words[uint64_t(u) * r.children];
+        words[uint64_t(u) * r.children] = next;
+        next += count;
+    }
+}
+
+/* Lists the children for what is to come, a thread each. done: there is no child, or it lies in `out` sorted. */
+__device__ inline void list_children(const job &j, places_shared &shared, uint32_t level, uint64_t begin, uint64_t size,
+                                     bool pure, bool done) {
+    /* what is too large for more levels is a bucket too */
+    const bool opens = !done && !pure && size > j.most && level + 1 < j.levels;
+    const uint64_t piece = pure ? max(uint64_t(j.most), size / most_pieces + 1) : size;
+    const uint32_t pieces = done || opens ? 0 : uint32_t((size + piece - 1) / piece);
+    unsigned long long all;
+    const unsigned long long before =
+        exclusive_in_cta(shared, (unsigned long long)pieces | (opens ? 1ull << 48 : 0), all);
+    const uint32_t regions = uint32_t(all >> 48);
+    if (threadIdx.x == 0) {
+        shared.first_bucket = atomicAdd(&j.counts->buckets, uint32_t(all & 0xffffffff));
+        shared.first_region = regions ? atomicAdd(&j.counts->level[level + 1].regions, regions) : 0;
+    }
+    __syncthreads();
+    if (opens) {
         region next = {};
         next.begin = begin;
         next.size = size;
-        j.regions[(level + 1) % 2][atomicAdd(&j.counts->level[level + 1].regions, 1u)] = next;
+        j.regions[(level + 1) % 2][shared.first_region + uint32_t(before >> 48)] = next;
+    }
+    const uint32_t first = shared.first_bucket + uint32_t(before & 0xffffffff);
+    for (uint32_t p = 0; p < pieces; p++) {
+        const uint64_t at = p * piece;
+        j.buckets[first + p] = {begin + at, size - at < piece ? size - at : piece, level + 1, pure};
     }
 }
 
 static __global__ void __launch_bounds__(places_threads) places_kernel(const __grid_constant__ job j, uint32_t level) {
-    __shared__ child_list list;
+    __shared__ places_shared shared;
     grid_dependency_wait();
-    const uint32_t regions = j.counts->level[level].regions, child = threadIdx.x;
+    const uint32_t regions = j.counts->level[level].regions, child = threadIdx.x % most_children,
+                   group = threadIdx.x / most_children;
     const bool in_out = level % 2 != 0, direct = level == 0 && !j.in_place;
     for (uint32_t i = blockIdx.x; i < regions; i += gridDim.x) {
         const region &r = j.regions[level % 2][i];
-        unsigned long long *words = j.words + r.first_word + child, flag = 0, size = 0;
-        if (child < r.children)
-            size = sum_units(words, r, flag);
-        const uint64_t begin = r.begin + exclusive_in_cta(size);
-        const bool pure = flag == 0 || size == 1;
-        if (child < r.children) {
-            list.begin[child] = begin;
-            list.size[child] = size;
-            list.pure[child] = pure;
-            unsigned long long next = begin | (direct && pure ? word_flag : 0);
+        const bool exists = child < r.children;
+        const uint32_t share = (r.units + places_groups - 1) / places_groups, first = min(group * share, r.units),
+                       end = min(first + share, r.units);
+        unsigned long long *words = j.words + r.first_word + child, sum = 0, size = 0, before = 0, all;
+        if (exists)
 #pragma unroll 8
-            for (uint32_t u = 0; u < r.units; u++) {
-                const unsigned long long count = words[uint64_t(u) * r.children] & ~word_flag;
-                words[uint64_t(u) * r.children] = next;
-                next += count;
-            }
-        }
+            for (uint32_t u = first; u < end; u++)
+                sum += words[uint64_t(u) * r.children];
+        shared.sums[group][child] = sum;
         __syncthreads();
-        for (uint32_t c = 0; c < r.children; c++)
-            list_child(j, level, list.begin[c], list.size[c], list.pure[c], in_out || direct);
+        for (uint32_t g = 0; g < uint32_t(places_groups); g++) {
+            before += g < group ? shared.sums[g][child] : 0;
+            size += shared.sums[g][child];
+        }
+        /* of the first group alone; the others' sums are those of children before this one too */
+        const unsigned long long begin_in_region = exclusive_in_cta(shared, group ? 0 : size, all);
+        __syncthreads();
+        if (group == 0)
+            shared.sums[0][child] = begin_in_region;
+        __syncthreads();
+        const uint64_t begin = r.begin + shared.sums[0][child];
+        const bool pure = exists && (size == 1 || is_pure(j, r, child));
+        if (exists)
+            place_units(words, r, first, end, (begin + before) | (direct && pure ? word_flag : 0));
+        list_children(j, shared, level, begin, size, pure, !exists || group || !size || (pure && (in_out || direct)));
         __syncthreads();
     }
 }

@@ -8,7 +8,7 @@
  *     children          [0, 5)    [5, 8)    [8, 9)    [9, ...
  *
  * A code that is found where a splitter is due for the second time is heavy: the next splitter is the code + 1, so that
- * the heavy one has a child of its own, and whether all keys of a child are equal is tested exactly (partition.cuh).
+ * the heavy one has a child of its own. Such a child is pure: no other code belongs to it, so it is sorted.
  * The sample's keys are in the region's equal stretches, at places that a hash chooses: a period of the input does not
  * meet them.
  *
