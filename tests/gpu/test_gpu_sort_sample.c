@@ -6,11 +6,11 @@
  */
 #include "gpu_sort.h"
 
-/* Around: a bucket of the local stage (in the emulator 768 and 1,536), half of one for every child, where levels
+/* Around: a bucket of the local stage (in the emulator 640 and 1,280), half of one for every child, where levels
  * change, tiles, and units. */
-static const size_t sizes[] = {0,    1,     2,     31,    33,    767,   768,    769,     1025,
-                               1535, 1536,  1537,  2049,  3000,  4097,  6143,   6144,    6145,
-                               8191, 12288, 12289, 16385, 20000, 40000, 100003, 1600001, 4000037};
+static const size_t sizes[] = {0,    1,     2,     31,    33,    639,   640,    641,     1025,
+                               1279, 1280,  1281,  2049,  3000,  4097,  5135,   5136,    5137,
+                               8191, 10255, 10256, 16385, 20000, 40000, 100003, 1600001, 4000037};
 enum { SIZES = sizeof sizes / sizeof sizes[0], SMALL_SIZES = 23 };
 
 static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_F32, SCAN_U64, SCAN_I64, SCAN_F64};

@@ -130,7 +130,7 @@ static uint64_t largest(const lists &found) {
 static void honest_keys(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    const size_t n = GPU_EMULATED ? 5000 : 300000;
     const layout l = layout_here(4, n, false);
     std::vector<uint64_t> keys(n);
     for (uint64_t &key : keys)
@@ -145,7 +145,7 @@ static void honest_keys(void **state) {
 static void heavy_value(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    const size_t n = GPU_EMULATED ? 5000 : 300000;
     const layout l = layout_here(4, n, false);
     std::vector<uint64_t> keys(n);
     for (uint64_t &key : keys)
@@ -161,7 +161,7 @@ static void heavy_value(void **state) {
 static void lies_once(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = GPU_EMULATED ? 6000 : 300000;
+    const size_t n = GPU_EMULATED ? 5000 : 300000;
     for (int argsort = 0; argsort < 2; argsort++) {
         const layout l = layout_here(4, n, argsort);
         const lists found = sort_pairs(l, lying_keys(l, n, 1).keys, argsort);
@@ -175,7 +175,7 @@ static void lies_always(void **state) {
     (void)state;
     gpu_need();
     for (int argsort = 0; argsort < 2; argsort++) {
-        const size_t n = GPU_EMULATED ? (argsort ? 16000 : 6000) : 3000000;
+        const size_t n = GPU_EMULATED ? (argsort ? 16000 : 5000) : 3000000;
         const layout l = layout_here(4, n, argsort);
         assert_true(!GPU_EMULATED || l.second_keys == false);
         const lists found = sort_pairs(l, lying_keys(l, n, l.levels).keys, argsort);

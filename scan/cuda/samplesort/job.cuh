@@ -37,7 +37,7 @@ static_assert(most_children <= radix && threads % 128 == 0, "children are ranked
 template <class K, int value_bytes> constexpr bool is_wide = sizeof(K) == 8 || value_bytes == 8;
 constexpr int tile_rows_of(bool wide) { return wide ? 8 : 16; }
 template <class K, int value_bytes> constexpr int tile_rows = tile_rows_of(is_wide<K, value_bytes>);
-__host__ __device__ constexpr int local_rows_of(bool wide, bool roomy) { return (roomy ? 16 : 12) / (wide ? 2 : 1); }
+__host__ __device__ constexpr int local_rows_of(bool wide, bool roomy) { return (roomy ? 16 : 10) / (wide ? 2 : 1); }
 
 #ifdef __CUDA_ARCH__
 constexpr bool has_room = is_roomy(__CUDA_ARCH__ / 10);

@@ -63,7 +63,8 @@ template <class K, int value_bytes, class Shape> struct local_shared {
         K keys[Shape::most]; /* in order by bin; of digits, codes by place and then keys by place */
         value_type<value_bytes> values[value_bytes ? Shape::most : 1]; /* by place */
     };
-    uint16_t order[Shape::most]; /* places: of the keys in order by bin, or by digit */
+    uint16_t order[Shape::most];                    /* places: of the keys in order by bin, or by digit */
+    uint16_t ranked[value_bytes ? Shape::most : 1]; /* places: of the keys in order */
     union {
         alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
         rank_shared ranks;
@@ -164,19 +165,20 @@ template <class K, int value_bytes, class Shape> class local_sort {
 
     __device__ void run() {
         const target<K, value_bytes> to(job);
-        packed_u16<rows> ranks;
         find_range();
-        const bool bins = fill_bins() || (find_bits(), fill_bins());
-        if (bins) {
-            rank_bins(ranks, to.keys);
-        } else {
-            rank_digits(to.keys);
-#pragma unroll
-            for (int r = 0; r < rows; r++)
-                ranks.set(r, place(r));
+        bool bins = false;
+#pragma unroll 1
+        for (int attempt = 0; attempt < 2 && !bins; attempt++) {
+            if (attempt)
+                find_bits();
+            bins = fill_bins();
         }
+        if (bins)
+            rank_bins(to.keys);
+        else
+            rank_digits(to.keys);
         if constexpr (value_bytes > 0)
-            write_values(ranks, to.values);
+            write_values(bins ? shared.ranked : shared.order, to.values);
         __syncthreads();
     }
 
@@ -312,20 +314,15 @@ template <class K, int value_bytes, class Shape> class local_sort {
         return rank;
     }
 
-    /* Ranks of slots; keys go to `out`. */
-    __device__ void rank_bins(packed_u16<rows> &ranks, K *out) {
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            uint32_t rank = 0;
-            if (place(r) < size) {
-                const K own = shared.keys[place(r)];
-                rank = rank_in_bin(place(r), code_of(own, job));
-                if (out)
-                    out[b.begin + rank] = own;
-            }
-            ranks.set(r, rank);
+    /* Keys go to `out`, and their places in order to `ranked`. */
+    __device__ void rank_bins(K *out) {
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const K own = shared.keys[slot];
+            const uint32_t rank = rank_in_bin(slot, code_of(own, job));
+            if (out)
+                out[b.begin + rank] = own;
+            if (value_bytes)
+                shared.ranked[rank] = shared.order[slot];
         }
     }
 
@@ -343,7 +340,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
         __syncthreads();
     }
 
-    /* Slots are ranks. */
+    /* Places in order are in `order`. */
     __device__ void rank_digits(K *out) {
         stage_keys<true>();
         order_by_digits<K, Shape>(shared, size);
@@ -357,7 +354,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     /* ---- values -------------------------------------------------------------------------------------------------- */
 
     /* All values are in shared memory before the first is written: `from` may be `out`. */
-    __device__ void write_values(const packed_u16<rows> &ranks, V *out) {
+    __device__ void write_values(const uint16_t *ranked, V *out) {
         {
             V value[rows];
             from.template load_values<threads>(value, b.begin, threadIdx.x, size);
@@ -371,13 +368,8 @@ template <class K, int value_bytes, class Shape> class local_sort {
             }
         }
         __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            if (place(r) < size)
-                out[b.begin + ranks.get(r)] = shared.values[shared.order[place(r)]];
-        }
+        for (uint32_t i = threadIdx.x; i < size; i += threads)
+            out[b.begin + i] = shared.values[ranked[i]];
     }
 };
 
