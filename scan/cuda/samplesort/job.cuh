@@ -74,6 +74,9 @@ struct level_counts {
 struct list_counts {
     level_counts level[most_levels + 1];
     uint32_t buckets;
+    /* set before level 0 */
+    const void *keys, *values; /* its source; values NULL: 0, 1, 2, ... */
+    bool from_out, to_out;     /* whether that is `out`, and its target: as a rule the first buffer */
 };
 
 /* A count of the keys of a child in a unit; then where the first of them goes, with a bit that says into `out`. */
@@ -81,10 +84,10 @@ constexpr unsigned long long word_flag = 1ull << 63;
 
 struct job {
     sort_job sort;
-    uint32_t levels;       /* 0: all keys are one bucket */
-    uint32_t most, target; /* keys of a bucket, at most, and those that splitters are chosen for */
-    uint64_t unit_keys;    /* of a unit: a multiple of a tile */
-    bool in_place;
+    uint32_t levels;        /* 0: all keys are one bucket */
+    uint32_t most, target;  /* keys of a bucket, at most, and those that splitters are chosen for */
+    uint64_t unit_keys;     /* of a unit: a multiple of a tile */
+    bool in_place, planned; /* planned: the plan says whether anything is to be done, and where the keys are */
     list_counts *counts;
     region *regions[2]; /* of even levels, of odd ones */
     unit *units;
@@ -107,6 +110,9 @@ template <class K> __device__ K code_of(K key, const sort_job &job) {
 
 template <int value_bytes> using value_type = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
 
+/* Whether keys that have passed so many levels, one at least, are in `out`, not in the first buffer. */
+__device__ inline bool is_in_out(const job &j, uint32_t level) { return (level + j.counts->to_out) % 2 == 0; }
+
 /* Where keys and values are that have passed so many levels. An argsort's keys may have no second buffer: then only
  * indices move from the second level on, and keys are read through them. */
 template <class K, int value_bytes> struct source {
@@ -115,11 +121,12 @@ template <class K, int value_bytes> struct source {
     const V *values; /* NULL: 0, 1, 2, ... */
     const bool indirect;
 
-    __device__ source(const sort_job &job, uint32_t level)
-        : keys(keys_at(job, level)), values(static_cast<const V *>(level == 0  ? job.values_in
-                                                                   : level % 2 ? job.values_first
-                                                                               : job.values_out)),
-          indirect(level > 1 && !job.keys_out && !job.keys_second) {}
+    __device__ source(const job &j, uint32_t level)
+        : keys(static_cast<const K *>(keys_at(j, level))),
+          values(static_cast<const V *>(level == 0            ? (j.levels ? j.counts->values : j.sort.values_in)
+                                        : is_in_out(j, level) ? j.sort.values_out
+                                                              : j.sort.values_first)),
+          indirect(level > 1 && !j.sort.keys_out && !j.sort.keys_second) {}
 
     __device__ bool through() const { return value_bytes > 0 && indirect; } /* keys[values[i]] */
     __device__ K key(uint64_t i) const { return keys[through() ? uint64_t(values[i]) : i]; }
@@ -153,11 +160,13 @@ template <class K, int value_bytes> struct source {
     }
 
   private:
-    static __device__ const K *keys_at(const sort_job &job, uint32_t level) {
-        const void *even = job.keys_out ? job.keys_out : job.keys_second;
-        if (level == 0 || (level > 1 && !even))
-            return static_cast<const K *>(job.keys_in);
-        return static_cast<const K *>(level % 2 ? job.keys_first : even);
+    static __device__ const void *keys_at(const job &j, uint32_t level) {
+        if (level == 0)
+            return j.levels ? j.counts->keys : j.sort.keys_in;
+        const void *even = j.sort.keys_out ? j.sort.keys_out : j.sort.keys_second;
+        if (level > 1 && !even)
+            return j.sort.keys_in;
+        return is_in_out(j, level) ? even : j.sort.keys_first;
     }
 };
 
@@ -166,18 +175,18 @@ template <class K, int value_bytes> struct target {
     K *keys; /* NULL: keys stay behind */
     V *values;
 
-    /* Of those that have passed so many levels. */
-    __device__ target(const sort_job &job, uint32_t level)
-        : keys(static_cast<K *>(keys_at(job, level))),
-          values(static_cast<V *>(level % 2 ? job.values_first : job.values_out)) {}
+    /* Of those that have passed so many levels, one at least. */
+    __device__ target(const job &j, uint32_t level)
+        : keys(static_cast<K *>(keys_at(j.sort, level, is_in_out(j, level)))),
+          values(static_cast<V *>(is_in_out(j, level) ? j.sort.values_out : j.sort.values_first)) {}
     /* `out`. */
     __device__ explicit target(const sort_job &job)
         : keys(static_cast<K *>(job.keys_out)), values(static_cast<V *>(job.values_out)) {}
 
   private:
-    static __device__ void *keys_at(const sort_job &job, uint32_t level) {
+    static __device__ void *keys_at(const sort_job &job, uint32_t level, bool in_out) {
         void *even = job.keys_out ? job.keys_out : job.keys_second;
-        return level % 2 && (level == 1 || even) ? job.keys_first : even;
+        return in_out ? even : level == 1 || even ? job.keys_first : nullptr;
     }
 };
 

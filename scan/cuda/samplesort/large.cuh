@@ -13,10 +13,10 @@ namespace scan_cuda {
 namespace samplesort {
 
 /* To `out`, if the keys are not there. By the CTA. */
-template <class K, int value_bytes> __device__ void copy_bucket(const sort_job &job, const bucket &b) {
-    const source<K, value_bytes> from(job, b.level);
-    const target<K, value_bytes> to(job);
-    if (b.level > 0 && b.level % 2 == 0)
+template <class K, int value_bytes> __device__ void copy_bucket(const job &j, const bucket &b) {
+    const source<K, value_bytes> from(j, b.level);
+    const target<K, value_bytes> to(j.sort);
+    if (b.level > 0 && is_in_out(j, b.level))
         return;
     for (uint64_t i = b.begin + threadIdx.x; i < b.begin + b.size; i += threads) {
         if (to.keys)
@@ -59,18 +59,17 @@ __device__ inline void begins_from_counts(unsigned long long *next, uint64_t beg
 
 /* Not made part of the kernel, whose registers it would take. */
 template <class K, int value_bytes>
-__attribute__((noinline)) __device__ void sort_large(const sort_job &job, bucket b,
-                                                     move_shared<K, value_bytes> &shared) {
+__attribute__((noinline)) __device__ void sort_large(const job &j, bucket b, move_shared<K, value_bytes> &shared) {
     using shape = move_shared<K, value_bytes>;
-    const uint64_t varying = varying_bits(job, source<K, value_bytes>(job, b.level), b, shared.next),
+    const uint64_t varying = varying_bits(j.sort, source<K, value_bytes>(j, b.level), b, shared.next),
                    end = b.begin + b.size;
 #pragma unroll 1
     for (uint32_t shift = 0; shift < 8 * sizeof(K); shift += digit_bits) {
         if ((varying >> shift & (radix - 1)) == 0)
             continue;
-        const source<K, value_bytes> from(job, b.level);
-        const target<K, value_bytes> plain(job, b.level + 1);
-        const auto digit_of = [&](K key) { return uint32_t(code_of(key, job) >> shift) & (radix - 1); };
+        const source<K, value_bytes> from(j, b.level);
+        const target<K, value_bytes> plain(j, b.level + 1);
+        const auto digit_of = [&](K key) { return uint32_t(code_of(key, j.sort) >> shift) & (radix - 1); };
         for (uint32_t d = threadIdx.x; d < radix; d += threads)
             shared.next[d] = 0;
         __syncthreads();
@@ -82,7 +81,7 @@ __attribute__((noinline)) __device__ void sort_large(const sort_job &job, bucket
                                       uint32_t(end - at < shape::tile ? end - at : shape::tile), digit_of);
         b.level++;
     }
-    copy_bucket<K, value_bytes>(job, b);
+    copy_bucket<K, value_bytes>(j, b);
     __syncthreads();
 }
 

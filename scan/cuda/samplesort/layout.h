@@ -17,9 +17,10 @@ namespace samplesort {
 struct layout {
     uint32_t most, target, levels;
     uint64_t unit_keys, most_regions;
-    /* where parts begin, in this order; bytes */
-    size_t counts, regions[2], units, splitters, cells, words, buckets, first, second, values, end;
-    bool second_keys; /* else an argsort reads keys through indices from the second level on */
+    /* where lists begin, in this order; bytes */
+    size_t counts, regions[2], units, splitters, cells, words, buckets, end;
+    size_t first_bytes, second_bytes, values_bytes; /* of buffers; without the second an argsort reads keys through
+                                                     * indices from the second level on */
 };
 
 /* Levels that make buckets of uniform keys half as large as they may be, and one more for those that are larger. */
@@ -30,14 +31,6 @@ constexpr uint32_t levels_of(uint64_t n, uint32_t most) {
     for (uint64_t mean = n / most_children; mean > most / 2 && levels + 1 < most_levels; mean /= most_children)
         levels++;
     return levels + 1;
-}
-
-/* Parts of `bytes` each follow each other. */
-inline void place_arrays(layout *l, size_t key_bytes, size_t value_bytes, uint64_t n, bool second) {
-    l->second_keys = second;
-    l->second = l->first + align_up(n * key_bytes);
-    l->values = l->second + (second ? align_up(n * key_bytes) : 0);
-    l->end = l->values + align_up(n * value_bytes);
 }
 
 inline layout lay_out(size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort, bool roomy, uint64_t ctas) {
@@ -60,19 +53,15 @@ inline layout lay_out(size_t key_bytes, size_t value_bytes, uint64_t n, bool arg
     l.cells = l.splitters + align_up(children * key_bytes);
     l.words = l.cells + align_up(children * 2 * cells_each);
     l.buckets = l.words + align_up(words * sizeof(unsigned long long));
-    l.first = l.buckets + align_up((l.levels * children + l.most_regions) * sizeof(bucket));
-    if (l.levels == 0) {
-        l.end = l.second = l.values = l.first;
+    l.end = l.buckets + align_up((l.levels * children + l.most_regions) * sizeof(bucket));
+    if (l.levels == 0)
         return l;
-    }
-    place_arrays(&l, key_bytes, value_bytes, n, false);
-    if (argsort) { /* as much as scan.h allows, if that is enough */
-        layout more = l;
-        place_arrays(&more, key_bytes, value_bytes, n, true);
-        if (n <= samplesort_dense_most &&
-            workspace_bytes(0, more.end) <= n * (key_bytes + value_bytes) / 10 * 16 + (size_t(4) << 20))
-            return more;
-    }
+    l.first_bytes = align_up(n * key_bytes);
+    l.values_bytes = align_up(n * value_bytes);
+    const size_t allowed = n * (key_bytes + value_bytes) / 10 * 16 + (size_t(4) << 20); /* by scan.h */
+    if (argsort && n <= samplesort_dense_most &&
+        workspace_bytes(0, l.end + 2 * l.first_bytes + l.values_bytes) <= allowed)
+        l.second_bytes = l.first_bytes;
     return l;
 }
 

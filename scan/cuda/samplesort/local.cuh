@@ -160,8 +160,8 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ uint32_t bin_of(K code) const { return map.of(code, shared.groups); }
 
   public:
-    __device__ local_sort(const sort_job &job, shared_type &shared, const bucket &b)
-        : job(job), shared(shared), b(b), from(job, b.level), size(uint32_t(b.size)) {}
+    __device__ local_sort(const samplesort::job &j, shared_type &shared, const bucket &b)
+        : job(j.sort), shared(shared), b(b), from(j, b.level), size(uint32_t(b.size)) {}
 
     __device__ void run() {
         const target<K, value_bytes> to(job);
@@ -386,11 +386,11 @@ __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant
     for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
         const bucket b = j.levels ? j.buckets[i] : bucket{0, sort_count(j.sort), 0, false};
         if (b.sorted)
-            copy_bucket<K, value_bytes>(j.sort, b);
+            copy_bucket<K, value_bytes>(j, b);
         else if (b.size > shape::most)
-            sort_large<K, value_bytes>(j.sort, b, *dynamic_shared<move_shared<K, value_bytes>>());
+            sort_large<K, value_bytes>(j, b, *dynamic_shared<move_shared<K, value_bytes>>());
         else
-            local_sort<K, value_bytes, shape>(j.sort, *dynamic_shared<local_shared<K, value_bytes, shape>>(), b).run();
+            local_sort<K, value_bytes, shape>(j, *dynamic_shared<local_shared<K, value_bytes, shape>>(), b).run();
     }
 }
 

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant
     __shared__ count_shared<K> shared;
     grid_dependency_wait();
     const uint32_t units = j.counts->level[level].units;
-    const source<K, value_bytes> from(j.sort, level);
+    const source<K, value_bytes> from(j, level);
     for (uint32_t u = blockIdx.x; u < units; u += gridDim.x) {
         const unit own = j.units[u];
         const region &r = j.regions[level % 2][own.region];
@@ -178,7 +178,7 @@ static __global__ void __launch_bounds__(places_threads) places_kernel(const __g
     grid_dependency_wait();
     const uint32_t regions = j.counts->level[level].regions, child = threadIdx.x % most_children,
                    group = threadIdx.x / most_children;
-    const bool in_out = level % 2 != 0, direct = level == 0 && !j.in_place;
+    const bool in_out = is_in_out(j, level + 1), direct = level == 0 && !in_out && !j.counts->from_out;
     for (uint32_t i = blockIdx.x; i < regions; i += gridDim.x) {
         const region &r = j.regions[level % 2][i];
         const bool exists = child < r.children;
@@ -223,8 +223,8 @@ __global__ void __launch_bounds__(threads, 2) move_kernel(const __grid_constant_
     grid_dependency_wait();
     auto &shared = *dynamic_shared<partition_shared<K, value_bytes>>();
     const uint32_t units = j.counts->level[level].units;
-    const source<K, value_bytes> from(j.sort, level);
-    const move_targets<K, value_bytes> to = {target<K, value_bytes>(j.sort, level + 1), target<K, value_bytes>(j.sort)};
+    const source<K, value_bytes> from(j, level);
+    const move_targets<K, value_bytes> to = {target<K, value_bytes>(j, level + 1), target<K, value_bytes>(j.sort)};
     for (uint32_t u = blockIdx.x; u < units; u += gridDim.x) {
         const unit own = j.units[u];
         const region &r = j.regions[level % 2][own.region];

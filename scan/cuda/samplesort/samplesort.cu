@@ -54,12 +54,12 @@ static layout layout_of(const scan_ctx *ctx, size_t key_bytes, size_t value_byte
     return lay_out(key_bytes, value_bytes, n, argsort, roomy(ctx), uint64_t(state_of(ctx)->sm_count) * ctas_each);
 }
 
-static job job_of(const layout &l, const sort_job &given, char *scratch, bool in_place) {
+static job job_of(const layout &l, const sort_job &given, char *scratch, bool in_place, bool planned) {
     job j = {};
     j.sort = given;
-    j.sort.keys_first = scratch + l.first;
-    j.sort.keys_second = l.second_keys ? scratch + l.second : nullptr;
-    j.sort.values_first = scratch + l.values;
+    if (planned || l.second_bytes == 0)
+        j.sort.keys_second = nullptr;
+    j.planned = planned;
     j.levels = l.levels;
     j.most = l.most;
     j.target = l.target;
@@ -85,10 +85,10 @@ static scan_status run_level(scan_ctx *ctx, const kernels &k, job j, uint32_t le
     return launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[roomy(ctx)]);
 }
 
-static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool in_place) {
+static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool in_place, bool planned) {
     const layout l = layout_of(ctx, given.key_bytes, given.value_bytes, given.n, given.keys_out == nullptr);
     const kernels &k = table[given.key_bytes / 4 - 1][given.value_bytes / 4];
-    job j = job_of(l, given, scratch, in_place);
+    job j = job_of(l, given, scratch, in_place, planned);
     const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_each;
     const uint64_t units = given.n / l.unit_keys + l.most_regions, ctas = units < most ? units : most;
     if (l.levels)
@@ -103,8 +103,10 @@ static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool
 
 /* ---- what sort.cu calls ------------------------------------------------------------------------------------------ */
 
-size_t samplesort_bytes(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort) {
-    return samplesort::layout_of(ctx, key_bytes, value_bytes, n, argsort).end;
+samplesort_room samplesort_room_of(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n,
+                                   bool argsort) {
+    const samplesort::layout l = samplesort::layout_of(ctx, key_bytes, value_bytes, n, argsort);
+    return {l.end, l.first_bytes, l.second_bytes, l.values_bytes};
 }
 
 scan_status samplesort_open(scan_ctx *ctx) {
@@ -124,8 +126,8 @@ scan_status samplesort_load(scan_ctx *ctx) {
     return load_kernel(ctx, address(samplesort::places_kernel));
 }
 
-scan_status samplesort_run(scan_ctx *ctx, const sort_job &job, char *scratch, bool in_place) {
-    return samplesort::run(ctx, job, scratch, in_place);
+scan_status samplesort_run(scan_ctx *ctx, const sort_job &job, char *lists, bool in_place, bool planned) {
+    return samplesort::run(ctx, job, lists, in_place, planned);
 }
 
 } /* namespace scan_cuda */

@@ -12,14 +12,17 @@ namespace scan_cuda {
 
 inline bool samplesort_serves(size_t key_bytes) { return key_bytes == 4 || key_bytes == 8; }
 
-/* Of scratch, for n keys and values, or the indices of an argsort. */
-size_t samplesort_bytes(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort);
+/* Of scratch, for n keys and values, or the indices of an argsort. Bytes; the buffers are the job's. */
+struct samplesort_room {
+    size_t lists, keys_first, keys_second, values;
+};
+samplesort_room samplesort_room_of(const scan_ctx *ctx, size_t key_bytes, size_t value_bytes, uint64_t n, bool argsort);
 
 scan_status samplesort_open(scan_ctx *ctx);
 scan_status samplesort_load(scan_ctx *ctx);
 
-/* n is not zero. */
-scan_status samplesort_run(scan_ctx *ctx, const sort_job &job, char *scratch, bool in_place);
+/* n is not zero. planned: only if the plan says so on the device, and from where that says. */
+scan_status samplesort_run(scan_ctx *ctx, const sort_job &job, char *lists, bool in_place, bool planned);
 
 } /* namespace scan_cuda */
 

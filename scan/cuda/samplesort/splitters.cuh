@@ -72,8 +72,8 @@ template <class K> __device__ K splitter_of(const K *sorted, uint32_t k) {
 
 template <class K> __device__ void take_sample(const job &j, const region &r, uint32_t level, K *codes) {
     const uint32_t samples = samples_each * r.children, padded = power_from(samples);
-    const source<K, 4> narrow(j.sort, level);
-    const source<K, 8> wide(j.sort, level);
+    const source<K, 4> narrow(j, level);
+    const source<K, 8> wide(j, level);
     for (uint32_t s = threadIdx.x; s < padded; s += threads) {
         const uint64_t i = r.begin + sample_place(s, samples, r.size, level);
         codes[s] = s < samples ? code_of(j.sort.value_bytes == 8 ? wide.key(i) : narrow.key(i), j.sort) : K(~K(0));
@@ -119,6 +119,20 @@ template <class K> __device__ void lay_cells(region *r, const K *sorted) {
     r->shift = range_bits > cell_bits ? range_bits - cell_bits : 0;
 }
 
+/* Says where the keys of level 0 are. Returns false if the plan needs no sample sort. By one thread. */
+__device__ inline bool find_origin(const job &j) {
+    const sort_plan *plan = j.sort.plan;
+    if (j.planned && !plan->again)
+        return false;
+    list_counts *counts = j.counts;
+    const bool moved = j.planned && j.in_place && plan->local_keys != BUFFER_IN; /* by passes */
+    counts->keys = moved ? keys_source(j.sort, plan->local_keys) : j.sort.keys_in;
+    counts->values = moved ? values_source(j.sort, plan->local_keys) : j.sort.values_in;
+    counts->to_out = moved && plan->local_keys == BUFFER_FIRST;
+    counts->from_out = j.in_place && !counts->to_out;
+    return true;
+}
+
 template <class K>
 __global__ void __launch_bounds__(threads, 2) splitters_kernel(const __grid_constant__ job j, uint32_t level) {
     __shared__ K codes[most_samples];
@@ -133,7 +147,7 @@ __global__ void __launch_bounds__(threads, 2) splitters_kernel(const __grid_cons
                 r = regions[i];
             } else {
                 r.begin = 0;
-                r.size = sort_count(j.sort);
+                r.size = find_origin(j) ? sort_count(j.sort) : 0;
             }
             if (r.size > j.most)
                 open_region(j, counts, &r);

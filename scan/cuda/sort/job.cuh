@@ -64,7 +64,8 @@ struct sort_plan {
     uint32_t falls;      /* some key is less than the one before it: not sorted */
     uint32_t rises;      /* some key is greater than the one before it, or equal where that matters: not reversed */
     uint32_t done;       /* CTAs of the survey that have finished */
-    uint32_t again;      /* the first passes are not enough: a bucket or a run is too long, or there are none */
+    uint32_t again;      /* the first passes are not enough: a bucket or a run is too long, or there are none. All
+                          * digits take a pass then, or there is a sample sort */
     uint32_t odd;        /* some float shares its code with others */
     uint32_t repeats;    /* keys of the sample that are equal to the one before them in the input */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
@@ -119,6 +120,7 @@ struct sort_job {
     bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
+    bool sampled;       /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;

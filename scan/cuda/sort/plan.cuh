@@ -9,6 +9,8 @@
  *                            hold one value, if that saves two passes (three with values but no labels)
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
+ *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
+ *                            those leave too large buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh)
  */
@@ -164,6 +166,11 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
+    if (job.sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits)) {
+        plan->again = 1;
+        plan->local_keys = BUFFER_IN;
+        return;
+    }
     if (only_even && top == 0) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
@@ -198,7 +205,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         plan->local_values = at.values;
         plan->local_reach = choice.reach;
         plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
-        if (!only_even)
+        if (!only_even && !job.sampled)
             plan_all(job, codes, at, at.values != BUFFER_OUT);
     }
 }

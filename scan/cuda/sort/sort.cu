@@ -66,16 +66,16 @@ struct sort_choice {
     int local_threads;
     uint32_t local_ctas; /* of an SM */
     size_t local_shared_bytes;
-    bool packed, ties, again_follows;
+    bool packed, ties, again_follows, sampled;
     uint64_t n;
     uint32_t bits, digits, value_bytes;
     uint32_t narrow_codes;
-    size_t counts_bytes, plan_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
-    size_t sections_bytes;                                                    /* split: ones before a section */
+    size_t counts_bytes, plan_bytes, lists_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
+    size_t sections_bytes; /* split: ones before a section */
     size_t state_bytes;
 
     size_t scratch_bytes() const {
-        return counts_bytes + plan_bytes + first_bytes + second_bytes + values_bytes + sections_bytes;
+        return counts_bytes + plan_bytes + lists_bytes + first_bytes + second_bytes + values_bytes + sections_bytes;
     }
 };
 
@@ -143,6 +143,20 @@ static void choose_narrow(sort_choice *c) {
     c->counts_bytes = align_up(fill_counts_bytes(c->narrow_codes));
 }
 
+static size_t choice_bytes(const sort_choice &c) {
+    return c.path <= PATH_CLUSTER ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
+}
+
+/* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. */
+static void choose_sampled(const scan_ctx *ctx, sort_choice *c, bool argsort) {
+    const size_t data = c->n * (sizeof(uint64_t) + c->value_bytes), spare = size_t(4) << 20,
+                 most = (argsort ? data / 10 * 16 : data + data / 10) + spare;
+    c->lists_bytes = samplesort_room_of(ctx, sizeof(uint64_t), c->value_bytes, c->n, argsort).lists;
+    c->sampled = choice_bytes(*c) <= most;
+    if (!c->sampled)
+        c->lists_bytes = 0;
+}
+
 static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
     const size_t key_bytes = scan_type_size(desc->type);
     sort_choice c = {};
@@ -164,8 +178,12 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
         return c;
     }
     if (desc->method == SCAN_SORT_SAMPLE && samplesort_serves(key_bytes)) {
+        const samplesort_room room = samplesort_room_of(ctx, key_bytes, desc->value_bytes, n, argsort);
         c.path = PATH_SAMPLE;
-        c.plan_bytes = samplesort_bytes(ctx, key_bytes, desc->value_bytes, n, argsort);
+        c.lists_bytes = room.lists;
+        c.first_bytes = room.keys_first;
+        c.second_bytes = room.keys_second;
+        c.values_bytes = room.values;
         return c;
     }
     const bool fills = key_bytes == 1 || (key_bytes == 2 && n >= fill_words_least);
@@ -192,6 +210,9 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
             choose_narrow(&c);
         if (!c.packed)
             choose_local(ctx, &c, argsort);
+        if (desc->method == SCAN_SORT_AUTO && key_bytes == 8 && n >= sampled_least && c.digits >= sampled_digits &&
+            c.packed == argsort)
+            choose_sampled(ctx, &c, argsort);
         return c;
     }
     c.path = PATH_SPLIT;
@@ -199,10 +220,6 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
     c.sections_bytes = split_sections_bytes(n);
     c.state_bytes = split_state_bytes(ctx, n);
     return c;
-}
-
-static size_t choice_bytes(const sort_choice &c) {
-    return c.path <= PATH_CLUSTER ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
 }
 
 size_t sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
@@ -309,7 +326,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     const uint64_t ctas = persistent(ctx, ceil_div(c.n, uint64_t(sort_common.pack_threads)), 8);
     const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
-    for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
+    for (int k = 0; k < (c.digits > packed_passes && !c.sampled ? 3 : 1); k++) {
         uint32_t which = starts[k];
         void *pack_arguments[] = {&job, &which};
         SCAN_TRY(launch_pdl(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
@@ -337,7 +354,18 @@ static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job)
     return launch_pdl(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
 }
 
-static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+/* What follows if the first passes are not enough. */
+static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
+    if (c.sampled)
+        return samplesort_run(ctx, job, reinterpret_cast<char *>(job.plan) + c.plan_bytes, in_place, true);
+    if (!c.again_follows)
+        return SCAN_OK;
+    if (job.is_float && !job.value_bytes)
+        SCAN_TRY(run_survey(ctx, c, job, true));
+    return run_passes(ctx, c, job, max_digits, c.digits);
+}
+
+static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     const size_t zero_bytes = c.counts_bytes + offsetof(sort_plan, sample); /* counts, and the plan behind them */
     SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.narrow_counts, 0, zero_bytes, state_of(ctx)->stream));
     void *arguments[] = {&job};
@@ -348,10 +376,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job) 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
-    if (c.again_follows && job.is_float && !job.value_bytes)
-        SCAN_TRY(run_survey(ctx, c, job, true));
-    if (c.again_follows)
-        SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
+    SCAN_TRY(run_again(ctx, c, job, in_place));
     if (c.local_kernel && !c.again_follows) /* which has finished too */
         return SCAN_OK;
     return launch_pdl(ctx, sort_common.finish, persistent(ctx, ceil_div(c.n, uint64_t(sort_common.finish_threads)), 8),
@@ -378,12 +403,13 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
+    job.sampled = c.sampled;
     job.packed = c.packed;
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
     job.narrow_codes = c.narrow_codes;
     job.plan = reinterpret_cast<sort_plan *>(scratch + c.counts_bytes);
-    char *first = scratch + c.counts_bytes + c.plan_bytes, *second = first + c.first_bytes,
-         *values = second + c.second_bytes;
+    char *lists = scratch + c.counts_bytes + c.plan_bytes, *first = lists + c.lists_bytes,
+         *second = first + c.first_bytes, *values = second + c.second_bytes;
     job.keys_first = first;
     job.keys_second = second;
     job.values_first = values;
@@ -394,9 +420,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         case PATH_SMALL: SCAN_TRY(small_sort_run(ctx, job, in_place)); break;
         case PATH_CLUSTER: SCAN_TRY(cluster_sort_run(ctx, job)); break;
         case PATH_FILL: SCAN_TRY(run_fill(ctx, c, job)); break;
-        case PATH_RADIX: SCAN_TRY(run_radix(ctx, c, job)); break;
+        case PATH_RADIX: SCAN_TRY(run_radix(ctx, c, job, in_place)); break;
         case PATH_SPLIT: SCAN_TRY(split_sort(ctx, job, values + c.values_bytes)); break;
-        case PATH_SAMPLE: SCAN_TRY(samplesort_run(ctx, job, scratch, in_place)); break;
+        case PATH_SAMPLE: SCAN_TRY(samplesort_run(ctx, job, lists, in_place, false)); break;
         }
     static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split", "sample"};
     context_state *s = state_of(ctx);
