@@ -3,6 +3,8 @@
  * The plans that the survey makes for keys of every kind. A plan with more work than necessary still sorts, only more
  * slowly, and no comparison of results finds that.
  */
+#include <utility>
+
 #include "direct.cuh"
 #include "scan/cuda/sort/instance.cuh"
 
@@ -92,6 +94,8 @@ static const plan_case cases[] = {
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
     switch (type) {
+    case SCAN_U8: return survey_of<uint8_t, wide>();
+    case SCAN_U16: return survey_of<uint16_t, wide>();
     case SCAN_U32: return survey_of<uint32_t, wide>();
     case SCAN_U64: return survey_of<uint64_t, wide>();
     case SCAN_F32: return survey_of<float, wide>();
@@ -161,7 +165,80 @@ static void every_way(void **state) {
     }
 }
 
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+constexpr size_t order_most = 20000;
+
+/* Rising or falling keys, a few values often, two of which change places, or none do. */
+static void fill_order(uint8_t *keys, size_t size, size_t count, bool descending, bool swapped) {
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t at = descending ? count - 1 - i : i, key = size == 1 ? at * 200 / count : at / 2;
+        memcpy(keys + i * size, &key, size);
+    }
+    if (!swapped)
+        return;
+    const size_t at = random_below(&rng, count - 8), to = at + 1 + random_below(&rng, 7);
+    for (size_t b = 0; b < size; b++)
+        std::swap(keys[at * size + b], keys[to * size + b]);
+}
+
+/* What the survey says of order, and its counts of the last digit, are those of a plain loop. */
+static void check_order(scan_type type, bool wide, int round) {
+    static uint8_t keys[order_most * 8];
+    const size_t size = scan_type_size(type), count = 9 + random_below(&rng, order_most - 9), from = round % 2;
+    fill_order(keys, size, count, round & 2, round & 4);
+    sort_job job = {};
+    job.keys_in = gpu_put(&d_keys, keys, count, size, from);
+    job.keys_out = gpu_put(&d_keys_out, NULL, count, size, from);
+    job.n = count;
+    job.ties = round & 8;
+    job.order.begin = round & 16 ? 2 : 0;
+    job.bits = uint32_t(8 * size) - job.order.begin;
+    job.order.mask = ~0ull >> (64 - job.bits) << job.order.begin;
+    job.order.flip = round & 32 ? 1ull << (8 * size - 1) : 0;
+    job.key_bytes = uint32_t(size);
+    static sort_plan plan;
+    memset(&plan, 0, sizeof plan);
+    job.plan = static_cast<sort_plan *>(gpu_put(&d_plan, &plan, 1, sizeof plan, 0));
+
+    static unsigned long long counts[radix];
+    memset(counts, 0, sizeof counts);
+    uint64_t last = 0;
+    bool falls = false, rises = false;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t key = 0;
+        memcpy(&key, keys + i * size, size);
+        const uint64_t code = ((key ^ job.order.flip) & job.order.mask) >> job.order.begin;
+        counts[code % radix]++;
+        falls |= i > 0 && code < last;
+        rises |= i > 0 && (job.ties ? code >= last : code > last);
+        last = code;
+    }
+    const sort_survey_kernel survey = wide ? survey_of_type<true>(type) : survey_of_type<false>(type);
+    bool second = false;
+    void *arguments[] = {&job, &second};
+    cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
+    direct_launch(survey.kernel, 3, survey.threads, arguments, size_t(survey.shared_bytes));
+    gpu_get(&d_plan, &plan);
+    if ((plan.falls != 0) != falls || (plan.rises != 0) != rises || memcmp(plan.counts[0], counts, sizeof counts) != 0)
+        fail_msg("%s, round %d, %zu keys: falls %u, not %d, rises %u, not %d, or other counts", scan_type_name(type),
+                 round, count, plan.falls, falls, plan.rises, rises);
+}
+
+static void order_and_counts(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_type types[] = {SCAN_U8, SCAN_U16, SCAN_U32};
+    for (scan_type type : types)
+        for (int round = 0; round < 64; round++) {
+            check_order(type, false, round);
+            if (type != SCAN_U32) /* for which not every GPU has the shared memory */
+                check_order(type, true, round);
+        }
+}
+
 int main(int argc, char **argv) {
-    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way)};
+    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way),
+                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts)};
     return gpu_main("gpu_sort_plan", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -16,8 +16,7 @@ namespace scan_cuda {
 
 template <class Key, bool wide> sort_survey_kernel survey_of() {
     using shape = survey_shape<Key, wide>;
-    return {address(survey_kernel<Key, wide>), shape::threads, shape::words * 4,
-            uint64_t(shape::threads) * survey_tile<Key>};
+    return {address(survey_kernel<Key, wide>), shape::threads, shape::ctas, shape::words * 4, shape::tile};
 }
 
 template <class Shape> sort_pass_cut cut_of() {

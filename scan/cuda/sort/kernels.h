@@ -14,7 +14,8 @@ namespace scan_cuda {
 
 struct sort_survey_kernel {
     const void *kernel;
-    int threads, shared_bytes;
+    int threads, ctas; /* of an SM */
+    int shared_bytes;
     uint64_t tile; /* elements of a CTA, at a time */
 };
 

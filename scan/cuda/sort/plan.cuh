@@ -139,10 +139,10 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
 __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[max_rows];
-    const bool sorted = __ldcg(&plan->falls) == 0, reversed = __ldcg(&plan->rises) == 0;
-    const bool odd = __ldcg(&plan->odd) != 0;
+    const uint32_t falls = __ldcg(&plan->falls), rises = __ldcg(&plan->rises), odds = __ldcg(&plan->odd);
     varying_digits digits = find_digits(job, n, even.exists() ? int(even_digits(job)) : 0, spread);
-    const bool scattered = !sorted && !reversed, only_even = counts_even_only(job, even);
+    const bool sorted = falls == 0, odd = odds != 0, scattered = !sorted && rises != 0,
+               only_even = counts_even_only(job, even);
     const sort_narrow narrow = scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
     if (narrow.codes) {
         if (threadIdx.x == 0)
@@ -218,7 +218,7 @@ __device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memo
         make_first_plan(job, n, memory, even);
 }
 
-/* Called, not made part of the survey's kernel, where that has few registers: its loops would lose them. */
+/* Called, not made part of the survey's kernel: its loops would lose registers. */
 __attribute__((noinline)) __device__ inline void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
                                                            const even_code &even, bool second) {
     make_plan(job, n, memory, even, second);

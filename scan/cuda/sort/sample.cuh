@@ -12,7 +12,7 @@
 
 namespace scan_cuda {
 
-constexpr uint32_t sample_each = 8; /* of a thread of the plan's CTA, at most */
+constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 

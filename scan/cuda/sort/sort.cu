@@ -339,12 +339,9 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
 
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
     void *arguments[] = {&job, &second};
-    const bool many = c.n >= wide_survey_least, wide = many && counts_wide(ctx, c.kernels);
-    const auto &survey = c.kernels->survey[wide];
-    /* CTAs of an SM: where keys are few, adding up what CTAs have counted is most of the work */
-    const uint64_t ctas = wide ? 1 : many ? 4 : 2;
-    return launch_pdl(ctx, survey.kernel, persistent(ctx, ceil_div(c.n, survey.tile), ctas), survey.threads, arguments,
-                      size_t(survey.shared_bytes));
+    const auto &survey = c.kernels->survey[c.n >= wide_survey_least && counts_wide(ctx, c.kernels)];
+    return launch_pdl(ctx, survey.kernel, persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas)),
+                      survey.threads, arguments, size_t(survey.shared_bytes));
 }
 
 static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job) {

@@ -14,36 +14,40 @@
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
  * survey counts the codes' if the plan needs them after all.
  *
- * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank. Where the keys are
- * many and the GPU has the shared memory, a CTA is as large as can be and every counter is a row of 32, a lane each, as
- * in histogram_bytes.cuh: no two lanes meet (8-byte keys: rows of 16).
+ * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank, and where keys have
+ * few values all at one counter. So a counter is a row of columns, of which a lane has one: 32 as in histogram_bytes.cuh,
+ * and no two lanes meet; or fewer for longer keys, and fewer for few keys, whose counters take longer to clear and to sum
+ * than to count. Keys of one and two bytes stay packed in words, and are compared as they lie.
  *
  * Traffic: n keys read, twice if a guess of even floats was wrong; sorted input also written, with its values.
  */
 #ifndef SCAN_CUDA_SORT_SURVEY_CUH
 #define SCAN_CUDA_SORT_SURVEY_CUH
 
+#include <type_traits>
+
+#include "../device/kernel.cuh"
 #include "../device/order.cuh"
 #include "plan.cuh"
 
 namespace scan_cuda {
 
-constexpr int survey_vectors = 4;   /* of 16 bytes, a thread and tile */
 constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
-template <class Key> constexpr int survey_tile = survey_vectors *vector_elements<key_bits<Key>>; /* of a thread */
-
-/* How a CTA counts. wide: a row of columns for each counter; else two tables, of half the warps each. */
+/* How a CTA counts. Many keys are wanted as fast as memory gives them; of few, what a CTA does before and after them
+ * takes longer, and so does fetching code that runs once: their loops are not unrolled. */
 template <class Key, bool wide> struct survey_shape {
     static constexpr bool tries_even = sort_key<Key>::is_float;
+    static constexpr bool narrow = sizeof(Key) < 4; /* several keys to a word */
     static constexpr int digits = sizeof(Key) + (tries_even && !wide ? 1 : 0);
-    static constexpr int threads = wide ? 1024 : 256;
-    static constexpr int columns = !wide ? 1 : sizeof(Key) == 8 ? 16 : 32;
-    static constexpr int tables = wide ? 1 : 2;
+    static constexpr int threads = wide && !narrow ? 1024 : wide || !narrow ? 512 : 256;
+    static constexpr int ctas = wide ? narrow ? 2 : 1 : narrow ? 4 : 2; /* of an SM */
+    static constexpr int columns = !wide ? 32 / int(sizeof(Key)) : sizeof(Key) == 8 ? 16 : 32;
+    static constexpr int vectors = wide ? 4 : narrow ? 1 : int(sizeof(Key)) / 2; /* of 16 bytes, a thread and tile */
+    static constexpr uint64_t tile = uint64_t(threads) * vectors * vector_elements<key_bits<Key>>; /* keys */
     static constexpr int counters = digits * radix;
-    static constexpr int counter_words = counters * columns * tables;
-    static constexpr int words = digits >= 4 && counter_words < int(sample_slots) ? int(sample_slots) : counter_words;
-    static_assert(threads * sample_each >= int(sample_size), "the plan's threads");
+    static constexpr int words = counters * columns;
+    static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
 };
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
@@ -56,71 +60,149 @@ template <class V> __device__ void copy_values(const sort_job &job, uint64_t beg
         to[i] = from ? from[i] : V(i);
 }
 
+/* Keys as they are compared and counted: one of four bytes or more, or as many narrower ones as a word has. */
+template <class Key> struct survey_word {
+    using K = key_bits<Key>;
+    using W = std::conditional_t<sizeof(K) < 4, uint32_t, K>;
+    static constexpr int each = sizeof(W) / sizeof(K), key_width = 8 * int(sizeof(K));
+    static constexpr W lows = each == 4 ? 0x01010101 : each == 2 ? 0x00010001 : 1; /* the lowest bit of each */
+    static constexpr uint32_t highs = each == 1 ? 1 : uint32_t(lows) << (key_width - 1);
+    using marks = std::conditional_t<each == 1, bool, uint32_t>; /* a bit of `highs` for each key */
+
+    static __device__ W code(W keys, const sort_order &order) {
+        if constexpr (each == 1)
+            return sort_code<Key>(keys, order);
+        else
+            return ((keys ^ K(order.flip) * lows) & K(order.mask) * lows) >> order.begin;
+    }
+    /* The keys before these: the last of the word before, and all of these but the last. */
+    static __device__ W before(W last, W codes) {
+        if constexpr (each == 1)
+            return last;
+        else
+            return __funnelshift_l(last, codes, key_width);
+    }
+    /* Keys for which a < b. Other bits may be set too. */
+    static __device__ marks less(W a, W b) {
+        if constexpr (each == 1)
+            return a < b;
+        else /* half of b + ~a, where a carry comes to the highest bit */
+            return (b & ~a) + (((b ^ ~a) >> 1) & ~highs);
+    }
+};
+
 template <class Key, bool wide> class survey {
     using K = key_bits<Key>;
+    using word = survey_word<Key>;
+    using W = typename word::W;
     using shape = survey_shape<Key, wide>;
-    static constexpr int digits = sizeof(K), E = vector_elements<K>;
+    static constexpr int digits = sizeof(K), E = vector_elements<K>, words = E / word::each, vectors = shape::vectors;
+    using vector_words = vector<W, words>;
 
     const sort_job &job;
     const uint64_t n;
-    uint32_t *counts; /* of this thread's table and column */
+    uint32_t *counts; /* of this thread's column */
     const even_code even;
-    bool falls, rises, odd;
+    typename word::marks falls, rises;
+    bool odd;
 
   public:
     __device__ survey(const sort_job &job, uint64_t n, uint32_t *counts, const even_code &even)
-        : job(job), n(n), counts(counts), even(even), falls(false), rises(false), odd(false) {}
+        : job(job), n(n), counts(counts), even(even), falls(0), rises(0), odd(false) {}
 
-    /* E keys from element i on, of which those before `end` exist. */
-    template <bool whole> __device__ vector<K, E> load(uint64_t i, uint64_t end, bool aligned) const {
-        return load_elements(static_cast<const K *>(job.keys_in) + i, whole ? E : i < end ? end - i : 0, aligned);
+    /* `there` keys from element i on. */
+    __device__ vector_words load(uint64_t i, int there, bool aligned) const {
+        const K *from = static_cast<const K *>(job.keys_in) + i;
+        if (aligned && there == E)
+            return load_vector<vector_words>(from);
+        vector_words v = {};
+#pragma unroll
+        for (int e = 0; e < E; e++)
+            if (e < there)
+                v.v[e / word::each] |= W(from[e]) << e % word::each * word::key_width;
+        return v;
     }
 
-    template <bool whole>
-    __device__ void store(uint64_t i, uint64_t end, bool aligned, const vector<K, E> &keys) const {
+    __device__ void store(uint64_t i, int there, bool aligned, const vector_words &keys) const {
         K *to = static_cast<K *>(job.keys_out) + i;
-        if (whole && aligned)
-            *reinterpret_cast<vector<K, E> *>(to) = keys;
+        if (aligned && there == E)
+            *reinterpret_cast<vector_words *>(to) = keys;
         else
 #pragma unroll
             for (int e = 0; e < E; e++)
-                if (whole || i + e < end)
-                    to[e] = keys.v[e];
+                if (e < there)
+                    to[e] = K(keys.v[e / word::each] >> e % word::each * word::key_width);
     }
 
     __device__ void add(int row, uint32_t digit) {
         shared_add(counts, (row * radix + digit) * (shape::columns * 4), 1);
     }
 
-    /* before: the key before element i, if there is one. ordered: order is looked at. only_even: codes are not counted.
-     */
-    template <bool whole, bool ordered, bool only_even>
-    __device__ void take(uint64_t i, uint64_t end, const vector<K, E> &keys, K before) {
-        K last = sort_code<Key>(before, job.order);
+    template <bool only_even> __device__ void count(W keys, W codes, int there) {
+        if constexpr (shape::tries_even)
+            odd |= there > 0 && shares_code<Key>(keys);
 #pragma unroll
-        for (int e = 0; e < E; e++) {
-            if (!whole && i + e >= end)
+        for (int k = 0; k < word::each; k++) {
+            if (k >= there)
                 continue;
-            const K code = sort_code<Key>(keys.v[e], job.order);
-            odd |= shares_code<Key>(keys.v[e]);
             if (!only_even)
 #pragma unroll
                 for (int d = 0; d < digits; d++)
-                    add(d, uint32_t(code >> d * digit_bits) & (radix - 1));
+                    add(d, uint32_t(codes >> (k * word::key_width + d * digit_bits)) & (radix - 1));
             if constexpr (only_even) {
-                const uint32_t own = even.of<Key>(keys.v[e]);
+                const uint32_t own = even.of<Key>(keys);
                 add(0, own >> even_shift(2) & (radix - 1));
                 add(1, own >> even_shift(1));
             } else if constexpr (shape::tries_even && !wide) {
                 if (even.exists())
-                    add(digits, even.of<Key>(keys.v[e]) >> even_shift(1));
+                    add(digits, even.of<Key>(keys) >> even_shift(1));
             }
-            if (ordered && (e > 0 || i > 0)) {
-                falls |= code < last;
-                rises |= job.ties ? code >= last : code > last;
-            }
-            last = code;
         }
+    }
+
+    /* first: the first of these has none before it. */
+    __device__ void compare(W last, W codes, int there, bool first) {
+        const W before = word::before(last, codes);
+        if constexpr (word::each == 1) {
+            if (there <= 0 || first)
+                return;
+            falls |= codes < before;
+            rises |= job.ties ? codes >= before : codes > before;
+        } else {
+            uint32_t compared = word::highs;
+            if (there < word::each)
+                compared &= (1u << max(there, 0) * word::key_width) - 1;
+            if (first)
+                compared &= compared - 1;
+            const uint32_t less = word::less(codes, before);
+            falls |= less & compared;
+            rises |= (job.ties ? ~less : word::less(before, codes)) & compared;
+        }
+    }
+
+    /* before: the key before element i, if there is one. ordered: order is looked at. only_even: codes are not counted.
+     */
+    template <bool whole, bool ordered, bool only_even>
+    __device__ void take(uint64_t i, int there, vector_words keys, K before) {
+        W last = word::code(W(before) << (word::each - 1) * word::key_width, job.order);
+#pragma unroll(wide ? words : 1)
+        for (int w = 0; w < words; w++) {
+            const W own = keys.v[wide ? w : 0], codes = word::code(own, job.order);
+            const int left = whole ? word::each : there - w * word::each;
+            count<only_even>(own, codes, left);
+            if (ordered)
+                compare(last, codes, left, i == 0 && w == 0);
+            last = codes;
+            if (!wide)
+                shift_down(keys.v);
+        }
+    }
+
+    /* What comes next, to the front: a loop that is not unrolled has no index of registers. */
+    template <class T, int count> static __device__ void shift_down(T (&x)[count]) {
+#pragma unroll
+        for (int i = 0; i + 1 < count; i++)
+            x[i] = x[i + 1];
     }
 
     /* All loads first: the counting that follows is no place for the compiler to move one past. */
@@ -129,28 +211,34 @@ template <class Key, bool wide> class survey {
         const K *in = static_cast<const K *>(job.keys_in);
         const uint64_t at = first + uint64_t(threadIdx.x) * E;
         constexpr int step = shape::threads * E;
-        vector<K, E> keys[survey_vectors];
-        K before[survey_vectors];
+        const auto there = [&](uint64_t i) { return whole ? E : i < end ? int(min(end - i, uint64_t(E))) : 0; };
+        vector_words keys[vectors];
+        K before[vectors];
 #pragma unroll
-        for (int k = 0; k < survey_vectors; k++) {
+        for (int k = 0; k < vectors; k++) {
             const uint64_t i = at + k * step;
-            keys[k] = load<whole>(i, end, aligned);
-            before[k] = ordered && i > 0 && (whole || i < end) ? in[i - 1] : K(0);
+            keys[k] = load(i, there(i), aligned);
+            before[k] = ordered && i > 0 && there(i) > 0 ? in[i - 1] : K(0);
         }
         if (ordered && copy)
 #pragma unroll
-            for (int k = 0; k < survey_vectors; k++)
-                store<whole>(at + k * step, end, aligned, keys[k]);
-#pragma unroll
-        for (int k = 0; k < survey_vectors; k++)
-            take<whole, ordered, only_even>(at + k * step, end, keys[k], before[k]);
+            for (int k = 0; k < vectors; k++)
+                store(at + k * step, there(at + k * step), aligned, keys[k]);
+#pragma unroll(wide ? vectors : 1)
+        for (int k = 0; k < vectors; k++) {
+            const uint64_t i = at + k * step;
+            take<whole, ordered, only_even>(i, there(i), keys[wide ? k : 0], before[wide ? k : 0]);
+            if (!wide) {
+                shift_down(keys);
+                shift_down(before);
+            }
+        }
     }
 
     template <bool ordered, bool only_even> __device__ void take_any(uint64_t first, bool aligned, bool copy) {
-        constexpr uint64_t all = uint64_t(shape::threads) * survey_tile<Key>;
-        const uint64_t end = min(n, first + all);
-        if (end - first == all)
-            take_tile<true, ordered, only_even>(first, end, aligned, copy);
+        const uint64_t end = min(n, first + shape::tile);
+        if (wide && end - first == shape::tile)
+            take_tile<wide, ordered, only_even>(first, end, aligned, copy);
         else
             take_tile<false, ordered, only_even>(first, end, aligned, copy);
     }
@@ -162,30 +250,46 @@ template <class Key, bool wide> class survey {
         take_any<ordered, false>(first, aligned, copy);
     }
 
-    __device__ bool fell() const { return falls; }
-    __device__ bool rose() const { return rises; }
+    __device__ bool fell() const { return falls != 0; }
+    __device__ bool rose() const { return rises != 0; }
     __device__ bool is_odd() const { return odd; }
 };
 
+/* A CTA's counters to the plan's. */
+template <class Key, bool wide> __device__ void add_counts(const uint32_t *counts, sort_plan *plan, int first_row) {
+    using shape = survey_shape<Key, wide>;
+    for (int i = threadIdx.x; i < shape::counters; i += shape::threads) {
+        uint32_t sum = 0;
+#pragma unroll 8
+        for (int c = 0; c < shape::columns; c++) /* lanes begin at different columns: other banks */
+            sum += counts[i * shape::columns + (i * shape::columns / 32 + c) % shape::columns];
+        if (sum)
+            atomicAdd(&plan->counts[first_row + i / radix][i % radix], (unsigned long long)sum);
+    }
+}
+
 /* second: the second survey, of floats, which counts codes. */
 template <class Key, bool wide>
-__global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
+__global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
     survey_kernel(const __grid_constant__ sort_job job, bool second) {
     using shape = survey_shape<Key, wide>;
     if (!shape::tries_even)
         second = false; /* for the compiler: integers have none */
-    constexpr uint64_t tile = uint64_t(shape::threads) * survey_tile<Key>;
-    grid_dependency_wait();
     uint32_t *counts = dynamic_shared<uint32_t>();
     __shared__ bool last;
-    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * tile;
     sort_plan *plan = job.plan;
-    if (second && !(plan->again && plan->counts_missing))
-        return;
-    for (int i = threadIdx.x; i < shape::counter_words; i += shape::threads)
-        counts[i] = 0;
+    if (second) {
+        grid_dependency_wait();
+        if (!(plan->again && plan->counts_missing))
+            return;
+    }
+    for (int i = threadIdx.x; i < shape::words / 4; i += shape::threads)
+        reinterpret_cast<uint4 *>(counts)[i] = uint4{};
+    if (!second)
+        grid_dependency_wait();
     __syncthreads();
 
+    const uint64_t n = sort_count(job), stride = gridDim.x * shape::tile;
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
@@ -196,47 +300,36 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if constexpr (sizeof(Key) >= 4)
         if (!second && takes_sample(job, n))
             take_sample<Key>(job, n, even);
-    survey<Key, wide> s(
-        job, n, counts + threadIdx.x / 32 % shape::tables * shape::counters + threadIdx.x % shape::columns, even);
+    survey<Key, wide> s(job, n, counts + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;
     uint32_t asked = 0;
-    uint64_t first = blockIdx.x * tile;
+    uint64_t first = blockIdx.x * shape::tile;
     for (; first < n && !rose && !second; first += stride) {
+        const bool more = n - first > stride;
         s.template tile<true>(first, aligned, in_order && copies_keys);
-        if (!in_order) {
-            if (asked++ < survey_asks)
-                rose = __syncthreads_or(s.rose());
-            continue;
+        if (in_order) {
+            const uint64_t end = min(n, first + shape::tile);
+            const bool copies = copies_values && !s.fell(); /* its share, by a thread that saw no descent */
+            if (copies && job.value_bytes == 4)
+                copy_values<uint32_t>(job, first, end);
+            else if (copies)
+                copy_values<uint64_t>(job, first, end);
+            const bool heard = more && threadIdx.x == 0 && __ldcg(&plan->falls);
+            in_order = !__syncthreads_or(s.fell() || heard);
+            if (!in_order && threadIdx.x == 0 && !heard)
+                atomicOr(&plan->falls, 1u);
         }
-        const uint64_t end = min(n, first + tile);
-        const bool copies = copies_values && !s.fell(); /* its share, by a thread that saw no descent */
-        if (copies && job.value_bytes == 4)
-            copy_values<uint32_t>(job, first, end);
-        else if (copies)
-            copy_values<uint64_t>(job, first, end);
-        const bool heard = threadIdx.x == 0 && __ldcg(&plan->falls);
-        in_order = !__syncthreads_or(s.fell() || heard);
-        if (!in_order && threadIdx.x == 0 && !heard)
-            atomicOr(&plan->falls, 1u);
+        if (!in_order && more && asked++ < survey_asks)
+            rose = __syncthreads_or(s.rose());
     }
     for (; first < n; first += stride)
         s.template tile<false>(first, aligned, false);
     if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
         atomicOr(&plan->rises, 1u);
-    if (sort_key<Key>::is_float && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
+    if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
-    const int first_row = shape::tries_even && counts_even_only(job, even) ? int(sizeof(Key)) : 0;
-    for (int i = threadIdx.x; i < shape::counters; i += shape::threads) {
-        uint32_t sum = 0;
-#pragma unroll 8
-        for (int c = 0; c < shape::columns; c++) /* neighbours begin at different columns: other banks */
-            sum += counts[i * shape::columns + (i + c) % shape::columns];
-        for (int t = 1; t < shape::tables; t++)
-            sum += counts[t * shape::counters + i];
-        if (sum)
-            atomicAdd(&plan->counts[first_row + i / radix][i % radix], (unsigned long long)sum);
-    }
+    add_counts<Key, wide>(counts, plan, shape::tries_even && counts_even_only(job, even) ? int(sizeof(Key)) : 0);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -245,10 +338,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads)
     if (!last)
         return;
     __threadfence();
-    if constexpr (wide)
-        call_plan(job, n, counts, even, second);
-    else
-        make_plan(job, n, counts, even, second);
+    call_plan(job, n, counts, even, second);
 }
 
 } /* namespace scan_cuda */
