@@ -3,15 +3,17 @@
  * The local stage: a CTA sorts a bucket in shared memory, whatever its keys are.
  *
  *     range      the range of the bucket's codes is divided evenly into about twice as many bins as there are keys
- *     bits       where some of those have more than 32 keys, the topmost of the bits that vary number the bins
- *     digits     where those have too: passes over the digits of 8 bits that vary, stable
+ *     bits       where one of those is crowded, the topmost of the bits that vary number the bins
+ *     digits     where one of these is too: passes over the digits of 8 bits that vary, stable
+ *
+ * A crowded bin has more than 32 keys, not all of one code.
  *
  *     keys ──> bins, counted ──> keys in order by bin ──> a key's rank: its bin's begin, and the keys of its bin that
  *                                                         come before it by code, then by place ──> out
  *
  * Most bins have a key or two. Atomics number the keys of a bin in any order, and ranks do not depend on it: codes and
- * places decide. All ways are stable. None compares a key with more than 32 others, so that copies cost no more than
- * other keys.
+ * places decide. A bin of many copies of one code is ranked by places alone, as a digit of a tile is. All ways are
+ * stable. None compares a key with more than 32 others, so that copies cost no more than other keys.
  *
  * Work: bins take an atomic addition and a comparison or two a key; digits rank a key up to 4 or 8 times. Traffic: one
  * read and one write, of neighbours as a rule: keys are in order but for those of a bin.
@@ -28,12 +30,13 @@
 namespace scan_cuda {
 namespace samplesort {
 
-constexpr uint32_t crowd = 32; /* keys of a bin, at most */
+constexpr uint32_t crowd = 32; /* keys of a bin that are compared with each other, at most */
 
 template <class K, int value_bytes, bool roomy> struct local_shape {
     static constexpr int rows = local_rows_of(is_wide<K, value_bytes>, roomy);
     static constexpr uint32_t most = rows * threads;
-    static constexpr uint32_t bins = threads * (roomy && sizeof(K) == 4 ? 16 : 8);
+    static constexpr uint32_t bins = threads * (!roomy ? 4 : sizeof(K) == 4 ? 16 : 8);
+    static_assert(most <= crowd * radix, "bins of copies are numbered by a digit");
     static constexpr uint32_t bin_rows = bins / (threads * 4); /* of 4 bins a lane */
 };
 
@@ -61,14 +64,13 @@ template <class K> struct bin_map {
 template <class K, int value_bytes, class Shape> struct local_shared {
     union {
         K keys[Shape::most]; /* in order by bin; of digits, codes by place and then keys by place */
-        value_type<value_bytes> values[value_bytes ? Shape::most : 1]; /* by place */
+        value_type<value_bytes> values[value_bytes ? Shape::most : 1]; /* in order */
     };
-    uint16_t order[Shape::most];                    /* places: of the keys in order by bin, or by digit */
-    uint16_t ranked[value_bytes ? Shape::most : 1]; /* places: of the keys in order */
-    union {
-        alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
-        rank_shared ranks;
-    };
+    uint16_t order[Shape::most];                /* places: of the keys in order by bin, or by digit */
+    uint16_t ranked[Shape::most];               /* by place: ranks; of copies first the digits that number their bins */
+    alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
+    rank_shared ranks;
+    uint16_t copies_begin[radix]; /* of a digit's bin */
     bin_map<K> map;
     bit_group groups[most_groups];
     K low[warps], high[warps];
@@ -151,6 +153,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     const uint32_t size;
     K key[rows]; /* by place */
     bin_map<K> map;
+    bool copies; /* some bin has more keys than are compared with each other */
 
     /* What a thread has in row r: the key at that place, or in that slot of an order. */
     static __device__ uint32_t place(int r) { return uint32_t(r) * threads + threadIdx.x; }
@@ -173,12 +176,15 @@ template <class K, int value_bytes, class Shape> class local_sort {
                 find_bits();
             bins = fill_bins();
         }
-        if (bins)
+        if (bins) {
+            if (copies && job.ties)
+                rank_copies();
             rank_bins(to.keys);
-        else
+        } else {
             rank_digits(to.keys);
+        }
         if constexpr (value_bytes > 0)
-            write_values(bins ? shared.ranked : shared.order, to.values);
+            write_values(to.values);
         __syncthreads();
     }
 
@@ -267,7 +273,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
         return largest;
     }
 
-    /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin has too many keys. */
+    /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin is crowded. */
     __device__ bool fill_bins() {
         __syncthreads();
         map = shared.map;
@@ -285,8 +291,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
         const uint32_t largest = scan_bins(map.used);
         if (threadIdx.x == 0)
             shared.bins[map.used] = size;
-        if (__syncthreads_or(largest > crowd))
-            return false;
+        copies = __syncthreads_or(largest > crowd);
 #pragma unroll
         for (int r = 0; r < rows; r++) {
             if (!has(r))
@@ -298,31 +303,75 @@ template <class K, int value_bytes, class Shape> class local_sort {
             }
         }
         __syncthreads();
-        return true;
+        return !copies || !__syncthreads_or(sees_crowd());
+    }
+
+    __device__ bool is_copy(const uint32_t *bin) const { return bin[1] - bin[0] > crowd; }
+
+    /* Whether a key of this thread's is in a bin of many keys, and differs from the first one there. */
+    __device__ bool sees_crowd() const {
+        bool crowded = false;
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const K code = code_of(shared.keys[slot], job);
+            const uint32_t *bin = shared.bins + bin_of(code);
+            crowded |= is_copy(bin) && code_of(shared.keys[bin[0]], job) != code;
+        }
+        return crowded;
+    }
+
+    /* Leaves the ranks of copies in `ranked`. Bins that are 32 keys apart have different digits; the last digit is for
+     * all other keys. */
+    __device__ void rank_copies() {
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const uint32_t *bin = shared.bins + bin_of(code_of(shared.keys[slot], job)), digit = bin[0] / crowd;
+            shared.ranked[shared.order[slot]] = uint16_t(is_copy(bin) ? digit : radix - 1);
+            if (is_copy(bin) && slot == bin[0])
+                shared.copies_begin[digit] = uint16_t(slot);
+        }
+        __syncthreads();
+        packed_u8<rows> digits;
+        packed_u16<rows> to;
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            const uint32_t at = place_in_tile<rows>(r);
+            digits.set(r, at < size ? uint32_t(shared.ranked[at]) : uint32_t(radix - 1));
+        }
+        rank_tile<rows>(shared.ranks, digits, to);
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            const uint32_t digit = digits.get(r);
+            if (digit < radix - 1)
+                shared.ranked[place_in_tile<rows>(r)] =
+                    uint16_t(to.get(r) - shared.ranks.begins[digit] + shared.copies_begin[digit]);
+        }
+        __syncthreads();
     }
 
     /* Where the key of a slot belongs: behind those of its bin that come before it. */
-    __device__ uint32_t rank_in_bin(uint32_t slot, K code) const {
+    __device__ uint32_t rank_of(uint32_t slot, K code) const {
         const uint32_t *bin = shared.bins + bin_of(code), begin = bin[0], end = bin[1];
+        if (end - begin == 1)
+            return begin;
+        if (is_copy(bin))
+            return job.ties ? shared.ranked[shared.order[slot]] : slot;
         uint32_t rank = begin;
-        if (end - begin > 1)
 #pragma unroll 1
-            for (uint32_t i = begin; i < end; i++) {
-                const K other = code_of(shared.keys[i], job);
-                rank += other < code || (other == code && shared.order[i] < shared.order[slot]);
-            }
+        for (uint32_t i = begin; i < end; i++) {
+            const K other = code_of(shared.keys[i], job);
+            rank += other < code || (other == code && shared.order[i] < shared.order[slot]);
+        }
         return rank;
     }
 
-    /* Keys go to `out`, and their places in order to `ranked`. */
+    /* Keys go to `out`, and their ranks to `ranked`. The rank of a copy is read there before. */
     __device__ void rank_bins(K *out) {
         for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
             const K own = shared.keys[slot];
-            const uint32_t rank = rank_in_bin(slot, code_of(own, job));
+            const uint32_t rank = rank_of(slot, code_of(own, job));
             if (out)
                 out[b.begin + rank] = own;
             if (value_bytes)
-                shared.ranked[rank] = shared.order[slot];
+                shared.ranked[shared.order[slot]] = uint16_t(rank);
         }
     }
 
@@ -340,21 +389,24 @@ template <class K, int value_bytes, class Shape> class local_sort {
         __syncthreads();
     }
 
-    /* Places in order are in `order`. */
     __device__ void rank_digits(K *out) {
         stage_keys<true>();
         order_by_digits<K, Shape>(shared, size);
-        if (!out)
-            return;
-        stage_keys<false>();
-        for (uint32_t i = threadIdx.x; i < size; i += threads)
-            out[b.begin + i] = shared.keys[shared.order[i]];
+        if (out)
+            stage_keys<false>();
+        for (uint32_t i = threadIdx.x; i < size; i += threads) {
+            const uint32_t place = shared.order[i];
+            if (out)
+                out[b.begin + i] = shared.keys[place];
+            if (value_bytes)
+                shared.ranked[place] = uint16_t(i);
+        }
     }
 
     /* ---- values -------------------------------------------------------------------------------------------------- */
 
     /* All values are in shared memory before the first is written: `from` may be `out`. */
-    __device__ void write_values(const uint16_t *ranked, V *out) {
+    __device__ void write_values(V *out) {
         {
             V value[rows];
             from.template load_values<threads>(value, b.begin, threadIdx.x, size);
@@ -364,12 +416,12 @@ template <class K, int value_bytes, class Shape> class local_sort {
                 if (!has(r))
                     break;
                 if (place(r) < size)
-                    shared.values[place(r)] = value[r];
+                    shared.values[shared.ranked[place(r)]] = value[r];
             }
         }
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < size; i += threads)
-            out[b.begin + i] = shared.values[ranked[i]];
+            out[b.begin + i] = shared.values[i];
     }
 };
 
