@@ -2,7 +2,8 @@
  *
  * What the plan leaves to be done when the passes are over: nothing, as a rule; a copy, if a sort in place took an odd
  * number of passes; or, for reversed input, the reversal, which exchanges the two ends pair by pair and so may be in
- * place.
+ * place. A launch of its own does it where nothing else can: a launch that the plan does not need, of a pass or of the
+ * local stage, does it too.
  */
 #ifndef SCAN_CUDA_SORT_FINISH_CUH
 #define SCAN_CUDA_SORT_FINISH_CUH
@@ -32,7 +33,8 @@ __device__ void finish_array(const void *from, const void *copied, void *to, uin
     }
 }
 
-__device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
+/* Called, not made part of every kernel that may finish a sort. */
+__attribute__((noinline)) __device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
     if (finish == FINISH_NOTHING)
         return;
     if (job.keys_out)

@@ -57,7 +57,7 @@ struct sort_narrow {
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
-/* In the scratch part of the workspace. The host zeroes what comes before `sample` before each sort. */
+/* In the scratch part of the workspace. Before each sort the host zeroes all that precedes the array `before`. */
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[max_rows][radix];
@@ -121,6 +121,8 @@ struct sort_job {
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
     bool sampled;       /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
+    uint32_t finishing; /* keys of one and two bytes: the last of so many launches of passes does what is left, if it is
+                           no pass; 0: none does */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;

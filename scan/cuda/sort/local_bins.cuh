@@ -37,7 +37,7 @@ template <class K> struct local_placed {
     }
 };
 
-constexpr uint32_t local_most_steps = 512;                  /* of a thread; more than the digits cost */
+constexpr uint32_t local_most_steps = 256, local_most_ties = 24; /* of a thread, and in a bin: digits cost less */
 constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
 static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
 
@@ -295,6 +295,10 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 __syncthreads();
                 return true;
             }
+        if (ties && rounds > local_most_ties) { /* equal keys came in any order, and change places as others do */
+            __syncthreads();                    /* the next tile sets `most` */
+            return false;
+        }
         if (rounds > 0 && !insert())
             return false;
         unneeded();

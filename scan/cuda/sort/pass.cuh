@@ -42,6 +42,7 @@
 #define SCAN_CUDA_SORT_PASS_CUH
 
 #include "../device/kernel.cuh"
+#include "finish.cuh"
 #include "pass_scatter.cuh"
 #include "rank.cuh"
 
@@ -262,8 +263,12 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     grid_dependency_wait();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     sort_plan *plan = job.plan;
-    if (which >= pass_end(plan, which) || portion_first >= n)
+    if (which >= pass_end(plan, which) || portion_first >= n) {
+        if constexpr (sizeof(Key) < 4)
+            if (which + 1 == job.finishing && portion == 0)
+                finish_sort(job, n, plan->finish);
         return;
+    }
     if (threadIdx.x == 0) {
         shared.pass = plan->pass[which];
         shared.first = take_ticket(job.state);

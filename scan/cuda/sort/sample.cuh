@@ -112,11 +112,20 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     return answer;
 }
 
-/* From a key, a bucket should hold less than three quarters of `reach` keys: whether pairs of the sample that share a
- * bucket are no more than that makes likely. */
-__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
-    const float likely = float(sample_size) * sample_size / 2 * (0.75f * float(reach) / float(n));
+/* How many pairs of the sample share a bucket, on average, where a key has so many in its bucket. */
+__device__ inline float pairs_of(float bucket, uint64_t n) {
+    return float(sample_size) * sample_size / 2 * (bucket / float(n));
+}
+
+/* Whether pairs of the sample that share a bucket are no more than so large a one makes likely. */
+__device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n) {
+    const float likely = pairs_of(bucket, n);
     return pairs <= likely + 3 * sqrtf(likely) + 3;
+}
+
+/* From a key, a bucket should hold less than three quarters of `reach` keys. */
+__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
+    return explains_pairs(0.75f * float(reach), pairs, n);
 }
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that

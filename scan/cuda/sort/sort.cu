@@ -270,7 +270,7 @@ scan_status sort_load(scan_ctx *ctx) {
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
+    const void *const kernels[] = {k.zero, k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -362,10 +362,21 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     return run_passes(ctx, c, job, max_digits, c.digits);
 }
 
+/* Counts, and the plan behind them. */
+static scan_status run_zero(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+    uint64_t count = ceil_div(c.counts_bytes + offsetof(sort_plan, before), sizeof(uint4));
+    void *arguments[] = {&job.narrow_counts, &count};
+    return launch_pdl(ctx, sort_common.zero, persistent(ctx, ceil_div(count, uint64_t(sort_common.finish_threads)), 8),
+                      sort_common.finish_threads, arguments, 0);
+}
+
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
-    const size_t zero_bytes = c.counts_bytes + offsetof(sort_plan, sample); /* counts, and the plan behind them */
-    SCAN_CUDA_TRY(ctx, cudaMemsetAsync(job.narrow_counts, 0, zero_bytes, state_of(ctx)->stream));
+    /* Out of place, without a local stage, only reversed input leaves something to be done, and takes no pass. A pass
+     * has fewer threads for it, which is slower where keys are many. */
+    const bool passes_finish = !in_place && job.key_bytes < 4 && c.n < wide_survey_least;
+    job.finishing = passes_finish ? c.digits : 0;
     void *arguments[] = {&job};
+    SCAN_TRY(run_zero(ctx, c, job));
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
     if (c.narrow_codes)
@@ -374,7 +385,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
     SCAN_TRY(run_again(ctx, c, job, in_place));
-    if (c.local_kernel && !c.again_follows) /* which has finished too */
+    if (passes_finish || (c.local_kernel && !c.again_follows)) /* which has finished too */
         return SCAN_OK;
     return launch_pdl(ctx, sort_common.finish, persistent(ctx, ceil_div(c.n, uint64_t(sort_common.finish_threads)), 8),
                       sort_common.finish_threads, arguments, 0);

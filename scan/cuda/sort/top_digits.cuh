@@ -20,6 +20,16 @@ struct top_choice {
     bool values;     /* buckets are large, and may be of one value each */
 };
 
+/* Whether passes over `top` of `count` digits are worth the risk that a bucket of more than `widest` keys makes all
+ * digits follow. pairs: of the sample, different keys of one bucket; bucket: the largest, if digits do not hang
+ * together. If that explains the pairs, there are none larger. Else sizes vary as nobody knows, but where a key's
+ * bucket is a tenth of the widest on average, one key in ten at most has a larger one: that may be the share of the
+ * passes that is saved, but for one that the local stage costs. */
+__device__ inline bool is_worth(uint32_t top, uint32_t count, float bucket, float pairs, uint64_t n, uint32_t widest) {
+    const float saved = float(count - top - 1) / float(count);
+    return explains_pairs(bucket, pairs, n) || pairs <= pairs_of(saved * float(widest), n);
+}
+
 constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
@@ -51,7 +61,8 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         if (!values && (top == 1 || largest > float(widest)))
             continue;
         const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
-        if (few_pairs(float(pairs) - float(values ? equal.pairs : 0), n, widest))
+        if (values ? pairs == equal.pairs /* a bucket of two values would be large */
+                   : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
     }
     return {};
