@@ -233,18 +233,10 @@ __global__ void __launch_bounds__(threads, 2) move_kernel(const __grid_constant_
             shared.move.next[d] = d < r.children ? j.words[r.first_word + uint64_t(own.part) * r.children + d] : 0;
         __syncthreads();
         const uint64_t part = own.part * j.unit_keys, end = r.size - part < j.unit_keys ? r.size : part + j.unit_keys;
-        for (uint64_t at = part; at < end; at += shape::tile) {
-            if (threadIdx.x == 0 && end - at > shape::tile && !from.through()) { /* the next tile */
-                const uint64_t next = at + shape::tile;
-                const uint32_t count = uint32_t(end - next < shape::tile ? end - next : shape::tile);
-                prefetch_part(from.keys, r.begin + next, count);
-                if (value_bytes)
-                    prefetch_part(from.values, r.begin + next, count);
-            }
+        for (uint64_t at = part; at < end; at += shape::tile)
             move_tile<K, value_bytes>(shared.move, from, to, r.begin + at,
                                       uint32_t(end - at < shape::tile ? end - at : shape::tile),
                                       [&](K key) { return shared.tables.child_of(code_of(key, j.sort)); });
-        }
     }
 }
 

@@ -94,16 +94,6 @@ __device__ void write_slots(const Shared &shared, const T *staged, T *plain, T *
     }
 }
 
-/* Brings an array's part to the L2 cache, where the GPU does so by itself. By one thread. */
-template <class T> __device__ void prefetch_part(const T *array, uint64_t begin, uint32_t count) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    const char *from = reinterpret_cast<const char *>(array + begin);
-    const uint32_t bytes = count * uint32_t(sizeof(T));
-    if (array && bytes >= 32)
-        bulk_prefetch(from + (-uintptr_t(from) % 16), (bytes - 16) / 16 * 16);
-#endif
-}
-
 /* Moves `count` keys from `begin` on, a tile at most, by digit_of(key), and their values. By the CTA, after a barrier.
  */
 template <class K, int value_bytes, class Digit>
@@ -112,11 +102,8 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
     using V = value_type<value_bytes>;
     constexpr int rows = tile_rows<K, value_bytes>;
     K key[rows];
-    V value[value_bytes ? rows : 1]; /* loaded before keys are ranked, which takes as long */
     packed_u16<rows> places;
     from.template load_keys<32>(key, begin, place_in_tile<rows>(0), count);
-    if constexpr (value_bytes > 0)
-        from.template load_values<32>(value, begin, place_in_tile<rows>(0), count);
     packed_u8<rows> digits; /* keys that are not there come last of all */
 #pragma unroll
     for (int r = 0; r < rows; r++)
@@ -136,6 +123,8 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
     if (to.plain.keys || to.out.keys)
         write_slots(shared, shared.staged.keys, to.plain.keys, to.out.keys, count);
     if constexpr (value_bytes > 0) {
+        V value[rows];
+        from.template load_values<32>(value, begin, place_in_tile<rows>(0), count);
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < rows; r++)
