@@ -150,8 +150,8 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         return;
     }
     top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, memory) : top_choice{};
-    const bool tries_even =
-        scattered && choice.digits == 0 && even.exists() && !odd && digits.count >= even_digits(job) + job.local.cost;
+    const bool tries_even = scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
+                            digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
         choice = even_choice(job, spread, n, memory);
     const bool by_even = tries_even && choice.digits > 0;
@@ -166,7 +166,8 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    if (job.sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits)) {
+    if (job.sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits) &&
+        !(job.value_bytes && choice.copies)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
         return;

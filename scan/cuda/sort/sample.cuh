@@ -49,6 +49,7 @@ template <class Key> __device__ void take_sample(const sort_job &job, uint64_t n
 struct sample_counts {
     uint32_t pairs;   /* whose codes agree */
     uint32_t singles; /* keys in none of them */
+    uint32_t doubles; /* codes of exactly two */
     uint32_t most;    /* keys whose codes agree, at most */
     uint32_t repeats; /* keys that are equal to the one before */
 };
@@ -80,7 +81,7 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
     if (threadIdx.x == 0)
-        counts = {0, 0, 0, __ldcg(&plan->repeats)};
+        counts = {0, 0, 0, 0, __ldcg(&plan->repeats)};
     __syncthreads();
     uint32_t met = 0;
 #pragma unroll 1
@@ -91,25 +92,36 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
             prefix[k] = prefix[k + 1];
     }
     __syncthreads();
-    uint32_t singles = 0, most = 0;
+    uint32_t singles = 0, doubles = 0, most = 0;
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
         const uint32_t agree = table[i] % (1u << sample_count_bits);
         singles += agree == 1;
+        doubles += agree == 2;
         most = max(most, agree);
     }
     met = warp_sum(met);
     singles = warp_sum(singles);
+    doubles = warp_sum(doubles);
     most = warp_max(most);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts.pairs, met);
         atomicAdd(&counts.singles, singles);
+        atomicAdd(&counts.doubles, doubles);
         atomicMax(&counts.most, most);
     }
     __syncthreads();
     const sample_counts answer = counts;
     __syncthreads();
     return answer;
+}
+
+/* How many copies a value has, on average over those of which the sample has one or two keys: the number of such values
+ * is estimated from how many it has once and how many twice. Source: Chao, "Nonparametric estimation of the number of
+ * classes in a population", 1984. */
+__device__ inline float copies_of(const sample_counts &equal, uint64_t n) {
+    const float once = float(equal.singles), twice = float(equal.doubles);
+    return once > 0 ? float(n) * ((once + 2 * twice) / sample_size) * (2 * twice) / (once * once) : 0;
 }
 
 /* How many pairs of the sample share a bucket, on average, where a key has so many in its bucket. */

@@ -18,7 +18,13 @@ struct top_choice {
     uint32_t digits; /* 0: none */
     uint32_t reach;  /* keys in a bucket, at most */
     bool values;     /* buckets are large, and may be of one value each */
+    bool copies;     /* without digits: buckets have many copies of many values */
 };
+
+/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. */
+constexpr float many_copies = 24;
+/* Top digits after which the local stage, where it is not enough, costs less than what a sample sort saves. */
+constexpr uint32_t sampled_top = 3;
 
 /* Whether passes over `top` of `count` digits are worth the risk that a bucket of more than `widest` keys makes all
  * digits follow. pairs: of the sample, different keys of one bucket; bucket: the largest, if digits do not hang
@@ -40,16 +46,19 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     sample_counts equal = {};
-    for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count; top++) {
+    const uint32_t most_top = job.sampled ? sampled_top : digits.count;
+    for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
         if (top == 1 && bucket <= float(job.local.reach))
-            return {1, uint32_t(spread[row].most), false};
+            return {1, uint32_t(spread[row].most), false, false};
         if (!takes_sample(job, n))
             break;
         if (top == 1)
             equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
         const bool values = equal.singles == 0;
+        if (copies_of(equal, n) > many_copies)
+            return {0, 0, false, true};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
@@ -63,7 +72,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
         if (values ? pairs == equal.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
-            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values};
+            return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false};
     }
     return {};
 }
@@ -72,16 +81,18 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
-        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false} : top_choice{};
+        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
     const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
+    if (copies_of(count_sample(job.plan, SAMPLE_CODES, 0, table), n) > many_copies)
+        return {};
     const float largest = largest_bucket(size, sample.repeats);
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
         return {};
-    return {digits, max(job.local.reach, uint32_t(largest)), false};
+    return {digits, max(job.local.reach, uint32_t(largest)), false, false};
 }
 
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
