@@ -33,8 +33,7 @@ __device__ void finish_array(const void *from, const void *copied, void *to, uin
     }
 }
 
-/* Called, not made part of every kernel that may finish a sort. */
-__attribute__((noinline)) __device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
+__device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
     if (finish == FINISH_NOTHING)
         return;
     if (job.keys_out)
@@ -48,6 +47,11 @@ __attribute__((noinline)) __device__ inline void finish_sort(const sort_job &job
         finish_array<uint32_t>(job.values_in, job.values_first, job.values_out, n, finish);
     else if (job.value_bytes == 8)
         finish_array<uint64_t>(job.values_in, job.values_first, job.values_out, n, finish);
+}
+
+/* Called, not made part of a kernel that has few registers to spare. */
+__attribute__((noinline)) __device__ inline void call_finish(const sort_job &job, uint64_t n, sort_finish finish) {
+    finish_sort(job, n, finish);
 }
 
 } /* namespace scan_cuda */

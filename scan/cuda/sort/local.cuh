@@ -34,9 +34,10 @@
  *              while bins are mended, and keys and values are written together
  *
  * The order in a bin is that of (code, place before): stable, whatever order the additions were in. A bin of one code
- * needs no mending where equal keys are the same key. Where a bin gets too many keys, the tile is sorted by the digits
- * in which its keys differ, least significant first, with stable ranks, all in shared memory. One of labels, also where
- * they lack the bits, is first taken again as keys.
+ * needs no mending where equal keys are the same key. Floats alone of which some share a code, as -0 and NaNs do, are
+ * sorted by codes but for the tiles that have such keys. Where a bin gets too many keys, the tile is sorted by the
+ * digits in which its keys differ, least significant first, with stable ranks, all in shared memory. One of labels,
+ * also where they lack the bits, is first taken again as keys.
  *
  * In place: source and target may be the same array. A CTA holds its keys in registers, and its values in shared
  * memory, before it writes any; it writes its own positions only, and of the others it looks at prefixes, which are the
@@ -68,6 +69,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
     using B = local_bins<Key, value_bytes, form>;
     static constexpr int rows = local_rows<Key, value_bytes>;
+    static constexpr bool may_share = form == LOCAL_CODES && sort_key<Key>::is_float;
     using B::code, B::counts, B::job, B::key, B::lane, B::members, B::origin, B::restored, B::shared, B::sorted,
         B::stored, B::thread, B::ties, B::warp;
 
@@ -76,12 +78,14 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
 
     __device__ const K *from() const { return static_cast<const K *>(shared.keys); }
     __device__ K ones() const { return K(shared.ones); } /* the bits that do not tell buckets apart */
-    __device__ K code_at(uint64_t i) const { return code(stored(__ldcg(from() + i))); }
+    /* Of any key. That of a key that shares it is not what it is stored as. */
+    __device__ K code_of(K key) const { return may_share ? sort_code<Key>(key, job.order) : code(stored(key)); }
+    __device__ K code_at(uint64_t i) const { return code_of(__ldcg(from() + i)); }
     __device__ K bucket_of(K key) const {
         if constexpr (sort_key<Key>::is_float && !ties)
             if (shared.even.exists())
                 return shared.even.template of<Key>(key) | ones();
-        return code(stored(key)) | ones();
+        return code_of(key) | ones();
     }
 
     /* By eight lanes, each eight of the warp for themselves: the first of keys [low, high) from which on no bucket is
@@ -241,7 +245,14 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
         return sizeof(K) == 8 ? K(shared.differ[0] | uint64_t(shared.differ[1]) << 32) : K(shared.differ[0]);
     }
 
-    /* Answers whether it could: no bin was too crowded, and labels had the bits. */
+    /* Whether some key of the tile shares its code with others. */
+    __device__ bool shares(const local_deal &deal) const {
+        bool found = false;
+        each_row<rows>(deal, [&](int i) { found |= deal.there(i) && shares_code<Key>(key[i]); });
+        return __syncthreads_or(found);
+    }
+
+    /* Answers whether it could: no bin was too crowded, labels had the bits, and codes tell the keys. */
     __device__ bool sort(uint64_t first, uint64_t end) {
         members = uint32_t(end - first);
         const local_deal deal(members, warp, lane);
@@ -257,6 +268,9 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
                 if (there(i))
                     key[i] = __ldcg(own + 32 * i);
         });
+        if constexpr (may_share)
+            if (shared.some_share && shares(deal.again()))
+                return false;
         K least, greatest;
         uint32_t low = find_bounds(deal.again(), first, head, least, greatest);
         B::values = B::tries_values && shared.even.exists();
@@ -317,7 +331,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
         bool same = true;
         for (uint64_t i = begin + thread; i < end; i += blockDim.x) {
             const K own = __ldcg(keys + i);
-            same &= code(stored(own)) == one;
+            same &= code_of(own) == one;
             if ((value_bytes == 0 || to) && to != keys)
                 to[i] = own;
         }
@@ -385,7 +399,8 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
 template <class Key, int value_bytes, local_form form>
 __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
     using tile = local_tile<Key, value_bytes, form>;
-    using crowded_tile = local_tile<Key, value_bytes, form == LOCAL_LABELS ? LOCAL_KEYS : form>;
+    using key_tile = local_tile<Key, value_bytes, LOCAL_KEYS>;
+    constexpr bool may_share = form == LOCAL_CODES && sort_key<Key>::is_float;
     const uint32_t stride = job.plan->local_stride;
     const uint64_t tiles = (sort_count(job) + stride - 1) / stride;
     const uint32_t ahead = min(blockDim.x / 8, uint32_t(local_cuts)) - 1,
@@ -394,6 +409,8 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         shared.keys = keys_source(job, job.plan->local_keys);
         shared.ones = (uint64_t(1) << job.plan->local_shift) - 1;
         shared.even = job.plan->even;
+        if (may_share)
+            shared.some_share = job.plan->ties;
         shared.least = ~0u;
         shared.greatest = shared.varying = 0;
     }
@@ -421,8 +438,10 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         /* These come later, where the keys of others take no registers. */
         for (uint32_t left = shared.crowded; left; left &= left - 1) {
             const local_cut &low = shared.cut[__ffs(int(left)) - 1], &high = (&low)[1];
-            if (form != LOCAL_LABELS || !crowded_tile(job, shared).take(low, high))
-                crowded_tile(job, shared).take_crowded(low, high);
+            if (form != LOCAL_LABELS && !(may_share && shared.some_share))
+                tile(job, shared).take_crowded(low, high);
+            else if (form != LOCAL_LABELS || !key_tile(job, shared).take(low, high))
+                key_tile(job, shared).take_crowded(low, high);
         }
     }
 }
@@ -439,7 +458,7 @@ __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __gr
     if constexpr (local_labels<Key, value_bytes>)
         if (job.local.labels)
             return sort_tiles<Key, value_bytes, LOCAL_LABELS>(job, shared);
-    if (value_bytes > 0 || job.plan->ties) {
+    if (value_bytes > 0 || (job.plan->ties && !sort_key<Key>::is_float)) {
         sort_tiles<Key, value_bytes, LOCAL_KEYS>(job, shared);
     } else {
         sort_tiles<Key, value_bytes, LOCAL_CODES>(job, shared);

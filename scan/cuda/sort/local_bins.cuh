@@ -19,7 +19,7 @@
 namespace scan_cuda {
 
 /* What a tile is sorted as:
- *   codes    which tell the keys: integers alone, and floats alone where none shares its code
+ *   codes    which tell the keys: integers alone, and floats alone where none of the tile shares its code
  *   keys     and where in the tile they lay, beside them, for those of one code stay in that order
  *   labels   codes, less the tile's first, with where they lay in the bits below: then no two are equal, and they are
  *            sorted as integers alone are. 4-byte keys with values, where the tile's codes leave the bits */

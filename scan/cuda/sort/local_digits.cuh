@@ -40,6 +40,7 @@ struct local_shared {
     uint32_t differ[2]; /* bits in which the tile's codes differ */
     uint32_t totals[32];
     uint32_t count[radix], begin[radix]; /* of a digit */
+    bool some_share;                     /* floats alone: some share their code with others */
 };
 
 /* Rows of 32 elements, dealt out in order, local_batch rows at a time, so that no warp has two batches more. */

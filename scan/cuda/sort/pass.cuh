@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     if (which >= pass_end(plan, which) || portion_first >= n) {
         if constexpr (sizeof(Key) < 4)
             if (which + 1 == job.finishing && portion == 0)
-                finish_sort(job, n, plan->finish);
+                call_finish(job, n, plan->finish);
         return;
     }
     if (threadIdx.x == 0) {

@@ -30,9 +30,9 @@ constexpr uint32_t sampled_top = 3;
  * digits follow. pairs: of the sample, different keys of one bucket; bucket: the largest, if digits do not hang
  * together. If that explains the pairs, there are none larger. Else sizes vary as nobody knows, but where a key's
  * bucket is a tenth of the widest on average, one key in ten at most has a larger one: that may be the share of the
- * passes that is saved, but for one that the local stage costs. */
+ * passes that is saved, but for one and a half, which the local stage costs at most. */
 __device__ inline bool is_worth(uint32_t top, uint32_t count, float bucket, float pairs, uint64_t n, uint32_t widest) {
-    const float saved = float(count - top - 1) / float(count);
+    const float saved = (float(count - top) - 1.5f) / float(count);
     return explains_pairs(bucket, pairs, n) || pairs <= pairs_of(saved * float(widest), n);
 }
 
