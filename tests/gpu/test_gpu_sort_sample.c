@@ -133,17 +133,17 @@ static void fill_hard(int kind, scan_type type, size_t n, uint64_t seed) {
     }
 }
 
-static void check_hard(int kind, scan_type type, size_t n, int call_kind) {
+static void check_hard(int kind, scan_type type, scan_sort_method method, size_t n, int call_kind) {
     make_room(n + 8);
     fill_hard(kind, type, n, random_u64(&rng));
     const sort_case order = drawn_order(type);
     expect(n, &order);
-    sort_call c = {.order = order, .method = SCAN_SORT_SAMPLE, .n = n, .bound = n, .data = 100 + kind};
+    sort_call c = {.order = order, .method = method, .n = n, .bound = n, .data = 100 + kind};
     set_call_kind(&c, call_kind);
     c.keys_in_place = random_bool(&rng);
     c.values_in_place = random_bool(&rng);
     run_call(&c);
-    assert_string_equal(scan_ctx_ran(gpu), "sample");
+    assert_string_equal(scan_ctx_ran(gpu), method == SCAN_SORT_SAMPLE ? "sample" : "radix");
 }
 
 static void hard_keys(void **state) {
@@ -155,7 +155,8 @@ static void hard_keys(void **state) {
             if (gpu_is_small && (kind + t) % 2)
                 continue;
             const int s = (kind + t / 2) % 3;
-            check_hard(kind, types[t], gpu_is_small ? small_sizes[s] : large_sizes[s], next_call_kind());
+            check_hard(kind, types[t], SCAN_SORT_SAMPLE, gpu_is_small ? small_sizes[s] : large_sizes[s],
+                       next_call_kind());
         }
 }
 
@@ -166,7 +167,22 @@ static void many_keys(void **state) {
     static const int kinds[] = {0, 1, 2, 7};
     for (int k = 0; k < 4; k++)
         for (int call = 0; call < CALL_KINDS; call++)
-            check_hard(kinds[k], k % 2 ? SCAN_U64 : SCAN_U32, (size_t)1 << 28, call);
+            check_hard(kinds[k], k % 2 ? SCAN_U64 : SCAN_U32, SCAN_SORT_SAMPLE, (size_t)1 << 28, call);
+}
+
+/* Keys that the radix sort hands over by itself: at once, or when the first digits have left too large buckets.
+ * test_gpu_sort_sample_lists.cu sees that it does. */
+static void radix_hands_over(void **state) {
+    (void)state;
+    gpu_need();
+    static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
+    for (int kind = 0; kind < HARD; kind++)
+        for (int call = 0; call < CALL_KINDS; call++) {
+            if (gpu_is_small && (kind + call) % 2)
+                continue;
+            const size_t least = GPU_EMULATED ? 25000 : (size_t)1 << 24;
+            check_hard(kind, wide[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
+        }
 }
 
 /* ---- what is promised -------------------------------------------------------------------------------------------- */
@@ -237,6 +253,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, other_types_are_refused),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_LARGE, many_keys),
+        GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, radix_hands_over),
     };
     int result = gpu_main("gpu_sort_sample", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

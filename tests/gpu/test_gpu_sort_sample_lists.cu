@@ -3,6 +3,7 @@
  * The sample sort of keys that lie to it: those at the places where it samples say nothing of the others, which share a
  * child. The result is right, and the lists that the kernels leave in the workspace tell that the way to it was the one
  * that is meant: a child that is too large is split again, alone, and after the last level sorted by one CTA.
+ * Also which keys the radix sort hands over to the sample sort.
  */
 #include <algorithm>
 #include <vector>
@@ -67,8 +68,12 @@ struct lists {
     std::vector<bucket> buckets;
 };
 
+static char *scratch_of(char *workspace, size_t bytes) {
+    return workspace + bytes / scan_cuda::state_share / 256 * 256;
+}
+
 static lists read_lists(const layout &l, char *workspace, size_t bytes) {
-    char *scratch = workspace + bytes / scan_cuda::state_share / 256 * 256;
+    char *scratch = scratch_of(workspace, bytes);
     lists found;
     gpu_ok(scan_download(gpu, &found.counts, scratch, sizeof found.counts));
     gpu_ok(scan_ctx_sync(gpu));
@@ -184,12 +189,90 @@ static void lies_always(void **state) {
     }
 }
 
+/* ---- the radix sort ---------------------------------------------------------------------------------------------- */
+
+/* What the plan and the sample sort's counts say after a radix sort. */
+struct handed {
+    bool again;
+    uint32_t passes, regions;
+};
+
+static handed sort_by_radix(std::vector<double> &keys, bool in_place) {
+    static gpu_array d_keys, d_out, d_values, d_values_out;
+    const size_t n = keys.size();
+    std::vector<double> got(n);
+    scan_sort_desc d = {};
+    d.struct_size = sizeof d;
+    d.type = SCAN_F64;
+    d.value_bytes = 4; /* keys with values are not counted, so that the plan is the first in the scratch */
+    size_t bytes;
+    gpu_ok(scan_sort_workspace(gpu, &d, n, &bytes));
+    void *workspace;
+    gpu_ok(scan_malloc(gpu, bytes, &workspace));
+    gpu_ok(scan_ctx_lend(gpu, workspace, bytes));
+    void *in = gpu_put(&d_keys, keys.data(), n, 8, 0), *out = gpu_put(&d_out, NULL, n, 8, 0);
+    void *values = gpu_put(&d_values, got.data(), n, 4, 0), *moved = gpu_put(&d_values_out, NULL, n, 4, 0);
+    gpu_ok(scan_sort(gpu, &d, in, in_place ? in : out, values, in_place ? values : moved, n));
+    gpu_get(in_place ? &d_keys : &d_out, got.data());
+    std::sort(keys.begin(), keys.end());
+    assert_memory_equal(got.data(), keys.data(), n * 8);
+    char *scratch = scratch_of(static_cast<char *>(workspace), bytes);
+    static scan_cuda::sort_plan plan;
+    list_counts counts;
+    gpu_ok(scan_download(gpu, &plan, scratch, sizeof plan));
+    gpu_ok(scan_download(gpu, &counts, scratch + scan_cuda::align_up(sizeof plan), sizeof counts));
+    gpu_ok(scan_ctx_sync(gpu));
+    gpu_ok(scan_ctx_lend(gpu, NULL, 0));
+    scan_free(gpu, workspace);
+    return {plan.again != 0, plan.passes, counts.level[0].regions};
+}
+
+/* Whether the radix sort's sample has the key. */
+static std::vector<bool> sampled_by_radix(size_t n) {
+    std::vector<bool> sampled(n);
+    const uint64_t stretch = n / scan_cuda::sample_size;
+    for (uint32_t s = 0; s < scan_cuda::sample_size; s++)
+        sampled[s * stretch + (uint64_t(s * 2654435761u) * stretch >> 32)] = true;
+    return sampled;
+}
+
+/* Keys of which half lie close together are handed over at once; of keys that two digits spread none are, unless a
+ * bucket is too large that no sample shows: then all are, after the passes. */
+static void radix_hands_over(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t n = GPU_EMULATED ? 40000 : size_t(1) << 24, large = GPU_EMULATED ? 900 : 40000;
+    const std::vector<bool> sampled = sampled_by_radix(n);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        std::vector<double> keys(n);
+        for (double &key : keys)
+            key = ldexp(double(random_u64(&rng)), random_bool(&rng) ? 0 : -90) + 1;
+        const handed at_once = sort_by_radix(keys, in_place);
+        assert_true(at_once.again);
+        assert_int_equal(at_once.passes, 0);
+        assert_int_equal(at_once.regions, 1);
+        for (int again = 0; again < 2; again++) {
+            size_t left = again ? large : 0;
+            for (size_t i = 0; i < n; i++) { /* all bits alike, but for NaN and infinities */
+                uint64_t bits = random_u64(&rng);
+                if (left && !sampled[i])
+                    bits = 0x4012345600000000 | bits >> 32, left--;
+                bits -= (bits >> 52 & 0x7ff) == 0x7ff ? 1ull << 52 : 0;
+                memcpy(&keys[i], &bits, 8);
+            }
+            const handed later = sort_by_radix(keys, in_place);
+            assert_int_equal(later.passes, 2);
+            assert_int_equal(later.again, again);
+            assert_int_equal(later.regions, again);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, honest_keys),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, heavy_value),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_once),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_always),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, honest_keys),      GPU_TEST(GPU_MATRIX | GPU_SMALL, heavy_value),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_once),        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_always),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, radix_hands_over),
     };
     return gpu_main("gpu_sort_sample_lists", tests, sizeof tests / sizeof tests[0], argc, argv);
 }
