@@ -210,8 +210,8 @@ static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_
             choose_narrow(&c);
         if (!c.packed)
             choose_local(ctx, &c, argsort);
-        if (desc->method == SCAN_SORT_AUTO && key_bytes == 8 && n >= sampled_least && c.digits >= sampled_digits &&
-            c.packed == argsort)
+        if (desc->method == SCAN_SORT_AUTO && key_bytes == 8 &&
+            n >= (argsort ? sampled_argsort_least : sampled_least) && c.digits >= sampled_digits && c.packed == argsort)
             choose_sampled(ctx, &c, argsort);
         return c;
     }

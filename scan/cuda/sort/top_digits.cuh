@@ -18,7 +18,7 @@ struct top_choice {
     uint32_t digits; /* 0: none */
     uint32_t reach;  /* keys in a bucket, at most */
     bool values;     /* buckets are large, and may be of one value each */
-    bool copies;     /* without digits: buckets have many copies of many values */
+    bool copies;     /* without digits: most keys are of values that have many copies, and no bucket of their own */
 };
 
 /* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. */
@@ -58,7 +58,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
         const bool values = equal.singles == 0;
         if (copies_of(equal, n) > many_copies)
-            return {0, 0, false, true};
+            return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
