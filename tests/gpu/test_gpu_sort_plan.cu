@@ -25,6 +25,7 @@ enum key_kind {
     KEYS_FEW,      /* of 16 values */
     KEYS_NARROW,   /* some bits from the second byte on vary */
     KEYS_CLUSTERS, /* by their upper half, of `bits` keys each */
+    KEYS_COPIES,   /* `bits` of each value */
     KEYS_EVEN,     /* floats in [0, 1) */
     KEYS_EVEN_ODD  /* and -0 among them */
 };
@@ -36,6 +37,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_RISING: return i;
     case KEYS_FALLING: return n - i;
     case KEYS_FEW: return random_mix(random_below(&rng, 16)) & all;
+    case KEYS_COPIES: return random_mix(random_below(&rng, n / bits)) & all;
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_NARROW: {
@@ -64,7 +66,7 @@ struct plan_case {
     const char *name;
     scan_type type;
     key_kind kind;
-    uint32_t bits;      /* narrow keys: how many vary; clusters: keys in one */
+    uint32_t bits;      /* narrow keys: how many vary; clusters: keys in one; copies: of a value */
     bool one_digit;     /* makes buckets for the local stage; else two do */
     uint32_t passes;    /* wanted */
     uint32_t shift;     /* of the local stage */
@@ -90,6 +92,8 @@ static const plan_case cases[] = {
     {"too many bits", SCAN_U32, KEYS_NARROW, narrow_most_bits + 1, false, 3, 0, 0, false, false, FINISH_NOTHING},
     {"small clusters", SCAN_U32, KEYS_CLUSTERS, 200, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"large clusters", SCAN_U32, KEYS_CLUSTERS, 1000, false, 4, 0, 0, false, false, FINISH_NOTHING},
+    {"some copies", SCAN_U32, KEYS_COPIES, 12, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"many copies", SCAN_U32, KEYS_COPIES, 60, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"even floats, one digit", SCAN_F32, KEYS_EVEN, 0, true, 1, 24, 0, true, false, FINISH_NOTHING},
     {"even floats, two digits", SCAN_F32, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even doubles", SCAN_F64, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},

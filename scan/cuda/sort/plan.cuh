@@ -167,7 +167,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         return;
     }
     if (job.sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits) &&
-        !(job.value_bytes && choice.copies)) { /* copies with values are what the sample sort is slowest with */
+        !(job.value_bytes && choice.copies)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
         return;
