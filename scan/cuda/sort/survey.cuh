@@ -14,10 +14,11 @@
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
  * survey counts the codes' if the plan needs them after all.
  *
- * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank, and where keys have
- * few values all at one counter. So a counter is a row of columns, of which a lane has one: 32 as in histogram_bytes.cuh,
- * and no two lanes meet; or fewer for longer keys, and fewer for few keys, whose counters take longer to clear and to sum
- * than to count. Keys of one and two bytes stay packed in words, and are compared as they lie.
+ * Counting is the work. 32 lanes that add to one table of 256 counters meet three or four to a bank, and where keys
+ * have few values all at one counter. So a counter is a row of columns, of which a lane has one: 32 as in
+ * histogram_bytes.cuh, and no two lanes meet; or fewer for longer keys, and fewer for few keys, whose counters take
+ * longer to clear and to sum than to count. Keys of one and two bytes stay packed in words, and are compared as they
+ * lie.
  *
  * Traffic: n keys read, twice if a guess of even floats was wrong; sorted input also written, with its values.
  */
