@@ -2,7 +2,7 @@
  *
  * The hunt: sorts of random sets of keys (key_set.h), for cases where a sort is wrong or slower than a peer. A set is a
  * function of its seed alone: verb, type, n, direction, bits, keys. What the command line asks for (verb, types, range
- * of n) only skips sets. The first set has the seed that is given, so that --hunt 1 --seed S makes set S again.
+ * of n, method) only skips sets. The first set has the seed that is given, so that --hunt 1 --seed S makes set S again.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,6 +40,8 @@ static void draw_order(job *j, uint64_t *random) {
 }
 
 static bool is_wanted(const hunt *h, const job *j) {
+    if (j->algorithm.sort == SCAN_SORT_SAMPLE && type_bytes(j->type) < 4)
+        return false; /* which it does not serve */
     bool type_wanted = h->lists->type_count == 0;
     for (unsigned t = 0; t < h->lists->type_count; t++)
         type_wanted |= h->lists->types[t] == j->type;
