@@ -68,8 +68,3 @@ void compact_mask_end(compact_mask *mask, uint64_t n) {
             (unsigned long long)mask->reader.header.count, (unsigned long long)n);
     input_close(&mask->in);
 }
-
-void compact_write_head(output *out, scan_type type, uint64_t count) {
-    unsigned char head[NPY_FORMAT_MAX];
-    output_write_head(out, head, npy_format(head, type, 1, &count));
-}
