@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 
-#include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "prefix.h"
 
@@ -45,26 +44,19 @@ scan_prefix_desc prefix_lanes(const prefix_job *job, array_reader *r, session *s
     lane_scan a = {.job = job, .reader = r, .s = s, .stride = shape->inner};
     a.desc = prefix_describe_array(job, r, &init, &a.is_bool);
     prefix_choose(job, s, &a.desc, 0); /* many small calls */
-    session_ready(s);
     if (job->common->verify)
         prefix_check_begin(&a.check, &a.desc);
-    const size_t out_size = scan_type_size(a.desc.out_type);
-    const bool in_place = s->on_host && out_size == r->size && !job->common->verify;
-    lanes_job work = {.shape = *shape,
-                      .in = values,
-                      .out = in_place ? values : must_alloc(n, out_size),
-                      .in_size = r->size,
-                      .out_size = out_size,
-                      .threads = parallel_threads(job->common->threads),
-                      .call = scan_lane,
-                      .finish = finish_lane,
-                      .arg = &a};
-    lanes_run(&work, s, r->in->name);
     const array_writer w = prefix_writer(job, &a.desc, a.is_bool);
-    array_write_header(&w, r->header.dimensions, r->header.shape);
-    array_write(&w, work.out, n);
-    if (!in_place)
-        free(work.out);
+    const lanes_job work = {.shape = *shape,
+                            .in = values,
+                            .in_size = r->size,
+                            .out_size = scan_type_size(w.type),
+                            .threads = w.threads,
+                            .checks = job->common->verify,
+                            .call = scan_lane,
+                            .finish = finish_lane,
+                            .arg = &a};
+    lanes_write(&work, s, r->in->name, &w, &r->header);
     free(values);
     a.desc.init = NULL; /* it was here */
     return a.desc;

@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 
-#include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "row_check.h"
@@ -72,27 +71,25 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
     report_number("elements", n);
     sort_refuse_nan(j, reader, &key, n);
     lane_sort a = {.j = j, .reader = reader, .key = &key, .stride = shape->inner};
-    lanes_job job = {.shape = *shape, .in = key.data, .in_size = reader->size, .threads = j->threads, .arg = &a};
+    lanes_job job = {.shape = *shape,
+                     .in = key.data,
+                     .in_size = reader->size,
+                     .threads = j->threads,
+                     .checks = j->verify,
+                     .call = sort_lane,
+                     .finish = j->check    ? check_lane
+                               : j->verify ? verify_lane
+                                           : NULL,
+                     .arg = &a};
     if (j->check) {
-        job.threads = 1; /* the first disorder is named */
-        job.finish = check_lane;
-        lanes_run(&job, NULL, j->in.name);
-        free(key.data);
-        return;
+        lanes_check(&job, j->in.name);
+    } else {
+        a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
+        const array_writer w = sort_writer(j, reader, j->argsort ? a.index_type : reader->type);
+        job.out_size = scan_type_size(w.type);
+        sort_choose_device(j, 0); /* many small calls */
+        lanes_write(&job, &j->session, j->in.name, &w, &reader->header);
+        report_number("kept", n);
     }
-    sort_choose_device(j, 0); /* many small calls */
-    session_ready(&j->session);
-    a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
-    job.out_size = j->argsort ? scan_type_size(a.index_type) : reader->size;
-    job.out = !j->argsort && !j->verify && j->session.on_host ? key.data : must_alloc(n, job.out_size);
-    job.call = sort_lane;
-    job.finish = j->verify ? verify_lane : NULL;
-    lanes_run(&job, &j->session, j->in.name);
-    array_writer w = sort_writer(j, reader, j->argsort ? a.index_type : reader->type);
-    array_write_header(&w, reader->header.dimensions, reader->header.shape);
-    array_write(&w, job.out, n);
-    report_number("kept", n);
-    if (job.out != key.data)
-        free(job.out);
     free(key.data);
 }

@@ -38,24 +38,26 @@ const char *axis_place(const array_reader *reader, size_t i, char text[AXIS_PLAC
 
 /* ---- work on lanes ----------------------------------------------------------------------------------------------- */
 
-/* A job on all lanes of an array. in, out: the array in C order and the result, of the same shape; they may be the same
- * on the host. Neither `call` nor `check` may depend on another lane. */
+/* A job on all lanes of an array. in: the array in C order. Neither `call` nor `finish` may depend on another lane. */
 typedef struct lanes_job {
     lanes shape;
-    const void *in;
-    void *out; /* NULL: there is no result, and no call */
+    void *in; /* malloc memory; if `checks` is not set, a result of elements of the same size may take its place */
     size_t in_size, out_size;
     unsigned threads;
+    bool checks; /* finish needs the lane as it was, and may die */
     /* One lane through the library; in and out are memory of the context. */
     scan_status (*call)(void *arg, scan_ctx *ctx, bool on_host, const void *in, void *out, size_t n);
-    /* One lane on the host, before it is in place in `out`; may be NULL, and may die. first: element 0 of the lane is
-     * this one of the array. */
+    /* One lane on the host; may be NULL. out: its result. first: element 0 of the lane is this one of the array. */
     void (*finish)(void *arg, const void *in, void *out, size_t n, size_t first);
     void *arg;
 } lanes_job;
 
-/* Runs a job where the session is: on the CPU several lanes at once, each by one thread, unless there are only a few
- * long ones; on a device one after another. Without a result the session is not needed, and may be NULL. */
-void lanes_run(const lanes_job *job, session *s, const char *subject);
+/* Runs a job where the session is, and writes the result, behind a header with the shape of `header`: on the CPU
+ * several lanes at once, each by one thread, unless there are only a few long ones; on a device one after another. */
+void lanes_write(const lanes_job *job, session *s, const char *subject, const array_writer *to,
+                 const npy_header *header);
+
+/* Calls finish alone for each lane, from the first to the last; out is NULL. */
+void lanes_check(const lanes_job *job, const char *subject);
 
 #endif
