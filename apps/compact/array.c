@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "apps/support/die.h"
-#include "apps/support/parallel.h"
 #include "apps/support/report.h"
 #include "apps/support/stream.h"
 #include "compact.h"
@@ -37,21 +36,6 @@ typedef struct work {
     unsigned char last[8]; /* the last one */
     uint64_t kept_total;
 } work;
-
-array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path) {
-    return (array_writer){.out = out,
-                          .format = array_output_format(path, job->format),
-                          .type = reader->type,
-                          .is_bool = reader->header.is_bool,
-                          .threads = parallel_threads(job->common->threads)};
-}
-
-array_writer compact_index_writer(const compact_job *job, scan_type type) {
-    return (array_writer){.out = job->indices_out,
-                          .format = array_output_format(job->indices, job->format),
-                          .type = type,
-                          .threads = parallel_threads(job->common->threads)};
-}
 
 static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
 

@@ -43,11 +43,11 @@ void compact_array_rows(const compact_job *job, array_reader *reader, session *s
 void compact_text(const compact_job *job, input *in, session *s);
 void compact_table(const compact_job *job, input *in, session *s, char delimiter);
 
-/* Where the arrays that are selected and rejected go, and the indices of an array. In array.c. */
+/* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
+
+/* Where the arrays that are selected and rejected go, and the indices of an array. */
 array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path);
 array_writer compact_index_writer(const compact_job *job, scan_type type);
-
-/* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
 
 /* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
 void compact_terms(const compact_job *job, expression *e);
