@@ -100,6 +100,14 @@ static inline scan_ctx *context_with_threads(uint32_t threads) {
     return ctx;
 }
 
+/* ThreadSanitizer finds nothing in what one thread does, and is slow: its build leaves most of those cases to others.
+ */
+#if defined(__SANITIZE_THREAD__)
+enum { ONLY_THREADS = 1 };
+#else
+enum { ONLY_THREADS = 0 };
+#endif
+
 /* Contexts of 1, 2, 3 and 7 threads: one, as many as a small machine has, an odd number, more than it has. */
 enum { CONTEXTS = 4 };
 
