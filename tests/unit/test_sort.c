@@ -117,7 +117,8 @@ static scan_type random_type(fixture *f) { return (scan_type)(1 + random_u64(&f-
 
 /* Small inputs are sorted by one thread. */
 enum { SMALL_STEP = ONLY_THREADS ? 26 : 1, REPEATS = ONLY_THREADS ? 1 : 3, STEP = ONLY_THREADS ? 2 : 1 };
-/* Twice: more bytes of any type than one thread sorts alone, and as many 8-byte keys as are written past the caches. */
+/* So many keys of any type are more than one thread sorts alone; twice as many of 8 bytes are written past the caches.
+ */
 enum { LARGE_N = ONLY_THREADS ? 1 << 18 : 1 << 19 };
 
 static void test_small_sizes(void **state) {
