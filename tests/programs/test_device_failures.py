@@ -97,7 +97,7 @@ def test_short_of_device_memory_pieces_are_smaller(inputs, job):
                                  "sort --argsort big_f64.npy -o {}", "sort delays.txt -o {}", "equalize moon.png -o {}.png"])
 def test_without_device_memory(inputs, job):
     expected = on_cpu(inputs, job)
-    little = {"SCAN_EMULATED_MEMORY": str(1 << 16)}
+    little = {"SCAN_EMULATED_MEMORY": str(1 << 12)}
     result, files = run(inputs, job, "auto", "auto", **little, **LARGE)
     assert (result.code, files) == (0, expected)
     assert result.err.count("\n") == 1 and result.err.endswith("; the CPU does the job\n")
