@@ -35,7 +35,7 @@ static const char help[] =
     "      --argsort         write the positions, from 0, in sorted order: u32 (u64 from 2^32 elements) in the\n"
     "                        array's format; for lines and tables one a line\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
-    "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX-512)\n"
+    "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX2)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
     "      --text            lines of text, by their bytes (an empty one first)\n"
     "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"

@@ -26,6 +26,7 @@ typedef struct scan_sort_plan {
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
     size_t alone_n;      /* keys that one thread sorts sooner than all partition them; from local_n */
+    size_t leaf_n;       /* elements of a bin that one thread sorts; from local_n */
     size_t bin_n;        /* elements a bin should have */
     unsigned digit_bits; /* widest partition */
     unsigned threads;    /* that have an area */

@@ -5,8 +5,9 @@
  *   partition   all threads together: a stable scatter by the leading bits that vary into bins that fit a cache. Each
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
- *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_avx512.c) from where the
- *               partition put them to the output. A bin too large for that is partitioned again, by the bits below.
+ *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h) from where the
+ *               partition put them to the output. A bin too large for that is partitioned again, by the bits below;
+ *               for quicksort only one that would keep a thread busy when the others are done is too large.
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
@@ -53,6 +54,8 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .counts = (uint32_t *)(void *)scratch};
     if (j->drop_keys)
         local.to.keys = second_keys;
+    if (r.n > p->local_n) /* keys alone, where a partition put them: quicksort needs only one of both arrays beside */
+        local.spare = r.where == SCAN_SORT_OUT ? offset(j->temporary, r.begin, p) : local.from;
     p->local(&local);
 }
 
@@ -68,7 +71,7 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
         for (size_t end = scan_sort_smaller(bin + AT_ONCE, bins); bin < end; bin++) {
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
                                  partitioned.shift};
-            if (r.n > 0 && r.n <= j->plan.local_n)
+            if (r.n > 0 && r.n <= j->plan.leaf_n)
                 sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
     }
@@ -130,7 +133,7 @@ static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_par
 static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins) {
     for (size_t d = 0; d < bins; d++) {
         size_t n = j->starts[d + 1] - j->starts[d];
-        if (n > j->plan.local_n)
+        if (n > j->plan.leaf_n)
             j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, partitioned.where, partitioned.shift};
     }
 }

@@ -6,18 +6,27 @@
 
 /* Integers: codes are keys with bits inverted. The first partition reads the keys. */
 static void NAME(quick_integers)(const scan_sort_local *l) {
-    const KEY *from = l->from.keys, flip = (KEY)l->order.flip;
+    const KEY *from = l->from.keys, flip = (KEY)l->order.flip ^ LEAST;
     KEY *to = l->to.keys, *other = l->spare.keys;
     size_t n = l->n;
-    quick_job job = {V_SET1(flip), l};
-    if (n <= 16 * LANES) {
+    const quick_job job = {flip, LEAST, l};
+    if (n <= MAX_ROWS * LANES) {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] ^ flip;
-        NAME(network)(to, to, n, n, job.flip);
+        NAME(network)(to, to, n, n, V_SET1(flip));
         return;
     }
-    KEY pivot = NAME(choose_pivot)(from, n, job.flip);
-    size_t below = NAME(partition_keys)(from, n, job.flip, pivot, to, other);
+    bool repeats;
+    KEY pivot = NAME(choose_pivot)(from, n, V_SET1(flip), &repeats);
+    if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
+        NAME(few) few;
+        pivot = NAME(survey)(from, n, flip, &few);
+        if (few.count > 0) {
+            NAME(sort_few)(&job, &few, from, flip, to, other, n, n, depth_for(n));
+            return;
+        }
+    }
+    size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other);
     NAME(quick_lows)(&job, pivot, to, other, below, n, n, depth_for(n));
     if (below < n)
         NAME(quick)(&job, other, to + below, other, n - below, n - below, depth_for(n));
@@ -40,21 +49,55 @@ static bool NAME(all_ties_same)(const KEY *x, size_t n, KEY *nan) {
 }
 
 /* The codes of code.h but for zero, whose sign is kept: they can be turned back if ties are the same. */
-static bool NAME(quick_floats)(const scan_sort_local *l) {
-    const KEY sign = (KEY)1 << (8 * sizeof(KEY) - 1), flip = (KEY)l->order.flip, nan_code = (KEY)l->order.nan;
+static void NAME(quick_floats)(const scan_sort_local *l) {
+    const KEY sign = (KEY)1 << (8 * sizeof(KEY) - 1), flip = (KEY)l->order.flip ^ LEAST,
+              nan_code = (KEY)l->order.nan ^ LEAST;
     const KEY *from = l->from.keys;
     KEY *to = l->to.keys, nan;
-    if (!NAME(all_ties_same)(from, l->n, &nan))
-        return false;
+    if (!NAME(all_ties_same)(from, l->n, &nan)) {
+        scan_sort_local stable = *l;
+        if (from == l->spare.keys)
+            stable.from.keys = memcpy(to, from, l->n * sizeof(KEY));
+        QUICK_KERNELS[sizeof(KEY) == 4 ? 4 : 5][0].local(&stable);
+        return;
+    }
     for (size_t i = 0; i < l->n; i++) {
         KEY x = from[i], code = x ^ (x & sign ? (KEY) ~(KEY)0 : sign) ^ flip;
         to[i] = (x & (sign - 1)) > INFINITY_BITS ? nan_code : code;
     }
-    quick_job job = {_mm512_setzero_si512(), l};
+    const quick_job job = {0, LEAST, l};
     NAME(quick)(&job, to, to, l->spare.keys, l->n, l->n, depth_for(l->n));
     for (size_t i = 0; i < l->n; i++) {
         KEY code = to[i] ^ flip, x = code ^ (code & sign ? sign : (KEY) ~(KEY)0);
         to[i] = to[i] == nan_code && nan ? nan : x;
     }
-    return true;
 }
+
+/* What a width defines, of which the other width has its own. */
+#undef KEY
+#undef LANES
+#undef LEAST
+#undef MOST
+#undef INFINITY_BITS
+#undef NAME
+#undef V_MASK
+#undef V_BITS
+#undef V_MIN
+#undef V_MAX
+#undef V_MIN_MAX
+#undef V_MAX_MIN
+#undef V_EXCHANGE
+#undef V_INTERLEAVE_LOW
+#undef V_INTERLEAVE_HIGH
+#undef V_BELOW
+#undef V_MASK_LOAD
+#undef V_MASK_STORE
+#undef V_SET1
+#undef V_FIRST
+#undef V_ROTATE
+#undef V_LOWS
+#undef V_COMPRESS
+#undef V_EQUAL
+#undef V_TALLY
+#undef V_MASK_OR
+#undef V_UNSET

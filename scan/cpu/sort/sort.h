@@ -109,8 +109,9 @@ enum { SCAN_SORT_KEY_KINDS = 6 };
 typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
 
-/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. */
+/* [kind of key]: sorts keys alone, of which all bits decide; from and spare may be the same. NULL where there is none.
+ */
 typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
-extern scan_sort_quick_table scan_cpu_sort_quick_avx512;
+extern scan_sort_quick_table scan_cpu_sort_quick_avx2, scan_cpu_sort_quick_avx512;
 
 #endif
