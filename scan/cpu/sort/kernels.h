@@ -219,7 +219,7 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     }                                                                                                                  \
     static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
     static void scatter_##name(const scan_sort_part *part) { scatter(part, kind_##name); }                             \
-    static void local_##name(const scan_sort_local *l) { local(l, kind_##name); }
+    static void local_##name(const scan_sort_local *l) { local(l, local_##name, kind_##name); }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \
     static const scan_sort_kind alone_##name = {key_bytes, is_float, 0};                                               \

@@ -3,9 +3,9 @@
  * A stable sort by one thread of what fits in its cache: radix sort, least significant digit first, over the bits that
  * vary. The width of the digits is the one that costs least: every pass moves n elements and walks all its counts.
  *
- * Where many bits vary among few keys the low ones hardly matter: the passes then sort by the leading bits only, and
- * an insertion sort over whole codes finishes (elements are almost in place). If it meets too much disorder the passes
- * are run over the rest after all; insertion keeps ties in order, so they may start from wherever it stopped.
+ * Where many bits vary among few keys the low ones hardly matter: the passes then sort by the leading bits only. What
+ * agrees in these is a group, hardly ever of more than one element where keys are spread evenly; groups are sorted by
+ * insertion, and large ones as the whole was, by the bits that vary in them.
  *
  * Included by kernels.h only.
  */
@@ -13,6 +13,9 @@
 #define SCAN_CPU_SORT_LOCAL_H
 
 #include "sort.h"
+
+/* The kernel that a file of this name's `local` is part of: sorts a group. */
+typedef void scan_sort_again(const scan_sort_local *);
 
 SCAN_INLINE uint64_t load_value(scan_sort_columns from, size_t i, scan_sort_kind kind) {
     return from.values ? scan_sort_load(from.values, i, kind.value_bytes) : i;
@@ -127,10 +130,30 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
 }
 
-/* Insertion sort of `to` by whole codes; false if it gave up. */
-SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_kind kind) {
+/* The elements of `to` around element i whose codes agree in all but the lowest `shift` bits: they are sorted there. */
+SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t i, unsigned shift, scan_sort_kind kind) {
+    const uint64_t prefix = scan_sort_code(scan_sort_load(l->to.keys, i, kind.key_bytes), l->order, kind) >> shift;
+    size_t begin = i, end = i + 1;
+#define PREFIX(at) (scan_sort_code(scan_sort_load(l->to.keys, at, kind.key_bytes), l->order, kind) >> shift)
+    while (begin > 0 && PREFIX(begin - 1) == prefix)
+        begin--;
+    while (end < l->n && PREFIX(end) == prefix)
+        end++;
+#undef PREFIX
+    scan_sort_local group = *l;
+    group.to.keys = (char *)l->to.keys + begin * kind.key_bytes;
+    if (kind.value_bytes)
+        group.to.values = (char *)l->to.values + begin * kind.value_bytes;
+    group.from = group.to;
+    group.n = end - begin;
+    return group;
+}
+
+/* Sorts `to`, which is sorted by all but the lowest `shift` bits of its codes: by insertion, but where an element would
+ * move far, the group that agrees in the other bits by `again`. Equal elements keep their order all the time. */
+SCAN_INLINE void finish(const scan_sort_local *l, unsigned shift, scan_sort_again *again, scan_sort_kind kind) {
+    enum { FAR = 16 };
     const scan_sort_order order = l->order;
-    size_t budget = 2 * l->n + 64;
     void *keys = l->to.keys, *values = l->to.values;
     uint64_t before = scan_sort_code(scan_sort_load(keys, 0, kind.key_bytes), order, kind);
     for (size_t i = 1; i < l->n; i++) {
@@ -141,21 +164,24 @@ SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_kind kind) {
         }
         uint64_t value = kind.value_bytes ? scan_sort_load(values, i, kind.value_bytes) : 0;
         size_t at = i;
+        bool in_place;
         do {
             scan_sort_store(keys, at, scan_sort_load(keys, at - 1, kind.key_bytes), kind.key_bytes);
             if (kind.value_bytes)
                 scan_sort_store(values, at, scan_sort_load(values, at - 1, kind.value_bytes), kind.value_bytes);
             at--;
-            budget--;
-        } while (at > 0 && budget > 0 &&
-                 scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) > code);
+            in_place = at == 0 || scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) <= code;
+        } while (!in_place && i - at < FAR);
         scan_sort_store(keys, at, key, kind.key_bytes);
         if (kind.value_bytes)
             scan_sort_store(values, at, value, kind.value_bytes);
-        if (budget == 0)
-            return false;
+        if (!in_place) {
+            scan_sort_local group = group_of(l, i, shift, kind);
+            again(&group);
+            i = (size_t)((char *)group.to.keys - (char *)keys) / kind.key_bytes + group.n - 1;
+            before = scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);
+        }
     }
-    return true;
 }
 
 /* How many passes over `bits` bits cost least for n elements: a pass costs about n + bins / 2. */
@@ -172,7 +198,7 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
-SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
+SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_kind kind) {
     if (l->n <= SCAN_SORT_TINY) {
         sort_tiny(l, kind);
         return;
@@ -189,10 +215,7 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
     if (bits > enough + 10) {
         unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
         passes(l, l->from, low + bits - count * width, width, count, false, kind);
-        if (finish(l, kind))
-            return;
-        count = (bits + SCAN_SORT_MAX_DIGIT_BITS - 1) / SCAN_SORT_MAX_DIGIT_BITS;
-        passes(l, l->to, low, (bits + count - 1) / count, count, l->drop_keys, kind);
+        finish(l, low + bits - count * width, again, kind);
         return;
     }
     unsigned count = best_passes(l->n, bits);
