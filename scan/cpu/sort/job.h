@@ -106,14 +106,6 @@ static inline char *scan_sort_buffers_of(const scan_sort_job *j, unsigned thread
     return (char *)(scan_sort_positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
 }
 
-/* The i-th of many places from all over n elements. */
-static inline size_t scan_sort_anywhere(size_t i, size_t n) {
-    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (size_t)((x ^ x >> 31) % n);
-}
-
 /* Elements begin ... end of keys become `key`. */
 static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t key, size_t key_bytes) {
     switch (key_bytes) {

@@ -18,6 +18,7 @@
 #endif
 
 #include "sort.h"
+#include "classify.h"
 #include "count.h"
 #include "local.h"
 #include "take.h"
@@ -86,6 +87,14 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
     for (size_t i = part->begin, chunk; i < part->end; i = chunk) {
         chunk = part->end - i > (size_t)1 << 31 ? i + ((size_t)1 << 31) : part->end;
         memset(even, 0, 2 * sizeof *even << part->bits);
+        for (size_t count; part->splitters && i < chunk; i += count) {
+            uint16_t some[DIGITS_AT_ONCE];
+            count = classify(some, keys, i, chunk, order, part->splitters, kind);
+            for (size_t k = 0; k < count; k++) {
+                varying |= load_code(keys, i + k, order, kind) ^ first;
+                (k % 2 ? odd : even)[some[k]]++;
+            }
+        }
         for (; i + 1 < chunk; i += 2) {
             uint64_t a = load_code(keys, i, order, kind), b = load_code(keys, i + 1, order, kind);
             varying |= (a ^ first) | (b ^ first);
@@ -101,20 +110,6 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
             part->counts[d] += (uint64_t)even[d] + odd[d];
     }
     part->varying = varying;
-}
-
-/* The digits of the next keys, at most DIGITS_AT_ONCE, in a loop of its own that can be vectorized. */
-enum { DIGITS_AT_ONCE = 64 };
-
-SCAN_INLINE size_t load_digits(uint16_t *restrict digits, const void *keys, size_t begin, size_t end,
-                               scan_sort_order order, unsigned shift, unsigned bits, scan_sort_kind kind) {
-    const uint32_t mask = (1u << bits) - 1;
-    size_t count = end - begin < DIGITS_AT_ONCE ? end - begin : DIGITS_AT_ONCE;
-    for (size_t k = 0; k < count; k++) {
-        uint64_t code = load_code(keys, begin + k, order, kind);
-        digits[k] = (uint16_t)((kind.key_bytes == 8 ? (uint32_t)(code >> shift) : (uint32_t)code >> shift) & mask);
-    }
-    return count;
 }
 
 /* Moves a bin's buffered elements, from the buffer's slot of position `begin` on, to their place. */
@@ -151,7 +146,8 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
         starts[d] = positions[d] += bias;
     for (size_t i = part->begin, count; i < part->end; i += count) {
         uint16_t digits[DIGITS_AT_ONCE];
-        count = load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
+        count = part->splitters ? classify(digits, from, i, part->end, order, part->splitters, kind)
+                                : load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
         for (size_t k = 0; k < count; k++) {
             size_t digit = digits[k], at = positions[digit]++, slot = at % slots;
             char *keys = key_buffers + digit * slots * key_bytes, *values = value_buffers + digit * slots * value_bytes;
@@ -219,7 +215,12 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     }                                                                                                                  \
     static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
     static void scatter_##name(const scan_sort_part *part) { scatter(part, kind_##name); }                             \
-    static void local_##name(const scan_sort_local *l) { local(l, local_##name, kind_##name); }
+    static void distribute_##name(const scan_sort_local *l, const scan_sort_splitters *splitters);                     \
+    static void local_##name(const scan_sort_local *l) { local(l, local_##name, distribute_##name, kind_##name); }     \
+    static __attribute__((noinline)) void distribute_##name(const scan_sort_local *l,                                  \
+                                                            const scan_sort_splitters *splitters) {                    \
+        by_splitters(l, splitters, local_##name, kind_##name);                                                         \
+    }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \
     static const scan_sort_kind alone_##name = {key_bytes, is_float, 0};                                               \

@@ -14,8 +14,9 @@
 
 #include "sort.h"
 
-/* The kernel that a file of this name's `local` is part of: sorts a group. */
+/* The functions below as kernels, for a part of what they were called for. */
 typedef void scan_sort_again(const scan_sort_local *);
+typedef void scan_sort_distribute(const scan_sort_local *, const scan_sort_splitters *);
 
 SCAN_INLINE uint64_t load_value(scan_sort_columns from, size_t i, scan_sort_kind kind) {
     return from.values ? scan_sort_load(from.values, i, kind.value_bytes) : i;
@@ -130,6 +131,17 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
 }
 
+/* Elements begin ... end of `to`, to be sorted there. */
+SCAN_INLINE scan_sort_local elements_of(const scan_sort_local *l, size_t begin, size_t end, scan_sort_kind kind) {
+    scan_sort_local some = *l;
+    some.to.keys = (char *)l->to.keys + begin * kind.key_bytes;
+    if (kind.value_bytes)
+        some.to.values = (char *)l->to.values + begin * kind.value_bytes;
+    some.from = some.to;
+    some.n = end - begin;
+    return some;
+}
+
 /* The elements of `to` around element i whose codes agree in all but the lowest `shift` bits: they are sorted there. */
 SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t i, unsigned shift, scan_sort_kind kind) {
     const uint64_t prefix = scan_sort_code(scan_sort_load(l->to.keys, i, kind.key_bytes), l->order, kind) >> shift;
@@ -140,13 +152,7 @@ SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t i, unsigne
     while (end < l->n && PREFIX(end) == prefix)
         end++;
 #undef PREFIX
-    scan_sort_local group = *l;
-    group.to.keys = (char *)l->to.keys + begin * kind.key_bytes;
-    if (kind.value_bytes)
-        group.to.values = (char *)l->to.values + begin * kind.value_bytes;
-    group.from = group.to;
-    group.n = end - begin;
-    return group;
+    return elements_of(l, begin, end, kind);
 }
 
 /* Sorts `to`, which is sorted by all but the lowest `shift` bits of its codes: by insertion, but where an element would
@@ -198,7 +204,93 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
-SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_kind kind) {
+/* Splitters, if as far as a sample shows the bits above the lowest `shift` ones would leave large groups of elements
+ * that agree in them and are not equal, or if there are few values. */
+SCAN_INLINE bool find_splitters(const scan_sort_local *l, unsigned shift, scan_sort_splitters *splitters,
+                                scan_sort_kind kind) {
+    enum { SAMPLES = 32 };
+    uint64_t sample[SAMPLES], at = l->n;
+    unsigned agree = 0, equal = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        at += 0x9e3779b97f4a7c15u;
+        size_t place = (size_t)((at >> 32) * l->n >> 32);
+        sample[i] = scan_sort_code(scan_sort_load(l->from.keys, place, kind.key_bytes), l->order, kind);
+    }
+    scan_cpu_sort_sort_codes(sample, SAMPLES);
+    for (size_t i = 1; i < SAMPLES; i++) {
+        equal += sample[i] == sample[i - 1];
+        agree += (sample[i] ^ sample[i - 1]) >> shift == 0;
+    }
+    if (agree - equal < SAMPLES / 4 && equal < SAMPLES / 4 * 3)
+        return false;
+    scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
+    return true;
+}
+
+/* Distributes to bins by splitters, and sorts each. Four parts are gone through together, each with its own positions:
+ * elements of one bin that follow each other wait for each other's position. */
+SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitters *splitters, scan_sort_again *again,
+                              scan_sort_kind kind) {
+    enum { PARTS = 4 };
+    uint32_t positions[PARTS][SCAN_SORT_MAX_SPLITTERS + 1] = {{0}}, sum = 0;
+    uint16_t digits[PARTS][DIGITS_AT_ONCE];
+    scan_sort_columns from = l->from;
+    if (from.keys == l->to.keys || (kind.value_bytes && from.values == l->to.values)) {
+        copy(from, l->spare, 0, l->n, kind);
+        from = l->spare;
+    }
+    const size_t part = (l->n + PARTS - 1) / PARTS;
+#define EACH(DO)                                                                                                       \
+    for (size_t i = 0; i < part; i += DIGITS_AT_ONCE) {                                                                \
+        size_t counts[PARTS], least = DIGITS_AT_ONCE;                                                                  \
+        for (size_t p = 0; p < PARTS; p++) {                                                                           \
+            size_t end = (p + 1) * part < l->n ? (p + 1) * part : l->n,                                                \
+                   begin = p * part + i < end ? p * part + i : end;                                                    \
+            counts[p] = classify(digits[p], from.keys, begin, end, l->order, splitters, kind);                         \
+            least = counts[p] < least ? counts[p] : least;                                                             \
+        }                                                                                                              \
+        for (size_t k = 0; k < least; k++) {                                                                           \
+            DO(0, k);                                                                                                  \
+            DO(1, k);                                                                                                  \
+            DO(2, k);                                                                                                  \
+            DO(3, k);                                                                                                  \
+        }                                                                                                              \
+        for (size_t p = 0; p < PARTS; p++)                                                                             \
+            for (size_t k = least; k < counts[p]; k++)                                                                 \
+                DO(p, k);                                                                                              \
+    }
+#define COUNT(p, k) positions[p][digits[p][k]]++
+    EACH(COUNT)
+#undef COUNT
+    uint32_t begins[SCAN_SORT_MAX_SPLITTERS + 2];
+    for (size_t d = 0; d <= splitters->n; d++) {
+        begins[d] = sum;
+        for (size_t p = 0; p < PARTS; p++) {
+            uint32_t c = positions[p][d];
+            positions[p][d] = sum;
+            sum += c;
+        }
+    }
+    begins[splitters->n + 1] = sum;
+#define MOVE(p, k)                                                                                                     \
+    do {                                                                                                               \
+        size_t from_ = (p)*part + i + (k), to_ = positions[p][digits[p][k]]++;                                         \
+        scan_sort_store(l->to.keys, to_, scan_sort_load(from.keys, from_, kind.key_bytes), kind.key_bytes);            \
+        if (kind.value_bytes)                                                                                          \
+            scan_sort_store(l->to.values, to_, load_value(from, from_, kind), kind.value_bytes);                       \
+    } while (0)
+    EACH(MOVE)
+#undef MOVE
+#undef EACH
+    for (size_t d = 0; d <= splitters->n; d++) {
+        scan_sort_local bin = elements_of(l, begins[d], begins[d + 1], kind);
+        if (bin.n > 1)
+            again(&bin);
+    }
+}
+
+SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_distribute *distribute,
+                       scan_sort_kind kind) {
     if (l->n <= SCAN_SORT_TINY) {
         sort_tiny(l, kind);
         return;
@@ -212,6 +304,11 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_so
     }
     unsigned low = (unsigned)__builtin_ctzll(varying), bits = 64 - (unsigned)__builtin_clzll(varying) - low;
     unsigned enough = 64 - (unsigned)__builtin_clzll(l->n) + 6; /* then one key in some 64 shares its leading bits */
+    scan_sort_splitters splitters;
+    if (bits > enough && l->n >= 16 * SCAN_SORT_TINY && find_splitters(l, low + bits - enough, &splitters, kind)) {
+        distribute(l, &splitters);
+        return;
+    }
     if (bits > enough + 10) {
         unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
         passes(l, l->from, low + bits - count * width, width, count, false, kind);
