@@ -208,22 +208,23 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
  * that agree in them and are not equal, or if there are few values. */
 SCAN_INLINE bool find_splitters(const scan_sort_local *l, unsigned shift, scan_sort_splitters *splitters,
                                 scan_sort_kind kind) {
-    enum { SAMPLES = 32 };
-    uint64_t sample[SAMPLES], at = l->n;
-    unsigned agree = 0, equal = 0;
-    for (size_t i = 0; i < SAMPLES; i++) {
+    enum { MOST = 128, LARGE = 32 };
+    const size_t n = l->n, samples = n < 64 * MOST ? MOST / 4 : MOST;
+    uint64_t sample[MOST], at = n;
+    size_t agree = 0, equal = 0;
+    for (size_t i = 0; i < samples; i++) {
         at += 0x9e3779b97f4a7c15u;
-        size_t place = (size_t)((at >> 32) * l->n >> 32);
-        sample[i] = scan_sort_code(scan_sort_load(l->from.keys, place, kind.key_bytes), l->order, kind);
+        sample[i] = scan_sort_code(scan_sort_load(l->from.keys, (at >> 32) * n >> 32, kind.key_bytes), l->order, kind);
     }
-    scan_cpu_sort_sort_codes(sample, SAMPLES);
-    for (size_t i = 1; i < SAMPLES; i++) {
+    scan_cpu_sort_sort_codes(sample, samples);
+    for (size_t i = 1; i < samples; i++) {
         equal += sample[i] == sample[i - 1];
-        agree += (sample[i] ^ sample[i - 1]) >> shift == 0;
+        agree += sample[i] != sample[i - 1] && (sample[i] ^ sample[i - 1]) >> shift == 0;
     }
-    if (agree - equal < SAMPLES / 4 && equal < SAMPLES / 4 * 3)
+    /* Two elements agree with a probability of about 2 * agree / samples^2, which makes groups of n times that. */
+    if (2 * agree * n < LARGE * samples * samples && equal < samples / 4 * 3)
         return false;
-    scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
+    scan_cpu_sort_choose_splitters(sample, samples, splitters);
     return true;
 }
 

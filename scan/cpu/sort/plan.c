@@ -6,6 +6,7 @@
 
 enum {
     LOCAL_BYTES = 256 << 10,  /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
+    ALONE_BYTES = 2 << 20,    /* what one thread sorts by radix sooner than it partitions, or waits for others */
     BESIDE_SPARES = 96 << 10, /* of an area */
     LEAVES_A_THREAD = 8 /* at least, where quicksort serves: else one thread would work when the others are done */
 };
@@ -96,7 +97,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     size_t element_bytes = p.key_bytes + p.value_bytes;
     const scan_simd simd = scan_cpu(ctx)->simd;
     p.local_n = local_elements(&p, n, threads, simd);
-    p.alone_n = p.leaf_n = p.local_n;
+    p.leaf_n = p.local_n;
+    p.alone_n = scan_sort_larger(p.local_n, ALONE_BYTES / element_bytes);
     if (p.local != p.kernels->local) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
