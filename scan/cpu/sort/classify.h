@@ -20,8 +20,7 @@ enum { DIGITS_AT_ONCE = 64 };
         const uint##width##_t sign = (uint##width##_t)1 << (width - 1);                                                \
         int##width##_t codes[DIGITS_AT_ONCE], less[DIGITS_AT_ONCE];                                                    \
         for (size_t k = 0; k < count; k++)                                                                             \
-            codes[k] = (int##width##_t)(                                                                               \
-                (uint##width##_t)scan_sort_code(scan_sort_load(keys, begin + k, kind.key_bytes), order, kind) ^ sign); \
+            codes[k] = scan_sort_signed_code_##width(keys, begin + k, order, kind);                                    \
         for (size_t k = count; k < DIGITS_AT_ONCE; k++)                                                                \
             codes[k] = 0;                                                                                              \
         for (size_t k = 0; k < DIGITS_AT_ONCE; k++)                                                                    \

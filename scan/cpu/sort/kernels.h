@@ -52,20 +52,33 @@ SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order
 /* ---- is it in order already? ------------------------------------------------------------------------------------- */
 
 /* In blocks without a branch, so that the test of random input ends at once and that of sorted input is vectorized. */
-SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
-    enum { AT_ONCE = 64 };
-    unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {
-        size_t stop = i + AT_ONCE < end - 1 ? i + AT_ONCE : end - 1;
-        unsigned up = 0, not_down = 0;
-        for (size_t k = i; k < stop; k++) {
-            uint64_t a = load_code(keys, k, order, kind), b = load_code(keys, k + 1, order, kind);
-            up |= a > b;
-            not_down |= a <= b;
-        }
-        flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);
+#define ORDERED(width)                                                                                                 \
+    SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
+                                         scan_sort_kind kind) {                                                        \
+        enum { AT_ONCE = 128 };                                                                                        \
+        unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;                                                   \
+        for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {                                                   \
+            const size_t count = end - 1 - i < AT_ONCE ? end - 1 - i : AT_ONCE;                                        \
+            int##width##_t up = 0, not_down = 0;                                                                       \
+            for (size_t k = 0; k < count; k++) {                                                                       \
+                int##width##_t a = scan_sort_signed_code_##width(keys, i + k, order, kind),                            \
+                               b = scan_sort_signed_code_##width(keys, i + k + 1, order, kind);                        \
+                up |= -(int##width##_t)(a > b);                                                                        \
+                not_down |= -(int##width##_t)(a <= b);                                                                 \
+            }                                                                                                          \
+            flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);                         \
+        }                                                                                                              \
+        return flags;                                                                                                  \
     }
-    return flags;
+ORDERED(32)
+ORDERED(64)
+#undef ORDERED
+
+SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
+    const char *first = (const char *)keys + begin * kind.key_bytes;
+    if (begin + 1 < end && memcmp(first, first + kind.key_bytes, (end - begin - 1) * kind.key_bytes) == 0)
+        return SCAN_SORT_ASCENDING; /* one key again and again */
+    return kind.key_bytes == 8 ? ordered_64(keys, begin, end, order, kind) : ordered_32(keys, begin, end, order, kind);
 }
 
 /* ---- one partition ----------------------------------------------------------------------------------------------- */
