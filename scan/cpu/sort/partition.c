@@ -278,6 +278,7 @@ static void sort_few(const scan_sort_job *j) {
                                      .to = j->out,
                                      .spare = j->temporary,
                                      .n = j->n,
+                                     .drop_keys = j->drop_keys,
                                      .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
 }
 

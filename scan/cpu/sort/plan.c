@@ -5,8 +5,8 @@
 #include "job.h"
 
 enum {
-    LOCAL_BYTES = 256 << 10,  /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
-    ALONE_BYTES = 2 << 20,    /* what one thread sorts by radix sooner than it partitions, or waits for others */
+    LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
+    ALONE_N = 1 << 17, /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     BESIDE_SPARES = 96 << 10, /* of an area */
     LEAVES_A_THREAD = 8 /* at least, where quicksort serves: else one thread would work when the others are done */
 };
@@ -84,7 +84,9 @@ static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
 
 /* Argsort has no output for keys: partitions that go back to it need another array. Where keys are wider than indices
  * the contract's bound has room for seven tenths of it (partition.c, place_range). */
-static size_t second_keys(const scan_sort_plan *p, size_t n) { return p->key_bytes > p->value_bytes ? n / 10 * 7 : n; }
+static size_t second_keys(const scan_sort_plan *p, size_t n) {
+    return p->key_bytes > p->value_bytes && n > p->alone_n ? n / 10 * 7 : n;
+}
 
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
     scan_sort_plan p = {
@@ -98,7 +100,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     const scan_simd simd = scan_cpu(ctx)->simd;
     p.local_n = local_elements(&p, n, threads, simd);
     p.leaf_n = p.local_n;
-    p.alone_n = scan_sort_larger(p.local_n, ALONE_BYTES / element_bytes);
+    p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
     if (p.local != p.kernels->local) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
