@@ -44,6 +44,8 @@ SCAN_INLINE __m256i permute(__m256i v, uint32_t front) {
 #define V_LOAD(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
 #define V_STORE(to, v) _mm256_storeu_si256((__m256i *)(void *)(to), v)
 #define V_XOR _mm256_xor_si256
+#define V_AND _mm256_and_si256
+#define V_OR _mm256_or_si256
 
 /* ---- 32 bits ----------------------------------------------------------------------------------------------------- */
 
@@ -81,8 +83,14 @@ SCAN_INLINE __m256i below_32(__m256i count, unsigned r) {
     return _mm256_cmpgt_epi32(count, _mm256_add_epi32(numbers, _mm256_set1_epi32((int)(8 * r))));
 }
 
+/* Lanes of b where `take` has its top bit, else of a. */
+SCAN_INLINE __m256i select_32(__m256i a, __m256i b, __m256i take) {
+    return _mm256_castps_si256(
+        _mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(take)));
+}
+
 SCAN_INLINE __m256i mask_load_32(__m256i others, __m256i mask, const uint32_t *from) {
-    return _mm256_blendv_epi8(others, _mm256_maskload_epi32((const int *)from, mask), mask);
+    return select_32(others, _mm256_maskload_epi32((const int *)from, mask), mask);
 }
 
 /* The lanes that a mask does not have. */
@@ -111,6 +119,9 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_ROTATE(v, lanes) rotate_32(v, lanes)
 #define V_LOWS(v, pivot) unset_32(_mm256_cmpgt_epi32(v, pivot))
 #define V_EQUAL _mm256_cmpeq_epi32
+#define V_GREATER _mm256_cmpgt_epi32
+#define V_NEGATIVE(v) (v)
+#define V_SELECT(mask, a, b) select_32(b, a, mask)
 #define V_TALLY _mm256_sub_epi32
 #define V_MASK_OR _mm256_or_si256
 #define V_UNSET unset_32
@@ -188,6 +199,9 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_ROTATE rotate_64
 #define V_LOWS(v, pivot) unset_64(_mm256_cmpgt_epi64(v, pivot))
 #define V_EQUAL _mm256_cmpeq_epi64
+#define V_GREATER _mm256_cmpgt_epi64
+#define V_NEGATIVE(v) (v)
+#define V_SELECT(mask, a, b) select_64(b, a, mask)
 #define V_TALLY _mm256_sub_epi64
 #define V_MASK_OR _mm256_or_si256
 #define V_UNSET unset_64

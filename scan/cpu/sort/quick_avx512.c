@@ -55,6 +55,8 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define V_LOAD _mm512_loadu_si512
 #define V_STORE _mm512_storeu_si512
 #define V_XOR _mm512_xor_si512
+#define V_AND _mm512_and_si512
+#define V_OR _mm512_or_si512
 #define V_BITS __mmask16
 #define V_MASK __mmask16
 #define V_MIN _mm512_min_epu32
@@ -76,6 +78,9 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define V_ROTATE(v, lanes) _mm512_alignr_epi32(v, v, lanes)
 #define V_LOWS _mm512_cmple_epu32_mask
 #define V_EQUAL _mm512_cmpeq_epi32_mask
+#define V_GREATER _mm512_cmpgt_epi32_mask
+#define V_NEGATIVE _mm512_movepi32_mask
+#define V_SELECT(mask, a, b) _mm512_mask_blend_epi32(mask, b, a)
 #define V_TALLY(counts, mask) _mm512_mask_add_epi32(counts, mask, counts, V_SET1(1))
 #define V_MASK_OR(a, b) ((__mmask16)((a) | (b)))
 #define V_UNSET(mask) ((__mmask16) ~(mask))
@@ -121,6 +126,9 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_ROTATE(v, lanes) _mm512_alignr_epi64(v, v, lanes)
 #define V_LOWS _mm512_cmple_epu64_mask
 #define V_EQUAL _mm512_cmpeq_epi64_mask
+#define V_GREATER _mm512_cmpgt_epi64_mask
+#define V_NEGATIVE _mm512_movepi64_mask
+#define V_SELECT(mask, a, b) _mm512_mask_blend_epi64(mask, b, a)
 #define V_TALLY(counts, mask) _mm512_mask_add_epi64(counts, mask, counts, V_SET1(1))
 #define V_MASK_OR(a, b) ((__mmask8)((a) | (b)))
 #define V_UNSET(mask) ((__mmask8) ~(mask))
