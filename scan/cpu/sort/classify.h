@@ -21,14 +21,12 @@ enum { DIGITS_AT_ONCE = 64 };
         int##width##_t codes[DIGITS_AT_ONCE], less[DIGITS_AT_ONCE];                                                    \
         for (size_t k = 0; k < count; k++)                                                                             \
             codes[k] = scan_sort_signed_code_##width(keys, begin + k, order, kind);                                    \
-        for (size_t k = count; k < DIGITS_AT_ONCE; k++)                                                                \
-            codes[k] = 0;                                                                                              \
-        for (size_t k = 0; k < DIGITS_AT_ONCE; k++)                                                                    \
-            less[k] = 0;                                                                                               \
+        if (count < DIGITS_AT_ONCE)                                                                                    \
+            memset(codes + count, 0, (DIGITS_AT_ONCE - count) * sizeof *codes);                                        \
         for (unsigned s = 0; s < splitters->n; s++) {                                                                  \
             const int##width##_t splitter = (int##width##_t)((uint##width##_t)splitters->codes[s] ^ sign);             \
             for (size_t k = 0; k < DIGITS_AT_ONCE; k++)                                                                \
-                less[k] -= -(int##width##_t)(codes[k] > splitter);                                                     \
+                less[k] = (s > 0 ? less[k] : 0) + (codes[k] > splitter);                                               \
         }                                                                                                              \
         for (size_t k = 0; k < DIGITS_AT_ONCE; k++)                                                                    \
             digits[k] = (uint16_t)less[k];                                                                             \

@@ -209,7 +209,7 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
 SCAN_INLINE bool find_splitters(const scan_sort_local *l, unsigned shift, scan_sort_splitters *splitters,
                                 scan_sort_kind kind) {
     enum { MOST = 128, LARGE = 32 };
-    const size_t n = l->n, samples = n < 64 * MOST ? MOST / 4 : MOST;
+    const size_t n = l->n, samples = n < 256 * MOST ? MOST / 4 : MOST;
     uint64_t sample[MOST], at = n;
     size_t agree = 0, equal = 0;
     for (size_t i = 0; i < samples; i++) {
@@ -273,12 +273,16 @@ SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitter
         }
     }
     begins[splitters->n + 1] = sum;
+    void *const to_keys = l->to.keys, *const to_values = l->to.values;
+    const bool have_values = from.values != NULL;
 #define MOVE(p, k)                                                                                                     \
     do {                                                                                                               \
         size_t from_ = (p)*part + i + (k), to_ = positions[p][digits[p][k]]++;                                         \
-        scan_sort_store(l->to.keys, to_, scan_sort_load(from.keys, from_, kind.key_bytes), kind.key_bytes);            \
+        scan_sort_store(to_keys, to_, scan_sort_load(from.keys, from_, kind.key_bytes), kind.key_bytes);               \
         if (kind.value_bytes)                                                                                          \
-            scan_sort_store(l->to.values, to_, load_value(from, from_, kind), kind.value_bytes);                       \
+            scan_sort_store(to_values, to_,                                                                            \
+                            have_values ? scan_sort_load(from.values, from_, kind.value_bytes) : from_,                \
+                            kind.value_bytes);                                                                         \
     } while (0)
     EACH(MOVE)
 #undef MOVE

@@ -8,7 +8,7 @@ enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
     ALONE_N = 1 << 17, /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     BESIDE_SPARES = 96 << 10, /* of an area */
-    LEAVES_A_THREAD = 8 /* at least, where quicksort serves: else one thread would work when the others are done */
+    LEAVES_A_THREAD = 4 /* at least, where quicksort serves: else one thread would work when the others are done */
 };
 
 /* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition
