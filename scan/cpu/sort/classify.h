@@ -46,6 +46,10 @@ SCAN_INLINE size_t classify(uint16_t *restrict digits, const void *keys, size_t 
     return count;
 }
 
+/* classify() as a function of its own: inlined, it would take the registers of the loops around it. */
+typedef size_t scan_sort_classify(uint16_t *digits, const void *keys, size_t begin, size_t end, scan_sort_order order,
+                                  const scan_sort_splitters *splitters);
+
 SCAN_INLINE size_t load_digits(uint16_t *restrict digits, const void *keys, size_t begin, size_t end,
                                scan_sort_order order, unsigned shift, unsigned bits, scan_sort_kind kind) {
     const uint32_t mask = (1u << bits) - 1;

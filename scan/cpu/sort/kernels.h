@@ -88,7 +88,7 @@ SCAN_INLINE size_t buffer_elements(scan_sort_kind kind) {
     return kind.value_bytes == 0 ? 64 / kind.key_bytes : kind.key_bytes == 8 && kind.value_bytes == 8 ? 8 : 16;
 }
 
-SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
+SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_classify *by_splitters, scan_sort_kind kind) {
     /* Two tables: equal neighbours would wait for each other's store. 32 bits: half the cache; hence the chunks. */
     uint32_t *even = part->buffers, *odd = even + ((size_t)1 << part->bits);
     const uint64_t digits = ((uint64_t)1 << part->bits) - 1, first = part->first;
@@ -102,7 +102,7 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
         memset(even, 0, 2 * sizeof *even << part->bits);
         for (size_t count; part->splitters && i < chunk; i += count) {
             uint16_t some[DIGITS_AT_ONCE];
-            count = classify(some, keys, i, chunk, order, part->splitters, kind);
+            count = by_splitters(some, keys, i, chunk, order, part->splitters);
             for (size_t k = 0; k < count; k++) {
                 varying |= load_code(keys, i + k, order, kind) ^ first;
                 (k % 2 ? odd : even)[some[k]]++;
@@ -140,7 +140,7 @@ SCAN_INLINE void flush_all(char *to, const char *buffer, size_t bytes, bool stre
 
 /* Positions are shifted by `bias` so that a buffer's slots are a position modulo their number and full buffers lie on
  * line boundaries of the destination. */
-SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
+SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_classify *by_splitters, scan_sort_kind kind) {
     const size_t slots = buffer_elements(kind), bins = (size_t)1 << part->bits;
     const unsigned key_bytes = kind.key_bytes, value_bytes = kind.value_bytes, shift = part->shift;
     const scan_sort_order order = part->order;
@@ -159,7 +159,7 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
         starts[d] = positions[d] += bias;
     for (size_t i = part->begin, count; i < part->end; i += count) {
         uint16_t digits[DIGITS_AT_ONCE];
-        count = part->splitters ? classify(digits, from, i, part->end, order, part->splitters, kind)
+        count = part->splitters ? by_splitters(digits, from, i, part->end, order, part->splitters)
                                 : load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
         for (size_t k = 0; k < count; k++) {
             size_t digit = digits[k], at = positions[digit]++, slot = at % slots;
@@ -226,8 +226,13 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void fetch_##name(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end) {  \
         fetch(keys, indices, to, begin, end, kind_##name);                                                             \
     }                                                                                                                  \
-    static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
-    static void scatter_##name(const scan_sort_part *part) { scatter(part, kind_##name); }                             \
+    static __attribute__((noinline))                                                                                   \
+    size_t classify_##name(uint16_t *digits, const void *keys, size_t begin, size_t end, scan_sort_order order,        \
+                           const scan_sort_splitters *splitters) {                                                     \
+        return classify(digits, keys, begin, end, order, splitters, kind_##name);                                      \
+    }                                                                                                                  \
+    static void histogram_##name(scan_sort_part *part) { histogram(part, classify_##name, kind_##name); }              \
+    static void scatter_##name(const scan_sort_part *part) { scatter(part, classify_##name, kind_##name); }            \
     static void distribute_##name(const scan_sort_local *l, const scan_sort_splitters *splitters);                     \
     static void local_##name(const scan_sort_local *l) { local(l, local_##name, distribute_##name, kind_##name); }     \
     static __attribute__((noinline)) void distribute_##name(const scan_sort_local *l,                                  \
