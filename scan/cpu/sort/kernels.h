@@ -233,11 +233,10 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     }                                                                                                                  \
     static void histogram_##name(scan_sort_part *part) { histogram(part, classify_##name, kind_##name); }              \
     static void scatter_##name(const scan_sort_part *part) { scatter(part, classify_##name, kind_##name); }            \
-    static void distribute_##name(const scan_sort_local *l, const scan_sort_splitters *splitters);                     \
+    static bool distribute_##name(const scan_sort_local *l, unsigned shift);                                           \
     static void local_##name(const scan_sort_local *l) { local(l, local_##name, distribute_##name, kind_##name); }     \
-    static __attribute__((noinline)) void distribute_##name(const scan_sort_local *l,                                  \
-                                                            const scan_sort_splitters *splitters) {                    \
-        by_splitters(l, splitters, local_##name, kind_##name);                                                         \
+    static __attribute__((noinline)) bool distribute_##name(const scan_sort_local *l, unsigned shift) {                \
+        return distribute(l, shift, local_##name, kind_##name);                                                        \
     }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \

@@ -16,7 +16,7 @@
 
 /* The functions below as kernels, for a part of what they were called for. */
 typedef void scan_sort_again(const scan_sort_local *);
-typedef void scan_sort_distribute(const scan_sort_local *, const scan_sort_splitters *);
+typedef bool scan_sort_distribute(const scan_sort_local *, unsigned shift);
 
 SCAN_INLINE uint64_t load_value(scan_sort_columns from, size_t i, scan_sort_kind kind) {
     return from.values ? scan_sort_load(from.values, i, kind.value_bytes) : i;
@@ -228,11 +228,14 @@ SCAN_INLINE bool find_splitters(const scan_sort_local *l, unsigned shift, scan_s
     return true;
 }
 
-/* Distributes to bins by splitters, and sorts each. Four parts are gone through together, each with its own positions:
- * elements of one bin that follow each other wait for each other's position. */
-SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitters *splitters, scan_sort_again *again,
-                              scan_sort_kind kind) {
+/* Distributes to bins by splitters, and sorts each; or does nothing and returns false where bits spread the elements.
+ * Four parts are gone through together, each with its own positions: elements of one bin that follow each other wait
+ * for each other's position. */
+SCAN_INLINE bool distribute(const scan_sort_local *l, unsigned shift, scan_sort_again *again, scan_sort_kind kind) {
     enum { PARTS = 4 };
+    scan_sort_splitters splitters;
+    if (!find_splitters(l, shift, &splitters, kind))
+        return false;
     uint32_t positions[PARTS][SCAN_SORT_MAX_SPLITTERS + 1] = {{0}}, sum = 0;
     uint16_t digits[PARTS][DIGITS_AT_ONCE];
     scan_sort_columns from = l->from;
@@ -247,7 +250,7 @@ SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitter
         for (size_t p = 0; p < PARTS; p++) {                                                                           \
             size_t end = (p + 1) * part < l->n ? (p + 1) * part : l->n,                                                \
                    begin = p * part + i < end ? p * part + i : end;                                                    \
-            counts[p] = classify(digits[p], from.keys, begin, end, l->order, splitters, kind);                         \
+            counts[p] = classify(digits[p], from.keys, begin, end, l->order, &splitters, kind);                        \
             least = counts[p] < least ? counts[p] : least;                                                             \
         }                                                                                                              \
         for (size_t k = 0; k < least; k++) {                                                                           \
@@ -264,7 +267,7 @@ SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitter
     EACH(COUNT)
 #undef COUNT
     uint32_t begins[SCAN_SORT_MAX_SPLITTERS + 2];
-    for (size_t d = 0; d <= splitters->n; d++) {
+    for (size_t d = 0; d <= splitters.n; d++) {
         begins[d] = sum;
         for (size_t p = 0; p < PARTS; p++) {
             uint32_t c = positions[p][d];
@@ -272,7 +275,7 @@ SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitter
             sum += c;
         }
     }
-    begins[splitters->n + 1] = sum;
+    begins[splitters.n + 1] = sum;
     void *const to_keys = l->to.keys, *const to_values = l->to.values;
     const bool have_values = from.values != NULL;
 #define MOVE(p, k)                                                                                                     \
@@ -287,11 +290,12 @@ SCAN_INLINE void by_splitters(const scan_sort_local *l, const scan_sort_splitter
     EACH(MOVE)
 #undef MOVE
 #undef EACH
-    for (size_t d = 0; d <= splitters->n; d++) {
+    for (size_t d = 0; d <= splitters.n; d++) {
         scan_sort_local bin = elements_of(l, begins[d], begins[d + 1], kind);
         if (bin.n > 1)
             again(&bin);
     }
+    return true;
 }
 
 SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_distribute *distribute,
@@ -309,11 +313,8 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_so
     }
     unsigned low = (unsigned)__builtin_ctzll(varying), bits = 64 - (unsigned)__builtin_clzll(varying) - low;
     unsigned enough = 64 - (unsigned)__builtin_clzll(l->n) + 6; /* then one key in some 64 shares its leading bits */
-    scan_sort_splitters splitters;
-    if (bits > enough && l->n >= 16 * SCAN_SORT_TINY && find_splitters(l, low + bits - enough, &splitters, kind)) {
-        distribute(l, &splitters);
+    if (bits > enough && l->n >= 16 * SCAN_SORT_TINY && distribute(l, low + bits - enough))
         return;
-    }
     if (bits > enough + 10) {
         unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
         passes(l, l->from, low + bits - count * width, width, count, false, kind);
