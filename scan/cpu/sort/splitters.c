@@ -7,6 +7,7 @@
 
 enum { BINS = 16 }; /* of equal shares of the sample; each may add a splitter for a frequent value */
 
+/* Shell's sort: a sample is small. */
 void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n) {
     for (size_t gap = 1 << 10; gap > 0; gap = gap == 4 ? 1 : gap / 4)
         for (size_t i = gap; i < n; i++) {
