@@ -62,7 +62,7 @@ SCAN_INLINE bool find_splitters(const scan_sort_local *l, unsigned shift, scan_s
         agree += sample[i] != sample[i - 1] && (sample[i] ^ sample[i - 1]) >> shift == 0;
     }
     /* Two elements agree with a probability of about 2 * agree / samples^2, which makes groups of n times that. */
-    if (2 * agree * n < LARGE * samples * samples && equal < samples / 4 * 3)
+    if (2 * agree * n < LARGE * samples * samples && equal < samples / 16 * 9)
         return false;
     scan_cpu_sort_choose_splitters(sample, samples, splitters);
     return true;
