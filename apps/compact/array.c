@@ -28,6 +28,7 @@ typedef struct work {
     size_t size;          /* bytes of an element */
     size_t piece;         /* elements of a full piece */
     scan_type index_type; /* of the indices output */
+    array_writer kept, rejected, indices;
     slot slots[STREAM_SLOTS];
     size_t slot_count;
     uint64_t have;         /* elements read */
@@ -222,11 +223,11 @@ static void finish(void *arg, size_t piece) {
     const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
     if (job->common->verify)
         verify_piece(w, x, kept, skip, count);
-    output_write(job->kept_out, kept, count * w->size);
+    array_write(&w->kept, kept, count);
     if (job->rejected_out)
-        output_write(job->rejected_out, x->rejected.host, (x->n - count) * w->size);
+        array_write(&w->rejected, x->rejected.host, x->n - count);
     if (job->indices_out)
-        output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
+        array_write(&w->indices, (const char *)x->indices.host + skip * index_size, count);
     report_computed(w, x->n, count);
     w->kept_total += count;
     report_progress(x->taken, w->r->in->extent.size);
@@ -275,28 +276,43 @@ static void prepare(work *w) {
     compact_choose(w->job, w->s, elements * w->size);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
-    if (job->format == FORMAT_NPY) {
-        output_reserve_head(job->kept_out, NPY_VECTOR_HEADER_BYTES);
-        if (job->rejected_out)
-            output_reserve_head(job->rejected_out, NPY_VECTOR_HEADER_BYTES);
-    }
-    if (job->indices_out && job->indices_npy)
-        output_reserve_head(job->indices_out, NPY_VECTOR_HEADER_BYTES);
+    w->kept = compact_writer(job, w->r, job->kept_out, job->common->output);
+    w->rejected = compact_writer(job, w->r, job->rejected_out, job->rejected);
+    w->indices = compact_index_writer(job, w->index_type);
+    array_reserve_header(&w->kept);
+    if (job->rejected_out)
+        array_reserve_header(&w->rejected);
+    if (job->indices_out)
+        array_reserve_header(&w->indices);
 }
 
-static void write_heads(const work *w) {
-    const compact_job *job = w->job;
-    if (job->format == FORMAT_NPY) {
-        compact_write_head(job->kept_out, w->r->type, w->kept_total);
-        if (job->rejected_out)
-            compact_write_head(job->rejected_out, w->r->type, w->have - w->kept_total);
-    }
-    if (job->indices_out && job->indices_npy)
-        compact_write_head(job->indices_out, w->index_type, w->kept_total);
+static void write_lengths(const work *w) {
+    array_write_length(&w->kept, w->kept_total);
+    if (w->job->rejected_out)
+        array_write_length(&w->rejected, w->have - w->kept_total);
+    if (w->job->indices_out)
+        array_write_length(&w->indices, w->kept_total);
+}
+
+/* A predicate is about elements, as they follow each other; without --axis so is --unique. */
+static bool takes_rows(const compact_job *job, const array_reader *r, lanes *shape) {
+    const axis_option flat = {.flat = true};
+    if (job->selector != SELECT_UNIQUE && job->axis.text)
+        die_usage("--axis is for --unique; other tests keep elements, as --flat says");
+    if (!axis_lanes(job->axis.text ? &job->axis : &flat, r, "compacts", shape))
+        return false;
+    if (shape->outer > 1 || (shape->outer == 0 && job->axis.axis != 0))
+        die_usage("--axis %s: --unique drops whole rows, along axis 0", job->axis.text);
+    return true;
 }
 
 void compact_array(const compact_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
+    lanes shape;
+    if (takes_rows(job, r, &shape)) {
+        compact_array_rows(job, r, s, &shape);
+        return;
+    }
     if (job->selector == SELECT_MASK)
         compact_mask_open(&w.mask, job->mask);
     else if (!by_runs(&w))
@@ -312,7 +328,7 @@ void compact_array(const compact_job *job, array_reader *r, session *s) {
                                 .arg = &w});
     if (job->selector == SELECT_MASK)
         compact_mask_end(&w.mask, w.have);
-    write_heads(&w);
+    write_lengths(&w);
     report_text("type", scan_type_name(r->type));
     report_number("elements", w.have);
     report_number("kept", w.kept_total);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/support/array.h"
+#include "apps/support/axis.h"
 #include "apps/support/cli.h"
 #include "apps/support/session.h"
 #include "expression.h"
@@ -28,6 +28,7 @@ typedef struct compact_job {
     bool text, csv, tsv;
     bool header; /* tables: the first row is one */
     scan_grid grid;
+    axis_option axis;
 
     data_format format;
     output *kept_out;
@@ -36,12 +37,17 @@ typedef struct compact_job {
     bool indices_npy;     /* else in the format of the input */
 } compact_job;
 
-/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
+/* .npy and raw, in pieces: array.c, --unique of whole rows: array_rows.c. Text and tables, as a whole: lines.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
+void compact_array_rows(const compact_job *job, array_reader *reader, session *s, const lanes *shape);
 void compact_text(const compact_job *job, input *in, session *s);
 void compact_table(const compact_job *job, input *in, session *s, char delimiter);
 
 /* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
+
+/* Where the arrays that are selected and rejected go, and the indices of an array. */
+array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path);
+array_writer compact_index_writer(const compact_job *job, scan_type type);
 
 /* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
 void compact_terms(const compact_job *job, expression *e);
@@ -65,9 +71,6 @@ void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
 
 /* Exit 2 if the mask has more than the n elements of the input. */
 void compact_mask_end(compact_mask *mask, uint64_t n);
-
-/* Writes the header of a one-dimensional .npy output into the place that output_reserve_head kept for it. */
-void compact_write_head(output *out, scan_type type, uint64_t count);
 
 /* ---- --verify: check.c ------------------------------------------------------------------------------------------- */
 

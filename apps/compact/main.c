@@ -15,15 +15,17 @@ static const char help[] =
     "  @ --where 'place contains \"Alaska\" || place is missing' quakes.csv\n"
     "  @ --where 'x matches \"^(error|fatal):\"' --text log.txt\n"
     "  @ --unique sorted.txt                              first of each run of equal numbers\n"
+    "  @ --unique --axis 0 matrix.npy -o rows.npy         first of each run of equal rows\n"
     "  @ --unique --text log.txt                          first of each run of equal lines\n"
     "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
     "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
     "  producer | @ --nonzero --dtype f32 > out.raw\n"
     "\n"
     "Usage: @ SELECTOR [OPTION]... [FILE]\n"
-    "Keeps what the selector chooses, in its order, and writes it in the input's format. FILE is .npy (known by its\n"
-    "first bytes), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows\n"
-    "are kept byte for byte. No FILE or -: stdin. Keeping nothing is no error.\n"
+    "Keeps what the selector chooses, in its order, and writes it in the input's format; an array in the one that\n"
+    "-o FILE.npy, FILE.raw or FILE.txt (one number a line) names. FILE is .npy (known by its first bytes), raw\n"
+    "(--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows are kept byte for\n"
+    "byte. No FILE or -: stdin. Keeping nothing is no error.\n"
     "\n"
     "Selectors, exactly one; tables take --where:\n"
     "      --where EXPR      elements for which EXPR is true\n"
@@ -47,9 +49,12 @@ static const char help[] =
     "\n"
     "Options:\n"
     "      --invert          keep the others\n"
-    "      --rejected FILE   write the others to FILE, in the same format\n"
-    "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
-    "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
+    "      --rejected FILE   write the others to FILE, in a format as for -o\n"
+    "      --indices FILE    write the index of each kept element: .npy if FILE is called so; for an array in a "
+    "format\n"
+    "                        as for -o; else as text; u32 below 2^32 elements, else u64\n"
+    "      --axis 0          --unique of an array of several dimensions: drops whole rows that equal the one before\n"
+    "      --flat            elements one by one, in one dimension, as all tests do without --axis\n"
     "      --dtype T         the input is raw data of {types}\n"
     "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
     "      --csv, --tsv      the input is a table\n"
@@ -71,6 +76,8 @@ enum {
     OPTION_REJECTED,
     OPTION_INDICES,
     OPTION_DTYPE,
+    OPTION_AXIS,
+    OPTION_FLAT,
     OPTION_TEXT,
     OPTION_CSV,
     OPTION_TSV,
@@ -88,6 +95,8 @@ static const cli_option options[] = {
     {"rejected", 0, true, OPTION_REJECTED},
     {"indices", 0, true, OPTION_INDICES},
     {"dtype", 0, true, OPTION_DTYPE},
+    {"axis", 0, true, OPTION_AXIS},
+    {"flat", 0, false, OPTION_FLAT},
     {"text", 0, false, OPTION_TEXT},
     {"csv", 0, false, OPTION_CSV},
     {"tsv", 0, false, OPTION_TSV},
@@ -144,6 +153,8 @@ static void read_options(compact_job *job, cli *c) {
         case OPTION_REJECTED: job->rejected = cli_file(c); break;
         case OPTION_INDICES: job->indices = cli_file(c); break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_AXIS: axis_take(&job->axis, c->value); break;
+        case OPTION_FLAT: job->axis.flat = true; break;
         case OPTION_TEXT: job->text = true; break;
         case OPTION_CSV: job->csv = true; break;
         case OPTION_TSV: job->tsv = true; break;
@@ -181,6 +192,8 @@ int main(int argc, char **argv) {
         die_usage("--no-header is for tables");
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);
+    else
+        axis_refuse(&job.axis, in.name);
     open_outputs(&job);
     output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);

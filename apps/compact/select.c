@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact: the selectors of one column, the choice of the device, masks, and headers of outputs.
+ * compact: the selectors of one column, the choice of the device, masks, and writers of outputs.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/parallel.h"
 #include "compact.h"
 
 static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column, char *reason) {
@@ -69,7 +70,17 @@ void compact_mask_end(compact_mask *mask, uint64_t n) {
     input_close(&mask->in);
 }
 
-void compact_write_head(output *out, scan_type type, uint64_t count) {
-    unsigned char head[NPY_FORMAT_MAX];
-    output_write_head(out, head, npy_format(head, type, 1, &count));
+array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path) {
+    return (array_writer){.out = out,
+                          .format = array_output_format(path, job->format),
+                          .type = reader->type,
+                          .is_bool = reader->header.is_bool,
+                          .threads = parallel_threads(job->common->threads)};
+}
+
+array_writer compact_index_writer(const compact_job *job, scan_type type) {
+    return (array_writer){.out = job->indices_out,
+                          .format = array_output_format(job->indices, job->format),
+                          .type = type,
+                          .threads = parallel_threads(job->common->threads)};
 }

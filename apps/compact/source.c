@@ -151,7 +151,8 @@ static void write_indices(const compact_job *job, const selection *kept, unsigne
         rows_write_numbers(job->indices_out, kept->type, kept->indices, kept->count, threads, NULL);
         return;
     }
-    array_write_header(job->indices_out, kept->type, 1, &(uint64_t){kept->count});
+    const array_writer w = {.out = job->indices_out, .format = FORMAT_NPY, .type = kept->type};
+    array_write_header(&w, 1, &(uint64_t){kept->count});
     output_write(job->indices_out, kept->indices, kept->count * size);
 }
 

@@ -101,7 +101,11 @@ void finish_one_copy(cta &);
 void recheck(cta &);
 void cluster_leave(cta &);
 
-inline uint32_t draw(cta &c) { return uint32_t(mixed(c.random += 0x9e3779b97f4a7c15u) >> 32); }
+/* A linear congruential sequence (Knuth's MMIX), of which only the upper half is used: it is drawn at every switch. */
+inline uint32_t draw(cta &c) {
+    c.random = c.random * 6364136223846793005u + 1442695040888963407u;
+    return uint32_t(c.random >> 32);
+}
 inline uint32_t below(cta &c, uint32_t limit) { return uint32_t(uint64_t(draw(c)) * limit >> 32); }
 inline bool chance(cta &c, uint32_t one_in) { return below(c, one_in) == 0; }
 

@@ -9,7 +9,7 @@ file(GLOB emulator_sources CONFIGURE_DEPENDS ${emulator_dir}/*.cpp)
 set(emulator_libraries ${BOOST_CONTEXT_LIBRARY} stdc++)
 
 # The emulator itself is fast in every build; its accesses to memory stand for the kernels'. The scheduler touches none of
-# theirs and runs more than anything else: it is compiled without sanitizers, and tells ASan of the fibers' stacks itself.
+# theirs and runs more than anything else: it is compiled without sanitizers.
 set(emulator_options -O2 -fno-sanitize=undefined)
 if(SCAN_SANITIZE MATCHES address)
   list(APPEND emulator_options -DEMULATED_ASAN)

@@ -101,7 +101,6 @@ struct alignas(64) fiber {
     void *context;
     char *stack;
     size_t stack_bytes;
-    void *asan_stack;
     cta *in_cta;
     const void *waits_for; /* a collective, a CTA barrier, or an mbarrier */
     int index;

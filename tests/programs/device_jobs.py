@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conftest import DEVICE, SANITIZED, Box, numbers
+from image_files import bumps, equalize, png, pnm
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 LARGE = {"SCAN_CUDA_FROM": "1"}  # with auto every job is large enough for a device
@@ -16,16 +17,39 @@ needs_device = pytest.mark.skipif(not DEVICE.available, reason=DEVICE.reason)
 needs_emulator = pytest.mark.skipif(not DEVICE.emulated, reason="failures of a device are injected by the emulator alone")
 
 
+# In place of the photographs, for the emulator: height, width, channels, type. Odd sides, more than one CTA of each grid.
+SMALL_IMAGES = {"moon.png": (160, 203, 1, "u1"), "cell.png": (201, 150, 1, "u1"), "expected/moon.png": (97, 131, 1, "u1"),
+                "expected/color.ppm": (61, 75, 3, "u1"), "jacksboro_dem.pgm": (120, 147, 1, "u2"),
+                "retina.jpg": (150, 181, 3, "u1"), "hubble_deep_field.jpg": (133, 160, 3, "u1")}
+
+
+def make_small_images(folder):
+    """Writes them under the photographs' names, in the same formats."""
+    for seed, (name, (height, width, channels, dtype)) in enumerate(SMALL_IMAGES.items()):
+        path, pixels = folder / name, bumps(height, width, channels, np.dtype(dtype), seed)
+        if path.suffix == ".png":
+            path.write_bytes(png(pixels))
+        elif path.suffix == ".jpg":
+            equalize("-", "-f", "-o", path, "--method", "clahe", "--device", "cpu", stdin=pnm(pixels))
+        else:
+            path.write_bytes(pnm(pixels))
+
+
 def make_inputs(folder):
     """Writes the data sets, and arrays of every type, some of several pieces."""
     shutil.copytree(DATA, folder, dirs_exist_ok=True)
+    if SANITIZED:
+        make_small_images(folder)
     rng = np.random.default_rng(7)
     delays = np.load(DATA / "flight_delays.npy")
+    if SANITIZED:
+        delays = delays[:60_001]
+        np.save(folder / "flight_delays.npy", delays)
     np.save(folder / "sorted.npy", np.sort(delays))
     np.save(folder / "empty.npy", np.zeros(0, "f4"))
     np.save(folder / "one.npy", np.array([2.5]))
     for name in ("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"):
-        np.save(folder / f"{name}.npy", numbers(name, 50_001))
+        np.save(folder / f"{name}.npy", numbers(name, 20_001 if SANITIZED else 50_001))
     scale = 1 if SANITIZED else 4  # sanitizers are slow; two pieces, which are of 1 MiB at least
     big = rng.normal(size=scale * 300_001).astype("f4")
     big[rng.integers(0, big.size, 50)] = np.nan

@@ -105,7 +105,7 @@ def test_distributions(distribution):
 
 def test_json(tmp_path):
     target = tmp_path / "rows.json"
-    run("--verb", "sort", "--no-peers", "--threads", "1", "--simd", "portable", "--json", str(target))
+    run("--verb", "sort", "--no-peers", "--threads", "1", "--simd", "portable", "--pause", "1", "--json", str(target))
     rows = json.loads(target.read_text())
     assert [row["contender"] for row in rows] == ["scan", "copy, 1 thread"]
     for row in rows:

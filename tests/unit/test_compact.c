@@ -161,9 +161,9 @@ static void test_large(void **state) {
     fixture *f = *state;
     unsigned round = 0;
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
-        for (size_t k = 0; k < sizeof large_sizes / sizeof large_sizes[0]; k++)
-            for (int context = 0; context < CONTEXTS; context++, round++) {
-                if (large_sizes[k] > 300000 && (round + type) % 3)
+        for (size_t k = ONLY_THREADS ? 9 : 0; k < sizeof large_sizes / sizeof large_sizes[0]; k++)
+            for (int context = ONLY_THREADS; context < CONTEXTS; context++, round++) {
+                if (large_sizes[k] > 300000 && (round + type) % (ONLY_THREADS ? 5 : 3))
                     continue;
                 compact_case c = {.type = type, .n = large_sizes[k], .context = context};
                 c.share = shares[random_below(&f->random, SHARES)];
@@ -190,7 +190,7 @@ static void test_in_place(void **state) {
                                         .by_flags = true,
                                         .outputs = OUT_KEPT | OUT_COUNT,
                                         .in_place = true,
-                                        .context = (int)(round % CONTEXTS)});
+                                        .context = ONLY_THREADS + (int)(round % (CONTEXTS - ONLY_THREADS))});
 }
 
 /* Streaming stores of every element size: their threshold is in bytes of input. */

@@ -44,9 +44,9 @@ static void every_small_size(void **state) {
     (void)state;
     scan_ctx *ctx = context_with_threads(2);
     for (unsigned channels = 1; channels <= 4; channels++)
-        for (size_t n = 0; n <= 130; n++)
+        for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 26 : 1)
             check_one(ctx, SCAN_U8, channels, (picture)(n % PICTURES), n);
-    for (size_t n = 0; n <= 130; n++)
+    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 26 : 1)
         check_one(ctx, SCAN_U16, (unsigned)(n % 4) + 1, (picture)(n % PICTURES), n);
     scan_ctx_destroy(ctx);
 }
@@ -56,7 +56,7 @@ static void switches_and_threads(void **state) {
     (void)state;
     static const size_t sizes[] = {2047, 2048, 2049, 65535, 65536, 65537, 131071, 131072, 131073, 263001};
     static const uint32_t threads[] = {1, 2, 3, 7};
-    for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+    for (size_t t = ONLY_THREADS; t < sizeof threads / sizeof threads[0]; t++) {
         scan_ctx *ctx = context_with_threads(threads[t]);
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             check_one(ctx, SCAN_U8, 1, (picture)((s + t) % PICTURES), sizes[s]);
@@ -72,6 +72,8 @@ static void every_picture(void **state) {
     scan_ctx *ctx = context_with_threads(2);
     for (int kind = 0; kind < PICTURES; kind++)
         for (unsigned channels = 1; channels <= 4; channels++) {
+            if (ONLY_THREADS && channels != 1 + (unsigned)kind % 4) /* threads do the same with every number */
+                continue;
             check_one(ctx, SCAN_U8, channels, (picture)kind, 300007);
             check_one(ctx, SCAN_U16, channels, (picture)kind, 70001);
         }

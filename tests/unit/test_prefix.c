@@ -199,14 +199,9 @@ static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, 
 static size_t small_sizes[256], small_count;
 
 static void fill_sizes(void) {
-#if defined(__SANITIZE_THREAD__)
-    const size_t step = 9, max_log = 11; /* what threads do is in the large sizes */
-#else
-    const size_t step = 1, max_log = 14;
-#endif
-    for (size_t n = 0; n <= 130; n += step)
+    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 26 : 1)
         small_sizes[small_count++] = n;
-    for (size_t k = 8; k <= max_log; k++)
+    for (size_t k = 8; k <= (ONLY_THREADS ? 10 : 14); k++)
         for (size_t d = 0; d < 3; d++)
             small_sizes[small_count++] = ((size_t)1 << k) - 1 + d;
 }

@@ -66,21 +66,23 @@ SCAN_INLINE void sort_tiny(const scan_sort_local *l, scan_sort_kind kind) {
 }
 
 /* One pass by the digit at `shift`; positions[d] is where the next element of digit d goes. */
-SCAN_INLINE void pass(const scan_sort_local *l, scan_sort_columns from, scan_sort_columns to, unsigned shift,
-                      unsigned bits, uint32_t *positions, bool keys, scan_sort_kind kind) {
-    const scan_sort_order order = l->order;
+SCAN_INLINE void pass(size_t n, scan_sort_columns from, scan_sort_columns to, unsigned shift, unsigned bits,
+                      uint32_t *positions, bool keys, bool codes, scan_sort_order order, scan_sort_kind kind) {
     const uint64_t digits = (1u << bits) - 1;
-    for (size_t i = 0; i < l->n; i++) {
-        uint64_t key = scan_sort_load(from.keys, i, kind.key_bytes);
-        size_t at = positions[scan_sort_code(key, order, kind) >> shift & digits]++;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = scan_sort_load(from.keys, i, kind.key_bytes), code = scan_sort_code(key, order, kind);
+        size_t at = positions[code >> shift & digits]++;
         if (keys)
-            scan_sort_store(to.keys, at, key, kind.key_bytes);
+            scan_sort_store(to.keys, at, codes ? code : key, kind.key_bytes);
         if (kind.value_bytes)
             scan_sort_store(to.values, at, load_value(from, i, kind), kind.value_bytes);
     }
 }
 
-/* Passes over bits [low, high), `from` to `to`. */
+static const scan_sort_order of_codes = {.flip = 0, .mask = ~0ull, .nan = 0};
+
+/* Passes over bits [low, high), `from` to `to`. With drop_keys no key is wanted in the end: the first pass then leaves
+ * the codes of floats in their place, which need not be made again. */
 SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsigned low, unsigned digit_bits,
                         unsigned count, bool drop_keys, scan_sort_kind kind) {
     const scan_sort_order order = l->order;
@@ -107,17 +109,23 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
     for (unsigned p = 0; p < count; p++) {
         scan_sort_columns to = (count - p) % 2 ? l->to : l->spare;
-        pass(l, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, !(drop_keys && p + 1 == count), kind);
+        const bool keys = !(drop_keys && p + 1 == count), codes = kind.is_float && drop_keys;
+        if (codes && p > 0)
+            pass(l->n, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, keys, false, of_codes,
+                 (scan_sort_kind){kind.key_bytes, false, kind.value_bytes});
+        else
+            pass(l->n, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, keys, codes, order, kind);
         from = to;
     }
 }
 
-/* The elements of `to` around element i whose codes agree in all but the lowest `shift` bits: they are sorted there. */
-SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t i, unsigned shift, scan_sort_kind kind) {
+/* The elements of `to` from `first` on around element i whose codes agree in all but the lowest `shift` bits. */
+SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t first, size_t i, unsigned shift,
+                                     scan_sort_kind kind) {
     const uint64_t prefix = scan_sort_code(scan_sort_load(l->to.keys, i, kind.key_bytes), l->order, kind) >> shift;
     size_t begin = i, end = i + 1;
 #define PREFIX(at) (scan_sort_code(scan_sort_load(l->to.keys, at, kind.key_bytes), l->order, kind) >> shift)
-    while (begin > 0 && PREFIX(begin - 1) == prefix)
+    while (begin > first && PREFIX(begin - 1) == prefix)
         begin--;
     while (end < l->n && PREFIX(end) == prefix)
         end++;
@@ -131,8 +139,9 @@ SCAN_INLINE void finish(const scan_sort_local *l, unsigned shift, scan_sort_agai
     enum { FAR = 16 };
     const scan_sort_order order = l->order;
     void *keys = l->to.keys, *values = l->to.values;
-    uint64_t before = scan_sort_code(scan_sort_load(keys, 0, kind.key_bytes), order, kind);
-    for (size_t i = 1; i < l->n; i++) {
+    size_t first = 0; /* of those that are not in sorted groups, whose keys may be gone with drop_keys */
+    uint64_t before = 0;
+    for (size_t i = 0; i < l->n; i++) {
         uint64_t key = scan_sort_load(keys, i, kind.key_bytes), code = scan_sort_code(key, order, kind);
         if (code >= before) {
             before = code;
@@ -146,16 +155,17 @@ SCAN_INLINE void finish(const scan_sort_local *l, unsigned shift, scan_sort_agai
             if (kind.value_bytes)
                 scan_sort_store(values, at, scan_sort_load(values, at - 1, kind.value_bytes), kind.value_bytes);
             at--;
-            in_place = at == 0 || scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) <= code;
+            in_place = at == first || scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) <= code;
         } while (!in_place && i - at < FAR);
         scan_sort_store(keys, at, key, kind.key_bytes);
         if (kind.value_bytes)
             scan_sort_store(values, at, value, kind.value_bytes);
         if (!in_place) {
-            scan_sort_local group = group_of(l, i, shift, kind);
+            scan_sort_local group = group_of(l, first, i, shift, kind);
             again(&group);
-            i = (size_t)((char *)group.to.keys - (char *)keys) / kind.key_bytes + group.n - 1;
-            before = scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);
+            first = (size_t)((char *)group.to.keys - (char *)keys) / kind.key_bytes + group.n;
+            i = first - 1;
+            before = 0;
         }
     }
 }
