@@ -420,8 +420,8 @@ typedef enum scan_sort_method {
     SCAN_SORT_RADIX = 1, /* histogram, scan, stable scatter for each digit, the least significant first; on the CPU in
                             cache, after one partition by the leading digit */
     SCAN_SORT_SPLIT = 2, /* CUDA, for teaching: one bit at a time, flags -> exclusive scan -> scatter */
-    SCAN_SORT_QUICK = 3, /* CPU with AVX-512, keys of 4 or 8 bytes without values, all bits: radix partition, then
-                            vectorized quicksort in cache */
+    SCAN_SORT_QUICK = 3, /* CPU with AVX2 or AVX-512, keys of 4 or 8 bytes without values, all bits: radix partition,
+                            then vectorized quicksort in cache */
     SCAN_SORT_SAMPLE = 4 /* CUDA, keys of 4 or 8 bytes: buckets of equal size, whatever the keys' distribution, by
                             splitters from a sorted sample; each is then sorted in shared memory */
 } scan_sort_method;

@@ -37,7 +37,7 @@ static const char help[] =
     "      --argsort         write the positions, from 0, in sorted order: u32 (u64 from 2^32 elements) in the\n"
     "                        array's format; for lines and tables one a line\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
-    "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX-512)\n"
+    "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX2)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
     "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
     "      --flat            all elements as one row; sorted, they fill the array's shape\n"

@@ -158,12 +158,14 @@ static inline uint64_t data_few_distinct(uint64_t *s, size_t i, size_t n, scan_t
     uint64_t which = random_u64(s) % 5;
     return random_u64(&which);
 }
-/* Roughly normal reals: for floats the exponent decides most of the order. */
+/* Roughly normal reals, and a few zeros of both signs: for floats the exponent decides most of the order. */
 static inline uint64_t data_bell(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)i, (void)n;
-    double sum = 0;
+    double sum = 0.12;
     for (int k = 0; k < 4; k++)
         sum += (double)(int64_t)random_u64(s) * 0x1p-63;
+    if (random_u64(s) % 64 == 0)
+        sum = sum < 0 ? -0.0 : 0.0;
     return bits_of_double(type_is_float(type) ? sum : sum * 1000, type);
 }
 /* Zeros of both signs, NaNs of both signs and many payloads, infinities, denormals, a few numbers. */
@@ -195,6 +197,19 @@ static inline uint64_t data_outliers(uint64_t *s, size_t i, size_t n, scan_type 
     uint64_t r = random_u64(s);
     return i % 1000 == 500 ? r : r & (type_bits(type) == 8 ? 0x7 : 0xfff);
 }
+/* Every power of two as often as the next: leading bits say little. */
+static inline uint64_t data_octaves(uint64_t *s, size_t i, size_t n, scan_type type) {
+    (void)i, (void)n;
+    const uint64_t bits = type_bits(type), r = random_u64(s) >> (64 - bits);
+    return r >> random_u64(s) % bits;
+}
+/* Mostly one of 12 values, else near one of them. */
+static inline uint64_t data_clusters(uint64_t *s, size_t i, size_t n, scan_type type) {
+    (void)i, (void)n, (void)type;
+    const uint64_t r = random_u64(s);
+    uint64_t which = r % 12;
+    return random_u64(&which) + (r >> 62 == 0 ? r >> 8 & 0xffff : 0);
+}
 /* Median-of-three killer (Musser): the classic quadratic input of naive quicksorts. */
 static inline uint64_t data_killer(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)s;
@@ -204,8 +219,9 @@ static inline uint64_t data_killer(uint64_t *s, size_t i, size_t n, scan_type ty
 }
 
 static distribution *const distributions[] = {
-    data_uniform, data_few_bits,     data_zipf,     data_sorted,     data_reversed, data_reversed_ties, data_constant,
-    data_bell,    data_few_distinct, data_specials, data_organ_pipe, data_sawtooth, data_outliers,      data_killer,
+    data_uniform,  data_few_bits, data_zipf,         data_sorted,   data_reversed,   data_reversed_ties,
+    data_constant, data_bell,     data_few_distinct, data_specials, data_organ_pipe, data_sawtooth,
+    data_outliers, data_killer,   data_octaves,      data_clusters,
 };
 enum { DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 

@@ -213,9 +213,9 @@ static void test_what_ran(void **state) {
     d.method = SCAN_SORT_QUICK;
     scan_info info = {.struct_size = sizeof info};
     assert_int_equal(scan_ctx_info(f->ctx, &info), SCAN_OK);
-    if (strcmp(info.name, "cpu avx512") == 0) {
+    if (strcmp(info.name, "cpu portable") != 0) {
         assert_int_equal(scan_sort(f->ctx, &d, f->in, f->out, NULL, NULL, 64), SCAN_OK);
-        assert_string_equal(scan_ctx_ran(f->ctx), "quick avx512");
+        assert_memory_equal(scan_ctx_ran(f->ctx), "quick avx", 9);
         for (uint32_t i = 0; i < 64; i++)
             assert_int_equal(f->out[i], i);
     } else {

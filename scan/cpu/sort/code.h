@@ -68,4 +68,12 @@ SCAN_INLINE uint64_t scan_sort_code(uint64_t key, scan_sort_order order, scan_so
     return magnitude > 0x7ff0000000000000u ? order.nan : code ^ order.flip;
 }
 
+/* Codes as signed integers of the same order, which SIMD levels compare: of keys of up to 4 bytes, and of 8. */
+SCAN_INLINE int32_t scan_sort_signed_code_32(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
+    return (int32_t)((uint32_t)scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind) ^ 1u << 31);
+}
+SCAN_INLINE int64_t scan_sort_signed_code_64(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
+    return (int64_t)(scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind) ^ 1ull << 63);
+}
+
 #endif

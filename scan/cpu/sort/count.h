@@ -8,16 +8,28 @@
 #include "sort.h"
 
 /* Of the codes of keys begin ... end. */
+#define BOUNDS(width)                                                                                                  \
+    SCAN_INLINE void bounds_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,                 \
+                                    uint64_t *least, uint64_t *most, scan_sort_kind kind) {                            \
+        int##width##_t low = INT##width##_MAX, high = INT##width##_MIN;                                                \
+        for (size_t i = begin; i < end; i++) {                                                                         \
+            int##width##_t code = scan_sort_signed_code_##width(keys, i, order, kind);                                 \
+            low = code < low ? code : low;                                                                             \
+            high = code > high ? code : high;                                                                          \
+        }                                                                                                              \
+        *least = (uint##width##_t)low ^ (uint##width##_t)INT##width##_MIN;                                             \
+        *most = (uint##width##_t)high ^ (uint##width##_t)INT##width##_MIN;                                             \
+    }
+BOUNDS(32)
+BOUNDS(64)
+#undef BOUNDS
+
 SCAN_INLINE void bounds(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least,
                         uint64_t *most, scan_sort_kind kind) {
-    uint64_t low = UINT64_MAX, high = 0;
-    for (size_t i = begin; i < end; i++) {
-        uint64_t code = scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);
-        low = code < low ? code : low;
-        high = code > high ? code : high;
-    }
-    *least = low;
-    *most = high;
+    if (kind.key_bytes == 8)
+        bounds_64(keys, begin, end, order, least, most, kind);
+    else
+        bounds_32(keys, begin, end, order, least, most, kind);
 }
 
 /* Whether the 64 bytes at `keys` are one key again and again. */

@@ -137,10 +137,11 @@ static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
     run_lengths first = count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE);
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
-    if (first.keys[2] < FIRST_REPEATED || narrow)
+    /* Where quicksort by one thread is the other way, which is quick with many equal keys, it takes more to pay; and a
+     * few values it counts itself. */
+    const bool alone = j->n <= j->plan.alone_n && j->plan.local != j->plan.kernels->local;
+    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && first.runs[1] <= SCAN_SORT_MAX_FREQUENT))
         return;
-    /* Where quicksort by one thread is the other way, which is quick with many equal keys, it takes more to pay. */
-    const bool alone = j->n <= j->plan.alone_n;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));
     n = n / NEIGHBOURS * NEIGHBOURS;

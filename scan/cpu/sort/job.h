@@ -26,6 +26,7 @@ typedef struct scan_sort_plan {
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
     size_t alone_n;      /* keys that one thread sorts sooner than all partition them; from local_n */
+    size_t leaf_n;       /* elements of a bin that one thread sorts; from local_n */
     size_t bin_n;        /* elements a bin should have */
     unsigned digit_bits; /* widest partition */
     unsigned threads;    /* that have an area */
@@ -103,14 +104,6 @@ static inline uint64_t *scan_sort_positions_of(const scan_sort_job *j, unsigned 
 
 static inline char *scan_sort_buffers_of(const scan_sort_job *j, unsigned thread) {
     return (char *)(scan_sort_positions_of(j, thread) + ((size_t)1 << j->plan.digit_bits));
-}
-
-/* The i-th of many places from all over n elements. */
-static inline size_t scan_sort_anywhere(size_t i, size_t n) {
-    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (size_t)((x ^ x >> 31) % n);
 }
 
 /* Elements begin ... end of keys become `key`. */

@@ -18,6 +18,7 @@
 #endif
 
 #include "sort.h"
+#include "classify.h"
 #include "count.h"
 #include "local.h"
 #include "take.h"
@@ -51,20 +52,33 @@ SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order
 /* ---- is it in order already? ------------------------------------------------------------------------------------- */
 
 /* In blocks without a branch, so that the test of random input ends at once and that of sorted input is vectorized. */
-SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
-    enum { AT_ONCE = 64 };
-    unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {
-        size_t stop = i + AT_ONCE < end - 1 ? i + AT_ONCE : end - 1;
-        unsigned up = 0, not_down = 0;
-        for (size_t k = i; k < stop; k++) {
-            uint64_t a = load_code(keys, k, order, kind), b = load_code(keys, k + 1, order, kind);
-            up |= a > b;
-            not_down |= a <= b;
-        }
-        flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);
+#define ORDERED(width)                                                                                                 \
+    SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
+                                         scan_sort_kind kind) {                                                        \
+        enum { AT_ONCE = 128 };                                                                                        \
+        unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;                                                   \
+        for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {                                                   \
+            const size_t count = end - 1 - i < AT_ONCE ? end - 1 - i : AT_ONCE;                                        \
+            int##width##_t up = 0, not_down = 0;                                                                       \
+            for (size_t k = 0; k < count; k++) {                                                                       \
+                int##width##_t a = scan_sort_signed_code_##width(keys, i + k, order, kind),                            \
+                               b = scan_sort_signed_code_##width(keys, i + k + 1, order, kind);                        \
+                up |= -(int##width##_t)(a > b);                                                                        \
+                not_down |= -(int##width##_t)(a <= b);                                                                 \
+            }                                                                                                          \
+            flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);                         \
+        }                                                                                                              \
+        return flags;                                                                                                  \
     }
-    return flags;
+ORDERED(32)
+ORDERED(64)
+#undef ORDERED
+
+SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
+    const char *first = (const char *)keys + begin * kind.key_bytes;
+    if (begin + 1 < end && memcmp(first, first + kind.key_bytes, (end - begin - 1) * kind.key_bytes) == 0)
+        return SCAN_SORT_ASCENDING; /* one key again and again */
+    return kind.key_bytes == 8 ? ordered_64(keys, begin, end, order, kind) : ordered_32(keys, begin, end, order, kind);
 }
 
 /* ---- one partition ----------------------------------------------------------------------------------------------- */
@@ -74,7 +88,7 @@ SCAN_INLINE size_t buffer_elements(scan_sort_kind kind) {
     return kind.value_bytes == 0 ? 64 / kind.key_bytes : kind.key_bytes == 8 && kind.value_bytes == 8 ? 8 : 16;
 }
 
-SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
+SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_classify *by_splitters, scan_sort_kind kind) {
     /* Two tables: equal neighbours would wait for each other's store. 32 bits: half the cache; hence the chunks. */
     uint32_t *even = part->buffers, *odd = even + ((size_t)1 << part->bits);
     const uint64_t digits = ((uint64_t)1 << part->bits) - 1, first = part->first;
@@ -86,6 +100,14 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
     for (size_t i = part->begin, chunk; i < part->end; i = chunk) {
         chunk = part->end - i > (size_t)1 << 31 ? i + ((size_t)1 << 31) : part->end;
         memset(even, 0, 2 * sizeof *even << part->bits);
+        for (size_t count; part->splitters && i < chunk; i += count) {
+            uint16_t some[DIGITS_AT_ONCE];
+            count = by_splitters(some, keys, i, chunk, order, part->splitters);
+            for (size_t k = 0; k < count; k++) {
+                varying |= load_code(keys, i + k, order, kind) ^ first;
+                (k % 2 ? odd : even)[some[k]]++;
+            }
+        }
         for (; i + 1 < chunk; i += 2) {
             uint64_t a = load_code(keys, i, order, kind), b = load_code(keys, i + 1, order, kind);
             varying |= (a ^ first) | (b ^ first);
@@ -103,20 +125,6 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
     part->varying = varying;
 }
 
-/* The digits of the next keys, at most DIGITS_AT_ONCE, in a loop of its own that can be vectorized. */
-enum { DIGITS_AT_ONCE = 64 };
-
-SCAN_INLINE size_t load_digits(uint16_t *restrict digits, const void *keys, size_t begin, size_t end,
-                               scan_sort_order order, unsigned shift, unsigned bits, scan_sort_kind kind) {
-    const uint32_t mask = (1u << bits) - 1;
-    size_t count = end - begin < DIGITS_AT_ONCE ? end - begin : DIGITS_AT_ONCE;
-    for (size_t k = 0; k < count; k++) {
-        uint64_t code = load_code(keys, begin + k, order, kind);
-        digits[k] = (uint16_t)((kind.key_bytes == 8 ? (uint32_t)(code >> shift) : (uint32_t)code >> shift) & mask);
-    }
-    return count;
-}
-
 /* Moves a bin's buffered elements, from the buffer's slot of position `begin` on, to their place. */
 SCAN_INLINE void flush_some(char *to, const char *buffer, size_t begin, size_t end, size_t slots, unsigned bytes) {
     memcpy(to + begin * bytes, buffer + (begin % slots) * bytes, (end - begin) * bytes);
@@ -132,7 +140,7 @@ SCAN_INLINE void flush_all(char *to, const char *buffer, size_t bytes, bool stre
 
 /* Positions are shifted by `bias` so that a buffer's slots are a position modulo their number and full buffers lie on
  * line boundaries of the destination. */
-SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
+SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_classify *by_splitters, scan_sort_kind kind) {
     const size_t slots = buffer_elements(kind), bins = (size_t)1 << part->bits;
     const unsigned key_bytes = kind.key_bytes, value_bytes = kind.value_bytes, shift = part->shift;
     const scan_sort_order order = part->order;
@@ -151,7 +159,8 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_kind kind) {
         starts[d] = positions[d] += bias;
     for (size_t i = part->begin, count; i < part->end; i += count) {
         uint16_t digits[DIGITS_AT_ONCE];
-        count = load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
+        count = part->splitters ? by_splitters(digits, from, i, part->end, order, part->splitters)
+                                : load_digits(digits, from, i, part->end, order, shift, part->bits, kind);
         for (size_t k = 0; k < count; k++) {
             size_t digit = digits[k], at = positions[digit]++, slot = at % slots;
             char *keys = key_buffers + digit * slots * key_bytes, *values = value_buffers + digit * slots * value_bytes;
@@ -217,9 +226,18 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void fetch_##name(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end) {  \
         fetch(keys, indices, to, begin, end, kind_##name);                                                             \
     }                                                                                                                  \
-    static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
-    static void scatter_##name(const scan_sort_part *part) { scatter(part, kind_##name); }                             \
-    static void local_##name(const scan_sort_local *l) { local(l, kind_##name); }
+    static __attribute__((noinline))                                                                                   \
+    size_t classify_##name(uint16_t *digits, const void *keys, size_t begin, size_t end, scan_sort_order order,        \
+                           const scan_sort_splitters *splitters) {                                                     \
+        return classify(digits, keys, begin, end, order, splitters, kind_##name);                                      \
+    }                                                                                                                  \
+    static void histogram_##name(scan_sort_part *part) { histogram(part, classify_##name, kind_##name); }              \
+    static void scatter_##name(const scan_sort_part *part) { scatter(part, classify_##name, kind_##name); }            \
+    static bool distribute_##name(const scan_sort_local *l, unsigned shift);                                           \
+    static void local_##name(const scan_sort_local *l) { local(l, local_##name, distribute_##name, kind_##name); }     \
+    static __attribute__((noinline)) bool distribute_##name(const scan_sort_local *l, unsigned shift) {                \
+        return distribute(l, shift, local_##name, kind_##name);                                                        \
+    }
 
 #define VALUE_KINDS(name, key_bytes, is_float)                                                                         \
     static const scan_sort_kind alone_##name = {key_bytes, is_float, 0};                                               \

@@ -3,34 +3,19 @@
  * A stable sort by one thread of what fits in its cache: radix sort, least significant digit first, over the bits that
  * vary. The width of the digits is the one that costs least: every pass moves n elements and walks all its counts.
  *
- * Where many bits vary among few keys the low ones hardly matter: the passes then sort by the leading bits only, and
- * an insertion sort over whole codes finishes (elements are almost in place). If it meets too much disorder the passes
- * are run over the rest after all; insertion keeps ties in order, so they may start from wherever it stopped.
+ * Where many bits vary among few keys the low ones hardly matter: the passes then sort by the leading bits only. What
+ * agrees in these is a group, hardly ever of more than one element where keys are spread evenly; groups are sorted by
+ * insertion, and large ones as the whole was, by the bits that vary in them.
+ *
+ * Where a sample says that bits would not spread the elements, they are distributed by splitters first (distribute.h).
  *
  * Included by kernels.h only.
  */
 #ifndef SCAN_CPU_SORT_LOCAL_H
 #define SCAN_CPU_SORT_LOCAL_H
 
+#include "distribute.h"
 #include "sort.h"
-
-SCAN_INLINE uint64_t load_value(scan_sort_columns from, size_t i, scan_sort_kind kind) {
-    return from.values ? scan_sort_load(from.values, i, kind.value_bytes) : i;
-}
-
-SCAN_INLINE void copy(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, scan_sort_kind kind) {
-    if (to.keys && to.keys != from.keys)
-        memcpy((char *)to.keys + begin * kind.key_bytes, (const char *)from.keys + begin * kind.key_bytes,
-               (end - begin) * kind.key_bytes);
-    if (!kind.value_bytes || to.values == from.values)
-        return;
-    if (from.values)
-        memcpy((char *)to.values + begin * kind.value_bytes, (const char *)from.values + begin * kind.value_bytes,
-               (end - begin) * kind.value_bytes);
-    else
-        for (size_t i = begin; i < end; i++)
-            scan_sort_store(to.values, i, i, kind.value_bytes);
-}
 
 /* Elements begin ... end of the reversed array; in place the elements are swapped, for begin ... end in its first half.
  */
@@ -94,14 +79,13 @@ SCAN_INLINE void pass(size_t n, scan_sort_columns from, scan_sort_columns to, un
     }
 }
 
-/* Where keys of floats are scratch, the first pass leaves their codes in their place, which need not be made again. */
-SCAN_INLINE bool leaves_codes(const scan_sort_local *l, scan_sort_kind kind) { return kind.is_float && l->drop_keys; }
-
 static const scan_sort_order of_codes = {.flip = 0, .mask = ~0ull, .nan = 0};
 
-/* Passes over bits [low, high), `from` to `to`. */
+/* Passes over bits [low, high), `from` to `to`. With drop_keys no key is wanted in the end: the first pass then leaves
+ * the codes of floats in their place, which need not be made again. */
 SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsigned low, unsigned digit_bits,
-                        unsigned count, bool drop_keys, scan_sort_order order, scan_sort_kind kind) {
+                        unsigned count, bool drop_keys, scan_sort_kind kind) {
+    const scan_sort_order order = l->order;
     const size_t bins = (size_t)1 << digit_bits;
     const uint64_t digits = bins - 1;
     memset(l->counts, 0, count * bins * sizeof *l->counts);
@@ -125,7 +109,7 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
     for (unsigned p = 0; p < count; p++) {
         scan_sort_columns to = (count - p) % 2 ? l->to : l->spare;
-        const bool keys = !(drop_keys && p + 1 == count), codes = leaves_codes(l, kind);
+        const bool keys = !(drop_keys && p + 1 == count), codes = kind.is_float && drop_keys;
         if (codes && p > 0)
             pass(l->n, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, keys, false, of_codes,
                  (scan_sort_kind){kind.key_bytes, false, kind.value_bytes});
@@ -135,12 +119,29 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
 }
 
-/* Insertion sort of `to` by whole codes; false if it gave up. */
-SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_order order, scan_sort_kind kind) {
-    size_t budget = 2 * l->n + 64;
+/* The elements of `to` from `first` on around element i whose codes agree in all but the lowest `shift` bits. */
+SCAN_INLINE scan_sort_local group_of(const scan_sort_local *l, size_t first, size_t i, unsigned shift,
+                                     scan_sort_kind kind) {
+    const uint64_t prefix = scan_sort_code(scan_sort_load(l->to.keys, i, kind.key_bytes), l->order, kind) >> shift;
+    size_t begin = i, end = i + 1;
+#define PREFIX(at) (scan_sort_code(scan_sort_load(l->to.keys, at, kind.key_bytes), l->order, kind) >> shift)
+    while (begin > first && PREFIX(begin - 1) == prefix)
+        begin--;
+    while (end < l->n && PREFIX(end) == prefix)
+        end++;
+#undef PREFIX
+    return elements_of(l, begin, end, kind);
+}
+
+/* Sorts `to`, which is sorted by all but the lowest `shift` bits of its codes: by insertion, but where an element would
+ * move far, the group that agrees in the other bits by `again`. Equal elements keep their order all the time. */
+SCAN_INLINE void finish(const scan_sort_local *l, unsigned shift, scan_sort_again *again, scan_sort_kind kind) {
+    enum { FAR = 16 };
+    const scan_sort_order order = l->order;
     void *keys = l->to.keys, *values = l->to.values;
-    uint64_t before = scan_sort_code(scan_sort_load(keys, 0, kind.key_bytes), order, kind);
-    for (size_t i = 1; i < l->n; i++) {
+    size_t first = 0; /* of those that are not in sorted groups, whose keys may be gone with drop_keys */
+    uint64_t before = 0;
+    for (size_t i = 0; i < l->n; i++) {
         uint64_t key = scan_sort_load(keys, i, kind.key_bytes), code = scan_sort_code(key, order, kind);
         if (code >= before) {
             before = code;
@@ -148,21 +149,25 @@ SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_order order, scan_so
         }
         uint64_t value = kind.value_bytes ? scan_sort_load(values, i, kind.value_bytes) : 0;
         size_t at = i;
+        bool in_place;
         do {
             scan_sort_store(keys, at, scan_sort_load(keys, at - 1, kind.key_bytes), kind.key_bytes);
             if (kind.value_bytes)
                 scan_sort_store(values, at, scan_sort_load(values, at - 1, kind.value_bytes), kind.value_bytes);
             at--;
-            budget--;
-        } while (at > 0 && budget > 0 &&
-                 scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) > code);
+            in_place = at == first || scan_sort_code(scan_sort_load(keys, at - 1, kind.key_bytes), order, kind) <= code;
+        } while (!in_place && i - at < FAR);
         scan_sort_store(keys, at, key, kind.key_bytes);
         if (kind.value_bytes)
             scan_sort_store(values, at, value, kind.value_bytes);
-        if (budget == 0)
-            return false;
+        if (!in_place) {
+            scan_sort_local group = group_of(l, first, i, shift, kind);
+            again(&group);
+            first = (size_t)((char *)group.to.keys - (char *)keys) / kind.key_bytes + group.n;
+            i = first - 1;
+            before = 0;
+        }
     }
-    return true;
 }
 
 /* How many passes over `bits` bits cost least for n elements: a pass costs about n + bins / 2. */
@@ -179,24 +184,8 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
-/* The leading bits first, then insertion, or all bits after all. */
-SCAN_INLINE void lead_and_finish(const scan_sort_local *l, unsigned low, unsigned bits, unsigned enough,
-                                 scan_sort_kind kind) {
-    const scan_sort_kind coded = {kind.key_bytes, false, kind.value_bytes};
-    unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
-    passes(l, l->from, low + bits - count * width, width, count, false, l->order, kind);
-    const bool codes = leaves_codes(l, kind);
-    if (codes ? finish(l, of_codes, coded) : finish(l, l->order, kind))
-        return;
-    count = (bits + SCAN_SORT_MAX_DIGIT_BITS - 1) / SCAN_SORT_MAX_DIGIT_BITS;
-    width = (bits + count - 1) / count;
-    if (codes)
-        passes(l, l->to, low, width, count, l->drop_keys, of_codes, coded);
-    else
-        passes(l, l->to, low, width, count, l->drop_keys, l->order, kind);
-}
-
-SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
+SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_distribute *distribute,
+                       scan_sort_kind kind) {
     if (l->n <= SCAN_SORT_TINY) {
         sort_tiny(l, kind);
         return;
@@ -210,12 +199,16 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
     }
     unsigned low = (unsigned)__builtin_ctzll(varying), bits = 64 - (unsigned)__builtin_clzll(varying) - low;
     unsigned enough = 64 - (unsigned)__builtin_clzll(l->n) + 6; /* then one key in some 64 shares its leading bits */
+    if (bits > enough && l->n >= 16 * SCAN_SORT_TINY && distribute(l, low + bits - enough))
+        return;
     if (bits > enough + 10) {
-        lead_and_finish(l, low, bits, enough, kind);
+        unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
+        passes(l, l->from, low + bits - count * width, width, count, false, kind);
+        finish(l, low + bits - count * width, again, kind);
         return;
     }
     unsigned count = best_passes(l->n, bits);
-    passes(l, l->from, low, (bits + count - 1) / count, count, l->drop_keys, l->order, kind);
+    passes(l, l->from, low, (bits + count - 1) / count, count, l->drop_keys, kind);
 }
 
 #endif

@@ -5,13 +5,15 @@
  *   partition   all threads together: a stable scatter by the leading bits that vary into bins that fit a cache. Each
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
- *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_avx512.c) from where the
- *               partition put them to the output. A bin too large for that is partitioned again, by the bits below.
+ *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h) from where the
+ *               partition put them to the output. A bin too large for that is partitioned again, by the bits below;
+ *               for quicksort only one that would keep a thread busy when the others are done is too large.
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
- * makes. Input in order already is copied, in strictly the other order reversed. Of keys alone those that are frequent
- * are counted (heavy.c), or all if they lie close together (count.c), and not moved.
+ * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins (splitters.c). Input
+ * in order already is copied, in strictly the other order reversed. Of keys alone those that are frequent are counted
+ * (heavy.c), or all if they lie close together (count.c), and not moved.
  */
 #include "job.h"
 
@@ -53,6 +55,8 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .counts = (uint32_t *)(void *)scratch};
     if (j->drop_keys)
         local.to.keys = second_keys;
+    if (r.n > p->local_n) /* keys alone, where a partition put them: quicksort needs only one of both arrays beside */
+        local.spare = r.where == SCAN_SORT_OUT ? offset(j->temporary, r.begin, p) : local.from;
     p->local(&local);
 }
 
@@ -68,7 +72,7 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
         for (size_t end = scan_sort_smaller(bin + AT_ONCE, bins); bin < end; bin++) {
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
                                  partitioned.shift};
-            if (r.n > 0 && r.n <= j->plan.local_n)
+            if (r.n > 0 && r.n <= j->plan.leaf_n)
                 sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
     }
@@ -76,25 +80,51 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
 
 /* ---- one partition, all threads ---------------------------------------------------------------------------------- */
 
-/* A guess at the bits that vary in a range, from a few of its elements. It may miss some, never invents one. */
-static uint64_t sample_varying(const scan_sort_job *j, scan_sort_range r) {
-    enum { SAMPLES = 64 };
+static unsigned top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
+
+/* Whether many keys of a sorted sample are in bins that hold more than `most` of it, not all of them equal. */
+static bool is_uneven(const uint64_t *sample, size_t n, unsigned shift, size_t most) {
+    size_t crowded = 0;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = begin + 1;
+        while (end < n && sample[end] >> shift == sample[begin] >> shift)
+            end++;
+        if (end - begin > most && sample[begin] != sample[end - 1])
+            crowded += end - begin;
+    }
+    return crowded > n / 4;
+}
+
+/* Chooses the digit of a range from a sample: of the leading bits that vary, or, where these leave bins that are too
+ * large, by splitters. Returns the bits that vary in the sample: it may miss some. Every thread chooses the same. */
+static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sort_part *part,
+                             scan_sort_splitters *splitters) {
+    enum { SAMPLES = 256 };
+    uint64_t sample[SAMPLES], varying = 0;
     const void *keys = place_of(j, r.where, r.shift).keys;
-    uint64_t first = j->plan.kernels->code(keys, r.begin, j->order), varying = 0;
-    for (size_t i = 1; i <= SAMPLES; i++)
-        varying |= j->plan.kernels->code(keys, r.begin + (r.n - 1) / SAMPLES * i, j->order) ^ first;
+    for (size_t i = 0; i < SAMPLES; i++)
+        sample[i] = j->plan.kernels->code(keys, r.begin + scan_sort_anywhere(i, r.n), j->order);
+    for (size_t i = 0; i < SAMPLES; i++)
+        varying |= sample[i] ^ part->first;
+    scan_cpu_sort_sort_codes(sample, SAMPLES);
+    const unsigned top = top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
+    const bool quick =
+        j->plan.local != j->plan.kernels->local; /* sorts large bins: it is worth it to avoid larger ones */
+    const size_t most = quick ? SAMPLES / 8 : SAMPLES * 3 / 8;
+    if (top > bits && is_uneven(sample, SAMPLES, top - bits, most)) {
+        scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
+        part->splitters = splitters;
+    }
     return varying;
 }
 
-static unsigned top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
-
-/* Counts the digit of the leading varying bits in every thread's part; what varies is exact afterwards. */
-static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, unsigned thread) {
-    uint64_t guess = sample_varying(j, r) | 1;
+/* Counts the digits in every thread's part; what varies is exact afterwards. */
+static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, uint64_t guess,
+                             unsigned thread) {
     for (;;) {
-        unsigned top = top_bit(guess) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-        part->bits = top < bits ? top : bits;
-        part->shift = top - part->bits;
+        unsigned top = top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
+        part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top < bits ? top : bits;
+        part->shift = top > part->bits ? top - part->bits : 0;
         if (thread < j->plan.threads) {
             j->plan.kernels->histogram(part);
             *scan_sort_positions_of(j, thread) = part->varying;
@@ -104,7 +134,7 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
         for (unsigned t = 0; t < j->plan.threads; t++)
             varying |= *scan_sort_positions_of(j, t);
         scan_sort_barrier(j);
-        if (varying == 0 || top_bit(varying) <= top_bit(guess))
+        if (varying == 0 || part->splitters || top_bit(varying) <= top_bit(guess | 1))
             return varying;
         guess = varying;
     }
@@ -130,7 +160,7 @@ static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_par
 static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins) {
     for (size_t d = 0; d < bins; d++) {
         size_t n = j->starts[d + 1] - j->starts[d];
-        if (n > j->plan.local_n)
+        if (n > j->plan.leaf_n)
             j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, partitioned.where, partitioned.shift};
     }
 }
@@ -174,12 +204,13 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         part.positions = scan_sort_positions_of(j, thread);
         part.buffers = scan_sort_buffers_of(j, thread);
     }
-    uint64_t varying = count_digits(j, r, &part, thread);
+    scan_sort_splitters splitters;
+    const uint64_t guess = choose_digit(j, r, &part, &splitters), varying = count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         copy_part(j, r, part.from, thread);
         return;
     }
-    bool last = (varying & ((1ull << part.shift) - 1)) == 0, without_keys;
+    bool last = !part.splitters && (varying & ((1ull << part.shift) - 1)) == 0, without_keys;
     scan_sort_range to = place_range(j, r, last, &without_keys);
     part.to = place_of(j, to.where, to.shift);
     part.stream = r.n * (j->plan.key_bytes + j->plan.value_bytes) >= STREAM_BYTES;
@@ -247,6 +278,7 @@ static void sort_few(const scan_sort_job *j) {
                                      .to = j->out,
                                      .spare = j->temporary,
                                      .n = j->n,
+                                     .drop_keys = j->drop_keys,
                                      .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
 }
 

@@ -6,12 +6,19 @@
 
 enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
-    QUICK_BYTES = 5 << 18,   /* by quicksort, which minds less if it leaves the L2 */
-    BESIDE_SPARES = 96 << 10 /* of an area */
+    ALONE_N = 1 << 17, /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
+    BESIDE_SPARES = 96 << 10, /* of an area */
+    LEAVES_A_THREAD = 4 /* at least, where quicksort serves: else one thread would work when the others are done */
 };
 
-/* Quicksort by one thread up to here is quicker than a partition by 1, 2 ... threads. */
-static const size_t alone_bytes[] = {32 << 20, 4 << 20};
+/* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition
+ * by 1, 2 ... threads would, and a sort of the bins. */
+static const struct {
+    size_t local, alone[2];
+} quick_bytes[SCAN_SIMD_LEVELS] = {
+    [SCAN_SIMD_AVX2] = {LOCAL_BYTES, {32 << 20, 1 << 20}},
+    [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}},
+};
 
 static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
     [SCAN_SIMD_PORTABLE] = &scan_cpu_sort_kernels_portable,
@@ -23,6 +30,7 @@ static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
 
 static scan_sort_quick_table *const quick_tables[SCAN_SIMD_LEVELS] = {
 #if defined(__x86_64__)
+    [SCAN_SIMD_AVX2] = &scan_cpu_sort_quick_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
 #endif
 };
@@ -54,13 +62,13 @@ bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) { 
 static size_t areas_budget(size_t n, size_t element_bytes) { return ((size_t)3 << 20) + n / 10 * element_bytes; }
 
 /* Elements that one thread sorts alone. */
-static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads) {
+static size_t local_elements(const scan_sort_plan *p, size_t n, unsigned threads, scan_simd simd) {
     size_t element_bytes = p->key_bytes + p->value_bytes;
     if (p->local == p->kernels->local)
         return LOCAL_BYTES / element_bytes;
     size_t share = areas_budget(n, element_bytes) / threads;
     share = share > BESIDE_SPARES ? share - BESIDE_SPARES : 0;
-    return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), QUICK_BYTES) / element_bytes;
+    return scan_sort_smaller(scan_sort_larger(share, LOCAL_BYTES), quick_bytes[simd].local) / element_bytes;
 }
 
 /* Counts, positions and, at different times, buffers of a partition or scratch of a local sort. */
@@ -76,7 +84,9 @@ static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
 
 /* Argsort has no output for keys: partitions that go back to it need another array. Where keys are wider than indices
  * the contract's bound has room for seven tenths of it (partition.c, place_range). */
-static size_t second_keys(const scan_sort_plan *p, size_t n) { return p->key_bytes > p->value_bytes ? n / 10 * 7 : n; }
+static size_t second_keys(const scan_sort_plan *p, size_t n) {
+    return p->key_bytes > p->value_bytes && n > p->alone_n ? n / 10 * 7 : n;
+}
 
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
     scan_sort_plan p = {
@@ -87,10 +97,15 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
-    p.local_n = local_elements(&p, n, threads);
-    p.alone_n = p.local_n;
-    if (p.local != p.kernels->local && threads <= sizeof alone_bytes / sizeof *alone_bytes)
-        p.alone_n = scan_sort_larger(p.local_n, alone_bytes[threads - 1] / element_bytes);
+    const scan_simd simd = scan_cpu(ctx)->simd;
+    p.local_n = local_elements(&p, n, threads, simd);
+    p.leaf_n = p.local_n;
+    p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
+    if (p.local != p.kernels->local) {
+        if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
+            p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
+        p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
+    }
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);

@@ -9,11 +9,6 @@
 
 #include "sort.h"
 
-typedef struct quick_job {
-    __m512i flip;                 /* what to invert in sorted codes to have the keys */
-    const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
-} quick_job;
-
 /* How many bits of a mask of `lanes` bits are set. gcc 12 may spill an 8-bit mask register as one byte and then count
  * four bytes of the stack (it does under -fsanitize=thread): hidden from it, the upper bits are cleared once more. */
 static inline size_t quick_count(uint32_t mask, unsigned lanes) {
@@ -21,22 +16,8 @@ static inline size_t quick_count(uint32_t mask, unsigned lanes) {
     return (size_t)__builtin_popcount(mask & ((1u << lanes) - 1));
 }
 
-/* n codes where they are, by the radix sort. */
-static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, size_t key_bytes) {
-    uint64_t all = ~0ull >> (64 - 8 * key_bytes);
-    scan_sort_local l = *job->local;
-    l.order = (scan_sort_order){.mask = all};
-    l.from.keys = l.to.keys = codes;
-    l.spare.keys = spare;
-    l.n = n;
-    scan_cpu_sort_kernels_avx512[key_bytes == 4 ? 2 : 3][0].local(&l);
-    uint64_t flip = (uint64_t)_mm512_reduce_or_epi64(job->flip) & all;
-    for (size_t i = 0; flip && i < n; i++)
-        scan_sort_store(codes, i, scan_sort_load(codes, i, (unsigned)key_bytes) ^ flip, (unsigned)key_bytes);
-}
-
-/* Splits that may be bad before the radix sort takes over. */
-static unsigned depth_for(size_t n) { return 2 * (64 - (unsigned)__builtin_clzll(n | 1)); }
+#define QUICK_KERNELS scan_cpu_sort_kernels_avx512
+#include "quick.h"
 
 /* ---- 32 bits ----------------------------------------------------------------------------------------------------- */
 
@@ -67,16 +48,26 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define LANES 16
 #define INFINITY_BITS 0x7f800000u
 #define NAME(name) name##_32
+#define MAX_ROWS 16
+#define LEAST 0
+#define MOST UINT32_MAX
+#define V __m512i
+#define V_LOAD _mm512_loadu_si512
+#define V_STORE _mm512_storeu_si512
+#define V_XOR _mm512_xor_si512
+#define V_AND _mm512_and_si512
+#define V_OR _mm512_or_si512
+#define V_BITS __mmask16
 #define V_MASK __mmask16
 #define V_MIN _mm512_min_epu32
 #define V_MAX _mm512_max_epu32
-#define V_MASK_MIN _mm512_mask_min_epu32
-#define V_MASK_MAX _mm512_mask_max_epu32
+#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu32(V_MIN(a, b), lanes_with_bit(bit), a, b)
+#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu32(V_MAX(a, b), lanes_with_bit(bit), a, b)
 #define V_EXCHANGE exchange_32
-#define V_LANES_WITH_BIT(bit) lanes_with_bit(bit)
-#define V_INTERLEAVE_LOW _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define V_INTERLEAVE_HIGH _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#define V_PERMUTE2 _mm512_permutex2var_epi32
+#define V_INTERLEAVE_LOW(a, b)                                                                                         \
+    _mm512_permutex2var_epi32(a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b)
+#define V_INTERLEAVE_HIGH(a, b)                                                                                        \
+    _mm512_permutex2var_epi32(a, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), b)
 /* Of `count` keys in registers, those in register r. */
 #define V_BELOW(count, r)                                                                                              \
     _mm512_cmpgt_epi32_mask(count, _mm512_add_epi32(_mm512_set1_epi32(16 * (int)(r)), lane_numbers_32()))
@@ -85,32 +76,17 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define V_SET1(x) _mm512_set1_epi32((int)(x))
 #define V_FIRST(v) ((uint32_t)_mm512_cvtsi512_si32(v))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi32(v, v, lanes)
-#define V_LESS_EQUAL _mm512_cmple_epu32_mask
-#define V_COMPRESS _mm512_mask_compress_epi32
+#define V_LOWS _mm512_cmple_epu32_mask
+#define V_EQUAL _mm512_cmpeq_epi32_mask
+#define V_GREATER _mm512_cmpgt_epi32_mask
+#define V_NEGATIVE _mm512_movepi32_mask
+#define V_SELECT(mask, a, b) _mm512_mask_blend_epi32(mask, b, a)
+#define V_TALLY(counts, mask) _mm512_mask_add_epi32(counts, mask, counts, V_SET1(1))
+#define V_MASK_OR(a, b) ((__mmask16)((a) | (b)))
+#define V_UNSET(mask) ((__mmask16) ~(mask))
+#define V_COMPRESS(v, bits) _mm512_mask_compress_epi32(v, bits, v)
 #include "quick_lanes.h"
 #include "quick_keys.h"
-#undef KEY
-#undef LANES
-#undef INFINITY_BITS
-#undef NAME
-#undef V_MASK
-#undef V_MIN
-#undef V_MAX
-#undef V_MASK_MIN
-#undef V_MASK_MAX
-#undef V_EXCHANGE
-#undef V_LANES_WITH_BIT
-#undef V_INTERLEAVE_LOW
-#undef V_INTERLEAVE_HIGH
-#undef V_PERMUTE2
-#undef V_BELOW
-#undef V_MASK_LOAD
-#undef V_MASK_STORE
-#undef V_SET1
-#undef V_FIRST
-#undef V_ROTATE
-#undef V_LESS_EQUAL
-#undef V_COMPRESS
 
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
 
@@ -130,16 +106,17 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define LANES 8
 #define INFINITY_BITS 0x7ff0000000000000u
 #define NAME(name) name##_64
+#define LEAST 0
+#define MOST UINT64_MAX
+#define V_BITS __mmask8
 #define V_MASK __mmask8
 #define V_MIN _mm512_min_epu64
 #define V_MAX _mm512_max_epu64
-#define V_MASK_MIN _mm512_mask_min_epu64
-#define V_MASK_MAX _mm512_mask_max_epu64
+#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu64(V_MIN(a, b), (__mmask8)lanes_with_bit(bit), a, b)
+#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu64(V_MAX(a, b), (__mmask8)lanes_with_bit(bit), a, b)
 #define V_EXCHANGE exchange_64
-#define V_LANES_WITH_BIT(bit) ((__mmask8)lanes_with_bit(bit))
-#define V_INTERLEAVE_LOW _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11)
-#define V_INTERLEAVE_HIGH _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15)
-#define V_PERMUTE2 _mm512_permutex2var_epi64
+#define V_INTERLEAVE_LOW(a, b) _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b)
+#define V_INTERLEAVE_HIGH(a, b) _mm512_permutex2var_epi64(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b)
 #define V_BELOW(count, r)                                                                                              \
     _mm512_cmpgt_epi64_mask(count, _mm512_add_epi64(_mm512_set1_epi64(8 * (int)(r)), lane_numbers_64()))
 #define V_MASK_LOAD _mm512_mask_loadu_epi64
@@ -147,23 +124,20 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_SET1(x) _mm512_set1_epi64((long long)(x))
 #define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(v)))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi64(v, v, lanes)
-#define V_LESS_EQUAL _mm512_cmple_epu64_mask
-#define V_COMPRESS _mm512_mask_compress_epi64
+#define V_LOWS _mm512_cmple_epu64_mask
+#define V_EQUAL _mm512_cmpeq_epi64_mask
+#define V_GREATER _mm512_cmpgt_epi64_mask
+#define V_NEGATIVE _mm512_movepi64_mask
+#define V_SELECT(mask, a, b) _mm512_mask_blend_epi64(mask, b, a)
+#define V_TALLY(counts, mask) _mm512_mask_add_epi64(counts, mask, counts, V_SET1(1))
+#define V_MASK_OR(a, b) ((__mmask8)((a) | (b)))
+#define V_UNSET(mask) ((__mmask8) ~(mask))
+#define V_COMPRESS(v, bits) _mm512_mask_compress_epi64(v, bits, v)
 #include "quick_lanes.h"
 #include "quick_keys.h"
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-static void quick_f32(const scan_sort_local *l) {
-    if (!quick_floats_32(l))
-        scan_cpu_sort_kernels_avx512[4][0].local(l);
-}
-
-static void quick_f64(const scan_sort_local *l) {
-    if (!quick_floats_64(l))
-        scan_cpu_sort_kernels_avx512[5][0].local(l);
-}
-
-scan_sort_quick_table scan_cpu_sort_quick_avx512 = {NULL,      NULL,     quick_integers_32, quick_integers_64,
-                                                    quick_f32, quick_f64};
+scan_sort_quick_table scan_cpu_sort_quick_avx512 = {
+    NULL, NULL, quick_integers_32, quick_integers_64, quick_floats_32, quick_floats_64};
 #endif

@@ -6,55 +6,148 @@
 
 /* Integers: codes are keys with bits inverted. The first partition reads the keys. */
 static void NAME(quick_integers)(const scan_sort_local *l) {
-    const KEY *from = l->from.keys, flip = (KEY)l->order.flip;
+    const KEY *from = l->from.keys, flip = (KEY)l->order.flip ^ LEAST;
     KEY *to = l->to.keys, *other = l->spare.keys;
     size_t n = l->n;
-    quick_job job = {V_SET1(flip), l};
-    if (n <= 16 * LANES) {
+    const quick_job job = {flip, LEAST, l};
+    if (n <= MAX_ROWS * LANES) {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] ^ flip;
-        NAME(network)(to, to, n, n, job.flip);
+        NAME(network)(to, to, n, n, V_SET1(flip));
         return;
     }
-    KEY pivot = NAME(choose_pivot)(from, n, job.flip);
-    size_t below = NAME(partition_keys)(from, n, job.flip, pivot, to, other);
+    bool repeats;
+    KEY pivot = NAME(choose_pivot)(from, n, V_SET1(flip), &repeats);
+    if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
+        NAME(few) few;
+        pivot = NAME(survey)(from, n, flip, &few);
+        if (few.count > 0) {
+            NAME(sort_few)(&job, &few, from, flip, to, other, n, n, depth_for(n));
+            return;
+        }
+    }
+    size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other);
     NAME(quick_lows)(&job, pivot, to, other, below, n, n, depth_for(n));
     if (below < n)
         NAME(quick)(&job, other, to + below, other, n - below, n - below, depth_for(n));
 }
 
-/* False if there are ties that can be told apart: zeros of both signs, or NaNs of different bits. *nan is the one NaN,
- * 0 if there is none. */
-static bool NAME(all_ties_same)(const KEY *x, size_t n, KEY *nan) {
-    const KEY sign = (KEY)1 << (8 * sizeof(KEY) - 1);
-    KEY plus = 0, minus = 0, any = 0, all = (KEY) ~(KEY)0;
-    for (size_t i = 0; i < n; i++) {
-        bool is_nan = (x[i] & (sign - 1)) > INFINITY_BITS;
-        plus |= x[i] == 0;
-        minus |= x[i] == sign;
-        any |= is_nan ? x[i] : 0;
-        all &= is_nan ? x[i] : (KEY) ~(KEY)0;
-    }
-    *nan = any;
-    return !(plus && minus) && (any == 0 || any == all);
+#define SIGN ((KEY)1 << (8 * sizeof(KEY) - 1))
+
+/* n keys from one array to another, or to the same, vector by vector: each becomes NEW, an expression of v. */
+#define TRANSFORM(from, to, n, NEW)                                                                                    \
+    do {                                                                                                               \
+        size_t i_ = 0;                                                                                                 \
+        for (; i_ + LANES <= (n); i_ += LANES) {                                                                       \
+            const V v = V_LOAD((from) + i_);                                                                           \
+            V_STORE((to) + i_, NEW);                                                                                   \
+        }                                                                                                              \
+        if (i_ < (n)) {                                                                                                \
+            const V_MASK some_ = V_BELOW(V_SET1((n)-i_), 0);                                                           \
+            const V v = V_MASK_LOAD(V_SET1(0), some_, (from) + i_);                                                    \
+            V_MASK_STORE((to) + i_, some_, NEW);                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+SCAN_INLINE V_MASK NAME(is_nan)(V v) { return V_GREATER(V_AND(v, V_SET1(~SIGN)), V_SET1(INFINITY_BITS)); }
+
+/* The bits that some of those lanes of a mask have, and that all of them have. */
+typedef struct NAME(ties) {
+    V some, all;
+} NAME(ties);
+
+SCAN_INLINE void NAME(add_ties)(NAME(ties) * ties, V v, V_MASK mask) {
+    ties->some = V_OR(ties->some, V_SELECT(mask, v, V_SET1(0)));
+    ties->all = V_AND(ties->all, V_SELECT(mask, v, V_SET1((KEY) ~(KEY)0)));
 }
 
-/* The codes of code.h but for zero, whose sign is kept: they can be turned back if ties are the same. */
-static bool NAME(quick_floats)(const scan_sort_local *l) {
-    const KEY sign = (KEY)1 << (8 * sizeof(KEY) - 1), flip = (KEY)l->order.flip, nan_code = (KEY)l->order.nan;
+/* Whether no two of them differ. *key is one, 0 if there is none. */
+SCAN_INLINE bool NAME(ties_same)(const NAME(ties) * ties, KEY *key) {
+    KEY some[LANES], all[LANES];
+    V_STORE(some, ties->some);
+    V_STORE(all, ties->all);
+    for (unsigned lane = 1; lane < LANES; lane++) {
+        some[0] |= some[lane];
+        all[0] &= all[lane];
+    }
+    *key = some[0];
+    return some[0] == 0 || some[0] == all[0];
+}
+
+/* False if there are ties that can be told apart: zeros of both signs, or NaNs of different bits. */
+static bool NAME(all_ties_same)(const KEY *x, size_t n, KEY *nan) {
+    NAME(ties) zeros = {V_SET1(0), V_SET1((KEY) ~(KEY)0)}, nans = zeros;
+    size_t i = 0;
+#define ADD(v)                                                                                                         \
+    NAME(add_ties)(&zeros, v, V_EQUAL(V_AND(v, V_SET1(~SIGN)), V_SET1(0)));                                            \
+    NAME(add_ties)(&nans, v, NAME(is_nan)(v))
+    for (; i + LANES <= n; i += LANES) {
+        const V v = V_LOAD(x + i);
+        ADD(v);
+    }
+    if (i < n) {
+        const V v = V_MASK_LOAD(V_SET1(1), V_BELOW(V_SET1(n - i), 0), x + i);
+        ADD(v);
+    }
+#undef ADD
+    KEY zero;
+    return NAME(ties_same)(&zeros, &zero) && NAME(ties_same)(&nans, nan);
+}
+
+/* The codes of code.h but for zero, whose sign is kept: they can be turned back if ties are the same. No number has the
+ * code of NaN. */
+static void NAME(quick_floats)(const scan_sort_local *l) {
+    const KEY flip = (KEY)l->order.flip ^ LEAST, nan_code = (KEY)l->order.nan ^ LEAST, all = (KEY) ~(KEY)0;
     const KEY *from = l->from.keys;
     KEY *to = l->to.keys, nan;
-    if (!NAME(all_ties_same)(from, l->n, &nan))
-        return false;
-    for (size_t i = 0; i < l->n; i++) {
-        KEY x = from[i], code = x ^ (x & sign ? (KEY) ~(KEY)0 : sign) ^ flip;
-        to[i] = (x & (sign - 1)) > INFINITY_BITS ? nan_code : code;
+    if (!NAME(all_ties_same)(from, l->n, &nan)) {
+        scan_sort_local stable = *l;
+        if (from == l->spare.keys)
+            stable.from.keys = memcpy(to, from, l->n * sizeof(KEY));
+        QUICK_KERNELS[sizeof(KEY) == 4 ? 4 : 5][0].local(&stable);
+        return;
     }
-    quick_job job = {_mm512_setzero_si512(), l};
+    TRANSFORM(from, to, l->n,
+              V_SELECT(NAME(is_nan)(v), V_SET1(nan_code),
+                       V_XOR(v, V_SELECT(V_NEGATIVE(v), V_SET1((KEY)(all ^ flip)), V_SET1((KEY)(SIGN ^ flip))))));
+    const quick_job job = {0, LEAST, l};
     NAME(quick)(&job, to, to, l->spare.keys, l->n, l->n, depth_for(l->n));
-    for (size_t i = 0; i < l->n; i++) {
-        KEY code = to[i] ^ flip, x = code ^ (code & sign ? sign : (KEY) ~(KEY)0);
-        to[i] = to[i] == nan_code && nan ? nan : x;
-    }
-    return true;
+    TRANSFORM(to, to, l->n,
+              V_SELECT(V_EQUAL(v, V_SET1(nan_code)), V_SET1(nan),
+                       V_XOR(v, V_SELECT(V_NEGATIVE(V_XOR(v, V_SET1(flip))), V_SET1((KEY)(SIGN ^ flip)),
+                                         V_SET1((KEY)(all ^ flip))))));
 }
+#undef TRANSFORM
+#undef SIGN
+
+/* What a width defines, of which the other width has its own. */
+#undef KEY
+#undef LANES
+#undef LEAST
+#undef MOST
+#undef INFINITY_BITS
+#undef NAME
+#undef V_MASK
+#undef V_BITS
+#undef V_MIN
+#undef V_MAX
+#undef V_MIN_MAX
+#undef V_MAX_MIN
+#undef V_EXCHANGE
+#undef V_INTERLEAVE_LOW
+#undef V_INTERLEAVE_HIGH
+#undef V_BELOW
+#undef V_MASK_LOAD
+#undef V_MASK_STORE
+#undef V_SET1
+#undef V_FIRST
+#undef V_ROTATE
+#undef V_LOWS
+#undef V_COMPRESS
+#undef V_EQUAL
+#undef V_TALLY
+#undef V_MASK_OR
+#undef V_UNSET
+#undef V_GREATER
+#undef V_NEGATIVE
+#undef V_SELECT

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quicksort of unsigned integers, AVX-512. Included by quick_avx512.c once a width, with the vector operations of
- * that width defined.
+ * Quicksort of codes of one width, in vectors of LANES codes. Included by quick_avx512.c and quick_avx2.c once a width,
+ * with the vector operations of that width defined. Codes are ordered as the comparison of that width has it: as
+ * unsigned integers, or as signed ones, of which LEAST is the least.
  *
- *   partition   16 (8) keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
+ *   partition   LANES keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
  *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
  *               faster than the reading advances, so that whole vectors may be stored without harm.
- *   network     up to 256 (128) keys in 16 registers: columns by Green's network of 60 comparators, then bitonic
- *               merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
+ *   network     up to MAX_ROWS vectors of keys in registers: columns by Green's network of 60 comparators, or smaller
+ *               ones, then bitonic merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
  *
  * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
  * the front of the array of the result and the high keys to the front of the other:
@@ -20,8 +21,8 @@
  * is the maximum of its range are final and leave the recursion.
  */
 
-SCAN_INLINE void NAME(in_order)(__m512i *a, __m512i *b) {
-    __m512i low = V_MIN(*a, *b);
+SCAN_INLINE void NAME(in_order)(V *a, V *b) {
+    V low = V_MIN(*a, *b);
     *b = V_MAX(*a, *b);
     *a = low;
 }
@@ -29,7 +30,7 @@ SCAN_INLINE void NAME(in_order)(__m512i *a, __m512i *b) {
 #define IN_ORDER(a, b) NAME(in_order)(&v[a], &v[b])
 
 /* Sorts each lane's column of `rows` registers. */
-SCAN_INLINE void NAME(sort_columns)(__m512i *v, unsigned rows) {
+SCAN_INLINE void NAME(sort_columns)(V *v, unsigned rows) {
     if (rows == 2) {
         IN_ORDER(0, 1);
     } else if (rows == 4) {
@@ -62,28 +63,21 @@ SCAN_INLINE void NAME(sort_columns)(__m512i *v, unsigned rows) {
 }
 
 /* Merges sorted blocks of width / 2 columns into blocks of `width`: a block's order is column by column. */
-SCAN_INLINE void NAME(merge_columns)(__m512i *v, unsigned rows, unsigned width) {
+SCAN_INLINE void NAME(merge_columns)(V *v, unsigned rows, unsigned width) {
     /* The second half reversed, in columns and rows, makes the block bitonic. */
-    const V_MASK upper = V_LANES_WITH_BIT(width / 2);
-    if (rows == 1) {
-        __m512i other = V_EXCHANGE(v[0], width - 1);
-        v[0] = V_MASK_MAX(V_MIN(v[0], other), upper, v[0], other);
-    }
+    if (rows == 1)
+        v[0] = V_MIN_MAX(v[0], V_EXCHANGE(v[0], width - 1), width / 2);
 #pragma GCC unroll 8
     for (unsigned r = 0; r < rows / 2; r++) {
-        __m512i a = v[r], b = V_EXCHANGE(v[rows - 1 - r], width - 1);
-        v[r] = V_MASK_MAX(V_MIN(a, b), upper, a, b);
-        v[rows - 1 - r] = V_EXCHANGE(V_MASK_MIN(V_MAX(a, b), upper, a, b), width - 1);
+        V a = v[r], b = V_EXCHANGE(v[rows - 1 - r], width - 1);
+        v[r] = V_MIN_MAX(a, b, width / 2);
+        v[rows - 1 - r] = V_EXCHANGE(V_MAX_MIN(a, b, width / 2), width - 1);
     }
 #pragma GCC unroll 4
-    for (unsigned distance = width / 4; distance > 0; distance /= 2) {
-        const V_MASK far = V_LANES_WITH_BIT(distance);
+    for (unsigned distance = width / 4; distance > 0; distance /= 2)
 #pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++) {
-            __m512i other = V_EXCHANGE(v[r], distance);
-            v[r] = V_MASK_MAX(V_MIN(v[r], other), far, v[r], other);
-        }
-    }
+        for (unsigned r = 0; r < rows; r++)
+            v[r] = V_MIN_MAX(v[r], V_EXCHANGE(v[r], distance), distance);
 #pragma GCC unroll 4
     for (unsigned distance = rows / 2; distance > 0; distance /= 2)
 #pragma GCC unroll 16
@@ -94,15 +88,14 @@ SCAN_INLINE void NAME(merge_columns)(__m512i *v, unsigned rows, unsigned width) 
 
 /* From column by column to memory order. Interleaving the two halves of the registers rotates an element's position,
  * as a binary number, by one bit. */
-SCAN_INLINE void NAME(transpose)(__m512i *v, unsigned rows) {
-    const __m512i low = V_INTERLEAVE_LOW, high = V_INTERLEAVE_HIGH;
-    __m512i w[16];
+SCAN_INLINE void NAME(transpose)(V *v, unsigned rows) {
+    V w[MAX_ROWS];
 #pragma GCC unroll 4
     for (unsigned round = 1; round < rows; round *= 2) {
 #pragma GCC unroll 8
         for (unsigned r = 0; r < rows / 2; r++) {
-            w[2 * r] = V_PERMUTE2(v[r], low, v[r + rows / 2]);
-            w[2 * r + 1] = V_PERMUTE2(v[r], high, v[r + rows / 2]);
+            w[2 * r] = V_INTERLEAVE_LOW(v[r], v[r + rows / 2]);
+            w[2 * r + 1] = V_INTERLEAVE_HIGH(v[r], v[r + rows / 2]);
         }
 #pragma GCC unroll 16
         for (unsigned r = 0; r < rows; r++)
@@ -112,28 +105,29 @@ SCAN_INLINE void NAME(transpose)(__m512i *v, unsigned rows) {
 
 /* Sorts n keys, least < n <= rows * LANES, from one array to another, inverting `flip` on the way out. Up to `room`
  * keys may be written: masked stores cost more than all the rest. */
-SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip, unsigned rows,
+SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t room, V flip, unsigned rows,
                                   unsigned least) {
-    const __m512i count = V_SET1(n);
-    __m512i v[16];
+    const V count = V_SET1(n);
+    V v[MAX_ROWS];
 #pragma GCC unroll 16
     for (unsigned r = 0; r < rows; r++)
-        v[r] = (r + 1) * LANES <= least ? _mm512_loadu_si512(from + r * LANES)
-                                        : V_MASK_LOAD(_mm512_set1_epi32(-1), V_BELOW(count, r), from + r * LANES);
+        v[r] = (r + 1) * LANES <= least ? V_LOAD(from + r * LANES)
+                                        : V_MASK_LOAD(V_SET1(MOST), V_BELOW(count, r), from + r * LANES);
     NAME(sort_columns)(v, rows);
     NAME(merge_columns)(v, rows, 2);
     NAME(merge_columns)(v, rows, 4);
-    NAME(merge_columns)(v, rows, 8);
-    if (LANES == 16)
-        NAME(merge_columns)(v, rows, LANES);
+    if (LANES >= 8)
+        NAME(merge_columns)(v, rows, 8);
+    if (LANES >= 16)
+        NAME(merge_columns)(v, rows, 16);
     NAME(transpose)(v, rows);
 #pragma GCC unroll 16
     for (unsigned r = 0; r < rows; r++)
-        v[r] = _mm512_xor_si512(v[r], flip);
+        v[r] = V_XOR(v[r], flip);
     if (rows * LANES <= room) {
 #pragma GCC unroll 16
         for (unsigned r = 0; r < rows; r++)
-            _mm512_storeu_si512(to + r * LANES, v[r]);
+            V_STORE(to + r * LANES, v[r]);
     } else {
 #pragma GCC unroll 16
         for (unsigned r = 0; r < rows; r++)
@@ -141,23 +135,29 @@ SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t roo
     }
 }
 
-static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+#if MAX_ROWS == 16
+static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 16, 8 * LANES);
 }
-static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+#endif
+static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 8, 4 * LANES);
 }
-static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 4, LANES);
 }
-static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
+static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 1, 0);
 }
 
-static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m512i flip) {
-    if (n > 8 * LANES)
+static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
+#if MAX_ROWS == 16
+    if (n > 8 * LANES) {
         NAME(network_16)(from, to, n, room, flip);
-    else if (n > 4 * LANES)
+        return;
+    }
+#endif
+    if (n > 4 * LANES)
         NAME(network_8)(from, to, n, room, flip);
     else if (n > LANES)
         NAME(network_4)(from, to, n, room, flip);
@@ -165,70 +165,74 @@ static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, __m51
         NAME(network_1)(from, to, n, room, flip);
 }
 
-SCAN_INLINE __m512i NAME(median)(__m512i a, __m512i b, __m512i c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
+SCAN_INLINE V NAME(median)(V a, V b, V c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
 
 /* A median of medians of three, from 27 keys in three places, one somewhere in each third: at n / 4, n / 2, 3 n / 4 the
- * borders of runs would lie, and the same keys of all. n >= 4 * LANES. */
-SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, __m512i flip) {
+ * borders of runs would lie, and the same keys of all. n >= 4 * LANES. *repeats says whether others of them equal it.
+ */
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats) {
     const size_t third = (n - LANES) / 3;
     const uint64_t hash = n * 0x9e3779b97f4a7c15u;
 #define PLACE(k) ((k)*third + ((size_t)(hash >> (16 * (k) + 16) & 0xffff) * third >> 16))
-    __m512i m = NAME(median)(_mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(0))),
-                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(1))),
-                             _mm512_xor_si512(flip, _mm512_loadu_si512(x + PLACE(2))));
+    V a = V_XOR(flip, V_LOAD(x + PLACE(0))), b = V_XOR(flip, V_LOAD(x + PLACE(1))),
+      c = V_XOR(flip, V_LOAD(x + PLACE(2)));
 #undef PLACE
+    V m = NAME(median)(a, b, c);
     m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
     m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
+    const V pivot = V_SET1(V_FIRST(m));
+    size_t unequal = quick_count(V_UNSET(V_EQUAL(a, pivot)), LANES) + quick_count(V_UNSET(V_EQUAL(b, pivot)), LANES) +
+                     quick_count(V_UNSET(V_EQUAL(c, pivot)), LANES);
+    *repeats = unequal < 3 * LANES - 1;
     return V_FIRST(m);
 }
 
 /* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */
-SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
-    const __m512i pivot = V_SET1(last);
+SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs) {
+    const V pivot = V_SET1(last);
     size_t low = 0, high = 0, i = 0;
-#define LOAD(at) _mm512_xor_si512(flip, _mm512_loadu_si512(x + (at)))
+#define LOAD(at) V_XOR(flip, V_LOAD(x + (at)))
 #define STEP(v)                                                                                                        \
     do {                                                                                                               \
-        V_MASK low_ = V_LESS_EQUAL(v, pivot);                                                                          \
-        _mm512_storeu_si512(lows + low, V_COMPRESS(v, low_, v));                                                       \
-        _mm512_storeu_si512(highs + high, V_COMPRESS(v, (V_MASK)~low_, v));                                            \
+        V_BITS low_ = V_LOWS(v, pivot);                                                                                \
+        V_STORE(lows + low, V_COMPRESS(v, low_));                                                                      \
+        V_STORE(highs + high, V_COMPRESS(v, (V_BITS)~low_));                                                           \
         size_t count_ = quick_count(low_, LANES);                                                                      \
         low += count_;                                                                                                 \
         high += LANES - count_;                                                                                        \
     } while (0)
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        __m512i a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
+        V a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
         STEP(a);
         STEP(b);
         STEP(c);
         STEP(d);
     }
     for (; i + LANES <= n; i += LANES) {
-        __m512i a = LOAD(i);
+        V a = LOAD(i);
         STEP(a);
     }
 #undef STEP
 #undef LOAD
     if (i < n) {
-        V_MASK valid = V_BELOW(V_SET1(n - i), 0);
-        __m512i v = _mm512_xor_si512(flip, V_MASK_LOAD(pivot, valid, x + i));
-        V_MASK is_low = V_LESS_EQUAL(v, pivot) & valid, is_high = (V_MASK)~is_low & valid;
+        V v = V_XOR(flip, V_MASK_LOAD(pivot, V_BELOW(V_SET1(n - i), 0), x + i));
+        V_BITS valid = (V_BITS)((1u << (n - i)) - 1), is_low = V_LOWS(v, pivot) & valid, is_high = ~is_low & valid;
         size_t count = quick_count(is_low, LANES);
-        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low, v));
-        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high, v));
+        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low));
+        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high));
         low += count;
     }
     return low;
 }
 
 static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *lows, KEY *highs) {
-    return NAME(partition_of)(x, n, _mm512_setzero_si512(), last, lows, highs);
+    return NAME(partition_of)(x, n, V_SET1(0), last, lows, highs);
 }
-static size_t NAME(partition_keys)(const KEY *x, size_t n, __m512i flip, KEY last, KEY *lows, KEY *highs) {
+static size_t NAME(partition_keys)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs) {
     return NAME(partition_of)(x, n, flip, last, lows, highs);
 }
 
-static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
+#include "quick_few.h"
 
 /* The rest of a quicksort, when `below` of n keys are at the front of `to`, none above `pivot`. */
 static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, size_t below, size_t n, size_t room,
@@ -238,12 +242,10 @@ static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *othe
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    size_t less = pivot == 0 ? 0 : NAME(partition)(to, n, pivot - 1, to, other);
+    size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, pivot - 1, to, other);
     if (less > 0)
         NAME(quick)(job, to, to, other, less, room, depth);
-    const __m512i last = _mm512_xor_si512(V_SET1(pivot), job->flip);
-    for (size_t i = less; i < n; i += LANES)
-        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), last);
+    NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
 }
 
 /* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch. What lies behind in `to`, `room`
@@ -251,8 +253,8 @@ static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *othe
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room,
                         unsigned depth) {
     for (;;) {
-        if (n <= 16 * LANES) {
-            NAME(network)(x, to, n, room, job->flip);
+        if (n <= MAX_ROWS * LANES) {
+            NAME(network)(x, to, n, room, V_SET1(job->flip));
             return;
         }
         if (depth-- == 0) {
@@ -261,7 +263,16 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
             quick_give_up(job, to, other, n, sizeof(KEY));
             return;
         }
-        KEY pivot = NAME(choose_pivot)(x, n, _mm512_setzero_si512());
+        bool repeats;
+        KEY pivot = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
+        if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
+            NAME(few) few;
+            pivot = NAME(survey)(x, n, 0, &few);
+            if (few.count > 0) {
+                NAME(sort_few)(job, &few, x, 0, to, other, n, room, depth);
+                return;
+            }
+        }
         size_t below = NAME(partition)(x, n, pivot, to, other);
         NAME(quick_lows)(job, pivot, to, other, below, n, room, depth);
         n -= below;

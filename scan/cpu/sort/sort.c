@@ -12,7 +12,7 @@ static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method sample exists on CUDA only");
     if (desc->method == SCAN_SORT_QUICK && !scan_cpu_sort_can_quick(ctx, desc))
         return scan_fail(ctx, SCAN_ERR_ALGORITHM,
-                         "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX-512");
+                         "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX2 or AVX-512");
     return SCAN_OK;
 }
 

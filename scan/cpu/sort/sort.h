@@ -12,6 +12,8 @@
 enum {
     SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
     SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
+    SCAN_SORT_SPLITTER_BITS = 5,
+    SCAN_SORT_MAX_SPLITTERS = (1 << SCAN_SORT_SPLITTER_BITS) - 1,
     SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
 };
 
@@ -21,19 +23,38 @@ typedef struct scan_sort_columns {
     void *values; /* NULL as a source: the values are 0, 1, 2, ... */
 } scan_sort_columns;
 
+/* The i-th of many places from all over n elements. */
+static inline size_t scan_sort_anywhere(size_t i, size_t n) {
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (size_t)((x ^ x >> 31) % n);
+}
+
+/* Cut keys into bins: a key's digit is how many of them are less than its code. In order. */
+typedef struct scan_sort_splitters {
+    uint64_t codes[SCAN_SORT_MAX_SPLITTERS];
+    unsigned n;
+} scan_sort_splitters;
+
+/* splitters.c: sorts the codes of a sample, and chooses splitters from them. */
+void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n);
+void scan_cpu_sort_choose_splitters(const uint64_t *sample, size_t n, scan_sort_splitters *splitters);
+
 /* One thread's share of a partition. */
 typedef struct scan_sort_part {
     scan_sort_order order;
     scan_sort_columns from;
-    scan_sort_columns to; /* base of the whole array */
-    size_t begin, end;    /* of from: this thread's elements */
-    unsigned shift, bits; /* the digit */
-    bool stream;          /* the destination is too large for the caches */
-    uint64_t first;       /* histogram, in: any code of the range */
-    uint64_t varying;     /* histogram, out: the bits in which a code differs from first */
-    uint64_t *counts;     /* [1 << bits] histogram: zeroed and counted */
-    uint64_t *positions;  /* [1 << bits] scatter: where this thread's next element of a digit goes */
-    void *buffers;        /* histogram: 2 * 4 << bits bytes; scatter: the kernels' buffer_bytes a bin */
+    scan_sort_columns to;                 /* base of the whole array */
+    size_t begin, end;                    /* of from: this thread's elements */
+    unsigned shift, bits;                 /* the digit; with splitters it has bits, too */
+    const scan_sort_splitters *splitters; /* NULL: the digit is bits of the code */
+    bool stream;                          /* the destination is too large for the caches */
+    uint64_t first;                       /* histogram, in: any code of the range */
+    uint64_t varying;                     /* histogram, out: the bits in which a code differs from first */
+    uint64_t *counts;                     /* [1 << bits] histogram: zeroed and counted */
+    uint64_t *positions;                  /* [1 << bits] scatter: where this thread's next element of a digit goes */
+    void *buffers;                        /* histogram: 2 * 4 << bits bytes; scatter: the kernels' buffer_bytes a bin */
 } scan_sort_part;
 
 /* A sort inside the cache by one thread. to and from may be the same; spare is neither. */
@@ -109,8 +130,9 @@ enum { SCAN_SORT_KEY_KINDS = 6 };
 typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
 
-/* [kind of key]: sorts keys alone, of which all bits decide; NULL where there is none. */
+/* [kind of key]: sorts keys alone, of which all bits decide; from and spare may be the same. NULL where there is none.
+ */
 typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
-extern scan_sort_quick_table scan_cpu_sort_quick_avx512;
+extern scan_sort_quick_table scan_cpu_sort_quick_avx2, scan_cpu_sort_quick_avx512;
 
 #endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What both widths of a quicksort share. Included by quick_avx512.c and quick_avx2.c, which define QUICK_KERNELS, the
+ * radix sort's kernels of their SIMD level, before.
+ */
+#ifndef SCAN_CPU_SORT_QUICK_H
+#define SCAN_CPU_SORT_QUICK_H
+
+#include "sort.h"
+
+enum {
+    QUICK_FEW = 8,        /* values that are counted in one pass */
+    QUICK_SURVEY_N = 1024 /* keys from which on they are looked for */
+};
+
+typedef struct quick_job {
+    uint64_t flip;                /* what to invert in sorted codes to have the keys */
+    uint64_t least;               /* the least code: what to invert in codes to order them as unsigned integers */
+    const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
+} quick_job;
+
+/* n codes where they are, by the radix sort. */
+static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, unsigned key_bytes) {
+    const uint64_t all = ~0ull >> (64 - 8 * key_bytes);
+    scan_sort_local l = *job->local;
+    l.order = (scan_sort_order){.flip = job->least & all, .mask = all};
+    l.from.keys = l.to.keys = codes;
+    l.spare.keys = spare;
+    l.n = n;
+    QUICK_KERNELS[key_bytes == 4 ? 2 : 3][0].local(&l);
+    for (size_t i = 0; job->flip && i < n; i++)
+        scan_sort_store(codes, i, scan_sort_load(codes, i, key_bytes) ^ job->flip, key_bytes);
+}
+
+/* Splits that may be bad before the radix sort takes over. */
+static unsigned depth_for(size_t n) { return 2 * (64 - (unsigned)__builtin_clzll(n | 1)); }
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quicksort of keys of which most are equal to one of a few values: a sample says which values, one pass counts them
+ * and sets the other keys aside, which are sorted and then put between the values. Where there are no others that is
+ * all. Included by quick_lanes.h once a width.
+ */
+
+/* Values that make up most of an array, in order. */
+typedef struct NAME(few) {
+    KEY values[QUICK_FEW];
+    unsigned count; /* 0: there are none */
+} NAME(few);
+
+/* Returns the median of a sample of the codes x[i] ^ flip, and looks for values that make up half of it: of those that
+ * are in it at least so many times, as few times as leave no more than QUICK_FEW of them. */
+static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
+    enum { SAMPLES = 64 };
+    KEY sample[SAMPLES];
+    unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0; /* where runs of equal codes begin */
+    uint64_t at = n;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        at += 0x9e3779b97f4a7c15u;
+        sample[i] = x[(size_t)((at >> 32) * n >> 32)] ^ flip;
+    }
+    NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
+    few->count = 0;
+    for (size_t i = 1; i < SAMPLES; i++)
+        equal += sample[i] == sample[i - 1];
+    if (equal < SAMPLES / 2 - QUICK_FEW)
+        return sample[SAMPLES / 2 - 1];
+    for (unsigned i = 0; i < SAMPLES; i++)
+        if (i == 0 || sample[i] != sample[i - 1])
+            runs[runs_n++] = i;
+    runs[runs_n] = SAMPLES;
+    for (unsigned least = 1; least == 1 || few->count > QUICK_FEW; least++) {
+        few->count = covered = 0;
+        for (unsigned r = 0; r < runs_n; r++) {
+            unsigned length = runs[r + 1] - runs[r];
+            if (length < least)
+                continue;
+            if (few->count < QUICK_FEW)
+                few->values[few->count] = sample[runs[r]];
+            few->count++;
+            covered += length;
+        }
+    }
+    if (covered < SAMPLES / 2)
+        few->count = 0;
+    return sample[SAMPLES / 2 - 1];
+}
+
+/* Counts the codes x[i] ^ flip that are one of `count` values, and copies the others to `rest`, which may be x. Returns
+ * how many they are. */
+SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *values, unsigned count, KEY *rest,
+                                 size_t *counts) {
+    V value[QUICK_FEW], tally[QUICK_FEW];
+    size_t rest_n = 0, i = 0;
+#pragma GCC unroll 8
+    for (unsigned k = 0; k < count; k++) {
+        value[k] = V_SET1(values[k]);
+        tally[k] = V_SET1(0);
+    }
+#define SIFT(others, v)                                                                                                \
+    do {                                                                                                               \
+        V_MASK same_ = V_EQUAL(v, value[0]);                                                                           \
+        tally[0] = V_TALLY(tally[0], same_);                                                                           \
+        _Pragma("GCC unroll 8") for (unsigned k = 1; k < count; k++) {                                                 \
+            V_MASK also_ = V_EQUAL(v, value[k]);                                                                       \
+            tally[k] = V_TALLY(tally[k], also_);                                                                       \
+            same_ = V_MASK_OR(same_, also_);                                                                           \
+        }                                                                                                              \
+        others = V_UNSET(same_);                                                                                       \
+    } while (0)
+    for (; i + LANES <= n; i += LANES) {
+        V v = V_XOR(flip, V_LOAD(x + i));
+        V_BITS others;
+        SIFT(others, v);
+        if (others) {
+            V_STORE(rest + rest_n, V_COMPRESS(v, others));
+            rest_n += quick_count(others, LANES);
+        }
+    }
+    const size_t missing = (LANES - n % LANES) % LANES;
+    if (i < n) {
+        V v = V_XOR(flip, V_MASK_LOAD(V_XOR(flip, value[0]), V_BELOW(V_SET1(n - i), 0), x + i));
+        V_BITS others;
+        SIFT(others, v);
+        size_t others_n = quick_count(others, LANES);
+        V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_COMPRESS(v, others));
+        rest_n += others_n;
+    }
+#undef SIFT
+    for (unsigned k = 0; k < count; k++) {
+        KEY lanes[LANES];
+        V_STORE(lanes, tally[k]);
+        counts[k] = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+            counts[k] += lanes[lane];
+    }
+    counts[0] -= missing;
+    return rest_n;
+}
+
+static size_t NAME(sift_2)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
+    return NAME(sift_of)(x, n, flip, values, 2, rest, counts);
+}
+static size_t NAME(sift_4)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
+    return NAME(sift_of)(x, n, flip, values, 4, rest, counts);
+}
+static size_t NAME(sift_8)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
+    return NAME(sift_of)(x, n, flip, values, 8, rest, counts);
+}
+
+static void NAME(fill)(KEY *to, size_t n, V key) {
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(to + i, key);
+    if (i < n)
+        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
+}
+
+/* Puts the values, as often as they were counted, between the other keys, which are sorted at the end of `to`. */
+static void NAME(put_between)(const NAME(few) * few, const size_t *counts, KEY flip, KEY *to, size_t n, size_t rest_n) {
+    for (unsigned k = 0; k < few->count; k++) {
+        const KEY *rest = to + (n - rest_n);
+        size_t less = 0;
+        for (size_t end = rest_n; less < end;) {
+            size_t middle = less + (end - less) / 2;
+            if ((rest[middle] ^ flip ^ LEAST) < (few->values[k] ^ LEAST))
+                less = middle + 1;
+            else
+                end = middle;
+        }
+        memmove(to, rest, less * sizeof(KEY));
+        NAME(fill)(to + less, counts[k], V_SET1(few->values[k] ^ flip));
+        rest_n -= less;
+        n -= less + counts[k];
+        to += less + counts[k];
+    }
+}
+
+static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
+
+/* Sorts the codes x[i] ^ flip, of which most are one of a few values, as quick() does. */
+static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, KEY flip, KEY *to, KEY *other, size_t n,
+                           size_t room, unsigned depth) {
+    size_t counts[QUICK_FEW], rest_n;
+    for (unsigned k = few->count; k < QUICK_FEW; k++)
+        few->values[k] = few->values[0]; /* counted again, and not looked at */
+    if (few->count <= 2)
+        rest_n = NAME(sift_2)(x, n, V_SET1(flip), few->values, other, counts);
+    else if (few->count <= 4)
+        rest_n = NAME(sift_4)(x, n, V_SET1(flip), few->values, other, counts);
+    else
+        rest_n = NAME(sift_8)(x, n, V_SET1(flip), few->values, other, counts);
+    if (rest_n > 0)
+        NAME(quick)(job, other, to + (n - rest_n), other, rest_n, room - (n - rest_n), depth);
+    NAME(put_between)(few, counts, (KEY)job->flip, to, n, rest_n);
+}
