@@ -19,6 +19,12 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
         snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the element, i its index", name);
         return false;
     }
+    if (use == COLUMN_COMPARED) {
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "columns are compared with each other in tables; here x and i are "
+                 "compared with numbers");
+        return false;
+    }
     if (use == COLUMN_TEXT)
         snprintf(reason, EXPRESSION_REASON_BYTES, "%s is a number; text is in tables, and in lines with --text", name);
     return use != COLUMN_TEXT;

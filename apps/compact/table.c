@@ -52,6 +52,14 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
                  number_quote(quote, name, strlen(name)), all->t->columns);
         return false;
     }
+    if (use == COLUMN_COMPARED && !quoted && table_find_name(all->t, name, 0) == all->t->columns && all->t->columns) {
+        char *nearest = table_nearest_name(all->t, name);
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "the header has no column \"%.64s\"%s%.64s%s; text goes in double quotes", name,
+                 nearest ? ": did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        free(nearest);
+        return false;
+    }
     size_t index = table_find(all->t, name);
     if (use == COLUMN_TEXT)
         return number_of(index, all->text_index, &all->from->text_count, column_number, reason);
