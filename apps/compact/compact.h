@@ -11,6 +11,7 @@
 
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
+#include "apps/support/dialect.h"
 #include "apps/support/session.h"
 #include "expression.h"
 
@@ -25,8 +26,8 @@ typedef struct compact_job {
     const char *rejected; /* file, or NULL */
     bool invert;
     scan_type dtype; /* as given, or NONE */
-    bool text, csv, tsv;
-    bool header; /* tables: the first row is one */
+    bool text;
+    dialect dialect; /* of tables */
     scan_grid grid;
 
     data_format format;
@@ -39,7 +40,7 @@ typedef struct compact_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
 void compact_text(const compact_job *job, input *in, session *s);
-void compact_table(const compact_job *job, input *in, session *s, char delimiter);
+void compact_table(const compact_job *job, input *in, session *s);
 
 /* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@ static const char help[] =
     "  @ --where 'magnitude >= 6 && depth_km < 70' quakes.csv\n"
     "  @ --where 'price > cost || stock in (0, 1)' shop.csv\n"
     "  @ --where 'place contains \"Alaska\" || place is missing' quakes.csv\n"
+    "  @ --where 'preis < 9.5' --delimiter ';' --decimal , --comment '#' preise.csv\n"
     "  @ --where 'x matches \"^(error|fatal):\"' --text log.txt\n"
     "  @ --unique sorted.txt                              first of each run of equal numbers\n"
     "  @ --unique --text log.txt                          first of each run of equal lines\n"
@@ -34,10 +35,10 @@ static const char help[] =
     "      --mask FILE       where FILE, an .npy array of bool or u8 as long as the input, is not 0\n"
     "\n"
     "EXPR joins comparisons (< <= > >= == !=) of a column with a number or, in tables, with a column of numbers,\n"
-    "isnan(COL) and isfinite(COL) by &&, || and !, with parentheses. Columns: x is the element, i its index from 0; in tables the names of the header, in\n"
-    "`backticks` where they are not plain words (`3` is the third column where none is called 3), and i, the row's\n"
-    "index, where no column is called so. Comparisons are exact. NaN compares false except with !=; an empty field of\n"
-    "a table compares false, isnan is true for it.\n"
+    "isnan(COL) and isfinite(COL) by &&, || and !, with parentheses. Columns: x is the element, i its index\n"
+    "from 0; in tables the names of the header, in `backticks` where they are not plain words (`3` is the third\n"
+    "column where none is called 3), and i, the row's index, where no column is called so. Comparisons are exact.\n"
+    "NaN compares false except with !=; an empty field of a table compares false, isnan is true for it.\n"
     "Text stands in double quotes, a quote in it doubled, and compares by its bytes: COL == \"text\", != < <= > >=,\n"
     "COL contains, startswith, endswith \"text\", COL matches \"pattern\" (a regular expression of PCRE2, over "
     "bytes),\n"
@@ -52,9 +53,8 @@ static const char help[] =
     "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
     "      --dtype T         the input is raw data of {types}\n"
     "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
-    "      --csv, --tsv      the input is a table\n"
-    "      --no-header       the table's first row is data\n"
-    "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" CLI_COMMON_HELP "\n"
+    "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" DIALECT_HELP
+        CLI_COMMON_HELP "\n"
     "Arrays are read in pieces, so memory does not grow with them; text and tables are held as a whole.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
@@ -72,9 +72,6 @@ enum {
     OPTION_INDICES,
     OPTION_DTYPE,
     OPTION_TEXT,
-    OPTION_CSV,
-    OPTION_TSV,
-    OPTION_NO_HEADER,
     OPTION_ALGORITHM
 };
 
@@ -89,9 +86,7 @@ static const cli_option options[] = {
     {"indices", 0, true, OPTION_INDICES},
     {"dtype", 0, true, OPTION_DTYPE},
     {"text", 0, false, OPTION_TEXT},
-    {"csv", 0, false, OPTION_CSV},
-    {"tsv", 0, false, OPTION_TSV},
-    {"no-header", 0, false, OPTION_NO_HEADER},
+    DIALECT_OPTIONS,
     {"algorithm", 0, true, OPTION_ALGORITHM},
     {NULL, 0, false, 0},
 };
@@ -145,23 +140,21 @@ static void read_options(compact_job *job, cli *c) {
         case OPTION_INDICES: job->indices = cli_file(c); break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
         case OPTION_TEXT: job->text = true; break;
-        case OPTION_CSV: job->csv = true; break;
-        case OPTION_TSV: job->tsv = true; break;
-        case OPTION_NO_HEADER: job->header = false; break;
         case OPTION_ALGORITHM: job->grid = parse_algorithm(c); break;
+        default: dialect_take(&job->dialect, c, key);
         }
 }
 
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
-    compact_job job = {.header = true};
+    compact_job job = {.dialect = DIALECT_DEFAULT};
     cli_start(&c, argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
     if (job.selector == SELECT_NONE)
         die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
-    if (job.text && (job.dtype || job.csv || job.tsv))
-        die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.csv ? "--csv" : "--tsv");
+    if (job.text && (job.dtype || job.dialect.csv || job.dialect.tsv))
+        die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.dialect.csv ? "--csv" : "--tsv");
     if (job.text && (job.selector == SELECT_NONZERO || job.selector == SELECT_FINITE))
         die_usage("lines of text (--text) are kept by --where, --unique or --mask");
     if (job.mask && strcmp(job.mask, "-") == 0 && !path)
@@ -173,12 +166,11 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = job.text ? FORMAT_TEXT : data_format_of(&in, job.dtype, job.csv, job.tsv);
+    job.format = job.text ? FORMAT_TEXT : data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);
     bool table = format_is_table(job.format);
     if (table && job.selector != SELECT_WHERE)
         die_usage("tables are filtered by --where");
-    if (!table && !job.header)
-        die_usage("--no-header is for tables");
+    dialect_settle(&job.dialect, &in, job.format, job.text);
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);
     open_outputs(&job);
@@ -189,8 +181,8 @@ int main(int argc, char **argv) {
     switch (job.format) {
     case FORMAT_NPY:
     case FORMAT_RAW: compact_array(&job, &reader, &s); break;
-    case FORMAT_CSV: compact_table(&job, &in, &s, ','); break;
-    case FORMAT_TSV: compact_table(&job, &in, &s, '\t'); break;
+    case FORMAT_CSV:
+    case FORMAT_TSV: compact_table(&job, &in, &s); break;
     case FORMAT_TEXT: compact_text(&job, &in, &s); break;
     }
     session_report(&s);

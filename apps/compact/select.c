@@ -16,7 +16,8 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
     else if (strcmp(name, "i") == 0)
         *column = SCAN_COLUMN_INDEX;
     else {
-        snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the element, i its index", name);
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "there is no column \"%.64s\"; x is the element, i its index; --csv reads a table", name);
         return false;
     }
     if (use == COLUMN_COMPARED) {

@@ -16,6 +16,7 @@ static const char help[] =
     "  @ --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
     "  @ --exclusive lengths.txt > offsets.txt    where each piece begins\n"
     "  @ -k amount ledger.csv                     every row, and the column amount_add\n"
+    "  @ -k Betrag --delimiter ';' --decimal , --thousands . konto.csv\n"
     "  producer | @ --dtype f32 --out-dtype f64 > out.raw\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
@@ -35,9 +36,7 @@ static const char help[] =
     "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
     "                        blocked\n"
     "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
-    "      --dtype T         the input is raw data of {types}\n"
-    "      --csv, --tsv      the input is a table\n"
-    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "      --dtype T         the input is raw data of {types}\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
     "host-sums and hierarchical have an order of their own. NaN is always the same one.\n"
     "Arrays are read in pieces, so memory does not grow with them; host-sums, hierarchical, and --reverse from a pipe\n"
@@ -55,17 +54,20 @@ enum {
     OPTION_OUT_DTYPE,
     OPTION_ALGORITHM,
     OPTION_KEY,
-    OPTION_DTYPE,
-    OPTION_CSV,
-    OPTION_TSV,
-    OPTION_NO_HEADER
+    OPTION_DTYPE
 };
 
 static const cli_option options[] = {
-    {"op", 0, true, OPTION_OP},     {"exclusive", 0, false, OPTION_EXCLUSIVE}, {"reverse", 0, false, OPTION_REVERSE},
-    {"init", 0, true, OPTION_INIT}, {"out-dtype", 0, true, OPTION_OUT_DTYPE},  {"algorithm", 0, true, OPTION_ALGORITHM},
-    {"key", 'k', true, OPTION_KEY}, {"dtype", 0, true, OPTION_DTYPE},          {"csv", 0, false, OPTION_CSV},
-    {"tsv", 0, false, OPTION_TSV},  {"no-header", 0, false, OPTION_NO_HEADER}, {NULL, 0, false, 0},
+    {"op", 0, true, OPTION_OP},
+    {"exclusive", 0, false, OPTION_EXCLUSIVE},
+    {"reverse", 0, false, OPTION_REVERSE},
+    {"init", 0, true, OPTION_INIT},
+    {"out-dtype", 0, true, OPTION_OUT_DTYPE},
+    {"algorithm", 0, true, OPTION_ALGORITHM},
+    {"key", 'k', true, OPTION_KEY},
+    {"dtype", 0, true, OPTION_DTYPE},
+    DIALECT_OPTIONS,
+    {NULL, 0, false, 0},
 };
 
 /* GRID or GRID/BLOCK */
@@ -85,10 +87,7 @@ static void check_format(prefix_job *job, const input *in) {
     bool table = format_is_table(job->format);
     if (table && !job->key)
         die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
-    if (!table && job->key)
-        die_usage("%s: is no table, -k does not apply (--csv, --tsv)", in->name);
-    if (!table && !job->header)
-        die_usage("%s: is no table, --no-header does not apply (--csv, --tsv)", in->name);
+    dialect_settle(&job->dialect, in, job->format, false);
     job->out = output_open(job->common->output, job->common->force, format_is_binary(job->format));
     output_refuse_input(in->fd, in->name);
 }
@@ -106,17 +105,16 @@ static void read_options(prefix_job *job, cli *c) {
             if (job->key)
                 die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job->key, c->value);
             job->key = c->value;
+            dialect_needs_table(&job->dialect, c);
             break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
-        case OPTION_CSV: job->csv = true; break;
-        case OPTION_TSV: job->tsv = true; break;
-        case OPTION_NO_HEADER: job->header = false; break;
+        default: dialect_take(&job->dialect, c, key);
         }
 }
 
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
-    prefix_job job = {.header = true};
+    prefix_job job = {.dialect = DIALECT_DEFAULT};
     cli_start(&c, argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
@@ -127,7 +125,7 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
+    job.format = data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);
     check_format(&job, &in);
@@ -138,8 +136,8 @@ int main(int argc, char **argv) {
     switch (job.format) {
     case FORMAT_NPY:
     case FORMAT_RAW: prefix_array(&job, &reader, &s); break;
-    case FORMAT_CSV: prefix_table(&job, &in, &s, ','); break;
-    case FORMAT_TSV: prefix_table(&job, &in, &s, '\t'); break;
+    case FORMAT_CSV:
+    case FORMAT_TSV: prefix_table(&job, &in, &s); break;
     case FORMAT_TEXT: prefix_text(&job, &in, &s); break;
     }
     session_report(&s);

@@ -11,6 +11,7 @@
 
 #include "apps/support/array.h"
 #include "apps/support/cli.h"
+#include "apps/support/dialect.h"
 #include "apps/support/session.h"
 
 typedef struct prefix_job {
@@ -21,9 +22,8 @@ typedef struct prefix_job {
     const char *init;           /* text of the number, or NULL */
     scan_type dtype, out_dtype; /* as given, or NONE */
     scan_algorithm algorithm;
-    bool csv, tsv;
+    dialect dialect; /* of tables */
     const char *key; /* tables: the column */
-    bool header;     /* tables: the first row is one */
     data_format format;
     output *out;
 } prefix_job;
@@ -31,7 +31,7 @@ typedef struct prefix_job {
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 void prefix_text(const prefix_job *job, input *in, session *s);
-void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
+void prefix_table(const prefix_job *job, input *in, session *s);
 
 /* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 

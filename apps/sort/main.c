@@ -14,7 +14,8 @@ int main(int argc, char **argv) {
     report_start(&c.common);
     input_open(&j.in, path);
     report_text("input", j.in.name);
-    data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.csv, j.tsv);
+    data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.dialect.csv, j.dialect.tsv);
+    dialect_settle(&j.dialect, &j.in, format, j.text);
     if (!j.check) {
         j.out = output_open(c.common.output, c.common.force, format_is_binary(format));
         output_refuse_input(j.in.fd, j.in.name);
@@ -24,8 +25,8 @@ int main(int argc, char **argv) {
     switch (format) {
     case FORMAT_NPY:
     case FORMAT_RAW: sort_array(&j, format); break;
-    case FORMAT_CSV: sort_table(&j, ','); break;
-    case FORMAT_TSV: sort_table(&j, '\t'); break;
+    case FORMAT_CSV:
+    case FORMAT_TSV: sort_table(&j); break;
     case FORMAT_TEXT:
         if (j.text)
             sort_strings(&j);

@@ -16,6 +16,7 @@ static const char help[] =
     "  @ numbers.txt                            lines of numbers, smallest first\n"
     "  @ -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
     "  @ -k place:text -k time:time:desc q.csv  by place, then the latest first\n"
+    "  @ -k preis --delimiter ';' --decimal , --missing NA preise.csv\n"
     "  @ --text names.txt                       lines of text, by their bytes\n"
     "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
     "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
@@ -37,16 +38,14 @@ static const char help[] =
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX-512)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
-    "      --text            lines of text, by their bytes (an empty one first)\n"
-    "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
-    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "      --text            lines of text, by their bytes (an empty one first)\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
 
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, TEXT, CSV, TSV, NO_HEADER };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, TEXT };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -58,9 +57,7 @@ static const cli_option option_list[] = {
     {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
     {"text", 0, false, TEXT},
-    {"csv", 0, false, CSV},
-    {"tsv", 0, false, TSV},
-    {"no-header", 0, false, NO_HEADER},
+    DIALECT_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -134,10 +131,14 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
     c->help = help;
     c->short_help = short_help;
     c->options = option_list;
+    j->dialect = DIALECT_DEFAULT;
     cli_start(c, argc, argv);
     for (int key; (key = cli_next(c));) {
         switch (key) {
-        case KEY: sort_add_key(j, c->value); break;
+        case KEY:
+            sort_add_key(j, c->value);
+            dialect_needs_table(&j->dialect, c);
+            break;
         case REVERSE: j->reverse = true; break;
         case UNIQUE: j->unique = true; break;
         case CHECK: j->check = true; break;
@@ -146,17 +147,15 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
         case TEXT: j->text = true; break;
-        case CSV: j->csv = true; break;
-        case TSV: j->tsv = true; break;
-        case NO_HEADER: j->no_header = true; break;
+        default: dialect_take(&j->dialect, c, key);
         }
     }
     if (j->check && j->argsort)
         die_usage("--check and --argsort exclude each other");
     if (j->check && c->common.output)
         die_usage("--check writes nothing: -o does not go with it");
-    if (j->text && (j->dtype || j->csv || j->tsv))
-        die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->csv ? "--csv" : "--tsv");
+    if (j->text && (j->dtype || j->dialect.csv || j->dialect.tsv))
+        die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->dialect.csv ? "--csv" : "--tsv");
     j->verify = c->common.verify;
     j->threads = parallel_threads(c->common.threads);
 }

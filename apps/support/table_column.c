@@ -88,6 +88,21 @@ size_t table_find(const table *t, const char *key) {
     die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
 }
 
+void table_warn_of_header(const table *t, size_t index, bool times) {
+    if (!t->has_names)
+        return;
+    char *name = table_name(t, index), quoted[NUMBER_QUOTE_BYTES];
+    size_t bytes = strlen(name), where;
+    int64_t ns;
+    number x;
+    if (times ? timestamp_parse(name, bytes, &ns) == TIMESTAMP_OK
+              : dialect_parse_number(t->dialect, name, bytes, &x, &where) == NUMBER_OK &&
+                    name[strcspn(name, "0123456789")]) /* "inf" may well be a name */
+        warn("%s: the name of column %zu is a %s, %s: if the first row is data, say --no-header", t->name, index + 1,
+             times ? "time" : "number", number_quote(quoted, name, bytes));
+    free(name);
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static size_t part_count_of(const table *t) { return t->n / PART_ROWS + (t->n % PART_ROWS != 0); }
@@ -101,11 +116,16 @@ typedef struct reading {
 static void read_part(void *arg, size_t i) {
     reading *r = arg;
     column_part part = r->parts[i];
+    const bool plain = dialect_is_plain(r->t->dialect);
     size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
     for (; row < end; row++) {
         field f = table_field_of(r->t, row, r->index);
         number x;
-        number_status status = number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where);
+        number_status status = plain ? number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where)
+                               : field_is_missing(r->t, &f)
+                                   ? NUMBER_EMPTY
+                                   : dialect_parse_number(r->t->dialect, (const char *)f.begin,
+                                                          (size_t)(f.end - f.begin), &x, &part.where);
         if (status == NUMBER_EMPTY) {
             column_part_add_missing(&part);
         } else if (status == NUMBER_OK) {
@@ -175,7 +195,9 @@ static void read_times(void *arg, size_t i) {
     for (; row < end && part.fault == TIMESTAMP_OK; row++) {
         field f = table_field_of(r->t, row, r->index);
         int64_t ns = 0;
-        timestamp_status status = timestamp_parse((const char *)f.begin, (size_t)(f.end - f.begin), &ns);
+        timestamp_status status = field_is_missing(r->t, &f)
+                                      ? TIMESTAMP_EMPTY
+                                      : timestamp_parse((const char *)f.begin, (size_t)(f.end - f.begin), &ns);
         r->missing[row] = status == TIMESTAMP_EMPTY;
         part.missing += r->missing[row];
         r->values[row] = ns;

@@ -61,6 +61,17 @@ def tables():
         yield head + row
         if "," in row:
             yield chr(ord(head) + 1) + row.replace(",", "\t")
+    # dialects (fuzz_table.c has the bits): comments, words that are missing, decimal commas; each with and without header
+    comments = ("# a\na,b\n# \"b\n1,2\n#\n#\n3,4\n# end", "#\n", "#", '"#a",b\n"\n#c",2\n#,\n', "a,b\r\n#\r\n1,2\r\n\r\n#\r\n\r\n", "a,b\n1,2\n\n\n",
+                "a,b\n1,2\n\n3,4\n", "a\n1\n\n", "a,b\n#\n1,\"2\n", "a,b\n1,2\n\r", "a,b\n#\n1\n")
+    words = ("a,b\nx,7\n\"x\",\"7\"\n x,7 \n,77\n", "a\nx\n7\n-0\n9007199254740993\n")
+    numbers = ("1.234,5", "-1.234.567", "1.23", "1,5", ",5", "5,", "1.5", "1234.567", ".123", "1..234", "1.234.", "+1.000,0e3", " 1.000 ", "1.000\r", "1,2,3", "1e1.000",
+               "-.5", "1.,5", "nan", "1.nan", "18.446.744.073.709.551.615", "9.007.199.254.740.993", "-0,0")
+    for bits, rows in ((4, comments), (8, words), (64, ["a;b\n" + ";\n".join(numbers[i:i + 2]) + ";\n" for i in range(len(numbers))]), (76, ["#\nn;m\n7;x\n1.000,5;2\n#\n\n"])):
+        for row, head in itertools.product(rows, (0, 2)):
+            yield chr(32 + bits + head) + row
+    for quoted in ('a"b\tc\n5" pipe\t"q\tq"\n', '"a""b"\t"\n"\nx""\t""\n', 'a\tb\n"x"y\t1\n', 'a\t"b\n', 'a""\t"""\n"\n', '"\t"\t"\n', 'a"\n"b"\n'):
+        yield from (chr(33 + head) + quoted for head in (0, 2))
 
 
 def pnm():
