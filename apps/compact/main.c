@@ -25,7 +25,9 @@ static const char help[] =
     "Usage: @ SELECTOR [OPTION]... [FILE]\n"
     "Keeps what the selector chooses, in its order, and writes it in the input's format. FILE is .npy (known by its\n"
     "first bytes), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows\n"
-    "are kept byte for byte. No FILE or -: stdin. Keeping nothing is no error.\n"
+    "are kept byte for byte. gzip and zstd are decompressed, but for raw data. No FILE or -: stdin. Keeping nothing is "
+    "no\n"
+    "error.\n"
     "\n"
     "Selectors, exactly one; tables take --where:\n"
     "      --where EXPR      elements for which EXPR is true\n"
@@ -166,6 +168,8 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
+    if (!job.dtype)
+        input_decompress(&in);
     job.format = job.text ? FORMAT_TEXT : data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);
     bool table = format_is_table(job.format);
     if (table && job.selector != SELECT_WHERE)

@@ -55,6 +55,7 @@ scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
 void compact_mask_open(compact_mask *mask, const char *path) {
     const unsigned char *start;
     input_open(&mask->in, path);
+    input_decompress(&mask->in);
     size_t bytes = input_peek(&mask->in, &start, NPY_PREFIX_BYTES);
     if (!npy_is_magic(start, bytes))
         die(EXIT_USAGE, "%s: a mask is an .npy file of bool or u8", mask->in.name);

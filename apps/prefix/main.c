@@ -22,7 +22,7 @@ static const char help[] =
     "Usage: @ [OPTION]... [FILE]\n"
     "Writes, for every element, the fold of all elements up to it, in the input's format. FILE is .npy (known by its\n"
     "first bytes; the result has one dimension), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one\n"
-    "number a line. No FILE or -: stdin.\n"
+    "number a line; gzip and zstd are decompressed, but for raw data. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
     "      --op OP           {ops} (default add){integer ops}\n"
@@ -125,6 +125,8 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
+    if (!job.dtype)
+        input_decompress(&in);
     job.format = data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);

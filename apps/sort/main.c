@@ -13,6 +13,8 @@ int main(int argc, char **argv) {
     const char *path = cli_operand(&c);
     report_start(&c.common);
     input_open(&j.in, path);
+    if (!j.dtype)
+        input_decompress(&j.in);
     report_text("input", j.in.name);
     data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.dialect.csv, j.dialect.tsv);
     dialect_settle(&j.dialect, &j.in, format, j.text);

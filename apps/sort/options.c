@@ -23,7 +23,7 @@ static const char help[] =
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
     "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, lines of numbers, or of text (--text); - or no\n"
-    "FILE is stdin.\n"
+    "FILE is stdin. gzip and zstd are decompressed, but for raw numbers.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
     "\n"
     "  -k, --key KEY         tables: column to sort by, a name or a number from 1; more -k decide ties\n"

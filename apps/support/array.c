@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "array.h"
 #include "alloc.h"
@@ -17,11 +16,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are 
 bool format_is_binary(data_format format) { return format == FORMAT_NPY || format == FORMAT_RAW; }
 
 bool format_is_table(data_format format) { return format == FORMAT_CSV || format == FORMAT_TSV; }
-
-static bool ends_in(const char *name, const char *suffix) {
-    size_t n = strlen(name), m = strlen(suffix);
-    return n >= m && strcasecmp(name + n - m, suffix) == 0;
-}
 
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv) {
     if (csv && tsv)
@@ -41,11 +35,11 @@ data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv) {
         return FORMAT_CSV;
     if (tsv)
         return FORMAT_TSV;
-    if (in->fd != 0 && ends_in(in->name, ".csv"))
+    if (input_has_suffix(in, ".csv"))
         return FORMAT_CSV;
-    if (in->fd != 0 && ends_in(in->name, ".tsv"))
+    if (input_has_suffix(in, ".tsv"))
         return FORMAT_TSV;
-    if (in->fd != 0 && ends_in(in->name, ".npy"))
+    if (input_has_suffix(in, ".npy"))
         die(EXIT_USAGE, "%s: does not begin like an .npy file; --dtype T reads raw data", in->name);
     return FORMAT_TEXT;
 }

@@ -256,6 +256,8 @@ static const unsigned char *read_first_row(table *t) {
     t->end_bytes = newline < t->bytes + t->n_bytes && newline > first && newline[-1] == '\r' ? 2 : 1;
     t->bytes[t->n_bytes] = 0;
     end_last_row(t);
+    if (fault != ROW_OK || t->columns == 1)
+        input_refuse_json(t->name, table_line_at(t, first), first, (size_t)(t->bytes + t->n_bytes - first));
     if (fault != ROW_OK)
         refuse_row(t, fault, next, t->columns);
     refuse_carriage_returns(t, first);

@@ -21,6 +21,8 @@ const char *const fuzz_seeds[] = {
     "0a\"b,c\n1,\"open\n2,\"x\"y\n",
     "3a \"b\" c\td\n5\" pipe\t\"q\"\"\"\n\"\t\"\t\"\n\"\n\n\n",
     "6# \"one\na,b\n1,\"x\n#y\"\n# two\n#\n2,3\n\r\n#",
+    "2{\"a\": 1, \"b\": 2}\n",
+    "2[\n { \"a\": 1 } ]\n",
     "N#;\nn;m\n1.234,5;-\n-12,25;7\nx;\"x\"\n1.23;1,\n",
     NULL,
 };
@@ -135,6 +137,21 @@ static void read_all(reader *r, size_t at) {
     }
 }
 
+static size_t after_blanks(const reader *r, size_t at) {
+    while (at < r->bytes && r->data[at] && strchr(" \t\r\n", r->data[at]))
+        at++;
+    return at;
+}
+
+/* "{", '"' with blanks between, perhaps after "[", is no table of one column. */
+static void refuse_json(reader *r, size_t begin) {
+    size_t at = after_blanks(r, begin);
+    if (byte_at(r, at) == '[')
+        at = after_blanks(r, at + 1);
+    if (byte_at(r, at) == '{' && byte_at(r, after_blanks(r, at + 1)) == '"')
+        r->bad_line = line_of(r, begin);
+}
+
 /* What the whole is refused for: UTF-16, and a first row with carriage returns where newlines should be. */
 static void refuse_ends(reader *r) {
     size_t refused = 0;
@@ -146,6 +163,8 @@ static void refuse_ends(reader *r) {
                 refused = refused ? refused : line_of(r, f->begin);
     }
     r->bad_line = refused ? refused : r->bad_line;
+    if ((r->n == 0 && r->bad_line) || r->columns == 1)
+        refuse_json(r, r->starts[0]);
     if (r->bytes >= 2 && ((r->data[0] == 0xff && r->data[1] == 0xfe) || (r->data[0] == 0xfe && r->data[1] == 0xff)))
         r->bad_line = 1;
 }
