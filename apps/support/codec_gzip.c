@@ -2,6 +2,7 @@
  *
  * gzip (RFC 1952), checksums included: libisal where it was found, which is some three times as fast, else zlib.
  */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "codec.h"

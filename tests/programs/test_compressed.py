@@ -108,7 +108,7 @@ def test_damaged(box, kind):
     assert refused > len(places) // 2
     result = box.run("sort", "--csv", "-k", "n", input=data[:-8] + bytes([data[-8] ^ 1]) + data[-7:])
     if kind == "gzip":
-        assert result.code == 2 and f"stdin: the gzip data are damaged near byte {len(data)}: " in result.err
+        assert result.code == 2 and len(data) - 8 <= int(re.search("stdin: the gzip data are damaged near byte (\\d+): ", result.err).group(1)) <= len(data)
 
 
 @kinds
