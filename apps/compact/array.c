@@ -34,6 +34,7 @@ typedef struct work {
     bool ended;            /* no more follow */
     unsigned char last[8]; /* the last one */
     uint64_t kept_total;
+    compact_runs runs; /* of --counts */
 } work;
 
 static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
@@ -41,6 +42,9 @@ static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_c
 static unsigned char *piece_host(const work *w, const slot *x) { return (unsigned char *)x->in.host + w->size; }
 
 static bool by_runs(const work *w) { return w->job->selector == SELECT_UNIQUE; }
+
+/* The indices of what is kept are an output, or the lengths of runs are. */
+static bool wants_indices(const work *w) { return w->job->indices_out || w->job->counts_out; }
 
 /* scan_unique gives the first element of each run only. For the others its indices become flags for scan_compact. */
 static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert || w->job->rejected_out); }
@@ -65,7 +69,7 @@ static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x
     scan_compact_out out = {.struct_size = sizeof out,
                             .kept = stream_at(lane, &x->kept),
                             .rejected = stream_at(lane, &x->rejected),
-                            .indices = w->job->indices_out ? stream_at(lane, &x->indices) : NULL,
+                            .indices = wants_indices(w) ? stream_at(lane, &x->indices) : NULL,
                             .count = stream_at(lane, &x->count)};
     return scan_compact(lane->ctx, &desc, (char *)stream_at(lane, &x->in) + w->size, &out, x->n);
 }
@@ -146,7 +150,7 @@ static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
     if (runs_by_flags(w))
         return unique_by_flags(w, lane, x);
     if (by_runs(w))
-        return unique_piece(w, lane, x, true, w->job->indices_out);
+        return unique_piece(w, lane, x, true, wants_indices(w));
     return compact_piece(w, lane, x, w->job->selector == SELECT_MASK);
 }
 
@@ -162,7 +166,7 @@ static scan_status download(void *arg, stream_lane *lane, size_t piece) {
     SESSION_TRY(stream_down(lane, &x->kept, count * w->size));
     if (w->job->rejected_out)
         SESSION_TRY(stream_down(lane, &x->rejected, (x->n - count) * w->size));
-    return w->job->indices_out ? stream_down(lane, &x->indices, count * scan_type_size(w->index_type)) : SCAN_OK;
+    return wants_indices(w) ? stream_down(lane, &x->indices, count * scan_type_size(w->index_type)) : SCAN_OK;
 }
 
 /* ---- --verify ---------------------------------------------------------------------------------------------------- */
@@ -193,7 +197,7 @@ static void verify_piece(const work *w, const slot *s, const unsigned char *kept
         }
         if (j >= count || memcmp(kept + j * w->size, x, w->size) != 0)
             compact_check_failed(w->r->in->name, "element %llu should be kept", at);
-        if (w->job->indices_out && index_at(w, s, first_index + j) != at)
+        if (wants_indices(w) && index_at(w, s, first_index + j) != at)
             compact_check_failed(w->r->in->name, "the index of element %llu is wrong", at);
         j++;
     }
@@ -209,7 +213,7 @@ static void report_computed(const work *w, size_t n, uint64_t count) {
     const compact_job *job = w->job;
     uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
     uint64_t given = job->rejected_out ? n * w->size : count * w->size;
-    given += job->indices_out ? count * scan_type_size(w->index_type) : 0;
+    given += wants_indices(w) ? count * scan_type_size(w->index_type) : 0;
     report_moved(PHASE_COMPUTE, taken + given);
 }
 
@@ -222,11 +226,14 @@ static void finish(void *arg, size_t piece) {
     const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
     if (job->common->verify)
         verify_piece(w, x, kept, skip, count);
-    output_write(job->kept_out, kept, count * w->size);
+    if (!job->count_only)
+        output_write(job->kept_out, kept, count * w->size);
     if (job->rejected_out)
         output_write(job->rejected_out, x->rejected.host, (x->n - count) * w->size);
     if (job->indices_out)
         output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
+    if (job->counts_out)
+        compact_counts_add(job, &w->runs, w->index_type, (const char *)x->indices.host + skip * index_size, count);
     report_computed(w, x->n, count);
     w->kept_total += count;
     report_progress(x->taken, w->r->in->extent.size);
@@ -258,7 +265,7 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
         SESSION_TRY(stream_buffer_new(s, &x->count, sizeof(uint64_t)));
         if (job->rejected_out)
             SESSION_TRY(stream_buffer_new(s, &x->rejected, bytes));
-        if (job->indices_out || runs_by_flags(w))
+        if (wants_indices(w) || runs_by_flags(w))
             SESSION_TRY(stream_buffer_new(s, &x->indices, (n + 1) * scan_type_size(w->index_type)));
         if (job->selector == SELECT_MASK || runs_by_flags(w))
             SESSION_TRY(stream_buffer_new(s, &x->flags, n));
@@ -275,22 +282,26 @@ static void prepare(work *w) {
     compact_choose(w->job, w->s, elements * w->size);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
-    if (job->format == FORMAT_NPY) {
+    if (job->format == FORMAT_NPY && !job->count_only)
         output_reserve_head(job->kept_out, NPY_VECTOR_HEADER_BYTES);
-        if (job->rejected_out)
-            output_reserve_head(job->rejected_out, NPY_VECTOR_HEADER_BYTES);
-    }
+    if (job->format == FORMAT_NPY && job->rejected_out)
+        output_reserve_head(job->rejected_out, NPY_VECTOR_HEADER_BYTES);
+    if (job->counts_out)
+        compact_counts_begin(job);
     if (job->indices_out && job->indices_npy)
         output_reserve_head(job->indices_out, NPY_VECTOR_HEADER_BYTES);
 }
 
 static void write_heads(const work *w) {
     const compact_job *job = w->job;
-    if (job->format == FORMAT_NPY) {
+    if (job->count_only)
+        compact_write_count(job, w->kept_total);
+    else if (job->format == FORMAT_NPY)
         compact_write_head(job->kept_out, w->r->type, w->kept_total);
-        if (job->rejected_out)
-            compact_write_head(job->rejected_out, w->r->type, w->have - w->kept_total);
-    }
+    if (job->format == FORMAT_NPY && job->rejected_out)
+        compact_write_head(job->rejected_out, w->r->type, w->have - w->kept_total);
+    if (job->counts_out)
+        compact_counts_end(job, &w->runs, w->have);
     if (job->indices_out && job->indices_npy)
         compact_write_head(job->indices_out, w->index_type, w->kept_total);
 }

@@ -24,7 +24,9 @@ typedef struct compact_job {
     const char *mask;     /* SELECT_MASK: the file */
     const char *indices;  /* file, or NULL */
     const char *rejected; /* file, or NULL */
+    const char *counts;   /* SELECT_UNIQUE: file, or NULL */
     bool invert;
+    bool count_only; /* the output is the number of what is kept, as text */
     scan_type dtype; /* as given, or NONE */
     bool text;
     dialect dialect; /* of tables */
@@ -34,7 +36,9 @@ typedef struct compact_job {
     output *kept_out;
     output *indices_out;  /* or NULL */
     output *rejected_out; /* or NULL */
+    output *counts_out;   /* or NULL */
     bool indices_npy;     /* else in the format of the input */
+    bool counts_npy;      /* the same */
 } compact_job;
 
 /* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
@@ -67,8 +71,23 @@ void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
 /* Exit 2 if the mask has more than the n elements of the input. */
 void compact_mask_end(compact_mask *mask, uint64_t n);
 
+/* For --count, in place of what is kept. */
+void compact_write_count(const compact_job *job, uint64_t count);
+
 /* Writes the header of a one-dimensional .npy output into the place that output_reserve_head kept for it. */
 void compact_write_head(output *out, scan_type type, uint64_t count);
+
+/* ---- --counts: counts.c ------------------------------------------------------------------------------------------ */
+
+/* The runs so far: how many, and the index at which the last one begins. */
+typedef struct compact_runs {
+    uint64_t count, start;
+} compact_runs;
+
+/* Takes the indices at which the next n runs begin. */
+void compact_counts_begin(const compact_job *job);
+void compact_counts_add(const compact_job *job, compact_runs *runs, scan_type type, const void *starts, size_t n);
+void compact_counts_end(const compact_job *job, const compact_runs *runs, uint64_t elements);
 
 /* ---- --verify: check.c ------------------------------------------------------------------------------------------- */
 

@@ -17,7 +17,8 @@ static const char help[] =
     "  @ --where 'preis < 9.5' --delimiter ';' --decimal , --comment '#' preise.csv\n"
     "  @ --where 'x matches \"^(error|fatal):\"' --text log.txt\n"
     "  @ --unique sorted.txt                              first of each run of equal numbers\n"
-    "  @ --unique --text log.txt                          first of each run of equal lines\n"
+    "  @ --unique --text --counts n.txt sorted.txt        each line once, and how often it is there\n"
+    "  @ --count --where 'magnitude >= 6' quakes.csv      how many rows\n"
     "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
     "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
     "  producer | @ --nonzero --dtype f32 > out.raw\n"
@@ -31,7 +32,9 @@ static const char help[] =
     "\n"
     "Selectors, exactly one; tables take --where:\n"
     "      --where EXPR      elements for which EXPR is true\n"
-    "      --unique          the first of each run of equal elements (-0 equals 0, NaN equals NaN)\n"
+    "      --unique          the first of each run of equal elements: of numbers (-0 equals 0, NaN equals NaN), or "
+    "with\n"
+    "                        --text of lines with the same bytes; sort first to keep one of all that are equal\n"
     "      --nonzero         elements that are not 0 (NaN is not 0)\n"
     "      --finite          elements that are neither NaN nor infinite\n"
     "      --mask FILE       where FILE, an .npy array of bool or u8 as long as the input, is not 0\n"
@@ -53,6 +56,8 @@ static const char help[] =
     "      --rejected FILE   write the others to FILE, in the same format\n"
     "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
     "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
+    "      --counts FILE     with --unique: write the length of each run to FILE, as --indices does, of type u64\n"
+    "      --count           write how many are kept, nothing else\n"
     "      --dtype T         the input is raw data of {types}\n"
     "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
     "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" DIALECT_HELP
@@ -72,6 +77,8 @@ enum {
     OPTION_INVERT,
     OPTION_REJECTED,
     OPTION_INDICES,
+    OPTION_COUNTS,
+    OPTION_COUNT,
     OPTION_DTYPE,
     OPTION_TEXT,
     OPTION_ALGORITHM
@@ -86,6 +93,8 @@ static const cli_option options[] = {
     {"invert", 0, false, OPTION_INVERT},
     {"rejected", 0, true, OPTION_REJECTED},
     {"indices", 0, true, OPTION_INDICES},
+    {"counts", 0, true, OPTION_COUNTS},
+    {"count", 0, false, OPTION_COUNT},
     {"dtype", 0, true, OPTION_DTYPE},
     {"text", 0, false, OPTION_TEXT},
     DIALECT_OPTIONS,
@@ -114,12 +123,16 @@ static bool ends_in_npy(const char *path) {
 
 static void open_outputs(compact_job *job) {
     bool binary = format_is_binary(job->format), force = job->common->force;
-    job->kept_out = output_open(job->common->output, force, binary);
+    job->kept_out = output_open(job->common->output, force, binary && !job->count_only);
     if (job->rejected)
         job->rejected_out = output_open(job->rejected, force, binary);
     if (job->indices) {
         job->indices_npy = job->format == FORMAT_NPY || ends_in_npy(job->indices);
         job->indices_out = output_open(job->indices, force, job->indices_npy || binary);
+    }
+    if (job->counts) {
+        job->counts_npy = job->format == FORMAT_NPY || ends_in_npy(job->counts);
+        job->counts_out = output_open(job->counts, force, job->counts_npy || binary);
     }
 }
 
@@ -140,6 +153,8 @@ static void read_options(compact_job *job, cli *c) {
         case OPTION_INVERT: job->invert = true; break;
         case OPTION_REJECTED: job->rejected = cli_file(c); break;
         case OPTION_INDICES: job->indices = cli_file(c); break;
+        case OPTION_COUNTS: job->counts = cli_file(c); break;
+        case OPTION_COUNT: job->count_only = true; break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
         case OPTION_TEXT: job->text = true; break;
         case OPTION_ALGORITHM: job->grid = parse_algorithm(c); break;
@@ -159,6 +174,13 @@ int main(int argc, char **argv) {
         die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.dialect.csv ? "--csv" : "--tsv");
     if (job.text && (job.selector == SELECT_NONZERO || job.selector == SELECT_FINITE))
         die_usage("lines of text (--text) are kept by --where, --unique or --mask");
+    if (job.counts && (job.selector != SELECT_UNIQUE || job.invert))
+        die_usage("--counts gives the lengths of runs: it goes with --unique, without --invert");
+    if (job.count_only && (job.indices || job.rejected || job.counts))
+        die_usage("--count writes how many are kept, nothing else: %s does not go with it", job.indices ? "--indices"
+                                                                                            : job.rejected
+                                                                                                ? "--rejected"
+                                                                                                : "--counts");
     if (job.mask && strcmp(job.mask, "-") == 0 && !path)
         die_usage("input and mask cannot both be stdin");
     job.common = &c.common;

@@ -77,6 +77,11 @@ void compact_mask_end(compact_mask *mask, uint64_t n) {
     input_close(&mask->in);
 }
 
+void compact_write_count(const compact_job *job, uint64_t count) {
+    char text[24];
+    output_write(job->kept_out, text, (size_t)snprintf(text, sizeof text, "%llu\n", (unsigned long long)count));
+}
+
 void compact_write_head(output *out, scan_type type, uint64_t count) {
     unsigned char head[NPY_FORMAT_MAX];
     output_write_head(out, head, npy_format(head, type, 1, &count));

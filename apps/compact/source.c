@@ -171,8 +171,18 @@ void source_select(const compact_job *job, session *s, source *from, const rows 
     }
     if (job->common->verify)
         verify(job, from, &kept);
-    output_write(job->kept_out, lines->bytes, head_bytes);
-    rows_write(job->kept_out, lines, kept.indices, kept.type, kept.count, threads);
+    if (job->count_only) {
+        compact_write_count(job, kept.count);
+    } else {
+        output_write(job->kept_out, lines->bytes, head_bytes);
+        rows_write(job->kept_out, lines, kept.indices, kept.type, kept.count, threads);
+    }
+    if (job->counts_out) {
+        compact_runs runs = {.count = 0};
+        compact_counts_begin(job);
+        compact_counts_add(job, &runs, kept.type, kept.indices, kept.count);
+        compact_counts_end(job, &runs, from->n);
+    }
     if (job->rejected_out) {
         output_write(job->rejected_out, lines->bytes, head_bytes);
         rows_write(job->rejected_out, lines, rest.indices, rest.type, rest.count, threads);
