@@ -283,7 +283,8 @@ bool expression_parse(expression *e, const char *text, expression_resolve *resol
         return expression_fail(&p, p.at, "'%.*s' stands where && or || or the end is expected",
                                token_letter_bytes(p.at), p.at);
     for (uint32_t i = 0; i < e->test_count; i++)
-        qsort((string *)(uintptr_t)e->tests[i].items, e->tests[i].item_count, sizeof(string), compare_items);
+        if (e->tests[i].op == TEXT_IN)
+            qsort((string *)(uintptr_t)e->tests[i].items, e->tests[i].item_count, sizeof(string), compare_items);
     return true;
 }
 

@@ -185,9 +185,11 @@ unsigned char *input_read_all(input *in, size_t *bytes) {
         have += read_and_count(in, data + have, capacity - have);
         if (in->extent.sized || have < capacity)
             break;
-        if (in->decoder && have > in->max_bytes)
+        if (in->decoder && have > in->max_bytes) {
+            free(data);
             die(EXIT_IO, "%s: more than %zu bytes come out of it by %s, which is all the memory there is", in->name,
                 in->max_bytes, decoder_name(in->decoder));
+        }
         capacity = next_capacity(in, have);
         data = must_realloc(data, capacity + TAIL_BYTES, 1);
     }

@@ -121,7 +121,7 @@ static inline quote_state quote_step(const table *t, quote_state state, const un
                                      const unsigned char *begin) {
     if (state == INSIDE)
         return CLOSED;
-    bool doubled = state == CLOSED && p[-1] == '"';
+    bool doubled = state == CLOSED && p != begin && p[-1] == '"';
     return t->delimiter != '\t' || doubled || p == begin || p[-1] == '\t' || p[-1] == '\n' ? INSIDE : OUTSIDE;
 }
 
