@@ -25,7 +25,8 @@ typedef struct codec {
     const char *command; /* that writes what is in a file to its output */
     size_t magic_bytes;
     const char *magic;
-    void *(*open)(void); /* NULL if there is no memory */
+    bool (*begins)(const unsigned char *data, size_t bytes); /* NULL, or another beginning that it has */
+    void *(*open)(void);                                     /* NULL if there is no memory */
     codec_status (*step)(void *state, codec_window *w);
     bool (*next)(void *state); /* false if there is no memory */
     void (*close)(void *state);

@@ -62,7 +62,13 @@ static codec_status gzip_step(void *state, codec_window *w) {
     return s->block_state == ISAL_BLOCK_FINISH ? CODEC_END : CODEC_MORE;
 }
 
-const codec codec_gzip = {"gzip", NULL, "gzip -dc", MAGIC, gzip_open, gzip_step, gzip_next, free};
+const codec codec_gzip = {.name = "gzip",
+                          .command = "gzip -dc",
+                          MAGIC,
+                          .open = gzip_open,
+                          .step = gzip_step,
+                          .next = gzip_next,
+                          .close = free};
 
 #elif defined(SCAN_HAS_ZLIB)
 
@@ -103,10 +109,16 @@ static void gzip_close(void *state) {
     free(state);
 }
 
-const codec codec_gzip = {"gzip", NULL, "gzip -dc", MAGIC, gzip_open, gzip_step, gzip_next, gzip_close};
+const codec codec_gzip = {.name = "gzip",
+                          .command = "gzip -dc",
+                          MAGIC,
+                          .open = gzip_open,
+                          .step = gzip_step,
+                          .next = gzip_next,
+                          .close = gzip_close};
 
 #else
 
-const codec codec_gzip = {"gzip", "zlib1g-dev or libisal-dev", "gzip -dc", MAGIC, NULL, NULL, NULL, NULL};
+const codec codec_gzip = {.name = "gzip", .missing = "zlib1g-dev or libisal-dev", .command = "gzip -dc", MAGIC};
 
 #endif

@@ -5,7 +5,12 @@
  */
 #include "codec.h"
 
-#define MAGIC .magic_bytes = 4, .magic = "\x28\xb5\x2f\xfd"
+/* A frame to skip, of which there are sixteen kinds: pzstd and others put notes into them. */
+static bool is_skippable(const unsigned char *data, size_t bytes) {
+    return bytes >= 4 && (data[0] & 0xf0) == 0x50 && data[1] == 0x2a && data[2] == 0x4d && data[3] == 0x18;
+}
+
+#define MAGIC .magic_bytes = 4, .magic = "\x28\xb5\x2f\xfd", .begins = is_skippable
 
 #ifdef SCAN_HAS_ZSTD
 
@@ -32,10 +37,16 @@ static codec_status zstd_step(void *state, codec_window *w) {
 
 static void zstd_close(void *state) { ZSTD_freeDStream(state); }
 
-const codec codec_zstd = {"zstd", NULL, "zstd -dc", MAGIC, zstd_open, zstd_step, zstd_next, zstd_close};
+const codec codec_zstd = {.name = "zstd",
+                          .command = "zstd -dc",
+                          MAGIC,
+                          .open = zstd_open,
+                          .step = zstd_step,
+                          .next = zstd_next,
+                          .close = zstd_close};
 
 #else
 
-const codec codec_zstd = {"zstd", "libzstd-dev", "zstd -dc", MAGIC, NULL, NULL, NULL, NULL};
+const codec codec_zstd = {.name = "zstd", .missing = "libzstd-dev", .command = "zstd -dc", MAGIC};
 
 #endif

@@ -23,7 +23,8 @@ static const codec foreign[] = {
 };
 
 static bool begins_with(const codec *c, const unsigned char *data, size_t bytes) {
-    return bytes >= c->magic_bytes && memcmp(data, c->magic, c->magic_bytes) == 0;
+    return (bytes >= c->magic_bytes && memcmp(data, c->magic, c->magic_bytes) == 0) ||
+           (c->begins && c->begins(data, bytes));
 }
 
 const codec *codec_of(const unsigned char *data, size_t bytes) {
