@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import random
+import shlex
 
 import pytest
 
@@ -137,6 +138,22 @@ def test_bare_quotes_between_tabs(box):
     box.refused(2, "line 2: a quote inside a field", "sort", "--csv", "-k", "n", input=b'n,a\n1,5" x\n')
     box.refused(2, "line 2: text after the closing quote", "sort", "--tsv", "-k", "n", input=b'n\ta\n1\t"5" x\n')
     box.refused(2, "line 3: a quote is opened here", "sort", "--tsv", "-k", "n", input=b'n\ta"\n1\tx"\n2\t"5\n')
+
+
+@pytest.mark.parametrize("delimiter, cell, advice", [
+    (",", '"1,234"', "with --thousands , it is one"), (";", "1,5", "with --decimal , it is one"), (";", "1.234.567,5", "with --decimal , --thousands . it is one"), (";", "1,234", "with --thousands , it is one"),
+    (",", "1 000", "with --thousands ' ' it is one"), (",", "1'000", "with --thousands \"'\" it is one"), (",", "NA", "with --missing NA it is missing"), (",", "-", "with --missing - it is missing"),
+    (",", '"NA"', "-k n:text sorts by text"), (",", "1x", "-k n:text sorts by text"), (",", "2020-01-01", "-k n:time sorts by time"), (",", '"1,5"', "-k n:text sorts by text"),
+])
+def test_what_is_no_number_gets_advice(box, delimiter, cell, advice):
+    """And the advice holds."""
+    data = f"n{delimiter}a\n1{delimiter}\n{cell}{delimiter}\n".encode()
+    text = f'line 3, column 1 ("n"): "{cell.strip(chr(34))}" is not a number'
+    box.refused(2, f"{text}; {advice}\n", "sort", "--csv", "--delimiter", delimiter, "-k", "n", input=data)
+    other = box.refused(2, text, "prefix", "--csv", "--delimiter", delimiter, "-k", "n", input=data).err
+    assert other.endswith(f"; {advice}\n") == advice.startswith("with")
+    if advice.startswith("with"):
+        assert box.good("sort", "--csv", "--delimiter", delimiter, "-k", "n", *shlex.split(advice.split(" it is")[0])[1:], input=data).out == data
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
