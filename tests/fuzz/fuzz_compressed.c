@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             FUZZ_CHECK(pieces.bytes == whole.bytes && memcmp(pieces.data, whole.data, whole.bytes) == 0);
         } else if (error.code == EXIT_USAGE && !too) { /* both found it, here before the bound was passed */
             FUZZ_CHECK(other.code == EXIT_USAGE && strchr(other.line, '\n') == other.line + strlen(other.line) - 1);
-        } else {
-            FUZZ_CHECK(error.code == EXIT_IO || pieces.bytes == BOUND + 1);
+        } else { /* libzstd compares the size that a frame names only where all of it has room */
+            FUZZ_CHECK(error.code == EXIT_IO || pieces.bytes == BOUND + 1 || strstr(error.line, "the zstd data are"));
         }
         free(pieces.data);
         pieces.in.fd = -1;
