@@ -33,16 +33,20 @@ static scan_status check_desc(scan_ctx *ctx, scan_equalize_desc *desc, const sca
     return SCAN_OK;
 }
 
-scan_status scan_clahe(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out, size_t width,
-                       size_t height) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status clahe_entered(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out,
+                                 size_t width, size_t height) {
     scan_equalize_desc desc;
     SCAN_TRY(check_desc(ctx, &desc, given, width, height));
     SCAN_TRY(scan_check_images(ctx, &desc, in, out, width * height));
     if (width == 0 || height == 0)
         return SCAN_OK;
     return ctx->backend->clahe(ctx, &desc, in, out, width, height);
+}
+
+scan_status scan_clahe(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out, size_t width,
+                       size_t height) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, clahe_entered(ctx, given, in, out, width, height));
 }
 
 scan_status scan_clahe_workspace(const scan_ctx *ctx, const scan_equalize_desc *given, size_t width, size_t height,

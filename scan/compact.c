@@ -64,10 +64,8 @@ static scan_status check_inputs(scan_ctx *ctx, const scan_compact_desc *desc, sc
     return SCAN_OK;
 }
 
-scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const void *in,
-                         const scan_compact_out *given_out, size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status compact_entered(scan_ctx *ctx, const scan_compact_desc *given, const void *in,
+                                   const scan_compact_out *given_out, size_t n) {
     scan_compact_desc desc;
     scan_compact_out out;
     bool reads_in = false;
@@ -95,6 +93,12 @@ scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const vo
             SCAN_TRY(scan_check_array(ctx, outputs[i]));
     SCAN_TRY(check_overlaps(ctx, &desc, source, outputs, output_count, n));
     return ctx->backend->compact(ctx, &desc, in, &out, n);
+}
+
+scan_status scan_compact(scan_ctx *ctx, const scan_compact_desc *given, const void *in,
+                         const scan_compact_out *given_out, size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, compact_entered(ctx, given, in, given_out, n));
 }
 
 scan_status scan_compact_workspace(const scan_ctx *ctx, const scan_compact_desc *given, size_t n, size_t *bytes) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "internal.h"
 
@@ -187,16 +188,19 @@ scan_status scan_workspace(scan_ctx *ctx, size_t bytes, void **memory) {
     return SCAN_OK;
 }
 
-scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
+static scan_status reserve_entered(scan_ctx *ctx, size_t bytes) {
     void *memory;
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
     SCAN_TRY(scan_workspace(ctx, bytes, &memory));
     return load_code(ctx);
 }
 
-scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
-    if (!ctx || (!memory && bytes))
+scan_status scan_ctx_reserve(scan_ctx *ctx, size_t bytes) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, reserve_entered(ctx, bytes));
+}
+
+static scan_status lend_entered(scan_ctx *ctx, void *memory, size_t bytes) {
+    if (!memory && bytes)
         return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_ctx_lend: memory is NULL");
     if ((uintptr_t)memory % 256)
         return scan_fail(ctx, SCAN_ERR_ALIGNMENT, "scan_ctx_lend: memory is not aligned to 256 bytes");
@@ -210,18 +214,20 @@ scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
     return SCAN_OK;
 }
 
+scan_status scan_ctx_lend(scan_ctx *ctx, void *memory, size_t bytes) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, lend_entered(ctx, memory, bytes));
+}
+
 /* scan_free has no size to pass to a free hook, so with hooks the size is stored in a header before the caller's bytes.
  */
 static size_t header_bytes(const scan_ctx *ctx) { return ctx->free_hook ? 256 : 0; }
 
-scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
-    if (!ctx || !memory)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc: a pointer is NULL");
-    *memory = NULL;
-    if (bytes == 0)
-        return SCAN_OK;
+static scan_status malloc_entered(scan_ctx *ctx, size_t bytes, void **memory) {
     const size_t header = header_bytes(ctx), total = header + bytes;
     void *block;
+    if (bytes == 0)
+        return SCAN_OK;
     if (total < bytes)
         return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for %zu bytes", bytes);
     SCAN_TRY(context_alloc(ctx, total, &block, ""));
@@ -234,39 +240,67 @@ scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
     return SCAN_OK;
 }
 
+scan_status scan_malloc(scan_ctx *ctx, size_t bytes, void **memory) {
+    if (memory)
+        *memory = NULL;
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, memory ? malloc_entered(ctx, bytes, memory)
+                                  : scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc: memory is NULL"));
+}
+
+scan_status scan_malloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
+    if (memory)
+        *memory = NULL;
+    SCAN_TRY(scan_enter(ctx));
+    if (!memory)
+        return scan_leave(ctx, scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc_host: memory is NULL"));
+    return scan_leave(ctx, bytes ? ctx->backend->alloc_host(ctx, bytes, memory) : SCAN_OK);
+}
+
+/* For calls that have no status to return: when the call that is inside has left. */
+static void enter_after_others(scan_ctx *ctx) {
+    while (scan_enter(ctx) != SCAN_OK)
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
 void scan_free(scan_ctx *ctx, void *memory) {
     if (!ctx || !memory)
         return;
+    enter_after_others(ctx);
     const size_t header = header_bytes(ctx);
     char *block = (char *)memory - header;
     size_t total = 0;
     if (!header ||
         (ctx->backend->download(ctx, &total, block, sizeof total) == SCAN_OK && ctx->backend->sync(ctx) == SCAN_OK))
         context_free(ctx, block, total);
-}
-
-scan_status scan_malloc_host(scan_ctx *ctx, size_t bytes, void **memory) {
-    if (!ctx || !memory)
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_malloc_host: a pointer is NULL");
-    *memory = NULL;
-    return bytes ? ctx->backend->alloc_host(ctx, bytes, memory) : SCAN_OK;
+    scan_leave(ctx, SCAN_OK);
 }
 
 void scan_free_host(scan_ctx *ctx, void *memory) {
-    if (ctx && memory)
-        ctx->backend->free_host(ctx, memory);
+    if (!ctx || !memory)
+        return;
+    enter_after_others(ctx);
+    ctx->backend->free_host(ctx, memory);
+    scan_leave(ctx, SCAN_OK);
+}
+
+/* One of the backend's copies; `name` is that of the call. */
+static scan_status copy(scan_ctx *ctx, scan_status (*copy_with)(scan_ctx *, void *, const void *, size_t),
+                        const char *name, void *to, const void *from, size_t bytes) {
+    if (bytes == 0)
+        return SCAN_OK;
+    return to && from ? copy_with(ctx, to, from, bytes)
+                      : scan_fail(ctx, SCAN_ERR_ARGUMENT, "%s: a pointer is NULL", name);
 }
 
 scan_status scan_upload(scan_ctx *ctx, void *to, const void *from_host, size_t bytes) {
-    if (!ctx || (bytes && (!to || !from_host)))
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_upload: a pointer is NULL");
-    return bytes ? ctx->backend->upload(ctx, to, from_host, bytes) : SCAN_OK;
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, copy(ctx, ctx->backend->upload, "scan_upload", to, from_host, bytes));
 }
 
 scan_status scan_download(scan_ctx *ctx, void *to_host, const void *from, size_t bytes) {
-    if (!ctx || (bytes && (!to_host || !from)))
-        return scan_fail(ctx, SCAN_ERR_ARGUMENT, "scan_download: a pointer is NULL");
-    return bytes ? ctx->backend->download(ctx, to_host, from, bytes) : SCAN_OK;
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, copy(ctx, ctx->backend->download, "scan_download", to_host, from, bytes));
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
@@ -274,17 +308,28 @@ scan_status scan_download(scan_ctx *ctx, void *to_host, const void *from, size_t
 void scan_ctx_destroy(scan_ctx *ctx) {
     if (!ctx)
         return;
+    enter_after_others(ctx);
     ctx->backend->sync(ctx);
     free_workspaces(ctx);
     ctx->backend->close(ctx);
     free(ctx);
 }
 
-scan_status scan_ctx_sync(scan_ctx *ctx) { return ctx ? ctx->backend->sync(ctx) : SCAN_ERR_ARGUMENT; }
+scan_status scan_ctx_sync(scan_ctx *ctx) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, ctx->backend->sync(ctx));
+}
 
-const char *scan_ctx_detail(const scan_ctx *ctx) { return ctx ? ctx->detail : "no context"; }
+/* While a call is inside, its texts are being written. */
+static bool in_use(const scan_ctx *ctx) { return __atomic_load_n(&ctx->entered, __ATOMIC_ACQUIRE); }
 
-const char *scan_ctx_ran(const scan_ctx *ctx) { return ctx ? ctx->ran : ""; }
+const char *scan_ctx_detail(const scan_ctx *ctx) {
+    if (!ctx)
+        return "no context";
+    return in_use(ctx) ? scan_status_string(SCAN_ERR_BUSY) : ctx->detail;
+}
+
+const char *scan_ctx_ran(const scan_ctx *ctx) { return ctx && !in_use(ctx) ? ctx->ran : ""; }
 
 scan_status scan_ctx_info(const scan_ctx *ctx, scan_info *info) {
     if (!ctx || !info)

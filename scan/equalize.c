@@ -61,10 +61,8 @@ static scan_status check_luts(scan_ctx *ctx, const scan_equalize_desc *desc, con
     return scan_check_disjoint(ctx, mask, result);
 }
 
-scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out, void *luts,
-                          size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status equalize_entered(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out,
+                                    void *luts, size_t n) {
     scan_equalize_desc desc;
     SCAN_TRY(check_desc(ctx, &desc, given, n));
     SCAN_TRY(scan_check_images(ctx, &desc, in, out, n));
@@ -72,6 +70,12 @@ scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *given, const 
     if (n == 0 && !luts)
         return SCAN_OK;
     return ctx->backend->equalize(ctx, &desc, in, out, luts, n);
+}
+
+scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *given, const void *in, void *out, void *luts,
+                          size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, equalize_entered(ctx, given, in, out, luts, n));
 }
 
 scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *given, size_t n, size_t *bytes) {

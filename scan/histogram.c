@@ -25,9 +25,8 @@ static scan_status check_desc(scan_ctx *ctx, scan_histogram_desc *desc, const sc
     return SCAN_OK;
 }
 
-scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *given, const void *in, uint64_t *bins, size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status histogram_entered(scan_ctx *ctx, const scan_histogram_desc *given, const void *in, uint64_t *bins,
+                                     size_t n) {
     scan_histogram_desc desc;
     SCAN_TRY(check_desc(ctx, &desc, given, n));
     if (n == 0 && !bins)
@@ -45,6 +44,11 @@ scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *given, cons
     SCAN_TRY(scan_check_disjoint(ctx, mask, counts));
     SCAN_TRY(scan_check_disjoint(ctx, count, counts));
     return ctx->backend->histogram(ctx, &desc, in, bins, n);
+}
+
+scan_status scan_histogram(scan_ctx *ctx, const scan_histogram_desc *given, const void *in, uint64_t *bins, size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, histogram_entered(ctx, given, in, bins, n));
 }
 
 scan_status scan_histogram_workspace(const scan_ctx *ctx, const scan_histogram_desc *given, size_t n, size_t *bytes) {

@@ -81,7 +81,25 @@ struct scan_ctx {
     size_t kept_count;
     const char *ran; /* static storage or in state */
     char detail[256];
+    bool entered; /* a call is inside: see scan_enter */
 };
+
+/* ---- entry points ------------------------------------------------------------------------------------------------ */
+
+/* Every call that changes something of a context, the text of its last failure included, happens between scan_enter and
+ * scan_leave: one call at a time. A context that is in use returns BUSY, and nothing of it has been touched. What
+ * leaves is visible to the next thread that enters. (Builtins, because C's atomics are no C++, which the CUDA backend
+ * is.) */
+static inline scan_status scan_enter(scan_ctx *ctx) {
+    if (!ctx)
+        return SCAN_ERR_ARGUMENT;
+    return __atomic_exchange_n(&ctx->entered, true, __ATOMIC_ACQUIRE) ? SCAN_ERR_BUSY : SCAN_OK;
+}
+
+static inline scan_status scan_leave(scan_ctx *ctx, scan_status status) {
+    __atomic_store_n(&ctx->entered, false, __ATOMIC_RELEASE);
+    return status;
+}
 
 /* ---- for backends ------------------------------------------------------------------------------------------------ */
 

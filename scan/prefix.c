@@ -79,13 +79,16 @@ static scan_status check_arrays(scan_ctx *ctx, const scan_prefix_desc *desc, con
     return SCAN_OK;
 }
 
-scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *given, const void *in, void *out, size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status prefix_entered(scan_ctx *ctx, const scan_prefix_desc *given, const void *in, void *out, size_t n) {
     scan_prefix_desc desc;
     SCAN_TRY(take_desc(ctx, &desc, given));
     SCAN_TRY(check_arrays(ctx, &desc, in, out, n));
     return ctx->backend->prefix(ctx, &desc, in, out, n);
+}
+
+scan_status scan_prefix(scan_ctx *ctx, const scan_prefix_desc *given, const void *in, void *out, size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, prefix_entered(ctx, given, in, out, n));
 }
 
 /* The context is const here, so the status alone says what is wrong with the descriptor. */

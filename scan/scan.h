@@ -27,7 +27,12 @@
  *              a shorter struct are zero; a longer struct is accepted while the part unknown here is zero, else
  *              SCAN_ERR_VERSION (as is a struct shorter than in the first version that had it). In a struct that a
  *              call fills, the part unknown here becomes zero.
- *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals.
+ *   Threads    One context per thread or stream. Different contexts are independent; there are no mutable globals. A
+ *              context may go from thread to thread, and is in use while a call on it runs: another call returns
+ *              SCAN_ERR_BUSY at once, does nothing, and leaves scan_ctx_detail to the call that runs. Calls without a
+ *              status (scan_free, scan_free_host, scan_ctx_destroy) wait for it. scan_ctx_info and the *_workspace
+ *              functions read what never changes, and serve any thread at any time. Hooks are called inside a call,
+ *              and call nothing on its context.
  *   Errors     Nothing here prints, exits or aborts. Errors in arguments return at once and leave outputs untouched.
  *              When a device call fails (DEVICE, DEVICE_LOST) outputs hold anything, and in-place inputs are lost;
  *              what fails after the call has returned (CUDA) is returned by scan_ctx_sync. scan_ctx_detail has the
@@ -97,17 +102,18 @@ extern "C" {
 
 typedef enum scan_status {
     SCAN_OK = 0,
-    SCAN_ERR_ARGUMENT = 1,    /* a null pointer, an enum out of range, an impossible size */
-    SCAN_ERR_TYPE = 2,        /* the verb does not serve this element type, accumulator or operator */
-    SCAN_ERR_ALGORITHM = 3,   /* the algorithm asked for cannot serve this call on this backend */
-    SCAN_ERR_VERSION = 4,     /* struct_size, or a field unknown to this library that is set: see "Structs" */
-    SCAN_ERR_OVERLAP = 5,     /* arrays overlap in a way the verb does not allow */
-    SCAN_ERR_ALIGNMENT = 6,   /* a pointer is not aligned to its element */
-    SCAN_ERR_MEMORY = 7,      /* an allocation of host or device memory failed */
-    SCAN_ERR_WORKSPACE = 8,   /* the lent memory, or inside a capture the reserved memory, is too small */
-    SCAN_ERR_NO_BACKEND = 9,  /* this build or machine has no such backend */
-    SCAN_ERR_DEVICE = 10,     /* a device call failed; the context is still usable */
-    SCAN_ERR_DEVICE_LOST = 11 /* the device fails every call until the process ends, or does not answer in time */
+    SCAN_ERR_ARGUMENT = 1,     /* a null pointer, an enum out of range, an impossible size */
+    SCAN_ERR_TYPE = 2,         /* the verb does not serve this element type, accumulator or operator */
+    SCAN_ERR_ALGORITHM = 3,    /* the algorithm asked for cannot serve this call on this backend */
+    SCAN_ERR_VERSION = 4,      /* struct_size, or a field unknown to this library that is set: see "Structs" */
+    SCAN_ERR_OVERLAP = 5,      /* arrays overlap in a way the verb does not allow */
+    SCAN_ERR_ALIGNMENT = 6,    /* a pointer is not aligned to its element */
+    SCAN_ERR_MEMORY = 7,       /* an allocation of host or device memory failed */
+    SCAN_ERR_WORKSPACE = 8,    /* the lent memory, or inside a capture the reserved memory, is too small */
+    SCAN_ERR_NO_BACKEND = 9,   /* this build or machine has no such backend */
+    SCAN_ERR_DEVICE = 10,      /* a device call failed; the context is still usable */
+    SCAN_ERR_DEVICE_LOST = 11, /* the device fails every call until the process ends, or does not answer in time */
+    SCAN_ERR_BUSY = 12         /* another call on this context has not returned: see "Threads" */
 } scan_status;
 
 /* Returns a short English phrase for a status, never NULL. Static storage. */
@@ -234,14 +240,16 @@ SCAN_API scan_status scan_ctx_create(scan_ctx **ctx, const scan_options *options
 SCAN_API void scan_ctx_destroy(scan_ctx *ctx);
 
 /* Waits until everything queued on the context is done, and returns any failure since the last call.
- * Errors: DEVICE (also inside a capture, which goes on), DEVICE_LOST. Always SCAN_OK on the CPU backend. */
+ * Errors: DEVICE (also inside a capture, which goes on), DEVICE_LOST, BUSY. On the CPU backend there is nothing to wait
+ * for. */
 SCAN_API scan_status scan_ctx_sync(scan_ctx *ctx);
 
-/* Returns the last failure of this context in words, "" if none; valid until the next call on it. */
+/* Returns the last failure of this context in words, "" if none; valid until the next call on it. While a call is
+ * running, the words of BUSY. */
 SCAN_API const char *scan_ctx_detail(const scan_ctx *ctx);
 
 /* Returns the algorithm that the last verb ran, e.g. "blocked avx512" or "wave/warp"; valid until the next call on the
- * context. */
+ * context. While a call is running, "". */
 SCAN_API const char *scan_ctx_ran(const scan_ctx *ctx);
 
 typedef struct scan_info {

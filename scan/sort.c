@@ -84,10 +84,8 @@ static scan_status check_count(scan_ctx *ctx, const scan_sort_desc *desc, scan_a
     return scan_check_disjoint(ctx, count, values_out);
 }
 
-scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *keys_in, void *keys_out,
-                      const void *values_in, void *values_out, size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status sort_entered(scan_ctx *ctx, const scan_sort_desc *given, const void *keys_in, void *keys_out,
+                                const void *values_in, void *values_out, size_t n) {
     scan_sort_desc desc;
     SCAN_TRY(take_sort_desc(ctx, &desc, given, n));
     size_t key_bytes = scan_type_size(desc.type);
@@ -104,6 +102,12 @@ scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *ke
     return ctx->backend->sort(ctx, &desc, keys_in, keys_out, values_in, values_out, n);
 }
 
+scan_status scan_sort(scan_ctx *ctx, const scan_sort_desc *given, const void *keys_in, void *keys_out,
+                      const void *values_in, void *values_out, size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, sort_entered(ctx, given, keys_in, keys_out, values_in, values_out, n));
+}
+
 scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *given, size_t n, size_t *bytes) {
     if (!ctx || !bytes)
         return SCAN_ERR_ARGUMENT;
@@ -113,9 +117,8 @@ scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_desc *given
     return SCAN_OK;
 }
 
-scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *given, const void *keys, void *indices, size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status argsort_entered(scan_ctx *ctx, const scan_sort_desc *given, const void *keys, void *indices,
+                                   size_t n) {
     scan_sort_desc desc;
     SCAN_TRY(take_argsort_desc(ctx, &desc, given, n));
     scan_array in = {keys, n, scan_type_size(desc.type), "keys"};
@@ -125,6 +128,11 @@ scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *given, const void 
     SCAN_TRY(scan_check_disjoint(ctx, in, out));
     SCAN_TRY(check_count(ctx, &desc, (scan_array){0}, out));
     return ctx->backend->argsort(ctx, &desc, keys, indices, n);
+}
+
+scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *given, const void *keys, void *indices, size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, argsort_entered(ctx, given, keys, indices, n));
 }
 
 scan_status scan_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *given, size_t n, size_t *bytes) {

@@ -14,10 +14,8 @@ static scan_status take_desc(scan_ctx *ctx, const scan_unique_desc *given, size_
     return scan_settle_index_type(ctx, &desc->index_type, desc->index_base, n);
 }
 
-scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void *in, const scan_unique_out *given_out,
-                        size_t n) {
-    if (!ctx)
-        return SCAN_ERR_ARGUMENT;
+static scan_status unique_entered(scan_ctx *ctx, const scan_unique_desc *given, const void *in,
+                                  const scan_unique_out *given_out, size_t n) {
     scan_unique_desc desc;
     scan_unique_out out;
     SCAN_TRY(take_desc(ctx, given, n, &desc));
@@ -48,6 +46,12 @@ scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void
             SCAN_TRY(scan_check_disjoint(ctx, outputs[k], outputs[i]));
     }
     return ctx->backend->unique(ctx, &desc, in, &out, n);
+}
+
+scan_status scan_unique(scan_ctx *ctx, const scan_unique_desc *given, const void *in, const scan_unique_out *given_out,
+                        size_t n) {
+    SCAN_TRY(scan_enter(ctx));
+    return scan_leave(ctx, unique_entered(ctx, given, in, given_out, n));
 }
 
 scan_status scan_unique_workspace(const scan_ctx *ctx, const scan_unique_desc *given, size_t n, size_t *bytes) {

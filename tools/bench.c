@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * bench: rates of the library's verbs beside peers and beside the ceiling, all measured in the same run. This file
- * reads the command line; bench_usage.c explains it, bench_lists.c makes jobs of it and bench_run.c measures them.
- * bench.h lists the parts.
+ * reads the command line; bench_usage.c explains it. bench.h lists the parts.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -133,6 +132,7 @@ static void check_lists(const job_lists *l) {
     X(DEVICE, "device", 1)                                                                                             \
     X(SIMD, "simd", 1)                                                                                                 \
     X(ROUNDS, "rounds", 1)                                                                                             \
+    X(PAUSE, "pause", 1)                                                                                               \
     X(NO_PEERS, "no-peers", 0)                                                                                         \
     X(TORCH, "torch", 0)                                                                                               \
     X(ADDITIONS, "additions", 0)                                                                                       \
@@ -199,6 +199,7 @@ static void read_options(command_line *l, int argc, char **argv) {
                 wrong("--simd", optarg, "not portable, avx2 or avx512");
             setenv("SCAN_SIMD", optarg, 1);
             break;
+        case PAUSE: l->bench.pause_ms = (unsigned)count_option("--pause", optarg, 1000); break;
         case ROUNDS:
             l->bench.rounds = (unsigned)count_option("--rounds", optarg, MAX_ROUNDS);
             l->rounds_given = true;

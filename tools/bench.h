@@ -163,6 +163,7 @@ typedef struct bench_settings {
     unsigned json_rows;
     const char *plot_path;
     char machine[512]; /* what it ran on, in a line */
+    unsigned pause_ms; /* before a measured call */
     bool failed;       /* out: some result of the library was wrong */
 } bench_settings;
 

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 
@@ -239,6 +240,8 @@ static void run_round(bench_settings *bench, job *j, running *r, bool keep) {
         if (r->out[c] || (t->count >= bench->min_rounds && t->total_ns > bench->patience_ns))
             continue;
         bool both = t->batch > 1;
+        nanosleep(&(struct timespec){.tv_sec = bench->pause_ms / 1000, .tv_nsec = bench->pause_ms % 1000 * 1000000L},
+                  NULL);
         if (!run_batch(j, &r->list[c], 1, &call_ns, &host_ns) ||
             (both && !run_batch(j, &r->list[c], t->batch, &ns, &host_ns))) {
             drop(bench, j, r, c, "failed", j->wrong != NULL ? j->wrong : "no reason given");

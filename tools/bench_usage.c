@@ -39,6 +39,7 @@ static const char usage[] =
     "  --device D          auto, cpu, cuda, cuda:N (cpu)\n"
     "  --simd LEVEL        portable, avx2 or avx512: no more than that\n"
     "  --rounds N          measured runs of each contender, at most 101 (11); slow ones get fewer\n"
+    "  --pause MS          before every measured call, so that threads sleep (0)\n"
     "  --no-peers          the library and the copy only\n"
     "  --torch             a GPU: PyTorch too, where python3 has it with CUDA; other rows lose up to 6 %\n"
     "  --additions         a GPU: only count the additions of the block scans\n"

@@ -31,7 +31,17 @@ extern "C" {
     X(RUNS, runs, ":K", 16, "runs of equal values, K long on average (geometric)")                                     \
     X(MOSTLY, mostly, ":K", 100, "one value, but one element in K is uniform")                                         \
     X(NEARLY, nearly, ":K", 100, "sorted, but one element in K is uniform")                                            \
-    X(NORMAL, normal, "", 0, "bell curve over the range of the type, 12 sigma wide; floats: mean 0, sigma 1")
+    X(NORMAL, normal, "", 0, "bell curve over the range of the type, 12 sigma wide; floats: mean 0, sigma 1")          \
+    X(RELU, relu, "", 0, "normal, but the lower half is one value: activations; floats: 0")                            \
+    X(LOGNORMAL, lognormal, "", 0,                                                                                     \
+      "2^x for a normal x, natural: lengths, incomes; of 64 bits from about 2^13 to 2^51")                             \
+    X(PRICES, prices, "", 0, "lognormal cents, below 2^31, seven of eight times ending in 99, 95, 50 or 00")           \
+    X(EDGES, edges, ":K", 24, "node numbers below 2^K, of a power law (zipf:K), hubs anywhere")                        \
+    X(CLUSTERS, clusters, ":K", 1000, "K clusters of neighbours, 1/65536 of the range wide each: addresses, ids")      \
+    X(CURVE, curve, "", 0, "places in 64 towns and around them, on a space-filling curve")                             \
+    X(KMERS, kmers, ":K", 1000000, "pieces of a genome of K letters, two bits a letter")                               \
+    X(MERGED, merged, ":K", 16, "K sorted arrays, one behind the other")                                               \
+    X(SAW, saw, ":K", 4096, "ascending, again and again: K elements a tooth")
 
 typedef enum distribution_kind {
 #define DISTRIBUTION_ROW(ENUM, name, parameter, standard, meaning) DISTRIBUTION_##ENUM,
@@ -50,10 +60,11 @@ typedef struct distribution {
 typedef struct generator {
     distribution spread;
     scan_type type;
+    unsigned bits;  /* that a natural number may have */
     uint64_t n;     /* of the whole array */
     uint64_t at;    /* elements made so far */
     uint64_t state; /* splitmix64 */
-    uint64_t salt;  /* for values that depend on a rank: few */
+    uint64_t salt;  /* for values that depend on a rank: few, clusters, curve, kmers */
     uint64_t run;   /* value of the current run */
 } generator;
 

@@ -28,6 +28,7 @@ typedef struct work {
     size_t size;          /* bytes of an element */
     size_t piece;         /* elements of a full piece */
     scan_type index_type; /* of the indices output */
+    array_writer kept, rejected, indices;
     slot slots[STREAM_SLOTS];
     size_t slot_count;
     uint64_t have;         /* elements read */
@@ -221,19 +222,21 @@ static void finish(void *arg, size_t piece) {
     work *w = arg;
     const compact_job *job = w->job;
     const slot *x = slot_of(w, piece);
-    size_t index_size = scan_type_size(w->index_type), skip = skipped(w, x);
+    size_t skip = skipped(w, x);
     uint64_t count = count_of(x) - skip;
     const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
+    const char *indices =
+        wants_indices(w) ? (const char *)x->indices.host + skip * scan_type_size(w->index_type) : NULL;
     if (job->common->verify)
         verify_piece(w, x, kept, skip, count);
     if (!job->count_only)
-        output_write(job->kept_out, kept, count * w->size);
+        array_write(&w->kept, kept, count);
     if (job->rejected_out)
-        output_write(job->rejected_out, x->rejected.host, (x->n - count) * w->size);
+        array_write(&w->rejected, x->rejected.host, x->n - count);
     if (job->indices_out)
-        output_write(job->indices_out, (const char *)x->indices.host + skip * index_size, count * index_size);
+        array_write(&w->indices, indices, count);
     if (job->counts_out)
-        compact_counts_add(job, &w->runs, w->index_type, (const char *)x->indices.host + skip * index_size, count);
+        compact_counts_add(&w->runs, w->index_type, indices, count);
     report_computed(w, x->n, count);
     w->kept_total += count;
     report_progress(x->taken, w->r->in->extent.size);
@@ -282,32 +285,37 @@ static void prepare(work *w) {
     compact_choose(w->job, w->s, elements * w->size);
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
-    if (job->format == FORMAT_NPY && !job->count_only)
-        output_reserve_head(job->kept_out, NPY_VECTOR_HEADER_BYTES);
-    if (job->format == FORMAT_NPY && job->rejected_out)
-        output_reserve_head(job->rejected_out, NPY_VECTOR_HEADER_BYTES);
+    w->kept = compact_writer(job, w->r, job->kept_out, job->common->output);
+    w->rejected = compact_writer(job, w->r, job->rejected_out, job->rejected);
+    w->indices = compact_index_writer(job, job->indices_out, job->indices, w->index_type);
+    if (!job->count_only)
+        array_reserve_header(&w->kept);
+    if (job->rejected_out)
+        array_reserve_header(&w->rejected);
+    if (job->indices_out)
+        array_reserve_header(&w->indices);
     if (job->counts_out)
-        compact_counts_begin(job);
-    if (job->indices_out && job->indices_npy)
-        output_reserve_head(job->indices_out, NPY_VECTOR_HEADER_BYTES);
+        w->runs = compact_counts_begin(job);
 }
 
-static void write_heads(const work *w) {
+static void write_lengths(const work *w) {
     const compact_job *job = w->job;
     if (job->count_only)
         compact_write_count(job, w->kept_total);
-    else if (job->format == FORMAT_NPY)
-        compact_write_head(job->kept_out, w->r->type, w->kept_total);
-    if (job->format == FORMAT_NPY && job->rejected_out)
-        compact_write_head(job->rejected_out, w->r->type, w->have - w->kept_total);
+    else
+        array_write_length(&w->kept, w->kept_total);
+    if (job->rejected_out)
+        array_write_length(&w->rejected, w->have - w->kept_total);
+    if (job->indices_out)
+        array_write_length(&w->indices, w->kept_total);
     if (job->counts_out)
-        compact_counts_end(job, &w->runs, w->have);
-    if (job->indices_out && job->indices_npy)
-        compact_write_head(job->indices_out, w->index_type, w->kept_total);
+        compact_counts_end(&w->runs, w->have);
 }
 
 void compact_array(const compact_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
+    if (compact_array_rows(job, r, s))
+        return;
     if (job->selector == SELECT_MASK)
         compact_mask_open(&w.mask, job->mask);
     else if (!by_runs(&w))
@@ -323,7 +331,7 @@ void compact_array(const compact_job *job, array_reader *r, session *s) {
                                 .arg = &w});
     if (job->selector == SELECT_MASK)
         compact_mask_end(&w.mask, w.have);
-    write_heads(&w);
+    write_lengths(&w);
     report_text("type", scan_type_name(r->type));
     report_number("elements", w.have);
     report_number("kept", w.kept_total);

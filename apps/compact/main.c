@@ -18,17 +18,17 @@ static const char help[] =
     "  @ --where 'x matches \"^(error|fatal):\"' --text log.txt\n"
     "  @ --unique sorted.txt                              first of each run of equal numbers\n"
     "  @ --unique --text --counts n.txt sorted.txt        each line once, and how often it is there\n"
+    "  @ --unique --axis 0 matrix.npy -o rows.npy         first of each run of equal rows\n"
     "  @ --count --where 'magnitude >= 6' quakes.csv      how many rows\n"
     "  @ --finite in.npy -o good.npy --rejected bad.npy   split off NaN and infinity\n"
     "  @ --mask keep.npy --indices idx.npy in.npy -o out.npy\n"
     "  producer | @ --nonzero --dtype f32 > out.raw\n"
     "\n"
     "Usage: @ SELECTOR [OPTION]... [FILE]\n"
-    "Keeps what the selector chooses, in its order, and writes it in the input's format. FILE is .npy (known by its\n"
-    "first bytes), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows\n"
-    "are kept byte for byte. gzip and zstd are decompressed, but for raw data. No FILE or -: stdin. Keeping nothing is "
-    "no\n"
-    "error.\n"
+    "Keeps what the selector chooses, in its order, and writes it in the input's format; an array in the one that\n"
+    "-o FILE.npy, FILE.raw or FILE.txt (one number a line) names. FILE is .npy (known by its first bytes), raw\n"
+    "(--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. Lines and rows are kept byte for\n"
+    "byte. gzip and zstd are decompressed, but for raw data. No FILE or -: stdin. Keeping nothing is no error.\n"
     "\n"
     "Selectors, exactly one; tables take --where:\n"
     "      --where EXPR      elements for which EXPR is true\n"
@@ -53,11 +53,13 @@ static const char help[] =
     "\n"
     "Options:\n"
     "      --invert          keep the others\n"
-    "      --rejected FILE   write the others to FILE, in the same format\n"
-    "      --indices FILE    write the index of each kept element: .npy if FILE is called so or the input is, else\n"
-    "                        raw for raw input and text for text; u32 below 2^32 elements, else u64\n"
+    "      --rejected FILE   write the others to FILE, in a format as for -o\n"
+    "      --indices FILE    write the index of each kept element: .npy if FILE is called so; for an array in a\n"
+    "                        format as for -o; else as text; u32 below 2^32 elements, else u64\n"
     "      --counts FILE     with --unique: write the length of each run to FILE, as --indices does, of type u64\n"
-    "      --count           write how many are kept, nothing else\n"
+    "      --count           write how many are kept, as text, and nothing else\n"
+    "      --axis 0          --unique of an array of several dimensions: drops whole rows that equal the one before\n"
+    "      --flat            elements one by one, in one dimension, as all tests do without --axis\n"
     "      --dtype T         the input is raw data of {types}\n"
     "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
     "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" DIALECT_HELP
@@ -80,6 +82,8 @@ enum {
     OPTION_COUNTS,
     OPTION_COUNT,
     OPTION_DTYPE,
+    OPTION_AXIS,
+    OPTION_FLAT,
     OPTION_TEXT,
     OPTION_ALGORITHM
 };
@@ -96,6 +100,8 @@ static const cli_option options[] = {
     {"counts", 0, true, OPTION_COUNTS},
     {"count", 0, false, OPTION_COUNT},
     {"dtype", 0, true, OPTION_DTYPE},
+    {"axis", 0, true, OPTION_AXIS},
+    {"flat", 0, false, OPTION_FLAT},
     {"text", 0, false, OPTION_TEXT},
     DIALECT_OPTIONS,
     {"algorithm", 0, true, OPTION_ALGORITHM},
@@ -116,9 +122,9 @@ static scan_grid parse_algorithm(const cli *c) {
     return grids[cli_choice(c->option, c->value, names)];
 }
 
-static bool ends_in_npy(const char *path) {
-    size_t n = strlen(path);
-    return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
+/* --indices and --counts. */
+static output *open_numbers(const compact_job *job, const char *path) {
+    return output_open(path, job->common->force, format_is_binary(compact_index_format(job, path)));
 }
 
 static void open_outputs(compact_job *job) {
@@ -126,14 +132,10 @@ static void open_outputs(compact_job *job) {
     job->kept_out = output_open(job->common->output, force, binary && !job->count_only);
     if (job->rejected)
         job->rejected_out = output_open(job->rejected, force, binary);
-    if (job->indices) {
-        job->indices_npy = job->format == FORMAT_NPY || ends_in_npy(job->indices);
-        job->indices_out = output_open(job->indices, force, job->indices_npy || binary);
-    }
-    if (job->counts) {
-        job->counts_npy = job->format == FORMAT_NPY || ends_in_npy(job->counts);
-        job->counts_out = output_open(job->counts, force, job->counts_npy || binary);
-    }
+    if (job->indices)
+        job->indices_out = open_numbers(job, job->indices);
+    if (job->counts)
+        job->counts_out = open_numbers(job, job->counts);
 }
 
 static void read_options(compact_job *job, cli *c) {
@@ -156,6 +158,8 @@ static void read_options(compact_job *job, cli *c) {
         case OPTION_COUNTS: job->counts = cli_file(c); break;
         case OPTION_COUNT: job->count_only = true; break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_AXIS: axis_take(&job->axis, c->value); break;
+        case OPTION_FLAT: job->axis.flat = true; break;
         case OPTION_TEXT: job->text = true; break;
         case OPTION_ALGORITHM: job->grid = parse_algorithm(c); break;
         default: dialect_take(&job->dialect, c, key);
@@ -199,6 +203,8 @@ int main(int argc, char **argv) {
     dialect_settle(&job.dialect, &in, job.format, job.text);
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);
+    else
+        axis_refuse(&job.axis, in.name);
     open_outputs(&job);
     output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact: the selectors of one column, the choice of the device, masks, and headers of outputs.
+ * compact: the selectors of one column, the choice of the device, masks, and writers of outputs.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/parallel.h"
 #include "compact.h"
 
 static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column, char *reason) {
@@ -82,7 +83,22 @@ void compact_write_count(const compact_job *job, uint64_t count) {
     output_write(job->kept_out, text, (size_t)snprintf(text, sizeof text, "%llu\n", (unsigned long long)count));
 }
 
-void compact_write_head(output *out, scan_type type, uint64_t count) {
-    unsigned char head[NPY_FORMAT_MAX];
-    output_write_head(out, head, npy_format(head, type, 1, &count));
+array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path) {
+    return (array_writer){.out = out,
+                          .format = array_output_format(path, job->format),
+                          .type = reader->type,
+                          .is_bool = reader->header.is_bool,
+                          .threads = parallel_threads(job->common->threads)};
+}
+
+data_format compact_index_format(const compact_job *job, const char *path) {
+    data_format format = array_output_format(path, job->format);
+    return format_is_binary(job->format) || format == FORMAT_NPY ? format : FORMAT_TEXT;
+}
+
+array_writer compact_index_writer(const compact_job *job, output *out, const char *path, scan_type type) {
+    return (array_writer){.out = out,
+                          .format = compact_index_format(job, path),
+                          .type = type,
+                          .threads = parallel_threads(job->common->threads)};
 }

@@ -7,8 +7,10 @@
 
 #include "image.h"
 
-bool png_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error);
-bool jpeg_write(const char *name, const image_header *header, const void *pixels, unsigned quality, image_file *file,
-                image_error *error);
+/* profile: in the format's form (profile_convert), or none. */
+bool png_write(const char *name, const image_header *header, const void *pixels, const image_profile *profile,
+               image_file *file, image_error *error);
+bool jpeg_write(const char *name, const image_header *header, const void *pixels, const image_profile *profile,
+                unsigned quality, image_file *file, image_error *error);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "profile.h"
 
 typedef struct huffman {
     const uint8_t lengths[16]; /* how many codes of 1 ... 16 bits */
@@ -144,10 +145,24 @@ static void make_tables(encoder *e, unsigned quality) {
     }
 }
 
-static void put_head(encoder *e, const image_header *h, uint32_t sampling) {
+static void put_profile(encoder *e, const image_profile *profile) {
+    const size_t count = (profile->bytes + PROFILE_SEGMENT_BYTES - 1) / PROFILE_SEGMENT_BYTES;
+    for (size_t i = 0, at = 0, bytes; i < count; i++, at += bytes) {
+        bytes = profile->bytes - at < PROFILE_SEGMENT_BYTES ? profile->bytes - at : PROFILE_SEGMENT_BYTES;
+        put_u16(e, 0xffe2);
+        put_u16(e, (uint32_t)(2 + sizeof PROFILE_SEGMENT_HEAD + 2 + bytes));
+        put_bytes(e, PROFILE_SEGMENT_HEAD, sizeof PROFILE_SEGMENT_HEAD);
+        put_byte(e, (uint32_t)i + 1);
+        put_byte(e, (uint32_t)count);
+        put_bytes(e, profile->data + at, bytes);
+    }
+}
+
+static void put_head(encoder *e, const image_header *h, const image_profile *profile, uint32_t sampling) {
     static const uint8_t jfif[] = {0xff, 0xd8, 0xff, 0xe0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
     uint32_t components = h->channels, kinds = components == 1 ? 1 : 2;
     put_bytes(e, jfif, sizeof jfif);
+    put_profile(e, profile);
     for (uint32_t t = 0; t < kinds; t++) {
         put_u16(e, 0xffdb);
         put_u16(e, 67);
@@ -296,15 +311,15 @@ static void put_square(encoder *e, const image_header *h, const uint8_t *pixels,
     }
 }
 
-bool jpeg_write(const char *name, const image_header *header, const void *pixels, unsigned quality, image_file *file,
-                image_error *error) {
+bool jpeg_write(const char *name, const image_header *header, const void *pixels, const image_profile *profile,
+                unsigned quality, image_file *file, image_error *error) {
     encoder *e = calloc(1, sizeof *e);
     if (!e)
         return image_fail(error, EXIT_IO, "%s: no memory for the JPEG writer", name);
     uint32_t sampling = header->channels == 3 && quality <= 90 ? 2 : 1;
     e->file = file;
     make_tables(e, quality);
-    put_head(e, header, sampling);
+    put_head(e, header, profile, sampling);
     for (uint32_t y = 0; y < header->height; y += 8 * sampling)
         for (uint32_t x = 0; x < header->width; x += 8 * sampling)
             put_square(e, header, pixels, x, y, sampling);

@@ -38,7 +38,8 @@ static void ignore_warning(png_structp png, png_const_charp message) {
     (void)message;
 }
 
-static void write_image(png_structp png, png_infop info, const image_header *header, const void *pixels) {
+static void write_image(png_structp png, png_infop info, const image_header *header, const void *pixels,
+                        const image_profile *profile) {
     static const int color[5] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                  PNG_COLOR_TYPE_RGB_ALPHA};
     size_t row_bytes = (size_t)header->width * header->channels * (header->depth / 8);
@@ -48,6 +49,8 @@ static void write_image(png_structp png, png_infop info, const image_header *hea
     png_set_IHDR(png, info, header->width, header->height, (int)header->depth, color[header->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
+    if (profile->data)
+        png_write_chunk(png, (png_const_bytep) "iCCP", profile->data, profile->bytes);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     if (header->depth == 16)
         png_set_swap(png);
@@ -57,7 +60,8 @@ static void write_image(png_structp png, png_infop info, const image_header *hea
     png_write_end(png, NULL);
 }
 
-bool png_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {
+bool png_write(const char *name, const image_header *header, const void *pixels, const image_profile *profile,
+               image_file *file, image_error *error) {
     writer w = {.file = file, .message = "no memory"};
     writer *volatile keep = &w;
     png_infop info = NULL;
@@ -75,7 +79,7 @@ bool png_write(const char *name, const image_header *header, const void *pixels,
         return image_fail(error, EXIT_IO, "%s: cannot write PNG: %s", name, keep->message);
     }
     png_set_write_fn(png, &w, write_bytes, flush_nothing);
-    write_image(png, info, header, pixels);
+    write_image(png, info, header, pixels, profile);
     png_destroy_write_struct(&png, &info);
     return true;
 }

@@ -31,6 +31,7 @@ void image_free(image *img) {
         munmap(img->map, img->map_bytes);
     else
         free(img->map);
+    free(img->profile.data);
     *img = (image){0};
 }
 

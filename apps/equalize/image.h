@@ -33,12 +33,22 @@ typedef struct image_header {
     uint32_t orientation; /* EXIF's, of the stored pixels: 2 to 8, or 0 for upright. Loaded images are upright */
 } image_header;
 
+/* An ICC profile: none; raw; as the content of a PNG's iCCP chunk; or one that was damaged, without data. */
+typedef enum profile_form { PROFILE_NONE, PROFILE_RAW, PROFILE_PNG, PROFILE_BROKEN } profile_form;
+
+typedef struct image_profile {
+    uint8_t *data; /* malloc memory */
+    size_t bytes;
+    profile_form form;
+} image_profile;
+
 typedef struct image {
     image_header header;
     void *pixels; /* rows from the top without padding, samples interleaved, 16-bit ones in host order */
     void *map;    /* what owns the pixels: a mapping of map_bytes, or malloc memory if map_bytes is 0 */
     size_t map_bytes;
     size_t file_bytes; /* of the file it was read from */
+    image_profile profile;
 } image;
 
 typedef struct image_error {

@@ -12,6 +12,7 @@
 #include "apps/support/report.h"
 #include "apps/support/session.h"
 #include "load.h"
+#include "profile.h"
 #include "save.h"
 #include "verify.h"
 
@@ -155,6 +156,7 @@ static bool verify(equalize_job *job, const char *out_name) {
     }
     const image_header *a = &again.header, *b = &job->out.header;
     bool same = a->width == b->width && a->height == b->height && a->channels == b->channels && a->depth == b->depth;
+    same = same && (again.profile.data != NULL) == (job->in.profile.data && job->dropped == PROFILE_NONE);
     if (same && a->format != IMAGE_JPEG)
         same = memcmp(again.pixels, job->out.pixels, image_bytes(b)) == 0;
     image_free(&again);
@@ -177,6 +179,18 @@ static bool load(equalize_job *job) {
     return image_new(job->in_name, &in.header, &job->out, &job->error);
 }
 
+static bool encode(equalize_job *job, const char *out_name, image_format format) {
+    const image_profile *had = job->in.pixels ? &job->in.profile : &job->out.profile;
+    image_profile profile;
+    if (!profile_convert(had, format, &profile))
+        return image_fail(&job->error, EXIT_IO, "%s: no memory for its colour profile", job->in_name);
+    job->dropped = profile.data ? PROFILE_NONE : had->form;
+    const bool good = image_encode(out_name, format, &job->out.header, job->out.pixels, &profile, job->options->quality,
+                                   &job->file, &job->error);
+    profile_free(&profile);
+    return good;
+}
+
 bool equalize_job_run(equalize_job *job) {
     const char *out_name = job->out_name ? job->out_name : "stdout";
     enter(job, PHASE_READ);
@@ -192,7 +206,7 @@ bool equalize_job_run(equalize_job *job) {
     if (!equalize(job))
         return false;
     enter(job, PHASE_WRITE);
-    if (!image_encode(out_name, format, h, job->out.pixels, job->options->quality, &job->file, &job->error))
+    if (!encode(job, out_name, format))
         return false;
     enter(job, PHASE_VERIFY);
     if (job->options->verify && !verify(job, out_name))

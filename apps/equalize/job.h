@@ -38,7 +38,8 @@ typedef struct equalize_job {
     image in; /* with keep_input or verify */
     image out;
     image_file file;
-    size_t file_bytes; /* read */
+    profile_form dropped; /* NONE, or the ICC profile that the output does not have */
+    size_t file_bytes;    /* read */
     char ran[64];
     uint64_t phase_ns[PHASE_COUNT]; /* on its own clock: any thread may do it */
     uint64_t moved[PHASE_COUNT];    /* bytes */

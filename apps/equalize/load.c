@@ -22,6 +22,7 @@
 #include "orientation.h"
 #include "pnm.h"
 #include "probe.h"
+#include "profile.h"
 #include "sandbox.h"
 
 enum { PATIENCE = 5 }; /* how long a decoder may take, over the processor time that it may use */
@@ -31,6 +32,7 @@ struct image_load {
     image_error error;
     char *name;
     size_t file_bytes;
+    image_profile profile;
     image img;      /* PGM and PPM: ready */
     decode_job job; /* the parent's copy, which the child cannot change */
     decode_job *shared;
@@ -243,6 +245,10 @@ static void load_bytes(image_load *load, uint8_t *file, size_t bytes) {
     load->failed = !probe_image(load->name, file, bytes, &header, &load->error);
     if (load->failed)
         return;
+    if (!profile_find(file, bytes, header.format, &load->profile)) {
+        load->failed = !image_fail(&load->error, EXIT_IO, "%s: no memory for its colour profile", load->name);
+        return;
+    }
     if (header.format == IMAGE_PNG || header.format == IMAGE_JPEG) {
         load->failed = !start_decoder(load, &header, file, bytes);
         return;
@@ -310,6 +316,9 @@ bool image_load_finish(image_load *load, image *out, image_error *error) {
         munmap(load->shared, load->job.pixels_at + image_bytes(&load->job.header) + DECODE_PIXEL_MORE);
     }
     load->img.file_bytes = load->file_bytes;
+    load->img.profile = load->profile;
+    if (!good)
+        profile_free(&load->profile);
     if (good)
         good = image_upright(load->name, &load->img, &load->error);
     if (good)

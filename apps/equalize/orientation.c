@@ -60,6 +60,10 @@ bool image_upright(const char *name, image *img, image_error *error) {
                 move_block(o, img, &upright, (uint32_t)left, (uint32_t)top);
         upright.file_bytes = img->file_bytes;
     }
+    if (good) {
+        upright.profile = img->profile;
+        img->profile = (image_profile){0};
+    }
     image_free(img);
     if (good)
         *img = upright;

@@ -28,6 +28,14 @@ void program_note_failure(program *p, const char *failure) {
     report_text("device_failed", failure);
 }
 
+void program_note_profile(program *p, const equalize_job *job) {
+    if (job->dropped == PROFILE_NONE || p->dropped_profile)
+        return;
+    p->dropped_profile = true;
+    warn("%s: its ICC colour profile is not kept: %s", job->in_name,
+         job->dropped == PROFILE_BROKEN ? "it is damaged" : "the output has no place for one; PNG and JPEG have");
+}
+
 void program_report_method(const program *p) {
     const equalize_options *o = &p->options;
     char tiles[32];

@@ -21,6 +21,7 @@ typedef struct program {
     image mask;
     session s;
     bool device_failed; /* the CPU has taken over */
+    bool dropped_profile;
 } program;
 
 /* Decides where the images are computed, by the size of their files; opens the device. */
@@ -31,6 +32,9 @@ equalize_lane program_new_lane(const program *p, scan_ctx *ctx, unsigned threads
 
 /* Warns and reports, once, that a device failed; "" is no failure. */
 void program_note_failure(program *p, const char *failure);
+
+/* Warns, once, that an image has lost its ICC profile. */
+void program_note_profile(program *p, const equalize_job *job);
 
 /* Reports the method and its parameters. */
 void program_report_method(const program *p);

@@ -19,6 +19,7 @@
 
 typedef struct many {
     program *p;
+    path_list in;
     char **out_names;
     struct slot {
         equalize_job job;
@@ -40,15 +41,16 @@ static const char *name_of(const char *path) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* DIR/NAME for each image; two of one name are refused before any work is done. What ends in a slash is a folder, which
+/* DIR/NAME for each image; two of one name are refused before any work is done. What ends in a slash is no image, and
  * fails when its turn comes: its output is NULL. */
-static char **name_outputs(const program *p, size_t count) {
+static char **name_outputs(const program *p, const path_list *in) {
+    const size_t count = in->count;
     char **names = must_alloc(count, sizeof *names), **sorted = must_alloc(count, sizeof *sorted);
     size_t dir_bytes = strlen(p->out_dir);
     bool slash = dir_bytes && p->out_dir[dir_bytes - 1] == '/';
     size_t named = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *path = p->c.argv[i], *name = name_of(path);
+        const char *path = in->paths[i], *name = name_of(path);
         names[i] = NULL;
         if (strcmp(path, "-") == 0 || !path[0])
             die_usage("\"%s\" has no name to keep in --out-dir", path);
@@ -71,7 +73,7 @@ static char **name_outputs(const program *p, size_t count) {
 static bool may_write(const many *m, equalize_job *job) {
     struct stat st;
     if (!job->out_name)
-        return image_fail(&job->error, EXIT_IO, "%s: cannot read: %s", job->in_name, strerror(EISDIR));
+        return image_fail(&job->error, EXIT_IO, "%s: cannot open: %s", job->in_name, strerror(ENOENT));
     if (stat(job->out_name, &st) == 0 && S_ISDIR(st.st_mode))
         return image_fail(&job->error, EXIT_IO, "%s: cannot write: it is a directory", job->out_name);
     if (!m->p->c.common.force && lstat(job->out_name, &st) == 0)
@@ -85,7 +87,7 @@ static void work(void *arg, size_t index, unsigned worker) {
     equalize_job *job = &slot->job;
     *job = (equalize_job){.options = &m->p->options,
                           .lane = &m->lanes[worker],
-                          .in_name = m->p->c.argv[index],
+                          .in_name = m->in.paths[index],
                           .out_name = m->out_names[index]};
     slot->good = may_write(m, job) && equalize_job_run(job);
     image_free(&job->in); /* only the encoded file waits to be written */
@@ -102,6 +104,7 @@ static void take(void *arg, size_t index) {
         output_write(out, job->file.data, job->file.bytes);
         output_commit(out);
         memcpy(m->ran, job->ran, sizeof m->ran);
+        program_note_profile(m->p, job);
     } else {
         warn("%s", job->error.text);
         m->failed++;
@@ -152,13 +155,13 @@ static void close_lanes(many *m, unsigned count) {
 }
 
 int run_many(program *p) {
-    size_t count = (size_t)p->c.argc;
-    many m = {.p = p, .out_names = name_outputs(p, count)};
+    many m = {.p = p, .in = paths_of(p)};
+    const size_t count = m.in.count;
     struct stat st;
-    if (stat(p->out_dir, &st) != 0 || !S_ISDIR(st.st_mode))
-        die(EXIT_IO, "%s: not a folder: %s", p->out_dir, strerror(errno ? errno : ENOTDIR));
+    m.out_names = name_outputs(p, &m.in);
+    make_out_dir(p->out_dir);
     for (size_t i = 0; i < count; i++)
-        if (stat(p->c.argv[i], &st) == 0)
+        if (stat(m.in.paths[i], &st) == 0)
             m.total_bytes += (uint64_t)st.st_size;
     program_choose_device(p, m.total_bytes);
     unsigned workers = open_lanes(&m, count);
@@ -178,6 +181,7 @@ int run_many(program *p) {
     for (size_t i = 0; i < count; i++)
         free(m.out_names[i]);
     free(m.out_names);
+    free_paths(&m.in);
     free(m.slots);
     return m.worst;
 }

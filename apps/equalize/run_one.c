@@ -56,9 +56,11 @@ static void write_plot(program *p, const equalize_job *job, output *out) {
 
 int run_one(program *p, const char *path) {
     const cli_common *common = &p->c.common;
+    struct stat st;
+    if (path && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        die_usage("%s: is a folder; --out-dir DIR says where its images go", path);
     output *out = output_open(common->output, common->force, true);
     output *plot_out = p->plot_path ? output_open(p->plot_path, common->force, false) : NULL;
-    struct stat st;
     program_choose_device(p, path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0);
     equalize_lane lane = program_new_lane(p, p->s.ctx, common->threads);
     equalize_job job = {
@@ -73,6 +75,7 @@ int run_one(program *p, const char *path) {
         die(job.error.code, "%s", job.error.text);
     report_bytes(job.file_bytes, 0);
     output_write(out, job.file.data, job.file.bytes);
+    program_note_profile(p, &job);
     if (plot_out)
         write_plot(p, &job, plot_out);
     report_text("input", job.in_name);

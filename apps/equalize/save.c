@@ -44,10 +44,10 @@ bool image_format_holds(const char *name, image_format format, const image_heade
 }
 
 bool image_encode(const char *name, image_format format, const image_header *header, const void *pixels,
-                  unsigned quality, image_file *file, image_error *error) {
+                  const image_profile *profile, unsigned quality, image_file *file, image_error *error) {
     switch (format) {
-    case IMAGE_PNG: return png_write(name, header, pixels, file, error);
-    case IMAGE_JPEG: return jpeg_write(name, header, pixels, quality, file, error);
+    case IMAGE_PNG: return png_write(name, header, pixels, profile, file, error);
+    case IMAGE_JPEG: return jpeg_write(name, header, pixels, profile, quality, file, error);
     case IMAGE_PGM:
     case IMAGE_PPM: return pnm_write(name, header, pixels, file, error);
     case IMAGE_NONE: break;

@@ -13,9 +13,9 @@ bool image_format_of_name(const char *name, uint32_t channels, image_format *for
 /* True if the format can hold such an image. */
 bool image_format_holds(const char *name, image_format format, const image_header *header, image_error *error);
 
-/* The whole file in memory, to be freed with free(file->data). image_format_holds has agreed. quality: JPEG, 1 to 100.
- */
+/* The whole file in memory, to be freed with free(file->data). image_format_holds has agreed. profile: in the format's
+ * form (profile_convert), or none. quality: JPEG, 1 to 100. */
 bool image_encode(const char *name, image_format format, const image_header *header, const void *pixels,
-                  unsigned quality, image_file *file, image_error *error);
+                  const image_profile *profile, unsigned quality, image_file *file, image_error *error);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct work {
     array_reader *r;
     scan_prefix_desc desc;
     prefix_value init;
+    array_writer out;
     size_t size, out_size; /* bytes of an element */
     size_t piece;          /* elements of a full piece */
     bool in_place;
@@ -68,8 +69,14 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
     return known ? session_probe(s, bytes) : SCAN_OK;
 }
 
+static void describe(work *w) {
+    bool is_bool;
+    w->desc = prefix_describe_array(w->job, w->r, &w->init, &is_bool);
+    w->out = prefix_writer(w->job, &w->desc, is_bool);
+}
+
 static void prepare(work *w, uint64_t elements) {
-    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
+    describe(w);
     if (w->job->common->verify)
         prefix_check_begin(&w->check, &w->desc);
     w->size = w->r->size;
@@ -131,8 +138,8 @@ static void verify_piece(const work *w, prefix_check *check, const slot *x) {
 static void write_piece(const work *w, prefix_check *check, const slot *x) {
     if (w->job->common->verify)
         verify_piece(w, check, x);
-    prefix_one_nan(&w->desc, x->out.host, x->n);
-    output_write(w->job->out, x->out.host, x->n * w->out_size);
+    prefix_normalize(&w->desc, w->out.is_bool, x->out.host, x->n);
+    array_write(&w->out, x->out.host, x->n);
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -157,8 +164,10 @@ static void finish_forward(void *arg, size_t piece) {
 
 static uint64_t scan_forward(work *w) {
     prepare(w, w->r->counted ? w->r->header.count : 0);
-    if (w->r->npy)
-        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
+    if (w->r->counted)
+        array_write_header(&w->out, 1, &w->r->header.count);
+    else
+        array_reserve_header(&w->out);
     stream_run(w->s, &(stream_job){.subject = w->r->in->name,
                                    .slots = w->slot_count,
                                    .read = read_forward,
@@ -167,6 +176,8 @@ static uint64_t scan_forward(work *w) {
                                    .download = download_next,
                                    .finish = finish_forward,
                                    .arg = w});
+    if (!w->r->counted)
+        array_write_length(&w->out, w->have);
     return w->have;
 }
 
@@ -239,8 +250,7 @@ static uint64_t scan_backward(work *w) {
         w->n = n;
     }
     prepare(w, w->n);
-    if (w->r->npy)
-        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
+    array_write_header(&w->out, 1, &w->n);
     w->pieces = w->n / w->piece + (w->n % w->piece != 0);
     w->folds = must_alloc(w->pieces, sizeof *w->folds);
     if (w->job->common->verify)
@@ -273,11 +283,11 @@ static uint64_t scan_backward(work *w) {
 static uint64_t scan_whole(work *w) {
     size_t n;
     unsigned char *values = array_read_all(w->r, &n);
-    w->desc = prefix_describe(w->job, w->r->in->name, w->r->type, &w->init);
+    describe(w);
     void *result = prefix_whole(w->job, w->s, w->r->in->name, &w->desc, values, n);
-    if (w->r->npy)
-        array_write_header(w->job->out, w->desc.out_type, 1, &w->r->header.count);
-    output_write(w->job->out, result, n * scan_type_size(w->desc.out_type));
+    prefix_normalize(&w->desc, w->out.is_bool, result, n);
+    array_write_header(&w->out, 1, &(uint64_t){n});
+    array_write(&w->out, result, n);
     free(result);
     free(values);
     return n;
@@ -285,7 +295,12 @@ static uint64_t scan_whole(work *w) {
 
 void prefix_array(const prefix_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
-    uint64_t n = prefix_is_whole(job) ? scan_whole(&w) : job->reverse ? scan_backward(&w) : scan_forward(&w);
+    lanes shape;
+    uint64_t n = r->header.count;
+    if (axis_lanes(&job->axis, r, "scans", &shape))
+        w.desc = prefix_lanes(job, r, s, &shape);
+    else
+        n = prefix_is_whole(job) ? scan_whole(&w) : job->reverse ? scan_backward(&w) : scan_forward(&w);
     report_text("type", scan_type_name(w.desc.type));
     report_text("out_type", scan_type_name(w.desc.out_type));
     report_number("elements", n);

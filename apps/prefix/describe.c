@@ -108,7 +108,28 @@ scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_t
     return desc;
 }
 
-/* ---- NaN --------------------------------------------------------------------------------------------------------- */
+scan_prefix_desc prefix_describe_array(const prefix_job *job, const array_reader *reader, prefix_value *init,
+                                       bool *is_bool) {
+    const bool counts = job->op == SCAN_ADD || job->op == SCAN_MUL;
+    *is_bool = reader->header.is_bool && !counts && !job->out_dtype;
+    if (!reader->header.is_bool || !counts || scan_type_class(job->out_dtype) == SCAN_UNSIGNED)
+        return prefix_describe(job, reader->in->name, reader->type, init);
+    prefix_job as_numpy = *job;
+    if (!job->out_dtype)
+        as_numpy.out_dtype = SCAN_I64;
+    return prefix_describe(&as_numpy, reader->in->name, SCAN_I8, init);
+}
+
+array_writer prefix_writer(const prefix_job *job, const scan_prefix_desc *desc, bool is_bool) {
+    return (array_writer){.out = job->out,
+                          .format = job->out_format,
+                          .type = desc->out_type,
+                          .is_bool = is_bool,
+                          .threads = parallel_threads(job->common->threads)};
+}
+
+/* ---- final bytes
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Two loops each: the compiler vectorizes them, and pieces without NaN are only read. */
 static void one_nan_f32(float *x, size_t n) {
@@ -127,7 +148,9 @@ static void one_nan_f64(double *x, size_t n) {
         x[i] = x[i] != x[i] ? (double)NAN : x[i];
 }
 
-void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n) {
+void prefix_normalize(const scan_prefix_desc *desc, bool is_bool, void *result, size_t n) {
+    if (is_bool)
+        array_make_bool(result, n);
     const bool chosen_by_processor = desc->op == SCAN_ADD || desc->op == SCAN_MUL;
     if (chosen_by_processor && desc->out_type == SCAN_F32)
         one_nan_f32(result, n);

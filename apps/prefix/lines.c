@@ -60,7 +60,7 @@ void *prefix_whole(const prefix_job *job, session *s, const char *name, const sc
             die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
         report_enter(before);
     }
-    prefix_one_nan(desc, result, n);
+    prefix_normalize(desc, false, result, n);
     return result;
 }
 

@@ -14,15 +14,17 @@ static const char help[] =
     "Examples:\n"
     "  @ in.npy -o sums.npy                       running sums, as numpy.cumsum\n"
     "  @ --op max --reverse in.npy -o out.npy     the largest element from here to the end\n"
+    "  @ --axis 0 in.npy -o out.npy               sums down every column of a matrix\n"
     "  @ --exclusive lengths.txt > offsets.txt    where each piece begins\n"
     "  @ -k amount ledger.csv                     every row, and the column amount_add\n"
     "  @ -k Betrag --delimiter ';' --decimal , --thousands . konto.csv\n"
     "  producer | @ --dtype f32 --out-dtype f64 > out.raw\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
-    "Writes, for every element, the fold of all elements up to it, in the input's format. FILE is .npy (known by its\n"
-    "first bytes; the result has one dimension), raw (--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one\n"
-    "number a line; gzip and zstd are decompressed, but for raw data. No FILE or -: stdin.\n"
+    "Writes, for every element, the fold of all elements up to it, in the input's format; an array in the one that\n"
+    "-o FILE.npy, FILE.raw or FILE.txt (one number a line) names. FILE is .npy (known by its first bytes), raw\n"
+    "(--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line; gzip and zstd are decompressed,\n"
+    "but for raw data. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
     "      --op OP           {ops} (default add){integer ops}\n"
@@ -35,12 +37,15 @@ static const char help[] =
     "block\n"
     "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
     "                        blocked\n"
+    "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
+    "      --flat            all elements as one row, into one dimension\n"
     "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
     "      --dtype T         the input is raw data of {types}\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
     "host-sums and hierarchical have an order of their own. NaN is always the same one.\n"
-    "Arrays are read in pieces, so memory does not grow with them; host-sums, hierarchical, and --reverse from a pipe\n"
-    "hold them as a whole, as all do text and tables.\n"
+    "Arrays are read in pieces, so memory does not grow with them; host-sums, hierarchical, --axis, and --reverse "
+    "from\n"
+    "a pipe hold them as a whole, as all do text and tables.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ [--op {op|op}] [OPTION]... [FILE]\n"
@@ -54,7 +59,9 @@ enum {
     OPTION_OUT_DTYPE,
     OPTION_ALGORITHM,
     OPTION_KEY,
-    OPTION_DTYPE
+    OPTION_DTYPE,
+    OPTION_AXIS,
+    OPTION_FLAT
 };
 
 static const cli_option options[] = {
@@ -66,6 +73,8 @@ static const cli_option options[] = {
     {"algorithm", 0, true, OPTION_ALGORITHM},
     {"key", 'k', true, OPTION_KEY},
     {"dtype", 0, true, OPTION_DTYPE},
+    {"axis", 0, true, OPTION_AXIS},
+    {"flat", 0, false, OPTION_FLAT},
     DIALECT_OPTIONS,
     {NULL, 0, false, 0},
 };
@@ -88,6 +97,9 @@ static void check_format(prefix_job *job, const input *in) {
     if (table && !job->key)
         die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
     dialect_settle(&job->dialect, in, job->format, false);
+    if (!format_is_binary(job->format))
+        axis_refuse(&job->axis, in->name);
+    job->out_format = array_output_format(job->common->output, job->format);
     job->out = output_open(job->common->output, job->common->force, format_is_binary(job->format));
     output_refuse_input(in->fd, in->name);
 }
@@ -108,6 +120,8 @@ static void read_options(prefix_job *job, cli *c) {
             dialect_needs_table(&job->dialect, c);
             break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
+        case OPTION_AXIS: axis_take(&job->axis, c->value); break;
+        case OPTION_FLAT: job->axis.flat = true; break;
         default: dialect_take(&job->dialect, c, key);
         }
 }

@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/support/array.h"
+#include "apps/support/axis.h"
 #include "apps/support/cli.h"
 #include "apps/support/dialect.h"
+#include "apps/support/parallel.h"
 #include "apps/support/session.h"
 
 typedef struct prefix_job {
@@ -24,12 +25,16 @@ typedef struct prefix_job {
     scan_algorithm algorithm;
     dialect dialect; /* of tables */
     const char *key; /* tables: the column */
+    axis_option axis;
     data_format format;
     output *out;
+    data_format out_format; /* of arrays */
 } prefix_job;
 
-/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
+/* .npy and raw, in pieces: array.c, along an axis: lanes.c, which returns what it did. Text and tables, as a whole:
+ * lines.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
+scan_prefix_desc prefix_lanes(const prefix_job *job, array_reader *reader, session *s, const lanes *shape);
 void prefix_text(const prefix_job *job, input *in, session *s);
 void prefix_table(const prefix_job *job, input *in, session *s);
 
@@ -47,9 +52,18 @@ typedef union prefix_value {
  * the operator does not take the type, or if --init is not a value of the output type. `name` is the input's. */
 scan_prefix_desc prefix_describe(const prefix_job *job, const char *name, scan_type type, prefix_value *init);
 
-/* Replaces every NaN among n results by the quiet NaN that min and max give (scan.h). Processors differ in the NaN that
- * an addition or a multiplication gives, and all devices must give the same file. */
-void prefix_one_nan(const scan_prefix_desc *desc, void *result, size_t n);
+/* The same for an array. Of bool, sums and products are those of integers, i64 unless --out-dtype says otherwise; what
+ * else is asked for gives bool: *is_bool. */
+scan_prefix_desc prefix_describe_array(const prefix_job *job, const array_reader *reader, prefix_value *init,
+                                       bool *is_bool);
+
+/* Where the result of an array goes. */
+array_writer prefix_writer(const prefix_job *job, const scan_prefix_desc *desc, bool is_bool);
+
+/* Gives n results their final bytes. Every NaN becomes the quiet NaN that min and max give (scan.h): processors differ
+ * in the NaN that an addition or a multiplication gives, and all devices must give the same file. Of bool, identities
+ * such as 255 become 1. */
+void prefix_normalize(const scan_prefix_desc *desc, bool is_bool, void *result, size_t n);
 
 /* True for algorithms that scan only whole arrays: they have no carry. */
 bool prefix_is_whole(const prefix_job *job);

@@ -192,7 +192,7 @@ static scan_status download(void *arg, stream_lane *lane, size_t piece) {
 
 static void write_piece(void *arg, size_t piece) {
     sort_stream *w = arg;
-    output_write(w->out, w->slots[piece % STREAM_SLOTS].host, result_elements(w, piece) * result_size(w));
+    array_write(w->out, w->slots[piece % STREAM_SLOTS].host, result_elements(w, piece));
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
@@ -202,14 +202,14 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
     return SCAN_OK;
 }
 
-void sort_stream_write(sort_stream *w, output *out) {
+void sort_stream_write(sort_stream *w, const array_writer *out) {
     w->out = out;
     if (!w->s->on_host)
         w->piece = stream_prepare(w->s, w->reader->in->name, result_size(w), w->kept, make_slots, w);
     if (w->s->on_host) {
         if (!w->host_result)
             session_try(w->s, w->reader->in->name, sort_attempt, w);
-        output_write(out, w->host_result, w->kept * result_size(w));
+        array_write(out, w->host_result, w->kept);
     } else {
         stream_run(w->s, &(stream_job){.subject = w->reader->in->name,
                                        .slots = STREAM_SLOTS,

@@ -28,7 +28,7 @@ typedef struct sort_stream {
     char detail[320];                  /* why it is not available */
     void *device_keys, *device_result; /* the same but for argsort */
     void *host_result;                 /* after the device failed */
-    output *out;
+    const array_writer *out;
     stream_buffer slots[STREAM_SLOTS]; /* page-locked, without context */
 } sort_stream;
 
@@ -39,6 +39,6 @@ void sort_stream_read(sort_stream *w);
 void sort_stream_sort(sort_stream *w);
 
 /* Writes the elements of the result, without a header. */
-void sort_stream_write(sort_stream *w, output *out);
+void sort_stream_write(sort_stream *w, const array_writer *out);
 
 #endif

@@ -18,7 +18,10 @@ int main(int argc, char **argv) {
     report_text("input", j.in.name);
     data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.dialect.csv, j.dialect.tsv);
     dialect_settle(&j.dialect, &j.in, format, j.text);
+    if (!format_is_binary(format))
+        axis_refuse(&j.axis, j.in.name);
     if (!j.check) {
+        j.out_format = array_output_format(c.common.output, format);
         j.out = output_open(c.common.output, c.common.force, format_is_binary(format));
         output_refuse_input(j.in.fd, j.in.name);
         report_text("output", output_name(j.out));

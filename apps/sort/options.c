@@ -20,11 +20,13 @@ static const char help[] =
     "  @ --text names.txt                       lines of text, by their bytes\n"
     "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
     "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
+    "  @ --axis -1 matrix.npy -o rows.npy       every row of a matrix by itself\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
     "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, lines of numbers, or of text (--text); - or no\n"
     "FILE is stdin. gzip and zstd are decompressed, but for raw numbers.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
+    "-o FILE.npy, FILE.raw and FILE.txt (one number a line) say what an array is written as.\n"
     "\n"
     "  -k, --key KEY         tables: column to sort by, a name or a number from 1; more -k decide ties\n"
     "                        KEY:text by bytes; KEY:time ISO 8601 or Unix seconds; KEY:natural text, with digits\n"
@@ -38,6 +40,8 @@ static const char help[] =
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX-512)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
+    "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
+    "      --flat            all elements as one row; sorted, they fill the array's shape\n"
     "      --text            lines of text, by their bytes (an empty one first)\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
@@ -45,7 +49,7 @@ static const char help[] =
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, TEXT };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -56,6 +60,8 @@ static const cli_option option_list[] = {
     {"nan", 0, true, NAN_PLACE},
     {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
+    {"axis", 0, true, AXIS},
+    {"flat", 0, false, FLAT},
     {"text", 0, false, TEXT},
     DIALECT_OPTIONS,
     {NULL, 0, false, 0},
@@ -146,6 +152,8 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         case NAN_PLACE: j->nan = (nan_place)cli_choice(c->option, c->value, nan_names); break;
         case ALGORITHM: j->method = (scan_sort_method)cli_choice(c->option, c->value, sort_method_names()); break;
         case DTYPE: j->dtype = cli_type(c->option, c->value); break;
+        case AXIS: axis_take(&j->axis, c->value); break;
+        case FLAT: j->axis.flat = true; break;
         case TEXT: j->text = true; break;
         default: dialect_take(&j->dialect, c, key);
         }

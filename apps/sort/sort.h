@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/support/array.h"
+#include "apps/support/axis.h"
 #include "apps/support/cli.h"
 #include "apps/support/dialect.h"
 #include "apps/support/rows.h"
@@ -40,9 +40,11 @@ typedef struct sort_job {
     nan_place nan;
     scan_sort_method method;
     scan_type dtype;
+    axis_option axis;
     unsigned threads;
     input in;
-    output *out; /* NULL for --check */
+    output *out;            /* NULL for --check */
+    data_format out_format; /* of arrays */
     session session;
 } sort_job;
 
@@ -57,6 +59,12 @@ void sort_array(sort_job *j, data_format format);
 void sort_numbers(sort_job *j);
 void sort_strings(sort_job *j);
 void sort_table(sort_job *j);
+
+/* array.c, for an array as a whole and along an axis: lanes.c. Exit 2 if a NaN is an error and there is one; the writer
+ * of a result of this type. */
+void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n);
+array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_type type);
+void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape);
 
 /* ---- steps.c ----------------------------------------------------------------------------------------------------- */
 

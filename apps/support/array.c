@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "array.h"
 #include "alloc.h"
 #include "die.h"
+#include "rows.h"
+#include "transpose.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory are taken to have the same byte order");
 
@@ -46,8 +49,7 @@ data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv) {
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* "(3, 4)" */
-static const char *shape_text(const npy_header *header, char text[NPY_MAX_DIMENSIONS * 22 + 4]) {
+const char *array_shape_text(const npy_header *header, char text[ARRAY_SHAPE_BYTES]) {
     size_t n = 0;
     text[n++] = '(';
     for (unsigned i = 0; i < header->dimensions; i++)
@@ -59,9 +61,9 @@ static const char *shape_text(const npy_header *header, char text[NPY_MAX_DIMENS
 }
 
 __attribute__((noreturn)) static void die_short(const array_reader *r, uint64_t have_bytes) {
-    char shape[NPY_MAX_DIMENSIONS * 22 + 4];
+    char shape[ARRAY_SHAPE_BYTES];
     die(EXIT_USAGE, "%s: is cut short: shape %s of %s needs %llu bytes of data, there are %llu", r->in->name,
-        shape_text(&r->header, shape), scan_type_name(r->type), (unsigned long long)(r->header.count * r->size),
+        array_shape_text(&r->header, shape), scan_type_name(r->type), (unsigned long long)(r->header.count * r->size),
         (unsigned long long)have_bytes);
 }
 
@@ -136,9 +138,39 @@ static void check_end(array_reader *r) {
         die(EXIT_USAGE, "%s: data follow the end of the array", r->in->name);
 }
 
+void array_make_bool(uint8_t *data, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        data[i] = data[i] != 0;
+}
+
+static void to_memory_order(const array_reader *r, void *data, size_t n) {
+    if (r->header.big_endian)
+        swap_bytes(data, n, r->size);
+    if (r->header.is_bool)
+        array_make_bool(data, n);
+}
+
+static void read_fortran(array_reader *r) {
+    size_t n;
+    r->header.fortran = false; /* read it as it is */
+    void *data = array_read_all(r, &n);
+    r->whole = must_alloc(n, r->size);
+    transpose_to_c_order(r->whole, data, r->header.dimensions, r->header.shape, r->size);
+    free(data);
+    r->header.fortran = true;
+    r->done = 0;
+}
+
 size_t array_read(array_reader *r, void *to, size_t n) {
     if (r->npy && n > r->header.count - r->done)
         n = (size_t)(r->header.count - r->done);
+    if (r->header.fortran) {
+        if (!r->whole)
+            read_fortran(r);
+        memcpy(to, r->whole + r->done * r->size, n * r->size);
+        r->done += n;
+        return n;
+    }
     size_t bytes = input_read(r->in, to, n * r->size);
     size_t got = bytes / r->size;
     r->done += got;
@@ -148,12 +180,19 @@ size_t array_read(array_reader *r, void *to, size_t n) {
         die_ragged(r, r->in->taken);
     if (r->npy && r->done == r->header.count)
         check_end(r);
-    if (r->header.big_endian)
-        swap_bytes(to, got, r->size);
+    to_memory_order(r, to, got);
     return got;
 }
 
 void *array_read_all(array_reader *r, size_t *n) {
+    if (r->header.fortran) {
+        void *whole;
+        read_fortran(r);
+        whole = r->whole;
+        r->whole = NULL;
+        *n = (size_t)(r->done = r->header.count);
+        return whole;
+    }
     if (r->npy) {
         /* The header of a pipe may claim any count: memory grows with the data that come. */
         uint64_t left = r->header.count - r->done, capacity = left;
@@ -180,15 +219,48 @@ void *array_read_all(array_reader *r, size_t *n) {
     return data;
 }
 
-bool array_can_seek(const array_reader *r) { return r->counted && r->in->extent.sized; }
+bool array_can_seek(const array_reader *r) { return r->counted && r->in->extent.sized && !r->header.fortran; }
 
 void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
     input_read_at(r->in, to, n * r->size, r->data_offset + first * r->size);
-    if (r->header.big_endian)
-        swap_bytes(to, n, r->size);
+    to_memory_order(r, to, n);
 }
 
-void array_write_header(output *out, scan_type type, unsigned dimensions, const uint64_t *shape) {
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *suffix) {
+    size_t n = strlen(name), m = strlen(suffix);
+    return n >= m && strcasecmp(name + n - m, suffix) == 0;
+}
+
+data_format array_output_format(const char *path, data_format input) {
+    if (path && ends_in(path, ".npy"))
+        return FORMAT_NPY;
+    if (path && ends_in(path, ".raw"))
+        return FORMAT_RAW;
+    return path && ends_in(path, ".txt") ? FORMAT_TEXT : input;
+}
+
+void array_write_header(const array_writer *w, unsigned dimensions, const uint64_t *shape) {
     unsigned char header[NPY_FORMAT_MAX];
-    output_write(out, header, npy_format(header, type, dimensions, shape));
+    if (w->format == FORMAT_NPY)
+        output_write(w->out, header, npy_format(header, w->type, w->is_bool, dimensions, shape));
+}
+
+void array_reserve_header(const array_writer *w) {
+    if (w->format == FORMAT_NPY)
+        output_reserve_head(w->out, NPY_VECTOR_HEADER_BYTES);
+}
+
+void array_write_length(const array_writer *w, uint64_t n) {
+    unsigned char header[NPY_FORMAT_MAX];
+    if (w->format == FORMAT_NPY)
+        output_write_head(w->out, header, npy_format(header, w->type, w->is_bool, 1, &n));
+}
+
+void array_write(const array_writer *w, const void *elements, size_t n) {
+    if (w->format == FORMAT_TEXT)
+        rows_write_numbers(w->out, w->type, elements, n, w->threads, NULL);
+    else
+        output_write(w->out, elements, n * scan_type_size(w->type));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arrays of numbers in files: .npy, and raw bytes of a type given by --dtype. Both are read in pieces, from files and
- * pipes; elements are given out little-endian, in whatever order the file has them.
+ * pipes; elements are given out little-endian, and in C order. A file in Fortran order is read as a whole for that.
  */
 #ifndef APPS_SUPPORT_ARRAY_H
 #define APPS_SUPPORT_ARRAY_H
@@ -34,6 +34,7 @@ typedef struct array_reader {
     bool counted;         /* header.count is known: .npy, and raw files that are seekable */
     uint64_t done;        /* elements read */
     uint64_t data_offset; /* bytes before the first element, from in->start */
+    unsigned char *whole; /* Fortran order: all elements, in C order; NULL before they are read */
 } array_reader;
 
 /* For FORMAT_NPY and FORMAT_RAW. dtype: of --dtype, which must agree with an .npy header. Malformed files exit 2 with
@@ -53,7 +54,35 @@ bool array_can_seek(const array_reader *reader);
 /* Reads elements first ... first + n - 1, in any order of calls. */
 void array_read_at(array_reader *reader, void *to, size_t n, uint64_t first);
 
-/* Writes an .npy header; raw output has none. */
-void array_write_header(output *out, scan_type type, unsigned dimensions, const uint64_t *shape);
+/* "(3, 4)" */
+enum { ARRAY_SHAPE_BYTES = NPY_MAX_DIMENSIONS * 22 + 4 };
+const char *array_shape_text(const npy_header *header, char text[ARRAY_SHAPE_BYTES]);
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/* The format of an array's output: .npy, .raw and .txt by the ending of its name, else the input's, which is binary.
+ * path: NULL for stdout. */
+data_format array_output_format(const char *path, data_format input);
+
+/* An array on its way out: .npy behind its header, raw bytes, or text with one number a line. */
+typedef struct array_writer {
+    output *out;
+    data_format format;
+    scan_type type;
+    bool is_bool; /* elements are 0 and 1; .npy says so */
+    unsigned threads;
+} array_writer;
+
+/* Every byte but 0 becomes 1, as NumPy understands bool. */
+void array_make_bool(uint8_t *data, size_t n);
+
+/* Writes the header of an array of this shape, where the format has one. */
+void array_write_header(const array_writer *w, unsigned dimensions, const uint64_t *shape);
+
+/* For one dimension of a length that is known at the end only: before the elements, and after them. */
+void array_reserve_header(const array_writer *w);
+void array_write_length(const array_writer *w, uint64_t n);
+
+void array_write(const array_writer *w, const void *elements, size_t n);
 
 #endif

@@ -241,16 +241,15 @@ bool npy_parse(const unsigned char *dict, size_t bytes, npy_header *header, char
     unsigned long_dimensions = 0;
     for (unsigned i = 0; i < header->dimensions; i++)
         long_dimensions += header->shape[i] > 1;
-    if (fortran && long_dimensions > 1)
-        return fail(reason, "is in Fortran order; save it in C order (numpy.ascontiguousarray)");
+    header->fortran = fortran && long_dimensions > 1;
     return multiply_shape(&p, header);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-size_t npy_format(unsigned char *to, scan_type type, unsigned dimensions, const uint64_t *shape) {
+size_t npy_format(unsigned char *to, scan_type type, bool is_bool, unsigned dimensions, const uint64_t *shape) {
     size_t i = 0;
-    while (codes[i].type != type)
+    while (codes[i].type != type || (is_bool && codes[i].code[0] != 'b'))
         i++;
     char *text = (char *)to + 10;
     size_t capacity = NPY_FORMAT_MAX - 10 - 64;

@@ -22,6 +22,7 @@ typedef struct npy_header {
     scan_type type;
     bool is_bool;    /* stored as '|b1'; type is then SCAN_U8 */
     bool big_endian; /* bytes must be swapped */
+    bool fortran;    /* the first axis is contiguous; false where that makes no difference */
     unsigned dimensions;
     uint64_t shape[NPY_MAX_DIMENSIONS];
     uint64_t count; /* product of shape; count times the element's size is below 2^63 */
@@ -36,8 +37,9 @@ bool npy_prefix(const unsigned char *data, size_t bytes, size_t *dict_offset, si
 /* Parses the dict. False: reason says what is wrong, as the end of a sentence that begins with the file's name. */
 bool npy_parse(const unsigned char *dict, size_t bytes, npy_header *header, char reason[256]);
 
-/* Writes a version 1 header as NumPy does (padded to 64 bytes) and returns its length. Room for NPY_FORMAT_MAX. */
+/* Writes a version 1 header as NumPy does (C order, padded to 64 bytes) and returns its length. Room for
+ * NPY_FORMAT_MAX. is_bool: of SCAN_U8, as '|b1'. */
 enum { NPY_FORMAT_MAX = 1024 };
-size_t npy_format(unsigned char *to, scan_type type, unsigned dimensions, const uint64_t *shape);
+size_t npy_format(unsigned char *to, scan_type type, bool is_bool, unsigned dimensions, const uint64_t *shape);
 
 #endif

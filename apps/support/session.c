@@ -37,7 +37,8 @@ int session_exit_code(scan_status status) {
     case SCAN_ERR_VERSION:
     case SCAN_ERR_OVERLAP:
     case SCAN_ERR_ALIGNMENT:
-    case SCAN_ERR_WORKSPACE: return EXIT_USAGE;
+    case SCAN_ERR_WORKSPACE:
+    case SCAN_ERR_BUSY: return EXIT_USAGE;
     }
     return EXIT_USAGE;
 }

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool. A waiting thread spins for some microseconds, which covers the gaps inside one call, then sleeps.
+ * The thread pool. A waiting thread spins for some microseconds, which covers the gaps inside one call and between
+ * calls that follow each other, then sleeps.
+ *
+ * To wake a sleeping thread costs the caller some microseconds, and the thread works some fifty later. So a run takes
+ * as many threads as pay (scan_pool_choose) and wakes those alone: each sleeps on a condition of its own. All spin on
+ * one word, which has the number of the run and its threads: a thread that is not among them need not be waited for,
+ * and what else belongs to the run it does not read.
  */
 #include "pool.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "../shared/float_control.h"
 
-enum { SPINS = 2000 };
+enum {
+    SPINS = 2000,
+    MIN_SHARE_US = 5,   /* less work than this is not handed to a thread that is awake, */
+    WAKING_US = 50,     /* less than this not to one that sleeps: it would come too late; */
+    FOLLOWING_US = 100, /* but a call that comes so soon after the last one is one of many, and wakes */
+    THREADS_BITS = 16   /* of pool.run */
+};
 
 /* A counter that threads wait on until it changes. */
 typedef struct event {
@@ -21,15 +36,27 @@ typedef struct event {
     pthread_cond_t changed;
 } event;
 
+typedef struct pool_worker {
+    alignas(64) pthread_t thread;
+    struct scan_pool *pool;
+    unsigned index;
+    atomic_bool sleeps;
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+} pool_worker;
+
 struct scan_pool {
     unsigned threads;
-    event started;  /* runs begun */
-    event released; /* barriers completed, the one that ends a run included */
+    alignas(64) atomic_uint_fast64_t run; /* its number << THREADS_BITS | its threads; 0 threads: the pool ends */
+    atomic_uint sleepers;
+    alignas(64) event released; /* barriers completed, the one that ends a run included */
     atomic_uint arrived;
+    unsigned run_threads;
     scan_task *task;
     void *arg;
-    bool stop;
-    pthread_t workers[];
+    bool choose_all;
+    int64_t busy_until_us; /* when the last call that asked for threads should have ended */
+    pool_worker workers[];
 };
 
 static void event_init(event *e) {
@@ -63,10 +90,11 @@ static void event_wait(event *e, unsigned seen) {
 }
 
 void scan_pool_barrier(scan_pool *pool) {
-    if (pool->threads == 1)
+    const unsigned threads = pool->run_threads; /* read before arrival: after it the next run may have begun */
+    if (threads == 1)
         return;
     unsigned seen = atomic_load_explicit(&pool->released.value, memory_order_acquire);
-    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->threads) {
+    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == threads) {
         atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
         event_advance(&pool->released);
     } else {
@@ -74,74 +102,153 @@ void scan_pool_barrier(scan_pool *pool) {
     }
 }
 
-typedef struct worker_start {
-    scan_pool *pool;
-    unsigned index;
-} worker_start;
+/* ---- workers ----------------------------------------------------------------------------------------------------- */
 
-static void *worker(void *arg) {
-    worker_start start = *(worker_start *)arg;
-    free(arg);
-    scan_pool *pool = start.pool;
+static unsigned threads_of(uint64_t run) { return (unsigned)(run & ((1u << THREADS_BITS) - 1)); }
+
+/* A run after `seen` that concerns this worker, or `seen`. */
+static uint64_t next_run(const pool_worker *w, uint64_t seen) {
+    uint64_t run = atomic_load(&w->pool->run);
+    return run != seen && (threads_of(run) == 0 || threads_of(run) > w->index) ? run : seen;
+}
+
+static uint64_t wait_for_run(pool_worker *w, uint64_t seen) {
+    uint64_t run;
+    for (int i = 0; i < SPINS; i++) {
+        if ((run = next_run(w, seen)) != seen)
+            return run;
+        scan_pool_pause();
+    }
+    /* Either this thread sees the run or wake() sees it asleep: these accesses are sequentially consistent. */
+    pthread_mutex_lock(&w->mutex);
+    atomic_store(&w->sleeps, true);
+    atomic_fetch_add(&w->pool->sleepers, 1);
+    while ((run = next_run(w, seen)) == seen)
+        pthread_cond_wait(&w->woken, &w->mutex);
+    atomic_fetch_sub(&w->pool->sleepers, 1);
+    atomic_store(&w->sleeps, false);
+    pthread_mutex_unlock(&w->mutex);
+    return run;
+}
+
+static void wake(pool_worker *w) {
+    if (!atomic_load(&w->sleeps))
+        return;
+    pthread_mutex_lock(&w->mutex);
+    pthread_cond_signal(&w->woken);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Begins the next run. 0 threads: the last one, of all. */
+static void begin_run(scan_pool *pool, unsigned threads) {
+    const uint64_t last = atomic_load_explicit(&pool->run, memory_order_relaxed);
+    atomic_store(&pool->run, ((last >> THREADS_BITS) + 1) << THREADS_BITS | threads);
+    for (unsigned i = 1; i < (threads ? threads : pool->threads); i++)
+        wake(&pool->workers[i - 1]);
+}
+
+static void *work(void *arg) {
+    pool_worker *w = arg;
+    scan_pool *pool = w->pool;
     scan_default_float_control(); /* a thread begins with its creator's */
-    for (unsigned seen = 0;; seen++) {
-        event_wait(&pool->started, seen);
-        if (pool->stop)
+    for (uint64_t run = 0;;) {
+        run = wait_for_run(w, run);
+        if (threads_of(run) == 0)
             return NULL;
-        pool->task(pool->arg, start.index, pool->threads);
+        pool->task(pool->arg, w->index, threads_of(run));
         scan_pool_barrier(pool);
     }
 }
 
+static void end_worker(pool_worker *w) {
+    pthread_cond_destroy(&w->woken);
+    pthread_mutex_destroy(&w->mutex);
+}
+
 /* Workers block all signals: the program's own threads handle them. */
 static bool start_worker(scan_pool *pool, unsigned index) {
-    worker_start *start = malloc(sizeof *start);
-    if (!start)
-        return false;
-    *start = (worker_start){pool, index};
+    pool_worker *w = &pool->workers[index - 1];
+    w->pool = pool;
+    w->index = index;
+    atomic_init(&w->sleeps, false);
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->woken, NULL);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&pool->workers[index - 1], NULL, worker, start);
+    int failed = pthread_create(&w->thread, NULL, work, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
-        free(start);
+        end_worker(w);
     return !failed;
 }
 
+/* ---- the pool ---------------------------------------------------------------------------------------------------- */
+
 scan_pool *scan_pool_create(unsigned threads) {
-    scan_pool *pool = malloc(sizeof *pool + (threads - 1) * sizeof pool->workers[0]);
-    if (!pool)
+    void *memory;
+    if (posix_memalign(&memory, alignof(scan_pool), sizeof(scan_pool) + (threads - 1) * sizeof(pool_worker)))
         return NULL;
-    event_init(&pool->started);
+    scan_pool *pool = memory;
+    atomic_init(&pool->run, 0);
+    atomic_init(&pool->sleepers, 0);
     event_init(&pool->released);
     atomic_init(&pool->arrived, 0);
-    pool->stop = false;
+    pool->choose_all = false;
+    pool->busy_until_us = INT64_MIN;
+    pool->run_threads = 1;
     pool->threads = 1;
     while (pool->threads < threads && start_worker(pool, pool->threads))
-        pool->threads++; /* no worker reads this before the first run */
+        pool->threads++;
     return pool;
 }
 
 void scan_pool_destroy(scan_pool *pool) {
     if (!pool)
         return;
-    pool->stop = true;
-    event_advance(&pool->started);
-    for (unsigned i = 1; i < pool->threads; i++)
-        pthread_join(pool->workers[i - 1], NULL);
-    event_destroy(&pool->started);
+    begin_run(pool, 0);
+    for (unsigned i = 1; i < pool->threads; i++) {
+        pthread_join(pool->workers[i - 1].thread, NULL);
+        end_worker(&pool->workers[i - 1]);
+    }
     event_destroy(&pool->released);
     free(pool);
 }
 
 unsigned scan_pool_threads(const scan_pool *pool) { return pool->threads; }
 
-void scan_pool_run(scan_pool *pool, scan_task *task, void *arg) {
+unsigned scan_pool_awake(const scan_pool *pool) { return pool->threads - 1 - atomic_load(&pool->sleepers); }
+
+static int64_t now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static unsigned smaller(size_t a, size_t b) { return (unsigned)(a < b ? a : b); }
+
+void scan_pool_choose_all(scan_pool *pool) { pool->choose_all = true; }
+
+unsigned scan_pool_choose(scan_pool *pool, size_t alone_us) {
+    if (pool->choose_all)
+        return pool->threads;
+    const unsigned wanted = smaller(alone_us / MIN_SHARE_US, pool->threads), ready = 1 + scan_pool_awake(pool);
+    if (wanted < 2)
+        return 1;
+    const int64_t now = now_us();
+    const bool follows = now < pool->busy_until_us + FOLLOWING_US;
+    const unsigned woken = smaller(1 + alone_us / 2 / WAKING_US, wanted);
+    const unsigned threads = wanted <= ready || follows ? wanted : ready > woken ? ready : woken;
+    pool->busy_until_us = now + (int64_t)smaller(alone_us / threads, 1u << 30);
+    return threads;
+}
+
+void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg) {
+    pool->run_threads = threads;
     pool->task = task;
     pool->arg = arg;
-    if (pool->threads > 1)
-        event_advance(&pool->started);
-    task(arg, 0, pool->threads);
+    if (threads > 1)
+        begin_run(pool, threads);
+    task(arg, 0, threads);
     scan_pool_barrier(pool);
 }

@@ -5,6 +5,8 @@
 #ifndef SCAN_CPU_POOL_H
 #define SCAN_CPU_POOL_H
 
+#include <stddef.h>
+
 typedef struct scan_pool scan_pool;
 
 /* `index` of `count` threads; the calling thread of scan_pool_run is index 0. */
@@ -16,11 +18,24 @@ scan_pool *scan_pool_create(unsigned threads);
 void scan_pool_destroy(scan_pool *pool);
 unsigned scan_pool_threads(const scan_pool *pool);
 
-/* Runs task on every thread at once and returns when all have returned. Not reentrant. */
-void scan_pool_run(scan_pool *pool, scan_task *task, void *arg);
+/* Returns how many threads pay for work that takes one thread about alone_us microseconds: few for little work, and for
+ * work that is over before sleeping threads have woken only those that are awake. Threads of a call that follows the
+ * one before at once are woken for the calls after it. Asked once a call, and not by calls that are too small for two
+ * threads in any case. */
+unsigned scan_pool_choose(scan_pool *pool, size_t alone_us);
 
-/* Inside a task: waits until every thread of the pool has arrived. Every thread must make the same calls. */
+/* For tests: from now on scan_pool_choose returns all threads, however little there is to do. */
+void scan_pool_choose_all(scan_pool *pool);
+
+/* Runs task on `threads` threads at once, from 1 to those of the pool, and returns when all have returned. The others
+ * sleep on. Not reentrant. */
+void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg);
+
+/* Inside a task: waits until every thread of the run has arrived. Every thread must make the same calls. */
 void scan_pool_barrier(scan_pool *pool);
+
+/* Threads beside the caller that do not sleep. */
+unsigned scan_pool_awake(const scan_pool *pool);
 
 /* For spin loops. */
 static inline void scan_pool_pause(void) {

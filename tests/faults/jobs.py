@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 
@@ -57,9 +58,13 @@ COMMANDS = {
     "sort-lines": "sort --text ../in/i64.txt -o out",
     "compact-text-csv": 'compact --where c=="t7"||c>"t3" ../in/t.csv -o out',
     "compact-lines": 'compact --text --where x!="7" ../in/i64.txt -o out',
+    "sort-axis": "sort --axis 1 --argsort ../in/matrix.npy -o out",
+    "prefix-axis": "prefix --axis 0 --verify ../in/matrix.npy -o out.txt",
+    "compact-rows": "compact --unique --axis 0 ../in/matrix.npy -o out --rejected out2",
     "sort-check": "sort --check ../in/i64.npy",
     "equalize-png": "equalize ../in/rgb8.png -o out.png",
     "equalize-png-16": "equalize --like vips --verify ../in/grey16.png -o out.png",
+    "equalize-profile": "equalize ../in/profile.png -o out.jpg",
     "equalize-jpeg": "equalize ../in/rgb8.jpg -o out.jpg --quality 80",
     "equalize-pgm": "equalize --method clahe ../in/grey16.pgm -o out.pgm",
     "equalize-mask": "equalize --mask ../in/mask.pgm --plot out.svg ../in/grey8.pgm -o out.png",
@@ -106,6 +111,7 @@ def make_inputs(folder, programs):
     x = rng.integers(0, 9, 40_000)
     np.save(folder / "i64.npy", x)  # more than the buffer of an output
     np.save(folder / "mask.npy", x > 4)
+    np.save(folder / "matrix.npy", np.asfortranarray(x[:6000].reshape(200, 30)))
     np.save(folder / "f32.npy", np.where(x == 7, np.nan, x).astype("f4")[:9000])
     (folder / "u16.raw").write_bytes(x.astype("u2").tobytes()[:30_000])
     (folder / "i64.txt").write_text("".join(f"{v}\n" for v in x[:5000]))
@@ -119,6 +125,10 @@ def make_inputs(folder, programs):
     (folder / "grey16.pgm").write_bytes(b"P5 60 50 65535\n" + (grey * 200).astype(">u2").tobytes())
     (folder / "rgb8.ppm").write_bytes(b"P6 60 50 255\n" + rgb.astype("u1").tobytes())
     (folder / "rgb8.png").write_bytes(image_files.png(rgb.astype("u1")))
+    head = image_files.png(rgb.astype("u1"))
+    profile = b"iCCPname\0\0" + zlib.compress(bytes(2000))
+    (folder / "profile.png").write_bytes(head[:33] + (len(profile) - 4).to_bytes(4, "big") + profile +
+                                         zlib.crc32(profile).to_bytes(4, "big") + head[33:])
     (folder / "grey16.png").write_bytes(image_files.png((grey * 200).astype("u2"), 16))
     subprocess.run([programs / "equalize", folder / "rgb8.ppm", "-o", folder / "rgb8.jpg"], check=True)
     for file in folder.iterdir():

@@ -30,10 +30,11 @@ static void check(const npy_header *h) {
 
     unsigned char file[NPY_FORMAT_MAX];
     char reason[256];
-    size_t n = npy_format(file, h->type, h->dimensions, h->shape), offset, bytes;
+    size_t n = npy_format(file, h->type, h->is_bool, h->dimensions, h->shape), offset, bytes;
     npy_header again;
     FUZZ_CHECK(n % 64 == 0 && npy_is_magic(file, n) && npy_prefix(file, n, &offset, &bytes, reason));
     FUZZ_CHECK(offset + bytes == n && npy_parse(file + offset, bytes, &again, reason));
+    FUZZ_CHECK(again.is_bool == h->is_bool && !again.fortran);
     FUZZ_CHECK(again.type == h->type && again.count == h->count && again.dimensions == h->dimensions);
     FUZZ_CHECK(memcmp(again.shape, h->shape, h->dimensions * sizeof h->shape[0]) == 0 && !again.big_endian);
 }

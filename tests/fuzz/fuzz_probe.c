@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The structure of image files: no crash; a refusal is one line with exit code 2; the header of an accepted PNG or JPEG
- * is what its bytes say at the place where the formats have it, and within the limits.
+ * is what its bytes say at the place where the formats have it, and within the limits. Its ICC profile is found, and
+ * goes to PNG and to JPEG and back.
  *
  * The first byte of the input says whether the checksums of a PNG are mended first: no mutation would get past them.
  */
@@ -9,6 +10,7 @@
 #include <zlib.h>
 
 #include "apps/equalize/probe.h"
+#include "apps/equalize/profile.h"
 #include "apps/support/die.h"
 #include "fuzz.h"
 
@@ -73,6 +75,21 @@ static void check(const uint8_t *file, size_t bytes, const image_header *h) {
     }
 }
 
+static void check_profile(const uint8_t *file, size_t bytes, image_format format) {
+    const image_format other = format == IMAGE_PNG ? IMAGE_JPEG : IMAGE_PNG;
+    image_profile found, same, there, back;
+    FUZZ_CHECK(profile_find(file, bytes, format, &found) &&
+               !found.data == (found.form == PROFILE_NONE || found.form == PROFILE_BROKEN));
+    FUZZ_CHECK(profile_convert(&found, format, &same) && same.bytes == found.bytes);
+    FUZZ_CHECK(profile_convert(&found, other, &there) && profile_convert(&there, format, &back));
+    if (format == IMAGE_JPEG && found.data)
+        FUZZ_CHECK(back.bytes == found.bytes && memcmp(back.data, found.data, found.bytes) == 0);
+    profile_free(&found);
+    profile_free(&same);
+    profile_free(&there);
+    profile_free(&back);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (bytes == 0)
         return 0;
@@ -83,9 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     memcpy(file, data + 1, bytes - 1);
     if (data[0] & 1 && is_png(file, bytes - 1))
         mend_checksums(file, bytes - 1);
-    if (probe_image("in", file, bytes - 1, &header, &error))
+    if (probe_image("in", file, bytes - 1, &header, &error)) {
         check(file, bytes - 1, &header);
-    else
+        check_profile(file, bytes - 1, header.format);
+    } else
         FUZZ_CHECK(error.code == EXIT_USAGE && strncmp(error.text, "in: ", 4) == 0 && !strchr(error.text, '\n'));
     free(file);
     return 0;

@@ -9,6 +9,8 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "tests/busy.h"
+
 enum { N = 5000 };
 
 static uint32_t input[N], want[N];
@@ -274,6 +276,49 @@ static void contexts_in_two_threads(void **state) {
     }
 }
 
+/* As the CPU's test_context_threads.c: the workspace of a scan is allocated, and meanwhile another thread calls. */
+static void *hook_calls(size_t bytes, void *user, struct CUstream_st *stream) {
+    busy_calls *calls = (busy_calls *)user;
+    if (calls->ctx && !calls->detail[0])
+        assert_int_equal(busy_call_from_a_thread(calls), 0);
+    return hook_alloc(bytes, NULL, stream);
+}
+
+static void hook_drops(void *memory, size_t bytes, void *user, struct CUstream_st *stream) {
+    (void)bytes, (void)user, (void)stream;
+    cudaFree(memory);
+}
+
+static void one_context_in_two_threads(void **state) {
+    (void)state;
+    gpu_need();
+    set_input();
+    busy_calls calls = {0};
+    uint32_t *memory, *array, got[N];
+    const scan_prefix_desc desc = {
+        .struct_size = sizeof desc, .type = SCAN_U32, .algorithm = {SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}};
+    const scan_options options = {.struct_size = sizeof options,
+                                  .backend = SCAN_BACKEND_CUDA,
+                                  .alloc = hook_calls,
+                                  .free = hook_drops,
+                                  .user = &calls};
+    scan_ctx *ctx;
+    gpu_ok(scan_ctx_create(&ctx, &options));
+    assert_int_equal(cudaMalloc((void **)&memory, 4096), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&array, sizeof input), cudaSuccess);
+    gpu_ok(scan_upload(ctx, array, input, sizeof input));
+    calls.memory = (unsigned char *)memory;
+    calls.ctx = ctx;
+    gpu_ok(scan_prefix(ctx, &desc, array, array, N));
+    busy_assert_refused(&calls);
+    gpu_ok(scan_download(ctx, got, array, sizeof got));
+    gpu_ok(scan_ctx_sync(ctx));
+    assert_memory_equal(got, want, sizeof want);
+    scan_ctx_destroy(ctx);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+    assert_int_equal(cudaFree(array), cudaSuccess);
+}
+
 /* ---- faults, in the emulator ------------------------------------------------------------------------------------- */
 
 #ifdef SCAN_EMULATED
@@ -484,6 +529,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX, memory_of_another_device_is_refused),
         GPU_TEST(GPU_STRESS | GPU_SMALL, another_threads_capture_goes_on),
         GPU_TEST(GPU_STRESS | GPU_SMALL, contexts_in_two_threads),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, one_context_in_two_threads),
 #ifdef SCAN_EMULATED
         GPU_TEST(GPU_SMALL, without_a_device),
         GPU_TEST(GPU_SMALL, on_an_older_device),

@@ -97,14 +97,15 @@ def test_programs(verb, name):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "bits:7", "zipf", "sorted", "reversed", "constant", "few", "runs",
-                                          "mostly", "nearly", "normal"])
+                                          "mostly", "nearly", "normal", "relu", "lognormal", "prices",
+                                          "edges", "clusters", "curve", "kmers:999", "merged", "saw:100"])
 def test_distributions(distribution):
     run("--verb", "sort", "--type", "u32", "--distribution", distribution, "--no-peers")
 
 
 def test_json(tmp_path):
     target = tmp_path / "rows.json"
-    run("--verb", "sort", "--no-peers", "--threads", "1", "--simd", "portable", "--json", str(target))
+    run("--verb", "sort", "--no-peers", "--threads", "1", "--simd", "portable", "--pause", "1", "--json", str(target))
     rows = json.loads(target.read_text())
     assert [row["contender"] for row in rows] == ["scan", "copy, 1 thread"]
     for row in rows:
@@ -133,7 +134,8 @@ def test_bytes_of_a_compaction_are_those_kept(tmp_path):
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "bits:7", "zipf", "sorted", "reversed", "constant", "few", "runs",
-                                          "mostly", "nearly", "normal"])
+                                          "mostly", "nearly", "normal", "relu", "lognormal", "prices",
+                                          "edges", "clusters", "curve", "kmers:999", "merged", "saw:100"])
 def test_threads_make_the_same_input(tmp_path, distribution):
     hashes = {threads: [row["input_hash"] for row in
                         rows_of(tmp_path, "--verb", "unique", "--type", "u32,f32", "--n", "10007", "--nan", "0",

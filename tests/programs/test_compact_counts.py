@@ -35,6 +35,19 @@ def test_counts_of_special_values(box):
     assert box.load("n.npy").tolist() == [2, 3, 1]
 
 
+@pytest.mark.parametrize("name, read", [
+    ("n.npy", lambda box: box.load("n.npy")), ("n.raw", lambda box: np.frombuffer(box.read("n.raw"), "u8")), ("n.txt", lambda box: np.array(box.read("n.txt").split(), "u8")), ("n", lambda box: box.load("n")),
+])
+def test_name_says_format_of_counts(box, name, read):
+    """As of -o and --indices; of an array by elements and by rows. The count is text, whatever it is called."""
+    box.save("in.npy", np.array([[1, 1], [1, 1], [2, 2], [1, 1]]))
+    for axis, expected in (["--flat"], [4, 2, 2]), (["--axis", 0], [2, 1, 1]):
+        box.good("compact", "--unique", "--counts", name, "-f", "-o", "out.txt", *axis, "in.npy")
+        assert read(box).tolist() == expected
+        box.good("compact", "--unique", "--count", "-f", "-o", name, *axis, "in.npy")
+        assert box.read(name) == b"3\n"
+
+
 def test_counts_of_lines(box):
     rng = random.Random(1)
     words = sorted(rng.choice(["", "a", "b b", "c", "\xe9"]) for _ in range(70_000))

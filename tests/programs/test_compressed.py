@@ -50,11 +50,13 @@ def test_all_programs_and_formats(box, kind):
     box.write("l.txt", "".join(f"{x}\n" for x in values[:5000]))
     box.save("a.npy", values)
     box.save("m.npy", values % 2 == 0)
-    for name in ("t.csv", "l.txt", "a.npy", "m.npy"):
+    box.save("f.npy", np.asfortranarray(values[:6000].reshape(30, 200) % 7))
+    for name in ("t.csv", "l.txt", "a.npy", "m.npy", "f.npy"):
         box.write(name + SUFFIX[kind], COMPRESS[kind](box.read(name)))
     box.write("u.csv", box.read("t.csv" + SUFFIX[kind]))
     for program, options, name in (("sort", ["-k", "n"], "t.csv"), ("compact", ["--where", "n < 5e8"], "t.csv"), ("prefix", ["-k", "n"], "t.csv"), ("sort", [], "l.txt"), ("sort", ["--text"], "l.txt"),
-                                   ("compact", ["--where", "x > 9"], "l.txt"), ("prefix", [], "l.txt"), ("sort", [], "a.npy"), ("prefix", ["--reverse"], "a.npy"), ("compact", ["--nonzero"], "a.npy")):
+                                   ("compact", ["--where", "x > 9"], "l.txt"), ("prefix", [], "l.txt"), ("sort", [], "a.npy"), ("prefix", ["--reverse"], "a.npy"), ("compact", ["--nonzero"], "a.npy"),
+                                   ("sort", ["--axis", 0], "f.npy"), ("prefix", ["--axis", 0], "f.npy"), ("compact", ["--unique", "--axis", 0], "f.npy")):
         expected = box.good(program, *options, name).out
         assert box.good(program, *options, "--verify", name + SUFFIX[kind]).out == expected
         more = ["--csv"] if name == "t.csv" else []

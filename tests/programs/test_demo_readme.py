@@ -3,8 +3,8 @@
 
 README.md: each fenced block marked `sh` is run by bash, in a folder with data/ and build/bin/ and with the installed names
 (scan-sort ...) on the PATH; a command that fails fails the test. A block marked `console` is a session: lines after `$ `
-are commands, and the lines after those must be what they print, byte for byte. A block marked `c` with a main() is
-compiled, linked with the library and run. A block right after the comment `<!-- not run: reason -->` is skipped.
+are commands, and the lines after those must be what they print, byte for byte. A block marked `c` or `cpp` with a main() is
+compiled, linked with the library and run; one marked `python` is run with the library on its path. A block right after the comment `<!-- not run: reason -->` is skipped.
 """
 import csv
 import os
@@ -12,9 +12,12 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
+
+from conftest import SANITIZED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin"))
@@ -37,7 +40,7 @@ def blocks():
         if fence and not open_at:
             open_at, language, lines = number, fence.group(1), []
         elif fence:
-            if language in ("sh", "console", "c") and not exempt:
+            if language in ("sh", "console", "c", "cpp", "python") and not exempt:
                 found.append(pytest.param(language, "\n".join(lines) + "\n", id=f"line {open_at}, {language}"))
             open_at, exempt = 0, False
         elif open_at:
@@ -80,14 +83,19 @@ def test_readme(language, text, home):
         for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, _, expected = step.partition("\n")
             assert bash(command, home) == expected, command
-    elif "main(" in text:
-        if "san" in BIN.parts[-2]:
+    elif "main(" in text or language == "python":
+        if SANITIZED:
             pytest.skip("a plain program cannot use a sanitizer build")
-        (home / "example.c").write_text(text)
-        done = run(["cc", "-std=c11", "-Wall", "-Wextra", "-I", str(ROOT), "example.c",
-                    str(BIN.parent / "lib/libscan.a"), *private_libraries(), "-o", "example"], home)
-        assert done.returncode == 0, done.stdout.decode()
-        done = run(["./example"], home)
+        source = f"example.{language}"
+        (home / source).write_text(text)
+        command = [sys.executable, source]
+        if language != "python":
+            compiler = ["cc", "-std=c11"] if language == "c" else ["c++", "-std=c++17", "-pedantic"]
+            done = run([*compiler, "-Wall", "-Wextra", "-Werror", "-I", str(ROOT), source, str(BIN.parent / "lib/libscan.a"),
+                        *private_libraries(), "-o", "example"], home)
+            assert done.returncode == 0, done.stdout.decode()
+            command = ["./example"]
+        done = run(["env", f"LD_LIBRARY_PATH={BIN.parent / 'lib'}", *command], home)
         assert done.returncode == 0, done.stdout.decode()
 
 

@@ -12,9 +12,9 @@ from device_jobs import needs_device, on_cpu, run
 # {} is the output; an input is a file of data/ or one that device_jobs.py makes.
 PREFIX = [
     "prefix flight_delays.npy -o {}",
-    "prefix jacksboro_dem.npy -o {} --verify",
-    "prefix --op max --reverse jacksboro_dem.npy -o {}",
-    "prefix --op min --exclusive --init -5 jacksboro_dem.npy -o {}",
+    "prefix --flat jacksboro_dem.npy -o {} --verify",
+    "prefix --flat --op max --reverse jacksboro_dem.npy -o {}",
+    "prefix --axis 0 --op min --exclusive --init -5 jacksboro_dem.npy -o {} --verify",
     "prefix -k temp seattle-temps.csv -o {}",
     "prefix -k magnitude --op mul --reverse earthquakes.csv -o {}",
     "prefix -k depth_km --op max --exclusive earthquakes.csv -o {}",
@@ -41,6 +41,7 @@ COMPACT = [
     "compact --where x>60||x<-30 flight_delays.npy -o {} --indices {}i.npy --rejected {}r.npy",
     "compact --where x>=500&&i<100000 --invert jacksboro_dem.npy -o {} --verify",
     "compact --unique jacksboro_dem.npy -o {} --indices {}i.npy",
+    "compact --unique --axis 0 jacksboro_dem.npy -o {} --verify",
     "compact --unique flight_delays.npy -o {} --rejected {}r.npy",
     "compact --nonzero flight_delays.npy -o {} --indices {}i.npy --verify",
     "compact --mask late.npy flight_delays.npy -o {} --rejected {}r.npy --verify",
@@ -63,9 +64,9 @@ COMPACT = [
 
 SORT = [
     "sort flight_delays.npy -o {}",
-    "sort -r jacksboro_dem.npy -o {} --verify",
-    "sort -u jacksboro_dem.npy -o {}",
-    "sort --argsort jacksboro_dem.npy -o {} --verify",
+    "sort --axis 0 -r jacksboro_dem.npy -o {} --verify",
+    "sort --flat -u jacksboro_dem.npy -o {}",
+    "sort --axis 1 --argsort jacksboro_dem.npy -o {} --verify",
     "sort -u flight_delays.npy -o {}",
     "sort -u flight_delays.npy -o {} --verify",
     "sort --argsort flight_delays.npy -o {}",

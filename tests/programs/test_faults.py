@@ -17,7 +17,7 @@ from runs import FINDINGS, MESSAGE, RIGHT  # noqa: E402
 
 # Sanitizers bring their own allocator, make calls of their own, need much address space, and start slowly.
 FILE_CALLS = {"read", "write", "sync", "rename", "link", "unlink", "resize", "mode", "owner", "attribute"}
-SAMPLES = {"calls": 80} if SANITIZED else {"allocations": 400, "calls": 900, "kills": 250, "disks": 60, "limits": 90}
+SAMPLES = {"calls": 80} if SANITIZED else {"allocations": 400, "calls": 900, "kills": 250, "disks": 150, "limits": 90}
 # Where branches are counted, low limits and failed allocations would strike the calls that write the counts too.
 if CACHE.exists() and "SCAN_COVERAGE:BOOL=ON" in CACHE.read_text():
     SAMPLES = {"calls": 2000}

@@ -256,7 +256,7 @@ def test_foreign_files_are_named(tmp_path, name):
 
 def test_files_that_cannot_be_read(tmp_path):
     refuse(tmp_path / "missing.png", "-o", tmp_path / "o.png", code=3, message="No such file")
-    refuse(tmp_path, "-o", tmp_path / "o.png", code=3, message="Is a directory")
+    refuse(tmp_path, "-o", tmp_path / "o.png", message="is a folder")
     refuse("/dev/null", "-o", tmp_path / "o.png", message="empty")
     refuse("/dev/zero", "-o", tmp_path / "o.png", message="not an image")
     large = tmp_path / "large.png"

@@ -175,7 +175,10 @@ def test_jpeg_is_as_good_as_pillow_at_the_same_size(tmp_path, name, quality):
     reference = read_png((tmp_path / "o.png").read_bytes())
     equalize(DATA / name, "-o", tmp_path / "o.jpg", "--quality", quality)
     assert Image.open(tmp_path / "o.jpg").mode == ("L" if reference.ndim == 2 else "RGB")
-    Image.fromarray(reference).save(tmp_path / "p.jpg", quality=quality, subsampling=0 if quality > 90 else 2)
+    profile = Image.open(DATA / name).info.get("icc_profile")
+    assert Image.open(tmp_path / "o.jpg").info.get("icc_profile") == profile
+    Image.fromarray(reference).save(tmp_path / "p.jpg", quality=quality, subsampling=0 if quality > 90 else 2,
+                                    icc_profile=profile)
     ours, theirs = quality_of(tmp_path / "o.jpg", reference), quality_of(tmp_path / "p.jpg", reference)
     assert ours > theirs - (1.3 if quality == 100 else 0.1), (ours, theirs)
     assert (tmp_path / "o.jpg").stat().st_size < 1.03 * (tmp_path / "p.jpg").stat().st_size

@@ -110,6 +110,68 @@ def test_shape_of_the_distribution(name, distribution):
         assert abs(wide.std() - sigma) < 0.03 * sigma + 0.1
 
 
+def test_activations():
+    for name, middle in (("u32", 2**31), ("i64", 0), ("f64", 0)):
+        a = make("--type", name, "--n", str(N), "--distribution", "relu")
+        assert a.min() == middle and abs((a == middle).mean() - 0.5) < 0.02
+    assert abs(a.mean() - 0.3989) < 0.02  # of max(x, 0) for a normal x
+
+
+@pytest.mark.parametrize("name, bits", [("u64", 64), ("i32", 31), ("f32", 64)])
+def test_lognormal(name, bits):
+    a = make("--type", name, "--n", str(N), "--distribution", "lognormal")
+    assert a.min() >= 1
+    logarithms = np.log2(a.astype(np.float64))
+    assert abs(logarithms.mean() - bits / 2) < 0.2 and abs(logarithms.std() - bits / 12) < 0.1
+
+
+def test_prices():
+    a = make("--type", "u32", "--n", str(N), "--distribution", "prices")
+    assert a.max() < 2**31 and abs(np.log2(a.astype(np.float64)).std() - 30 / 12) < 0.15
+    for ending, share in ((99, 3 / 8), (95, 2 / 8), (50, 1 / 8), (0, 1 / 8)):
+        assert abs((a % 100 == ending).mean() - share) < 0.02
+    small = make("--type", "u8", "--n", str(N), "--distribution", "prices")
+    assert 1 < len(np.unique(small)) <= 256
+
+
+def test_edges():
+    nodes, counts = np.unique(make("--type", "u32", "--n", str(N), "--distribution", "edges:10"), return_counts=True)
+    zipf = np.unique(make("--type", "u32", "--n", str(N), "--distribution", "zipf:10"), return_counts=True)[1]
+    assert nodes.max() < 1024 and nodes[counts.argmax()] > 1
+    assert sorted(counts) == sorted(zipf)
+
+
+def test_clusters():
+    a = np.sort(make("--type", "u64", "--n", str(N), "--distribution", "clusters:50"))
+    gaps = np.flatnonzero(a[1:] - a[:-1] > 2**44)
+    assert len(gaps) == 49
+    assert max(int(part[-1] - part[0]) for part in np.split(a, gaps + 1)) < 2**48
+
+
+def test_curve():
+    a = make("--type", "u64", "--n", str(N), "--distribution", "curve")
+    bits = (a[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    x = (bits[:, 1::2] << np.arange(32, dtype=np.uint64)).sum(axis=1)
+    y = (bits[:, 0::2] << np.arange(32, dtype=np.uint64)).sum(axis=1)
+    squares, counts = np.unique((x >> np.uint64(16)) << np.uint64(16) | y >> np.uint64(16), return_counts=True)
+    assert counts[np.argsort(counts)[-64:]].sum() > 0.5 * N  # most lie near one of 64 places
+    assert len(np.unique(x >> np.uint64(26))) > 16 and len(np.unique(y >> np.uint64(26))) > 16
+
+
+def test_kmers():
+    a = np.unique(make("--type", "u64", "--n", str(N), "--distribution", "kmers:5000"))
+    assert 4900 < len(a) <= 5000
+    starts = {int(v) >> 2 for v in a}  # of 31 letters
+    assert sum((int(v) & 2**62 - 1) in starts for v in a) > 4800  # the next piece is there too
+
+
+@pytest.mark.parametrize("distribution, length", [("merged:4", N // 4), ("saw:100", 100)])
+def test_teeth(distribution, length):
+    a = make("--type", "u64", "--n", str(N), "--distribution", distribution)
+    falls = np.flatnonzero(a[1:] < a[:-1]) + 1
+    assert falls.tolist() == list(range(length, N, length))
+
+
 def test_same_arguments_same_bytes():
     arguments = ["--type", "f64", "--n", "2^17+1", "--distribution", "runs", "--nan", "0.1"]
     first = run(*arguments).stdout

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "scan/lists.h"
+#include "scan/cpu/cpu.h"
 #include "tests/random.h"
 
 static inline bool type_is_float(scan_type type) { return scan_is_float(type); }
@@ -90,11 +90,13 @@ static inline void store_element(void *array, size_t i, size_t size, uint64_t bi
     }
 }
 
-/* A CPU context with `threads` threads; 0: one per processor. */
+/* A CPU context with `threads` threads; 0: one per processor. All take part in every call that can be shared, even
+ * where they do not pay. */
 static inline scan_ctx *context_with_threads(uint32_t threads) {
     scan_options options = {.struct_size = sizeof options, .threads = threads};
     scan_ctx *ctx;
     assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    scan_pool_choose_all(scan_cpu(ctx)->pool);
     return ctx;
 }
 

@@ -25,7 +25,7 @@ static void fill(uint64_t *seed, void *pixels, size_t bytes) {
 static image_file encoded(image_format format, const image_header *header, const void *pixels) {
     image_file file = {0};
     image_error error;
-    assert_true(image_encode("test", format, header, pixels, 95, &file, &error));
+    assert_true(image_encode("test", format, header, pixels, &(image_profile){0}, 95, &file, &error));
     return file;
 }
 

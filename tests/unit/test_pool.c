@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: every thread works once per run, barriers separate phases, runs follow each other without a pause.
+ * The thread pool: every thread of a run works once, barriers separate phases, runs follow each other without a pause;
+ * and how many threads a run takes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
-
-#include "scan/cpu/pool.h"
+#include "scan/cpu/cpu.h"
+#include "support.h"
 
 enum { MAX = 8, ROUNDS = 20 };
 
@@ -58,7 +54,7 @@ static void barriers_separate_phases(void **state) {
         assert_int_equal(scan_pool_threads(pool), threads);
         shared s = {.pool = pool};
         for (unsigned run = 1; run <= 100; run++) {
-            scan_pool_run(pool, task, &s);
+            scan_pool_run(pool, threads, task, &s);
             for (unsigned i = 0; i < threads; i++) {
                 assert_int_equal(s.ran[i], run);
                 assert_int_equal(s.sum[i], expected_sum(threads));
@@ -71,7 +67,96 @@ static void barriers_separate_phases(void **state) {
     scan_pool_destroy(NULL);
 }
 
+/* Runs of fewer threads than the pool has, and of more again: each takes the first ones. */
+static void runs_of_some_threads(void **state) {
+    (void)state;
+    scan_pool *pool = scan_pool_create(MAX);
+    shared s = {.pool = pool};
+    unsigned expected[MAX] = {0};
+    uint64_t rng = 1;
+    for (int run = 0; run < 120; run++) {
+        unsigned threads = 1 + (unsigned)random_below(&rng, MAX);
+        scan_pool_run(pool, threads, task, &s);
+        for (unsigned i = 0; i < MAX; i++) {
+            expected[i] += i < threads;
+            assert_int_equal(s.ran[i], expected[i]);
+            if (i < threads)
+                assert_int_equal(s.sum[i], expected_sum(threads));
+        }
+        if (run % 20 == 10)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    scan_pool_destroy(pool);
+}
+
+/* Longer than a call may follow another, and until all workers sleep. */
+static void let_sleep(const scan_pool *pool) {
+    do
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    while (scan_pool_awake(pool) > 0);
+}
+
+static void as_many_threads_as_pay(void **state) {
+    (void)state;
+    scan_pool *pool = scan_pool_create(MAX);
+    let_sleep(pool);
+    assert_int_equal(scan_pool_choose(pool, 0), 1);
+    assert_int_equal(scan_pool_choose(pool, 9), 1);               /* too little to share */
+    assert_int_equal(scan_pool_choose(pool, 50), 1);              /* over before a thread has woken */
+    for (int calls = 0; scan_pool_choose(pool, 50) == 1; calls++) /* another call at once: more will come */
+        assert_true(calls < 1000);
+    let_sleep(pool);
+    assert_int_equal(scan_pool_choose(pool, 200), 3); /* a part of them */
+    let_sleep(pool);
+    assert_int_equal(scan_pool_choose(pool, 1000), MAX);
+    scan_pool_destroy(pool);
+    pool = scan_pool_create(1);
+    assert_int_equal(scan_pool_choose(pool, 1000000), 1);
+    scan_pool_destroy(pool);
+}
+
+/* Calls that come one by one: one of 10^5 elements wakes no thread, one of 2 * 10^6 all; of calls without a pause some.
+ */
+static void calls_one_by_one(void **state) {
+    (void)state;
+    enum { SHORT = 100000, LONG = 2000000 };
+    const scan_options options = {.struct_size = sizeof options, .threads = MAX};
+    scan_ctx *ctx;
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    const scan_pool *pool = scan_cpu(ctx)->pool;
+    uint32_t *in = calloc(LONG, sizeof *in);
+    uint64_t *out = calloc(LONG, sizeof *out), bins[256];
+    const scan_prefix_desc prefix = {.struct_size = sizeof prefix, .type = SCAN_U32, .out_type = SCAN_U64};
+    const scan_unique_desc unique = {.struct_size = sizeof unique, .type = SCAN_U32};
+    const scan_unique_out runs = {.struct_size = sizeof runs, .kept = out};
+    const scan_histogram_desc histogram = {.struct_size = sizeof histogram, .type = SCAN_U8};
+    assert_true(in && out);
+    for (int i = 0; i < 3; i++) {
+        let_sleep(pool);
+        assert_int_equal(scan_prefix(ctx, &prefix, in, out, SHORT), SCAN_OK);
+        assert_int_equal(scan_pool_awake(pool), 0);
+        let_sleep(pool);
+        assert_int_equal(scan_unique(ctx, &unique, in, &runs, SHORT), SCAN_OK);
+        assert_int_equal(scan_pool_awake(pool), 0);
+        let_sleep(pool);
+        assert_int_equal(scan_histogram(ctx, &histogram, in, bins, SHORT), SCAN_OK);
+        assert_int_equal(scan_pool_awake(pool), 0);
+    }
+    for (int calls = 0; scan_pool_awake(pool) == 0; calls++) { /* they may be asleep again before one looks */
+        assert_int_equal(scan_prefix(ctx, &prefix, in, out, calls % 2 ? LONG : SHORT), SCAN_OK);
+        assert_true(calls < 1000);
+    }
+    free(in);
+    free(out);
+    scan_ctx_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(barriers_separate_phases)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(barriers_separate_phases),
+        cmocka_unit_test(runs_of_some_threads),
+        cmocka_unit_test(as_many_threads_as_pay),
+        cmocka_unit_test(calls_one_by_one),
+    };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

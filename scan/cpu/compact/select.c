@@ -20,7 +20,7 @@
 
 #include "select.h"
 
-enum { ALIGN = 256, SLACK = 64, SPINS = 256, STREAM_BYTES = 8 << 20, POOL_BLOCKS = 8 };
+enum { ALIGN = 256, SLACK = 64, SPINS = 256, STREAM_BYTES = 8 << 20, POOL_BLOCKS = 8, ELEMENTS_PER_US = 2000 };
 
 scan_lane scan_lane_of(scan_type type) {
 #define INTEGER(ctype)                                                                                                 \
@@ -249,10 +249,8 @@ scan_status scan_select_run(scan_ctx *ctx, scan_select_job *job) {
     job->in_place = job->kept && job->kept == job->in;
     job->streams = n * (job->size ? job->size : 1) >= STREAM_BYTES;
     atomic_init(&job->ticket, 0);
-    if (job->block_count < POOL_BLOCKS) /* less time than it takes to wake the threads */
-        work(job, 0, 1);
-    else
-        scan_pool_run(scan_cpu(ctx)->pool, work, job);
+    scan_pool *pool = scan_cpu(ctx)->pool;
+    scan_pool_run(pool, job->block_count < POOL_BLOCKS ? 1 : scan_pool_choose(pool, n / ELEMENTS_PER_US), work, job);
     const scan_select_block *end = &job->blocks[job->block_count - 1];
     size_t kept = (size_t)atomic_load_explicit(&end->end, memory_order_acquire) - 1;
     if (job->run_lengths && kept)

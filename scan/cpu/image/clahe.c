@@ -9,7 +9,7 @@
 
 #include "equalize_kernels.h"
 
-enum { BAND_ROWS = 32, ALIGN = 256 };
+enum { BAND_ROWS = 32, ALIGN = 256, WORK_PER_SAMPLE = 4 /* beside counting it */ };
 
 typedef struct clahe {
     const scan_equalize_desc *desc;
@@ -19,8 +19,9 @@ typedef struct clahe {
     unsigned char *out;      /* a plane; may be `in` */
     unsigned char *luts;     /* tiles_y * tiles_x tables */
     uint32_t *tables;        /* counters of each thread */
-    uint64_t *wide;          /* 64-bit counters of each thread; NULL if tiles are small enough for 32 bits */
-    float *weights;          /* of the right tile, for each column of the image */
+    unsigned threads;
+    uint64_t *wide; /* 64-bit counters of each thread; NULL if tiles are small enough for 32 bits */
+    float *weights; /* of the right tile, for each column of the image */
     atomic_size_t next;
     /* colour */
     const unsigned char *image;
@@ -183,9 +184,9 @@ static void run_plane(scan_ctx *ctx, clahe *c, const void *in, void *out) {
     for (size_t x = 0; x < c->grid.width; x++)
         c->weights[x] = scan_clahe_place_of(x, c->grid.inverse_width).weight;
     atomic_init(&c->next, 0);
-    scan_pool_run(scan_cpu(ctx)->pool, table_task, c);
+    scan_pool_run(scan_cpu(ctx)->pool, c->threads, table_task, c);
     atomic_init(&c->next, 0);
-    scan_pool_run(scan_cpu(ctx)->pool, blend_task, c);
+    scan_pool_run(scan_cpu(ctx)->pool, c->threads, blend_task, c);
 }
 
 /* ---- colour ------------------------------------------------------------------------------------------------------ */
@@ -234,13 +235,13 @@ static void run_color(scan_ctx *ctx, clahe *c) {
     bool luma = channels >= 3 && c->desc->color == SCAN_COLOR_LUMA;
     unsigned planes = luma || channels < 3 ? 1 : 3;
     for (c->channel = 0; c->channel < planes; c->channel++) {
-        scan_pool_run(pool, take_task, c);
+        scan_pool_run(pool, c->threads, take_task, c);
         run_plane(ctx, c, c->plane, c->plane);
-        scan_pool_run(pool, put_task, c);
+        scan_pool_run(pool, c->threads, put_task, c);
     }
     if (!luma && channels % 2 == 0 && c->image != c->image_out) {
         c->channel = channels - 1;
-        scan_pool_run(pool, copy_task, c);
+        scan_pool_run(pool, c->threads, copy_task, c);
     }
 }
 
@@ -272,6 +273,8 @@ scan_status scan_cpu_clahe(scan_ctx *ctx, const scan_equalize_desc *desc, const 
                .image = in,
                .image_out = out};
     layout l = layout_of(ctx, desc, &c.grid);
+    c.threads = scan_cpu_image_threads(
+        ctx, WORK_PER_SAMPLE * (width * height * desc->channels + c.grid.tiles_x * c.grid.tiles_y * c.grid.bins));
     void *memory;
     SCAN_TRY(scan_workspace(ctx, l.bytes, &memory));
     unsigned char *workspace = memory;

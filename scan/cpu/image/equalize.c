@@ -146,7 +146,8 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
     SCAN_TRY(scan_workspace(ctx, l.bytes, &memory));
     unsigned char *workspace = memory, *tables = workspace + l.luts;
     uint64_t *bins = (uint64_t *)(workspace + l.bins);
-    scan_cpu_count_image(ctx, &p.counting, in, n, bins, workspace);
+    const unsigned threads = scan_cpu_image_threads(ctx, n * desc->channels);
+    scan_cpu_count_image(ctx, &p.counting, in, n, bins, workspace, threads);
     fill_tables(desc, &p, bins, tables);
     if (luts)
         memcpy(luts, tables, p.tables * table_bytes(desc->type));
@@ -158,7 +159,7 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
         unsigned table = i >= colors ? p.tables : p.tables == 1 ? 0 : i;
         m.luts[i] = tables + table * table_bytes(desc->type);
     }
-    scan_cpu_run_task(ctx, map_task, &m, n * desc->channels >= SCAN_CPU_PARALLEL_SAMPLES);
+    scan_pool_run(scan_cpu(ctx)->pool, threads, map_task, &m);
     scan_cpu_note(ctx, "histogram and map");
     return SCAN_OK;
 }

@@ -13,7 +13,8 @@
 enum {
     SCAN_CPU_BLOCK = 2048,
     SCAN_CPU_BYTE_TABLES = 8,
-    SCAN_CPU_PARALLEL_SAMPLES = 1 << 16 /* from this many on, all threads work */
+    SCAN_CPU_PARALLEL_SAMPLES = 1 << 16, /* below this two threads are no faster */
+    SCAN_CPU_SAMPLES_PER_US = 4000       /* counted by one thread, about */
 };
 
 /* Samples counted between two additions to 64-bit counters, so that 32-bit counters do not overflow. */
@@ -82,7 +83,7 @@ static inline size_t scan_cpu_bins(scan_type type) { return type == SCAN_U8 ? 25
 
 /* Writes c->planes histograms; workspace has scan_cpu_counting_workspace bytes. */
 void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *c, const void *in, size_t n, uint64_t *bins,
-                          void *workspace);
+                          void *workspace, unsigned threads);
 size_t scan_cpu_counting_workspace(const scan_ctx *ctx, const scan_cpu_counting *c);
 
 /* Counts contiguous samples into 32-bit counters: begin, with an estimate of the number of samples; add any number of
@@ -117,12 +118,11 @@ static inline void scan_cpu_put_channel(const scan_cpu_image_kernels *kernels, s
         kernels->put_u16(plane, n, channels, (uint16_t *)out + channel);
 }
 
-/* Runs a task on all threads, or on the calling thread if there is too little work to wake the others. */
-static inline void scan_cpu_run_task(scan_ctx *ctx, scan_task *task, void *arg, bool parallel) {
-    if (parallel)
-        scan_pool_run(scan_cpu(ctx)->pool, task, arg);
-    else
-        task(arg, 0, 1);
+/* Returns how many threads pay for a call that does about as much as counting `samples`. */
+static inline unsigned scan_cpu_image_threads(const scan_ctx *ctx, size_t samples) {
+    return samples < SCAN_CPU_PARALLEL_SAMPLES
+               ? 1
+               : scan_pool_choose(scan_cpu(ctx)->pool, samples / SCAN_CPU_SAMPLES_PER_US);
 }
 
 /* [begin, end) is part `index` of `count` of n elements, cut at multiples of `step`. */

@@ -106,7 +106,8 @@ static void sum_task(void *arg, unsigned index, unsigned count) {
 }
 
 void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *what, const void *in, size_t n, uint64_t *bins,
-                          void *workspace) {
+                          void *workspace, unsigned threads) {
+    scan_pool *pool = scan_cpu(ctx)->pool;
     size_t bin_count = what->planes * scan_cpu_bins(scan_cpu_bin_type(what));
     memset(bins, 0, bin_count * sizeof *bins);
     size_t pixel_bytes = what->channels * scan_type_size(what->type);
@@ -117,11 +118,10 @@ void scan_cpu_count_image(scan_ctx *ctx, const scan_cpu_counting *what, const vo
                       .mask = what->mask ? what->mask + done : NULL,
                       .n = n - done < SCAN_CPU_COUNTED_AT_ONCE ? n - done : SCAN_CPU_COUNTED_AT_ONCE,
                       .tables = workspace,
+                      .table_sets = threads,
                       .bins = bins};
-        bool parallel = c.n * what->channels >= SCAN_CPU_PARALLEL_SAMPLES;
-        c.table_sets = parallel ? scan_pool_threads(scan_cpu(ctx)->pool) : 1;
-        scan_cpu_run_task(ctx, count_task, &c, parallel);
-        scan_cpu_run_task(ctx, sum_task, &c, parallel && bin_count * c.table_sets > 65536);
+        scan_pool_run(pool, threads, count_task, &c);
+        scan_pool_run(pool, bin_count * threads > 65536 ? threads : 1, sum_task, &c);
     }
 }
 
@@ -140,7 +140,8 @@ scan_status scan_cpu_histogram(scan_ctx *ctx, const scan_histogram_desc *desc, c
     scan_cpu_counting what = counting_of(desc);
     void *workspace;
     SCAN_TRY(scan_workspace(ctx, scan_cpu_counting_workspace(ctx, &what), &workspace));
-    scan_cpu_count_image(ctx, &what, in, scan_cpu_count(n, desc->n_device), bins, workspace);
+    n = scan_cpu_count(n, desc->n_device);
+    scan_cpu_count_image(ctx, &what, in, n, bins, workspace, scan_cpu_image_threads(ctx, n * desc->channels));
     scan_cpu_note(ctx, "histogram");
     return SCAN_OK;
 }

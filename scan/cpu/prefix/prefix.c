@@ -23,7 +23,8 @@
 #include "assoc.h"
 
 enum {
-    PARALLEL_BYTES = 512 << 10, /* below this the pool costs more than it gains */
+    PARALLEL_BYTES = 512 << 10, /* below this two threads are no faster */
+    BYTES_PER_US = 32 << 10,    /* read and written by one thread, about, in a cache */
     BLOCK_BYTES = 256 << 10,
     STREAM_BYTES = 16 << 20,
     SPINS = 1000 /* some microseconds, which covers the wait for a turn while all threads run */
@@ -55,6 +56,7 @@ typedef struct job {
     fold identity;
     size_t block; /* elements */
     size_t blocks;
+    unsigned threads;
     alignas(64) atomic_size_t ticket;
     pthread_mutex_t mutex;
     pthread_cond_t turn_ended;
@@ -168,7 +170,7 @@ static fold identity_of(scan_type type, scan_op op) {
 static void run_shared(job *j, scan_pool *pool, scan_task *task) {
     pthread_mutex_init(&j->mutex, NULL);
     pthread_cond_init(&j->turn_ended, NULL);
-    scan_pool_run(pool, task, j);
+    scan_pool_run(pool, j->threads, task, j);
     pthread_cond_destroy(&j->turn_ended);
     pthread_mutex_destroy(&j->mutex);
 }
@@ -176,19 +178,22 @@ static void run_shared(job *j, scan_pool *pool, scan_task *task) {
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
 /* Cuts the array into blocks. False: one thread scans it faster. */
-static bool share(job *j, size_t threads) {
-    size_t tile = tile_of(j), size = j->in_size > j->out_size ? j->in_size : j->out_size;
-    if (threads == 1 || j->whole.n < PARALLEL_BYTES / size)
+static bool share(job *j, scan_pool *pool) {
+    size_t tile = tile_of(j), size = j->in_size > j->out_size ? j->in_size : j->out_size, n = j->whole.n;
+    if (n < PARALLEL_BYTES / size)
         return false;
-    size_t max_block = BLOCK_BYTES / size, even = j->whole.n / (threads * 2);
+    j->threads = scan_pool_choose(pool, n / BYTES_PER_US * (j->in_size + j->out_size));
+    if (j->threads == 1)
+        return false;
+    size_t max_block = BLOCK_BYTES / size, even = n / (j->threads * (size_t)2);
     size_t block = even < max_block ? even : max_block;
     j->block = block < tile ? tile : block / tile * tile;
-    j->blocks = (j->whole.n + j->block - 1) / j->block;
+    j->blocks = (n + j->block - 1) / j->block;
     return true;
 }
 
 static void share_assoc(job *j, scan_pool *pool, fold *before) {
-    if (!share(j, scan_pool_threads(pool))) {
+    if (!share(j, pool)) {
         j->assoc->scan(&j->whole, before);
         return;
     }
@@ -207,7 +212,7 @@ static void share_ordered(job *j, scan_pool *pool) {
     size_t tiles = n > head ? (n - head) / tile * tile : 0;
 
     j->whole = piece_of(j, head, tiles);
-    if (tiles == 0 || !share(j, scan_pool_threads(pool))) {
+    if (tiles == 0 || !share(j, pool)) {
         j->engine->run(order, &whole, j->rows);
         return;
     }

@@ -81,24 +81,27 @@ SCAN_INLINE void sort_tiny(const scan_sort_local *l, scan_sort_kind kind) {
 }
 
 /* One pass by the digit at `shift`; positions[d] is where the next element of digit d goes. */
-SCAN_INLINE void pass(const scan_sort_local *l, scan_sort_columns from, scan_sort_columns to, unsigned shift,
-                      unsigned bits, uint32_t *positions, bool keys, scan_sort_kind kind) {
-    const scan_sort_order order = l->order;
+SCAN_INLINE void pass(size_t n, scan_sort_columns from, scan_sort_columns to, unsigned shift, unsigned bits,
+                      uint32_t *positions, bool keys, bool codes, scan_sort_order order, scan_sort_kind kind) {
     const uint64_t digits = (1u << bits) - 1;
-    for (size_t i = 0; i < l->n; i++) {
-        uint64_t key = scan_sort_load(from.keys, i, kind.key_bytes);
-        size_t at = positions[scan_sort_code(key, order, kind) >> shift & digits]++;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = scan_sort_load(from.keys, i, kind.key_bytes), code = scan_sort_code(key, order, kind);
+        size_t at = positions[code >> shift & digits]++;
         if (keys)
-            scan_sort_store(to.keys, at, key, kind.key_bytes);
+            scan_sort_store(to.keys, at, codes ? code : key, kind.key_bytes);
         if (kind.value_bytes)
             scan_sort_store(to.values, at, load_value(from, i, kind), kind.value_bytes);
     }
 }
 
+/* Where keys of floats are scratch, the first pass leaves their codes in their place, which need not be made again. */
+SCAN_INLINE bool leaves_codes(const scan_sort_local *l, scan_sort_kind kind) { return kind.is_float && l->drop_keys; }
+
+static const scan_sort_order of_codes = {.flip = 0, .mask = ~0ull, .nan = 0};
+
 /* Passes over bits [low, high), `from` to `to`. */
 SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsigned low, unsigned digit_bits,
-                        unsigned count, bool drop_keys, scan_sort_kind kind) {
-    const scan_sort_order order = l->order;
+                        unsigned count, bool drop_keys, scan_sort_order order, scan_sort_kind kind) {
     const size_t bins = (size_t)1 << digit_bits;
     const uint64_t digits = bins - 1;
     memset(l->counts, 0, count * bins * sizeof *l->counts);
@@ -122,14 +125,18 @@ SCAN_INLINE void passes(const scan_sort_local *l, scan_sort_columns from, unsign
     }
     for (unsigned p = 0; p < count; p++) {
         scan_sort_columns to = (count - p) % 2 ? l->to : l->spare;
-        pass(l, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, !(drop_keys && p + 1 == count), kind);
+        const bool keys = !(drop_keys && p + 1 == count), codes = leaves_codes(l, kind);
+        if (codes && p > 0)
+            pass(l->n, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, keys, false, of_codes,
+                 (scan_sort_kind){kind.key_bytes, false, kind.value_bytes});
+        else
+            pass(l->n, from, to, low + p * digit_bits, digit_bits, l->counts + p * bins, keys, codes, order, kind);
         from = to;
     }
 }
 
 /* Insertion sort of `to` by whole codes; false if it gave up. */
-SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_kind kind) {
-    const scan_sort_order order = l->order;
+SCAN_INLINE bool finish(const scan_sort_local *l, scan_sort_order order, scan_sort_kind kind) {
     size_t budget = 2 * l->n + 64;
     void *keys = l->to.keys, *values = l->to.values;
     uint64_t before = scan_sort_code(scan_sort_load(keys, 0, kind.key_bytes), order, kind);
@@ -172,6 +179,23 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
+/* The leading bits first, then insertion, or all bits after all. */
+SCAN_INLINE void lead_and_finish(const scan_sort_local *l, unsigned low, unsigned bits, unsigned enough,
+                                 scan_sort_kind kind) {
+    const scan_sort_kind coded = {kind.key_bytes, false, kind.value_bytes};
+    unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
+    passes(l, l->from, low + bits - count * width, width, count, false, l->order, kind);
+    const bool codes = leaves_codes(l, kind);
+    if (codes ? finish(l, of_codes, coded) : finish(l, l->order, kind))
+        return;
+    count = (bits + SCAN_SORT_MAX_DIGIT_BITS - 1) / SCAN_SORT_MAX_DIGIT_BITS;
+    width = (bits + count - 1) / count;
+    if (codes)
+        passes(l, l->to, low, width, count, l->drop_keys, of_codes, coded);
+    else
+        passes(l, l->to, low, width, count, l->drop_keys, l->order, kind);
+}
+
 SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
     if (l->n <= SCAN_SORT_TINY) {
         sort_tiny(l, kind);
@@ -187,16 +211,11 @@ SCAN_INLINE void local(const scan_sort_local *l, scan_sort_kind kind) {
     unsigned low = (unsigned)__builtin_ctzll(varying), bits = 64 - (unsigned)__builtin_clzll(varying) - low;
     unsigned enough = 64 - (unsigned)__builtin_clzll(l->n) + 6; /* then one key in some 64 shares its leading bits */
     if (bits > enough + 10) {
-        unsigned count = best_passes(l->n, enough), width = (enough + count - 1) / count;
-        passes(l, l->from, low + bits - count * width, width, count, false, kind);
-        if (finish(l, kind))
-            return;
-        count = (bits + SCAN_SORT_MAX_DIGIT_BITS - 1) / SCAN_SORT_MAX_DIGIT_BITS;
-        passes(l, l->to, low, (bits + count - 1) / count, count, l->drop_keys, kind);
+        lead_and_finish(l, low, bits, enough, kind);
         return;
     }
     unsigned count = best_passes(l->n, bits);
-    passes(l, l->from, low, (bits + count - 1) / count, count, l->drop_keys, kind);
+    passes(l, l->from, low, (bits + count - 1) / count, count, l->drop_keys, l->order, kind);
 }
 
 #endif

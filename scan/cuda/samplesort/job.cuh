@@ -62,8 +62,8 @@ struct unit {
 
 struct bucket {
     uint64_t begin, size;
-    uint32_t level; /* how many levels its keys have passed: they are in that one's target */
-    bool sorted;    /* a copy is enough */
+    uint32_t level;  /* how many levels its keys have passed: they are in that one's target */
+    uint32_t sorted; /* a copy is enough; of 4 bytes, so that no byte of a bucket is undefined */
 };
 
 /* The host zeroes them before each sort. */

@@ -82,13 +82,14 @@ template <class K> __device__ void take_sample(const job &j, const region &r, ui
     bitonic_sort(codes, padded);
 }
 
-/* cells[c]: how many splitters, that of the first child left out, belong to cells before c. */
+/* cells[c]: how many splitters, that of the first child left out, belong to cells before c. The last cell's end is
+ * followed by three more, because words are read (tables::load). */
 template <class K> __device__ void make_tables(const job &j, const region &r, const K *sorted) {
     K *splitters = static_cast<K *>(j.splitters) + r.first_child;
     for (uint32_t k = threadIdx.x; k < r.children; k += threads)
         splitters[k] = splitter_of(sorted, k);
     uint8_t *cells = j.cells + uint64_t(2 * cells_each) * r.first_child;
-    for (uint32_t c = threadIdx.x; c <= r.cells; c += threads) {
+    for (uint32_t c = threadIdx.x; c < r.cells + 4; c += threads) {
         uint32_t first = 1, end = r.children;
         while (first < end) {
             const uint32_t k = (first + end) / 2;
