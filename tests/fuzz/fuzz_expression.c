@@ -32,7 +32,8 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
     return true;
 }
 
-/* Tests of text and of two columns are flags to the terms: test i holds in rows of which bit i % 3 is set. Checks what their texts are. */
+/* Tests of text and of two columns are flags to the terms: test i holds in rows of which bit i % 3 is set. Checks what
+ * their texts are. */
 static void make_tests(expression *e, uint8_t flags[3][8], scan_column *columns) {
     for (uint32_t i = 0; i < e->test_count; i++) {
         const text_test *test = &e->tests[i];
