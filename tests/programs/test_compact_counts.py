@@ -56,6 +56,8 @@ def test_counts_of_lines(box):
     numbers = sorted(rng.randrange(50) for _ in range(1000))
     box.good("compact", "--unique", "--counts", "n.npy", "-o", "out.txt", input="".join(f"{x}\n" for x in numbers).encode())
     assert list(zip(map(int, box.read("out.txt").split()), box.load("n.npy").tolist())) == runs(numbers)
+    box.good("compact", "--unique", "--counts", "n.raw", "--indices", "i.raw", input=b"5\n5\n7\n")  # of lines .npy alone is another format
+    assert (box.read("n.raw"), box.read("i.raw")) == (b"2\n1\n", b"0\n2\n")
     box.good("compact", "--unique", "--counts", "empty.txt", input=b"")
     assert box.read("empty.txt") == b""
 
