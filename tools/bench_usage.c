@@ -15,6 +15,7 @@ static const char usage[] =
     "  tools/bench --device cuda --verb prefix --algorithm all --type u32,f32 --plot prefix.svg\n"
     "  tools/bench --device cuda --verb compact --n 2^28 --keep 0.01,0.1,0.5,0.9\n"
     "  tools/bench --hunt 200 --seed 7               random sorts, the worst of them in the end\n"
+    "  tools/bench --tables                          CSV tables and lines of text; --tables --help has its options\n"
     "\n"
     "Measures the library's verbs beside peers and beside a plain copy, in turns. Results are checked first.\n"
     "Where an option takes a LIST (a,b,c), every combination is measured. A row with --offset or --reverse shows its\n"

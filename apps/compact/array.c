@@ -35,6 +35,7 @@ typedef struct work {
     bool ended;            /* no more follow */
     unsigned char last[8]; /* the last one */
     uint64_t kept_total;
+    compact_runs runs; /* of --counts */
 } work;
 
 static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
@@ -42,6 +43,9 @@ static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_c
 static unsigned char *piece_host(const work *w, const slot *x) { return (unsigned char *)x->in.host + w->size; }
 
 static bool by_runs(const work *w) { return w->job->selector == SELECT_UNIQUE; }
+
+/* The indices of what is kept are an output, or the lengths of runs are. */
+static bool wants_indices(const work *w) { return w->job->indices_out || w->job->counts_out; }
 
 /* scan_unique gives the first element of each run only. For the others its indices become flags for scan_compact. */
 static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert || w->job->rejected_out); }
@@ -66,7 +70,7 @@ static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x
     scan_compact_out out = {.struct_size = sizeof out,
                             .kept = stream_at(lane, &x->kept),
                             .rejected = stream_at(lane, &x->rejected),
-                            .indices = w->job->indices_out ? stream_at(lane, &x->indices) : NULL,
+                            .indices = wants_indices(w) ? stream_at(lane, &x->indices) : NULL,
                             .count = stream_at(lane, &x->count)};
     return scan_compact(lane->ctx, &desc, (char *)stream_at(lane, &x->in) + w->size, &out, x->n);
 }
@@ -147,7 +151,7 @@ static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
     if (runs_by_flags(w))
         return unique_by_flags(w, lane, x);
     if (by_runs(w))
-        return unique_piece(w, lane, x, true, w->job->indices_out);
+        return unique_piece(w, lane, x, true, wants_indices(w));
     return compact_piece(w, lane, x, w->job->selector == SELECT_MASK);
 }
 
@@ -163,7 +167,7 @@ static scan_status download(void *arg, stream_lane *lane, size_t piece) {
     SESSION_TRY(stream_down(lane, &x->kept, count * w->size));
     if (w->job->rejected_out)
         SESSION_TRY(stream_down(lane, &x->rejected, (x->n - count) * w->size));
-    return w->job->indices_out ? stream_down(lane, &x->indices, count * scan_type_size(w->index_type)) : SCAN_OK;
+    return wants_indices(w) ? stream_down(lane, &x->indices, count * scan_type_size(w->index_type)) : SCAN_OK;
 }
 
 /* ---- --verify ---------------------------------------------------------------------------------------------------- */
@@ -194,7 +198,7 @@ static void verify_piece(const work *w, const slot *s, const unsigned char *kept
         }
         if (j >= count || memcmp(kept + j * w->size, x, w->size) != 0)
             compact_check_failed(w->r->in->name, "element %llu should be kept", at);
-        if (w->job->indices_out && index_at(w, s, first_index + j) != at)
+        if (wants_indices(w) && index_at(w, s, first_index + j) != at)
             compact_check_failed(w->r->in->name, "the index of element %llu is wrong", at);
         j++;
     }
@@ -210,7 +214,7 @@ static void report_computed(const work *w, size_t n, uint64_t count) {
     const compact_job *job = w->job;
     uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
     uint64_t given = job->rejected_out ? n * w->size : count * w->size;
-    given += job->indices_out ? count * scan_type_size(w->index_type) : 0;
+    given += wants_indices(w) ? count * scan_type_size(w->index_type) : 0;
     report_moved(PHASE_COMPUTE, taken + given);
 }
 
@@ -218,16 +222,21 @@ static void finish(void *arg, size_t piece) {
     work *w = arg;
     const compact_job *job = w->job;
     const slot *x = slot_of(w, piece);
-    size_t index_size = scan_type_size(w->index_type), skip = skipped(w, x);
+    size_t skip = skipped(w, x);
     uint64_t count = count_of(x) - skip;
     const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
+    const char *indices =
+        wants_indices(w) ? (const char *)x->indices.host + skip * scan_type_size(w->index_type) : NULL;
     if (job->common->verify)
         verify_piece(w, x, kept, skip, count);
-    array_write(&w->kept, kept, count);
+    if (!job->count_only)
+        array_write(&w->kept, kept, count);
     if (job->rejected_out)
         array_write(&w->rejected, x->rejected.host, x->n - count);
     if (job->indices_out)
-        array_write(&w->indices, (const char *)x->indices.host + skip * index_size, count);
+        array_write(&w->indices, indices, count);
+    if (job->counts_out)
+        compact_counts_add(&w->runs, w->index_type, indices, count);
     report_computed(w, x->n, count);
     w->kept_total += count;
     report_progress(x->taken, w->r->in->extent.size);
@@ -259,7 +268,7 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
         SESSION_TRY(stream_buffer_new(s, &x->count, sizeof(uint64_t)));
         if (job->rejected_out)
             SESSION_TRY(stream_buffer_new(s, &x->rejected, bytes));
-        if (job->indices_out || runs_by_flags(w))
+        if (wants_indices(w) || runs_by_flags(w))
             SESSION_TRY(stream_buffer_new(s, &x->indices, (n + 1) * scan_type_size(w->index_type)));
         if (job->selector == SELECT_MASK || runs_by_flags(w))
             SESSION_TRY(stream_buffer_new(s, &x->flags, n));
@@ -278,41 +287,35 @@ static void prepare(work *w) {
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
     w->kept = compact_writer(job, w->r, job->kept_out, job->common->output);
     w->rejected = compact_writer(job, w->r, job->rejected_out, job->rejected);
-    w->indices = compact_index_writer(job, w->index_type);
-    array_reserve_header(&w->kept);
+    w->indices = compact_index_writer(job, job->indices_out, job->indices, w->index_type);
+    if (!job->count_only)
+        array_reserve_header(&w->kept);
     if (job->rejected_out)
         array_reserve_header(&w->rejected);
     if (job->indices_out)
         array_reserve_header(&w->indices);
+    if (job->counts_out)
+        w->runs = compact_counts_begin(job);
 }
 
 static void write_lengths(const work *w) {
-    array_write_length(&w->kept, w->kept_total);
-    if (w->job->rejected_out)
+    const compact_job *job = w->job;
+    if (job->count_only)
+        compact_write_count(job, w->kept_total);
+    else
+        array_write_length(&w->kept, w->kept_total);
+    if (job->rejected_out)
         array_write_length(&w->rejected, w->have - w->kept_total);
-    if (w->job->indices_out)
+    if (job->indices_out)
         array_write_length(&w->indices, w->kept_total);
-}
-
-/* A predicate is about elements, as they follow each other; without --axis so is --unique. */
-static bool takes_rows(const compact_job *job, const array_reader *r, lanes *shape) {
-    const axis_option flat = {.flat = true};
-    if (job->selector != SELECT_UNIQUE && job->axis.text)
-        die_usage("--axis is for --unique; other tests keep elements, as --flat says");
-    if (!axis_lanes(job->axis.text ? &job->axis : &flat, r, "compacts", shape))
-        return false;
-    if (shape->outer > 1 || (shape->outer == 0 && job->axis.axis != 0))
-        die_usage("--axis %s: --unique drops whole rows, along axis 0", job->axis.text);
-    return true;
+    if (job->counts_out)
+        compact_counts_end(&w->runs, w->have);
 }
 
 void compact_array(const compact_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
-    lanes shape;
-    if (takes_rows(job, r, &shape)) {
-        compact_array_rows(job, r, s, &shape);
+    if (compact_array_rows(job, r, s))
         return;
-    }
     if (job->selector == SELECT_MASK)
         compact_mask_open(&w.mask, job->mask);
     else if (!by_runs(&w))

@@ -109,7 +109,8 @@ static void write_rows(const row_job *w, const array_writer *to, const npy_heade
 }
 
 static void write_indices(const row_job *w) {
-    const array_writer to = compact_index_writer(w->job, w->n >> 32 ? SCAN_U64 : SCAN_U32);
+    const scan_type type = w->n >> 32 ? SCAN_U64 : SCAN_U32;
+    const array_writer to = compact_index_writer(w->job, w->job->indices_out, w->job->indices, type);
     uint32_t *narrow = (uint32_t *)(void *)w->kept; /* in place, from the first on */
     for (size_t i = 0; to.type == SCAN_U32 && i < w->count; i++) {
         const uint32_t index = (uint32_t)w->kept[i];
@@ -119,10 +120,39 @@ static void write_indices(const row_job *w) {
     array_write(&to, w->kept, (size_t)w->count);
 }
 
-void compact_array_rows(const compact_job *job, array_reader *r, session *s, const lanes *shape) {
+static void write_counts(const row_job *w) {
+    compact_runs runs = compact_counts_begin(w->job);
+    compact_counts_add(&runs, SCAN_U64, w->kept, (size_t)w->count);
+    compact_counts_end(&runs, w->n);
+}
+
+static void write_kept(const row_job *w, const array_reader *r) {
+    const array_writer to = compact_writer(w->job, r, w->job->kept_out, w->job->common->output);
+    if (w->job->count_only)
+        compact_write_count(w->job, w->count);
+    else
+        write_rows(w, &to, &r->header, false);
+}
+
+/* A predicate is about elements, as they follow each other; without --axis so is --unique. */
+static bool takes_rows(const compact_job *job, const array_reader *r, lanes *shape) {
+    const axis_option flat = {.flat = true};
+    if (job->selector != SELECT_UNIQUE && job->axis.text)
+        die_usage("--axis is for --unique; other tests keep elements, as --flat says");
+    if (!axis_lanes(job->axis.text ? &job->axis : &flat, r, "compacts", shape))
+        return false;
+    if (shape->outer > 1 || (shape->outer == 0 && job->axis.axis != 0))
+        die_usage("--axis %s: --unique drops whole rows, along axis 0", job->axis.text);
+    return true;
+}
+
+bool compact_array_rows(const compact_job *job, array_reader *r, session *s) {
+    lanes shape;
+    if (!takes_rows(job, r, &shape))
+        return false;
     size_t elements;
     unsigned char *rows = array_read_all(r, &elements);
-    row_job w = {.job = job, .type = r->type, .rows = rows, .n = shape->length, .row_elements = shape->inner};
+    row_job w = {.job = job, .type = r->type, .rows = rows, .n = shape.length, .row_elements = shape.inner};
     if (elements == 0)
         w.row_elements = 0; /* some other length is 0 */
     w.row_bytes = w.row_elements * r->size;
@@ -134,12 +164,13 @@ void compact_array_rows(const compact_job *job, array_reader *r, session *s, con
     report_moved(PHASE_COMPUTE, w.n * w.row_bytes);
     if (job->common->verify)
         verify(&w, r->in->name);
-    const array_writer kept = compact_writer(job, r, job->kept_out, job->common->output);
-    write_rows(&w, &kept, &r->header, false);
+    write_kept(&w, r);
     if (job->rejected_out) {
         const array_writer rejected = compact_writer(job, r, job->rejected_out, job->rejected);
         write_rows(&w, &rejected, &r->header, true);
     }
+    if (job->counts_out)
+        write_counts(&w);
     if (job->indices_out)
         write_indices(&w);
     report_text("type", scan_type_name(r->type));
@@ -148,4 +179,5 @@ void compact_array_rows(const compact_job *job, array_reader *r, session *s, con
     free(w.differs);
     free(w.kept);
     free(rows);
+    return true;
 }

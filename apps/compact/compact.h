@@ -11,6 +11,7 @@
 
 #include "apps/support/axis.h"
 #include "apps/support/cli.h"
+#include "apps/support/dialect.h"
 #include "apps/support/session.h"
 #include "expression.h"
 
@@ -23,10 +24,12 @@ typedef struct compact_job {
     const char *mask;     /* SELECT_MASK: the file */
     const char *indices;  /* file, or NULL */
     const char *rejected; /* file, or NULL */
+    const char *counts;   /* SELECT_UNIQUE: file, or NULL */
     bool invert;
+    bool count_only; /* the output is the number of what is kept, as text */
     scan_type dtype; /* as given, or NONE */
-    bool text, csv, tsv;
-    bool header; /* tables: the first row is one */
+    bool text;
+    dialect dialect; /* of tables */
     scan_grid grid;
     axis_option axis;
 
@@ -34,20 +37,26 @@ typedef struct compact_job {
     output *kept_out;
     output *indices_out;  /* or NULL */
     output *rejected_out; /* or NULL */
-    bool indices_npy;     /* else in the format of the input */
+    output *counts_out;   /* or NULL */
 } compact_job;
 
-/* .npy and raw, in pieces: array.c, --unique of whole rows: array_rows.c. Text and tables, as a whole: lines.c. */
+/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
-void compact_array_rows(const compact_job *job, array_reader *reader, session *s, const lanes *shape);
+
+/* --unique of whole rows. Returns false, with nothing done, if the array is taken by elements. In array_rows.c. */
+bool compact_array_rows(const compact_job *job, array_reader *reader, session *s);
+
 void compact_text(const compact_job *job, input *in, session *s);
-void compact_table(const compact_job *job, input *in, session *s, char delimiter);
+void compact_table(const compact_job *job, input *in, session *s);
 
 /* ---- shared by them: select.c ------------------------------------------------------------------------------------ */
 
-/* Where the arrays that are selected and rejected go, and the indices of an array. */
+/* Where the arrays that are selected and rejected go. */
 array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path);
-array_writer compact_index_writer(const compact_job *job, scan_type type);
+
+/* Where indices and lengths of runs go: by the name of the file, .npy, and for an array what else -o knows. */
+data_format compact_index_format(const compact_job *job, const char *path);
+array_writer compact_index_writer(const compact_job *job, output *out, const char *path, scan_type type);
 
 /* The terms of --nonzero and --finite over column 0, and of --where with the names x (column 0) and i. */
 void compact_terms(const compact_job *job, expression *e);
@@ -71,6 +80,23 @@ void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
 
 /* Exit 2 if the mask has more than the n elements of the input. */
 void compact_mask_end(compact_mask *mask, uint64_t n);
+
+/* For --count, in place of what is kept. */
+void compact_write_count(const compact_job *job, uint64_t count);
+
+/* ---- --counts: counts.c ------------------------------------------------------------------------------------------ */
+
+/* The runs so far: how many, and the index at which the last one begins. */
+typedef struct compact_runs {
+    array_writer lengths;
+    uint64_t count, start;
+} compact_runs;
+
+compact_runs compact_counts_begin(const compact_job *job);
+
+/* Takes the indices at which the next n runs begin. */
+void compact_counts_add(compact_runs *runs, scan_type type, const void *starts, size_t n);
+void compact_counts_end(const compact_runs *runs, uint64_t elements);
 
 /* ---- --verify: check.c ------------------------------------------------------------------------------------------- */
 

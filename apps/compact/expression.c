@@ -76,19 +76,27 @@ static bool emit_number(parser *p, const token_name *name, scan_term_op op, cons
            emit(p, (scan_term){.op = op, .column = column, .constant_type = x->type, .constant = x->value});
 }
 
-/* A test with the last item_count texts that were taken. */
-static bool emit_text(parser *p, const token_name *name, text_op op, size_t item_count) {
+static bool emit_test(parser *p, const token_name *name, text_test test) {
     expression *e = p->e;
-    uint32_t column;
-    if (!use_column(p, name, COLUMN_TEXT, &column))
-        return false;
     if (e->test_count == EXPRESSION_MAX_TESTS)
-        return expression_fail(p, name->start, "more than %d tests of text", EXPRESSION_MAX_TESTS);
-    e->tests[e->test_count] = (text_test){op, column, e->items + e->item_count - item_count, item_count};
+        return expression_fail(p, name->start, "more than %d tests of text or of two columns", EXPRESSION_MAX_TESTS);
+    e->tests[e->test_count] = test;
     return emit(p, (scan_term){.op = SCAN_TERM_EQ,
                                .column = EXPRESSION_TEST + e->test_count++,
                                .constant_type = SCAN_U64,
                                .constant.u = 1});
+}
+
+/* A test with the last item_count texts that were taken. */
+static bool emit_text(parser *p, const token_name *name, text_op op, size_t item_count) {
+    text_test test = {.op = op, .items = p->e->items + p->e->item_count - item_count, .item_count = item_count};
+    return use_column(p, name, COLUMN_TEXT, &test.column) && emit_test(p, name, test);
+}
+
+static bool emit_columns(parser *p, const token_name *name, text_op op, const token_name *other) {
+    text_test test = {.op = op, .numbers = true};
+    return use_column(p, name, COLUMN_NUMBERS, &test.column) && use_column(p, other, COLUMN_NUMBERS, &test.other) &&
+           emit_test(p, name, test);
 }
 
 static bool take_item(parser *p) { return token_take_text(p, &p->e->items[p->e->item_count]) && ++p->e->item_count; }
@@ -131,12 +139,16 @@ static bool parse_comparison(parser *p, const token_name *name) {
     if (*p->at == '\'')
         return expression_fail(p, p->at, "text goes in double quotes");
     if (!*p->at)
-        return expression_fail(p, p->at, "the expression ends where a number is expected");
-    if (!token_at_number(p->at) && (token_word_length(p->at) || *p->at == '`'))
-        return expression_fail(p, p->at,
-                               "two columns are compared, one side must be a number, or text in double quotes");
-    if (!token_at_number(p->at))
-        return expression_fail(p, p->at, "'%.*s' stands where a number is expected", token_letter_bytes(p->at), p->at);
+        return expression_fail(p, p->at, "the expression ends where a number, a column or text is expected");
+    if (!token_at_number(p->at)) {
+        token_name other;
+        uint32_t column;
+        if (!token_word_length(p->at) && *p->at != '`')
+            return expression_fail(p, p->at, "'%.*s' stands where a number, a column or text is expected",
+                                   token_letter_bytes(p->at), p->at);
+        return token_take_name(p, &other) && use_column(p, &other, COLUMN_COMPARED, &column) && ends_comparison(p) &&
+               emit_columns(p, name, (text_op)operators[which].op, &other);
+    }
     return token_take_number(p, &x) && ends_comparison(p) && emit_number(p, name, operators[which].op, &x);
 }
 
@@ -271,7 +283,8 @@ bool expression_parse(expression *e, const char *text, expression_resolve *resol
         return expression_fail(&p, p.at, "'%.*s' stands where && or || or the end is expected",
                                token_letter_bytes(p.at), p.at);
     for (uint32_t i = 0; i < e->test_count; i++)
-        qsort((string *)(uintptr_t)e->tests[i].items, e->tests[i].item_count, sizeof(string), compare_items);
+        if (e->tests[i].op == TEXT_IN)
+            qsort((string *)(uintptr_t)e->tests[i].items, e->tests[i].item_count, sizeof(string), compare_items);
     return true;
 }
 

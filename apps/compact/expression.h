@@ -5,13 +5,10 @@
  *     or      = and { "||" and }
  *     and     = not { "&&" not }
  *     not     = "!" not | "(" or ")" | test
- *     test    = COLUMN op value | value op COLUMN | COLUMN "in" "(" value { "," value } ")" | COLUMN "is" "missing"
- *             | COLUMN ("contains" | "startswith" | "endswith" | "matches") TEXT
- *             | "isnan" "(" COLUMN ")" | "isfinite" "(" COLUMN ")"
- *     value   = NUMBER | TEXT
- *     op      = "<" | "<=" | ">" | ">=" | "==" | "!="
- *     COLUMN  = [A-Za-z_][A-Za-z0-9_]* | "`" any name "`"
- *     TEXT    = '"' any text, '""' for '"', '"'
+ *     test    = COLUMN op value | value op COLUMN | COLUMN op COLUMN | COLUMN "in" "(" value { "," value } ")" | COLUMN
+ * "is" "missing" | COLUMN ("contains" | "startswith" | "endswith" | "matches") TEXT | "isnan" "(" COLUMN ")" |
+ * "isfinite" "(" COLUMN ")" value   = NUMBER | TEXT op      = "<" | "<=" | ">" | ">=" | "==" | "!=" COLUMN  =
+ * [A-Za-z_][A-Za-z0-9_]* | "`" any name "`" TEXT    = '"' any text, '""' for '"', '"'
  */
 #ifndef APPS_COMPACT_EXPRESSION_H
 #define APPS_COMPACT_EXPRESSION_H
@@ -24,8 +21,9 @@
 
 enum { EXPRESSION_REASON_BYTES = 320, EXPRESSION_NAME_BYTES = 256 };
 
-/* What is asked of a column: that it is there, or its numbers, or its text. */
-typedef enum column_use { COLUMN_EXISTS, COLUMN_NUMBERS, COLUMN_TEXT } column_use;
+/* What is asked of a column: that it is there, or its numbers, or its text. COMPARED: that it is there; the name stands
+ * where text could be meant, and the reason then says how text is written. */
+typedef enum column_use { COLUMN_EXISTS, COLUMN_NUMBERS, COLUMN_TEXT, COLUMN_COMPARED } column_use;
 
 /* Sets *column to the number that a name stands for: for NUMBERS that of a column as in scan_term, for TEXT any. False
  * if there is no such column; `reason` (of EXPRESSION_REASON_BYTES) then says so. `quoted`: the name stood in
@@ -49,11 +47,14 @@ typedef enum text_op {
     TEXT_MISSING
 } text_op;
 
-/* A test of text: a term that compares column EXPRESSION_TEST + i with 1 stands for the result of test i, 1 where it
- * holds. Missing text passes TEXT_MISSING and no other test. */
+/* A test that the library's terms do not have, of text, or of two columns of numbers: a term that compares column
+ * EXPRESSION_TEST + i with 1 stands for the result of test i, 1 where it holds. Missing text passes TEXT_MISSING and no
+ * other test. */
 typedef struct text_test {
     text_op op;
-    uint32_t column;     /* as resolved */
+    bool numbers;    /* compares `column` with `other`, as resolved for NUMBERS */
+    uint32_t column; /* as resolved */
+    uint32_t other;
     const string *items; /* what it is compared with: one, for IN several, sorted; for MISSING none */
     size_t item_count;
 } text_test;

@@ -41,6 +41,10 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
     *column = line ? 0 : SCAN_COLUMN_INDEX;
     if (!line && !index)
         snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the line, i its index", name);
+    else if (use == COLUMN_COMPARED)
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "columns are compared with each other in tables; text goes in double "
+                 "quotes");
     else if (line && use == COLUMN_NUMBERS)
         snprintf(reason, EXPRESSION_REASON_BYTES, "x is text, which compares with text in double quotes");
     else if (index && use == COLUMN_TEXT)

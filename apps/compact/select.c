@@ -17,7 +17,14 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
     else if (strcmp(name, "i") == 0)
         *column = SCAN_COLUMN_INDEX;
     else {
-        snprintf(reason, EXPRESSION_REASON_BYTES, "there is no column \"%.64s\"; x is the element, i its index", name);
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "there is no column \"%.64s\"; x is the element, i its index; --csv reads a table", name);
+        return false;
+    }
+    if (use == COLUMN_COMPARED) {
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "columns are compared with each other in tables; here x and i are "
+                 "compared with numbers");
         return false;
     }
     if (use == COLUMN_TEXT)
@@ -49,6 +56,7 @@ scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
 void compact_mask_open(compact_mask *mask, const char *path) {
     const unsigned char *start;
     input_open(&mask->in, path);
+    input_decompress(&mask->in);
     size_t bytes = input_peek(&mask->in, &start, NPY_PREFIX_BYTES);
     if (!npy_is_magic(start, bytes))
         die(EXIT_USAGE, "%s: a mask is an .npy file of bool or u8", mask->in.name);
@@ -70,6 +78,11 @@ void compact_mask_end(compact_mask *mask, uint64_t n) {
     input_close(&mask->in);
 }
 
+void compact_write_count(const compact_job *job, uint64_t count) {
+    char text[24];
+    output_write(job->kept_out, text, (size_t)snprintf(text, sizeof text, "%llu\n", (unsigned long long)count));
+}
+
 array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path) {
     return (array_writer){.out = out,
                           .format = array_output_format(path, job->format),
@@ -78,9 +91,14 @@ array_writer compact_writer(const compact_job *job, const array_reader *reader, 
                           .threads = parallel_threads(job->common->threads)};
 }
 
-array_writer compact_index_writer(const compact_job *job, scan_type type) {
-    return (array_writer){.out = job->indices_out,
-                          .format = array_output_format(job->indices, job->format),
+data_format compact_index_format(const compact_job *job, const char *path) {
+    data_format format = array_output_format(path, job->format);
+    return format_is_binary(job->format) || format == FORMAT_NPY ? format : FORMAT_TEXT;
+}
+
+array_writer compact_index_writer(const compact_job *job, output *out, const char *path, scan_type type) {
+    return (array_writer){.out = out,
+                          .format = compact_index_format(job, path),
                           .type = type,
                           .threads = parallel_threads(job->common->threads)};
 }

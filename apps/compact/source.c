@@ -145,15 +145,10 @@ static void verify(const compact_job *job, const source *from, const selection *
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void write_indices(const compact_job *job, const selection *kept, unsigned threads) {
-    size_t size = scan_type_size(kept->type);
-    if (!job->indices_npy) {
-        rows_write_numbers(job->indices_out, kept->type, kept->indices, kept->count, threads, NULL);
-        return;
-    }
-    const array_writer w = {.out = job->indices_out, .format = FORMAT_NPY, .type = kept->type};
+static void write_indices(const compact_job *job, const selection *kept) {
+    const array_writer w = compact_index_writer(job, job->indices_out, job->indices, kept->type);
     array_write_header(&w, 1, &(uint64_t){kept->count});
-    output_write(job->indices_out, kept->indices, kept->count * size);
+    array_write(&w, kept->indices, kept->count);
 }
 
 void source_select(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
@@ -172,14 +167,23 @@ void source_select(const compact_job *job, session *s, source *from, const rows 
     }
     if (job->common->verify)
         verify(job, from, &kept);
-    output_write(job->kept_out, lines->bytes, head_bytes);
-    rows_write(job->kept_out, lines, kept.indices, kept.type, kept.count, threads);
+    if (job->count_only) {
+        compact_write_count(job, kept.count);
+    } else {
+        output_write(job->kept_out, lines->bytes, head_bytes);
+        rows_write(job->kept_out, lines, kept.indices, kept.type, kept.count, threads);
+    }
+    if (job->counts_out) {
+        compact_runs runs = compact_counts_begin(job);
+        compact_counts_add(&runs, kept.type, kept.indices, kept.count);
+        compact_counts_end(&runs, from->n);
+    }
     if (job->rejected_out) {
         output_write(job->rejected_out, lines->bytes, head_bytes);
         rows_write(job->rejected_out, lines, rest.indices, rest.type, rest.count, threads);
     }
     if (job->indices_out)
-        write_indices(job, &kept, threads);
+        write_indices(job, &kept);
     report_number("kept", kept.count);
     free(kept.indices);
     free(rest.indices);

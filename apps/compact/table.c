@@ -52,6 +52,14 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
                  number_quote(quote, name, strlen(name)), all->t->columns);
         return false;
     }
+    if (use == COLUMN_COMPARED && !quoted && table_find_name(all->t, name, 0) == all->t->columns && all->t->columns) {
+        char *nearest = table_nearest_name(all->t, name);
+        snprintf(reason, EXPRESSION_REASON_BYTES,
+                 "the header has no column \"%.64s\"%s%.64s%s; text goes in double quotes", name,
+                 nearest ? ": did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        free(nearest);
+        return false;
+    }
     size_t index = table_find(all->t, name);
     if (use == COLUMN_TEXT)
         return number_of(index, all->text_index, &all->from->text_count, column_number, reason);
@@ -96,17 +104,18 @@ static void guard_missing(const compact_job *job, names *all) {
     from->e = guarded;
 }
 
-void compact_table(const compact_job *job, input *in, session *s, char delimiter) {
+void compact_table(const compact_job *job, input *in, session *s) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     source from = {.name = in->name};
     names all = {.t = &t, .from = &from};
-    table_read(&t, in, delimiter, job->header, threads);
+    table_read(&t, in, &job->dialect, threads);
     from.n = t.n;
     if (!expression_parse(&from.e, job->where, resolve, &all))
         die_usage("--where '%s': %s", job->where, from.e.reason);
     uint32_t named = from.column_count;
     for (uint32_t k = 0; k < named && t.n; k++) {
+        table_warn_of_header(&t, all.index[k], false);
         table_numbers(&t, all.index[k], &all.values[k], NULL, threads);
         from.columns[k + 1] = (scan_column){.type = all.values[k].type, .data = all.values[k].data};
     }

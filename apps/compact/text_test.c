@@ -12,6 +12,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/parallel.h"
+#include "column_test.h"
 #include "pattern.h"
 
 enum { PIECE_ROWS = 1 << 14 };
@@ -120,10 +121,14 @@ bool text_tests_run(const compact_job *job, source *from, unsigned threads, text
     if (e->test_count > SCAN_MAX_COLUMNS - from->column_count)
         die_usage("--where '%s': too many columns", job->where);
     for (uint32_t i = 0; i < e->test_count; i++) {
-        testing a = {.test = &e->tests[i], .texts = &from->texts[e->tests[i].column]};
-        a.flags = must_alloc(from->n + 1, 1);
+        const text_test *test = &e->tests[i];
+        testing a = {.test = test, .flags = must_alloc(from->n + 1, 1)};
+        if (!test->numbers)
+            a.texts = &from->texts[test->column];
         from->columns[++from->column_count] = (scan_column){.type = SCAN_U8, .data = a.flags};
-        if (!run_test(job, &a, threads, fault))
+        if (test->numbers)
+            column_test_run(from, test, a.flags, threads);
+        else if (!run_test(job, &a, threads, fault))
             return false;
     }
     for (uint32_t t = 0; t < e->term_count; t++)
@@ -184,7 +189,8 @@ bool text_tests_check(const source *from, size_t row) {
     for (uint32_t i = 0; i < from->e.test_count && good; i++) {
         const text_test *test = &from->e.tests[i];
         const uint8_t *flags = from->columns[from->first_test + i].data;
-        good = check_one(test, &from->texts[test->column].at[row], flags[row]);
+        good = test->numbers ? column_test_check(from, test, row) == flags[row]
+                             : check_one(test, &from->texts[test->column].at[row], flags[row]);
     }
     return good;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests of text in an expression, evaluated: each becomes a column of flags, which the library takes as it takes
- * columns of numbers.
+ * The tests of text and of two columns in an expression, evaluated: each becomes a column of flags, which the library
+ * takes as it takes columns of numbers.
  */
 #ifndef APPS_COMPACT_TEXT_TEST_H
 #define APPS_COMPACT_TEXT_TEST_H
@@ -14,9 +14,9 @@ typedef struct text_fault {
     char reason[256];
 } text_fault;
 
-/* Evaluates all tests of from->e on from->texts, appends their flags to from->columns, and makes the terms refer to
- * these. Exit 2 for a pattern that is none, and for too many columns. Returns false for a row in which a pattern passes
- * the limits of PCRE2. */
+/* Evaluates all tests of from->e on from->texts and from->columns, appends their flags to from->columns, and makes the
+ * terms refer to these. Exit 2 for a pattern that is none, and for too many columns. Returns false for a row in which a
+ * pattern passes the limits of PCRE2. */
 bool text_tests_run(const compact_job *job, source *from, unsigned threads, text_fault *fault);
 
 /* For --verify: true if all tests of a row have the result that going through it byte by byte has. */

@@ -97,6 +97,15 @@ typedef struct append {
     const size_t *first; /* of each block: its first row; one more at the end */
 } append;
 
+/* As number_format, with the dialect's character for the point. */
+static size_t write_number(const table *t, char *to, scan_type type, const void *value) {
+    size_t bytes = number_format(to, type, value);
+    char *point = t->dialect->decimal != '.' ? memchr(to, '.', bytes) : NULL;
+    if (point)
+        *point = t->dialect->decimal;
+    return bytes;
+}
+
 static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
     const append *a = arg;
     const table *t = a->t;
@@ -108,7 +117,7 @@ static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
         to += bytes;
         *to++ = (unsigned char)t->delimiter;
         if (!a->values->missing || a->values->u64[row] != COLUMN_MISSING_BITS)
-            to += number_format((char *)to, a->type, a->result + row * a->size);
+            to += write_number(t, (char *)to, a->type, a->result + row * a->size);
         size_t end_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) - bytes;
         memcpy(to, from + bytes, end_bytes);
         to += end_bytes;
@@ -171,20 +180,21 @@ static void *fill_missing(const prefix_job *job, const column *c) {
     return values;
 }
 
-void prefix_table(const prefix_job *job, input *in, session *s, char delimiter) {
+void prefix_table(const prefix_job *job, input *in, session *s) {
     unsigned threads = parallel_threads(job->common->threads);
     table t;
     column c = {.type = SCAN_I64};
     prefix_value init;
-    table_read(&t, in, delimiter, job->header, threads);
+    table_read(&t, in, &job->dialect, threads);
     size_t index = table_find(&t, job->key);
+    if (t.columns)
+        table_warn_of_header(&t, index, false);
     if (t.columns)
         table_numbers(&t, index, &c, NULL, threads);
     scan_prefix_desc desc = prefix_describe(job, in->name, c.type, &init);
     void *filled = c.missing ? fill_missing(job, &c) : NULL;
     void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);
-    if (t.columns)
-        write_header(job, &t, index);
+    write_header(job, &t, index);
     append a = {.t = &t, .values = &c, .type = desc.out_type, .size = scan_type_size(desc.out_type), .result = result};
     write_rows(job->out, &a, threads);
     report_types(&desc, "rows", t.n);

@@ -17,12 +17,14 @@ static const char help[] =
     "  @ --axis 0 in.npy -o out.npy               sums down every column of a matrix\n"
     "  @ --exclusive lengths.txt > offsets.txt    where each piece begins\n"
     "  @ -k amount ledger.csv                     every row, and the column amount_add\n"
+    "  @ -k Betrag --delimiter ';' --decimal , --thousands . konto.csv\n"
     "  producer | @ --dtype f32 --out-dtype f64 > out.raw\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
     "Writes, for every element, the fold of all elements up to it, in the input's format; an array in the one that\n"
     "-o FILE.npy, FILE.raw or FILE.txt (one number a line) names. FILE is .npy (known by its first bytes), raw\n"
-    "(--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line. No FILE or -: stdin.\n"
+    "(--dtype), a table (.csv, .tsv, --csv, --tsv), or text with one number a line; gzip and zstd are decompressed,\n"
+    "but for raw data. No FILE or -: stdin.\n"
     "\n"
     "Options:\n"
     "      --op OP           {ops} (default add){integer ops}\n"
@@ -38,9 +40,7 @@ static const char help[] =
     "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
     "      --flat            all elements as one row, into one dimension\n"
     "  -k, --key COLUMN      tables: the column's name or number, from 1. Empty fields do not take part\n"
-    "      --dtype T         the input is raw data of {types}\n"
-    "      --csv, --tsv      the input is a table\n"
-    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "      --dtype T         the input is raw data of {types}\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
     "host-sums and hierarchical have an order of their own. NaN is always the same one.\n"
     "Arrays are read in pieces, so memory does not grow with them; host-sums, hierarchical, --axis, and --reverse "
@@ -61,10 +61,7 @@ enum {
     OPTION_KEY,
     OPTION_DTYPE,
     OPTION_AXIS,
-    OPTION_FLAT,
-    OPTION_CSV,
-    OPTION_TSV,
-    OPTION_NO_HEADER
+    OPTION_FLAT
 };
 
 static const cli_option options[] = {
@@ -76,11 +73,9 @@ static const cli_option options[] = {
     {"algorithm", 0, true, OPTION_ALGORITHM},
     {"key", 'k', true, OPTION_KEY},
     {"dtype", 0, true, OPTION_DTYPE},
-    {"csv", 0, false, OPTION_CSV},
-    {"tsv", 0, false, OPTION_TSV},
-    {"no-header", 0, false, OPTION_NO_HEADER},
     {"axis", 0, true, OPTION_AXIS},
     {"flat", 0, false, OPTION_FLAT},
+    DIALECT_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -101,10 +96,7 @@ static void check_format(prefix_job *job, const input *in) {
     bool table = format_is_table(job->format);
     if (table && !job->key)
         die_usage("%s: is a table, -k COLUMN says which column to scan", in->name);
-    if (!table && job->key)
-        die_usage("%s: is no table, -k does not apply (--csv, --tsv)", in->name);
-    if (!table && !job->header)
-        die_usage("%s: is no table, --no-header does not apply (--csv, --tsv)", in->name);
+    dialect_settle(&job->dialect, in, job->format, false);
     if (!format_is_binary(job->format))
         axis_refuse(&job->axis, in->name);
     job->out_format = array_output_format(job->common->output, job->format);
@@ -125,19 +117,18 @@ static void read_options(prefix_job *job, cli *c) {
             if (job->key)
                 die_usage("-k: one column at a time, but there are \"%s\" and \"%s\"", job->key, c->value);
             job->key = c->value;
+            dialect_needs_table(&job->dialect, c);
             break;
         case OPTION_DTYPE: job->dtype = cli_type(c->option, c->value); break;
         case OPTION_AXIS: axis_take(&job->axis, c->value); break;
         case OPTION_FLAT: job->axis.flat = true; break;
-        case OPTION_CSV: job->csv = true; break;
-        case OPTION_TSV: job->tsv = true; break;
-        case OPTION_NO_HEADER: job->header = false; break;
+        default: dialect_take(&job->dialect, c, key);
         }
 }
 
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
-    prefix_job job = {.header = true};
+    prefix_job job = {.dialect = DIALECT_DEFAULT};
     cli_start(&c, argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
@@ -148,7 +139,9 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
-    job.format = data_format_of(&in, job.dtype, job.csv, job.tsv);
+    if (!job.dtype)
+        input_decompress(&in);
+    job.format = data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);
     if (format_is_binary(job.format))
         array_open(&reader, &in, job.format, job.dtype);
     check_format(&job, &in);
@@ -159,8 +152,8 @@ int main(int argc, char **argv) {
     switch (job.format) {
     case FORMAT_NPY:
     case FORMAT_RAW: prefix_array(&job, &reader, &s); break;
-    case FORMAT_CSV: prefix_table(&job, &in, &s, ','); break;
-    case FORMAT_TSV: prefix_table(&job, &in, &s, '\t'); break;
+    case FORMAT_CSV:
+    case FORMAT_TSV: prefix_table(&job, &in, &s); break;
     case FORMAT_TEXT: prefix_text(&job, &in, &s); break;
     }
     session_report(&s);

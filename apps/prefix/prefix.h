@@ -11,6 +11,7 @@
 
 #include "apps/support/axis.h"
 #include "apps/support/cli.h"
+#include "apps/support/dialect.h"
 #include "apps/support/parallel.h"
 #include "apps/support/session.h"
 
@@ -22,9 +23,8 @@ typedef struct prefix_job {
     const char *init;           /* text of the number, or NULL */
     scan_type dtype, out_dtype; /* as given, or NONE */
     scan_algorithm algorithm;
-    bool csv, tsv;
+    dialect dialect; /* of tables */
     const char *key; /* tables: the column */
-    bool header;     /* tables: the first row is one */
     axis_option axis;
     data_format format;
     output *out;
@@ -36,7 +36,7 @@ typedef struct prefix_job {
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 scan_prefix_desc prefix_lanes(const prefix_job *job, array_reader *reader, session *s, const lanes *shape);
 void prefix_text(const prefix_job *job, input *in, session *s);
-void prefix_table(const prefix_job *job, input *in, session *s, char delimiter);
+void prefix_table(const prefix_job *job, input *in, session *s);
 
 /* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 

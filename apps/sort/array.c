@@ -56,8 +56,6 @@ static void stream_array(sort_job *j, array_reader *reader, const order_key *key
 }
 
 void sort_array(sort_job *j, data_format format) {
-    if (j->key_count || j->no_header)
-        die_usage("%s is for tables", j->key_count ? "--key" : "--no-header");
     array_reader reader;
     lanes shape;
     size_t n;

@@ -34,12 +34,6 @@ static size_t write_sorted_integers(sort_job *j, text *t, order_key *key) {
     return kept;
 }
 
-static void refuse_table_options(const sort_job *j) {
-    if (j->key_count || j->no_header)
-        die_usage("%s is for tables; %s is read as lines of %s", j->key_count ? "--key" : "--no-header", j->in.name,
-                  j->text ? "text" : "numbers");
-}
-
 static void check_lines(sort_job *j, text *t, const order *o) {
     size_t place = order_first_disorder(o, j->unique, j->threads);
     if (place != ORDER_NONE)
@@ -47,7 +41,6 @@ static void check_lines(sort_job *j, text *t, const order *o) {
 }
 
 void sort_numbers(sort_job *j) {
-    refuse_table_options(j);
     text t;
     text_read(&t, &j->in, "--text sorts lines as text", j->threads);
     report_text("type", scan_type_name(t.values.type));
@@ -71,7 +64,6 @@ void sort_numbers(sort_job *j) {
 }
 
 void sort_strings(sort_job *j) {
-    refuse_table_options(j);
     text t;
     strings lines;
     text_read_lines(&t, &j->in, j->threads);

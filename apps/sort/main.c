@@ -13,8 +13,11 @@ int main(int argc, char **argv) {
     const char *path = cli_operand(&c);
     report_start(&c.common);
     input_open(&j.in, path);
+    if (!j.dtype)
+        input_decompress(&j.in);
     report_text("input", j.in.name);
-    data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.csv, j.tsv);
+    data_format format = j.text ? FORMAT_TEXT : data_format_of(&j.in, j.dtype, j.dialect.csv, j.dialect.tsv);
+    dialect_settle(&j.dialect, &j.in, format, j.text);
     if (!format_is_binary(format))
         axis_refuse(&j.axis, j.in.name);
     if (!j.check) {
@@ -27,8 +30,8 @@ int main(int argc, char **argv) {
     switch (format) {
     case FORMAT_NPY:
     case FORMAT_RAW: sort_array(&j, format); break;
-    case FORMAT_CSV: sort_table(&j, ','); break;
-    case FORMAT_TSV: sort_table(&j, '\t'); break;
+    case FORMAT_CSV:
+    case FORMAT_TSV: sort_table(&j); break;
     case FORMAT_TEXT:
         if (j.text)
             sort_strings(&j);

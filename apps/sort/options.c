@@ -16,6 +16,7 @@ static const char help[] =
     "  @ numbers.txt                            lines of numbers, smallest first\n"
     "  @ -k magnitude:desc quakes.csv | head    the strongest earthquakes\n"
     "  @ -k place:text -k time:time:desc q.csv  by place, then the latest first\n"
+    "  @ -k preis --delimiter ';' --decimal , --missing NA preise.csv\n"
     "  @ --text names.txt                       lines of text, by their bytes\n"
     "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
     "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
@@ -23,7 +24,7 @@ static const char help[] =
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
     "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, lines of numbers, or of text (--text); - or no\n"
-    "FILE is stdin.\n"
+    "FILE is stdin. gzip and zstd are decompressed, but for raw numbers.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
     "-o FILE.npy, FILE.raw and FILE.txt (one number a line) say what an array is written as.\n"
     "\n"
@@ -41,16 +42,14 @@ static const char help[] =
     "      --dtype T         raw numbers of type {types}, little-endian\n"
     "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
     "      --flat            all elements as one row; sorted, they fill the array's shape\n"
-    "      --text            lines of text, by their bytes (an empty one first)\n"
-    "      --csv, --tsv      a table, whatever its name; .csv and .tsv are tables by themselves\n"
-    "      --no-header       the table's first row is data\n" CLI_COMMON_HELP "\n"
+    "      --text            lines of text, by their bytes (an empty one first)\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
 
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT, CSV, TSV, NO_HEADER };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -64,9 +63,7 @@ static const cli_option option_list[] = {
     {"axis", 0, true, AXIS},
     {"flat", 0, false, FLAT},
     {"text", 0, false, TEXT},
-    {"csv", 0, false, CSV},
-    {"tsv", 0, false, TSV},
-    {"no-header", 0, false, NO_HEADER},
+    DIALECT_OPTIONS,
     {NULL, 0, false, 0},
 };
 
@@ -140,10 +137,14 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
     c->help = help;
     c->short_help = short_help;
     c->options = option_list;
+    j->dialect = DIALECT_DEFAULT;
     cli_start(c, argc, argv);
     for (int key; (key = cli_next(c));) {
         switch (key) {
-        case KEY: sort_add_key(j, c->value); break;
+        case KEY:
+            sort_add_key(j, c->value);
+            dialect_needs_table(&j->dialect, c);
+            break;
         case REVERSE: j->reverse = true; break;
         case UNIQUE: j->unique = true; break;
         case CHECK: j->check = true; break;
@@ -154,17 +155,15 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         case AXIS: axis_take(&j->axis, c->value); break;
         case FLAT: j->axis.flat = true; break;
         case TEXT: j->text = true; break;
-        case CSV: j->csv = true; break;
-        case TSV: j->tsv = true; break;
-        case NO_HEADER: j->no_header = true; break;
+        default: dialect_take(&j->dialect, c, key);
         }
     }
     if (j->check && j->argsort)
         die_usage("--check and --argsort exclude each other");
     if (j->check && c->common.output)
         die_usage("--check writes nothing: -o does not go with it");
-    if (j->text && (j->dtype || j->csv || j->tsv))
-        die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->csv ? "--csv" : "--tsv");
+    if (j->text && (j->dtype || j->dialect.csv || j->dialect.tsv))
+        die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->dialect.csv ? "--csv" : "--tsv");
     j->verify = c->common.verify;
     j->threads = parallel_threads(c->common.threads);
 }

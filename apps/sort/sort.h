@@ -11,6 +11,7 @@
 
 #include "apps/support/axis.h"
 #include "apps/support/cli.h"
+#include "apps/support/dialect.h"
 #include "apps/support/rows.h"
 #include "apps/support/session.h"
 #include "row_order.h"
@@ -34,7 +35,8 @@ typedef struct key_option {
 typedef struct sort_job {
     key_option keys[MAX_KEYS];
     size_t key_count;
-    bool reverse, unique, check, argsort, text, csv, tsv, no_header, verify;
+    bool reverse, unique, check, argsort, text, verify;
+    dialect dialect; /* of tables */
     nan_place nan;
     scan_sort_method method;
     scan_type dtype;
@@ -56,7 +58,7 @@ void sort_add_key(sort_job *j, const char *text);
 void sort_array(sort_job *j, data_format format);
 void sort_numbers(sort_job *j);
 void sort_strings(sort_job *j);
-void sort_table(sort_job *j, char delimiter);
+void sort_table(sort_job *j);
 
 /* array.c, for an array as a whole and along an axis: lanes.c. Exit 2 if a NaN is an error and there is one; the writer
  * of a result of this type. */

@@ -26,6 +26,7 @@ __attribute__((noreturn)) static void refuse_missing(const table *t, size_t inde
 
 static void add_numbers(const sort_job *j, const table *t, size_t index, const key_option *option, table_keys *all) {
     column c;
+    table_warn_of_header(t, index, false);
     table_numbers(t, index, &c, option->name, j->threads);
     order_key key = sort_key(j, c.type, c.data, option);
     size_t nan = sort_refused_nan(j, &key, t->n, option);
@@ -51,6 +52,7 @@ static void add_strings(const sort_job *j, const table *t, size_t index, const k
 static void add_times(const sort_job *j, const table *t, size_t index, const key_option *option, table_keys *all) {
     column c;
     uint8_t *missing;
+    table_warn_of_header(t, index, true);
     table_times(t, index, &c, &missing, j->threads);
     order_key key = sort_key(j, c.type, c.data, option);
     if (missing && sort_refuses_nan(j, option))
@@ -73,9 +75,9 @@ static void read_keys(const sort_job *j, const table *t, table_keys *all) {
     }
 }
 
-void sort_table(sort_job *j, char delimiter) {
+void sort_table(sort_job *j) {
     table t;
-    table_read(&t, &j->in, delimiter, !j->no_header, j->threads);
+    table_read(&t, &j->in, &j->dialect, j->threads);
     if (j->key_count == 0 && t.columns > 1)
         die_usage("%s has %zu columns: name the one to sort by with --key", j->in.name, t.columns);
     if (j->key_count == 0)

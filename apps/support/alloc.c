@@ -2,9 +2,13 @@
  *
  * Memory of the host.
  */
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "die.h"
@@ -42,4 +46,27 @@ void *must_realloc(void *memory, size_t count, size_t size) {
     if (!moved)
         die(EXIT_IO, "no memory for %zu bytes", bytes);
     return moved;
+}
+
+/* The number that a file begins with, SIZE_MAX if there is none. */
+static size_t number_in(const char *path) {
+    unsigned long long number;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return SIZE_MAX;
+    bool there = fscanf(file, "%llu", &number) == 1;
+    fclose(file);
+    return there && number < SIZE_MAX ? (size_t)number : SIZE_MAX;
+}
+
+size_t memory_bytes(void) {
+    struct rlimit space;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t bytes = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX / 4;
+    size_t limits[] = {number_in("/sys/fs/cgroup/memory.max"), number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+                       getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY ? (size_t)space.rlim_cur
+                                                                                            : SIZE_MAX};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        bytes = limits[i] < bytes ? limits[i] : bytes;
+    return bytes;
 }

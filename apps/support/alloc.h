@@ -10,6 +10,9 @@
 /* malloc, but large blocks use huge pages: the first touch then costs less than half. */
 void *try_alloc(size_t bytes);
 
+/* The memory of the machine, or of this process's control group or limit of address space where that is less. */
+size_t memory_bytes(void);
+
 /* The same or exit 3; never NULL. Sizes are count * size, checked. */
 void *must_alloc(size_t count, size_t size);
 void *must_realloc(void *memory, size_t count, size_t size);

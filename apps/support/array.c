@@ -20,11 +20,6 @@ bool format_is_binary(data_format format) { return format == FORMAT_NPY || forma
 
 bool format_is_table(data_format format) { return format == FORMAT_CSV || format == FORMAT_TSV; }
 
-static bool ends_in(const char *name, const char *suffix) {
-    size_t n = strlen(name), m = strlen(suffix);
-    return n >= m && strcasecmp(name + n - m, suffix) == 0;
-}
-
 data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv) {
     if (csv && tsv)
         die_usage("--csv and --tsv exclude each other");
@@ -43,11 +38,11 @@ data_format data_format_of(input *in, scan_type dtype, bool csv, bool tsv) {
         return FORMAT_CSV;
     if (tsv)
         return FORMAT_TSV;
-    if (in->fd != 0 && ends_in(in->name, ".csv"))
+    if (input_has_suffix(in, ".csv"))
         return FORMAT_CSV;
-    if (in->fd != 0 && ends_in(in->name, ".tsv"))
+    if (input_has_suffix(in, ".tsv"))
         return FORMAT_TSV;
-    if (in->fd != 0 && ends_in(in->name, ".npy"))
+    if (input_has_suffix(in, ".npy"))
         die(EXIT_USAGE, "%s: does not begin like an .npy file; --dtype T reads raw data", in->name);
     return FORMAT_TEXT;
 }
@@ -232,6 +227,11 @@ void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *suffix) {
+    size_t n = strlen(name), m = strlen(suffix);
+    return n >= m && strcasecmp(name + n - m, suffix) == 0;
+}
 
 data_format array_output_format(const char *path, data_format input) {
     if (path && ends_in(path, ".npy"))

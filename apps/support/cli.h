@@ -12,12 +12,12 @@
  *
  *     cli             options and operands; names has the library's enums by name, for options and help texts
  *     report          --stats, --json and the progress bar; report_phase is the clock behind them
- *     input           bytes of a file or of stdin
+ *     input           bytes of a file or of stdin; decoder decompresses them, by one of the formats of codec
  *     array           .npy and raw arrays, in pieces; npy reads and writes the header of .npy files
  *     text            lines, of numbers or any; column gives all numbers of a text or of a table's column one type;
  *                     number reads and writes one
- *     table           CSV and TSV: finds the rows; table_field reads one field, table_column finds and reads a column;
- *                     timestamp reads a time
+ *     table           CSV, TSV and other dialects: finds the rows; table_field reads one field, table_column finds and
+ *                     reads a column; timestamp reads a time
  *     strings         fields and lines as text; natural translates them for natural order
  *     session         the device, and whole arrays in its memory
  *     stream          arrays in pieces: read, upload, compute, download and finish at once

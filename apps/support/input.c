@@ -9,11 +9,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
+#include "decoder.h"
 #include "die.h"
 #include "input.h"
 #include "report_phase.h"
@@ -87,6 +89,11 @@ __attribute__((noreturn)) static void die_shorter(const input *in, uint64_t byte
 }
 
 static size_t read_full(input *in, void *to, size_t bytes) {
+    if (in->decoder) {
+        size_t decoded = decoder_read(in->decoder, to, bytes);
+        in->fetched += decoded;
+        return decoded;
+    }
     if (in->extent.sized && bytes > in->extent.size - in->fetched)
         bytes = (size_t)(in->extent.size - in->fetched);
     ssize_t have = input_fill(in->fd, to, bytes);
@@ -125,7 +132,7 @@ static size_t read_and_count(input *in, void *to, size_t bytes) {
     size_t have = take_peeked(in, to, bytes);
     have += read_full(in, (char *)to + have, bytes - have);
     in->taken += have;
-    report_bytes(have, 0);
+    report_bytes(in->decoder ? 0 : have, 0); /* the decoder reads the file */
     return have;
 }
 
@@ -136,17 +143,54 @@ size_t input_read(input *in, void *to, size_t bytes) {
     return have;
 }
 
+void input_decompress(input *in) {
+    const unsigned char *start;
+    size_t bytes = input_peek(in, &start, CODEC_MAGIC_BYTES);
+    const codec *c = codec_of(start, bytes);
+    if (!c)
+        return;
+    decoder *d = decoder_open(c, in);
+    *in = (input){.fd = in->fd, .name = in->name, .decoder = d, .max_bytes = memory_bytes()};
+}
+
+static bool ends_in(const char *name, size_t length, const char *suffix) {
+    size_t n = strlen(suffix);
+    return length >= n && strncasecmp(name + length - n, suffix, n) == 0;
+}
+
+bool input_has_suffix(const input *in, const char *suffix) {
+    size_t length = strlen(in->name);
+    const char *last = strrchr(in->name, '.');
+    return in->fd != STDIN_FILENO && (ends_in(in->name, length, suffix) ||
+                                      (in->decoder && last && ends_in(in->name, (size_t)(last - in->name), suffix)));
+}
+
+/* How much to allocate for the whole input, or next, after `have`. */
+static size_t next_capacity(const input *in, size_t have) {
+    const size_t most = SIZE_MAX / 4;
+    if (in->extent.sized)
+        return (size_t)(in->extent.size - in->taken);
+    size_t least =
+        in->decoder ? 4 * (size_t)decoder_file_bytes(in->decoder) : 0; /* pages are not used before they are written */
+    size_t capacity = have > most ? SIZE_MAX - TAIL_BYTES : have ? have * 2 : least > PIPE_BYTES ? least : PIPE_BYTES;
+    return in->decoder && capacity > in->max_bytes ? in->max_bytes + 1 : capacity;
+}
+
 /* The buffer of a pipe doubles; realloc moves large blocks by remapping their pages, not by copying. */
 unsigned char *input_read_all(input *in, size_t *bytes) {
     report_phase before = report_enter(PHASE_READ);
-    bool sized = in->extent.sized;
-    size_t capacity = sized ? (size_t)(in->extent.size - in->taken) : PIPE_BYTES, have = 0;
+    size_t capacity = next_capacity(in, 0), have = 0;
     unsigned char *data = must_alloc(capacity + TAIL_BYTES, 1);
     for (;;) {
         have += read_and_count(in, data + have, capacity - have);
-        if (sized || have < capacity)
+        if (in->extent.sized || have < capacity)
             break;
-        capacity = capacity > SIZE_MAX / 4 ? SIZE_MAX - TAIL_BYTES : capacity * 2;
+        if (in->decoder && have > in->max_bytes) {
+            free(data);
+            die(EXIT_IO, "%s: more than %zu bytes come out of it by %s, which is all the memory there is", in->name,
+                in->max_bytes, decoder_name(in->decoder));
+        }
+        capacity = next_capacity(in, have);
         data = must_realloc(data, capacity + TAIL_BYTES, 1);
     }
     memset(data + have, 0, TAIL_BYTES);
@@ -159,6 +203,23 @@ size_t input_mark_bytes(const input *in, const unsigned char *text, size_t bytes
     if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
         die(EXIT_USAGE, "%s: line 1: this is UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)", in->name);
     return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static size_t skip_blanks(const unsigned char *text, size_t i, size_t bytes) {
+    while (i < bytes && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n'))
+        i++;
+    return i;
+}
+
+void input_refuse_json(const char *name, size_t line, const unsigned char *text, size_t bytes) {
+    size_t i = skip_blanks(text, 0, bytes);
+    if (i < bytes && text[i] == '[')
+        i = skip_blanks(text, i + 1, bytes);
+    if (i == bytes || text[i] != '{')
+        return;
+    i = skip_blanks(text, i + 1, bytes);
+    if (i < bytes && text[i] == '"')
+        die(EXIT_USAGE, "%s: line %zu: this is JSON: make a table of it (jq -r '[.a, .b] | @csv')", name, line);
 }
 
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
@@ -181,6 +242,8 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
 void input_close(input *in) {
     if (in->fd > STDIN_FILENO)
         close(in->fd);
+    if (in->decoder)
+        decoder_close(in->decoder);
     free(in->peek);
     *in = (input){.fd = -1, .name = in->name};
 }

@@ -5,6 +5,9 @@
  * A regular file is read up to the size that it had when it was opened: what is appended later is not seen, and an end
  * before that is an error (exit 3), because half an input would give a wrong result. A regular file of size 0 is read
  * to its end like a pipe, because those in /proc have no other size; so is one in /sys.
+ *
+ * A compressed file (input_decompress) is read through: it is like a pipe, of which the size is not known. The rule
+ * about sizes holds for the file itself.
  */
 #ifndef APPS_SUPPORT_INPUT_H
 #define APPS_SUPPORT_INPUT_H
@@ -31,10 +34,21 @@ typedef struct input {
     uint64_t taken;      /* of these, bytes given out by input_read and input_read_all */
     unsigned char *peek; /* bytes looked at and not yet taken */
     size_t peek_bytes;
+    struct decoder *decoder; /* NULL: not compressed */
+    size_t max_bytes;        /* of a decoder, for input_read_all */
 } input;
 
 /* path NULL or "-": stdin. Errors exit 3, here and below. Times count as PHASE_READ (report_phase.h). */
 void input_open(input *in, const char *path);
+
+/* For text, tables and .npy, before anything was read: decompresses gzip and zstd, known by their first bytes, from
+ * here on. What input_read_all then gives is bounded by the memory of the machine (memory_bytes), so that a file that
+ * grows without end is an error (exit 3). Exit 2 for damage, and for what cannot be decompressed. */
+void input_decompress(input *in);
+
+/* Returns true if the file's name ends in the suffix, in any case; that of a compressed file also with one more. False
+ * for stdin. */
+bool input_has_suffix(const input *in, const char *suffix);
 
 /* Looks at up to `bytes` (at most INPUT_PEEK_MAX) bytes ahead; returns how many there are. The pointer is good until
  * the next call. */
@@ -48,6 +62,10 @@ unsigned char *input_read_all(input *in, size_t *bytes);
 
 /* Returns the length of the byte order mark that a text begins with, 3 or 0; exit 2 for a mark of UTF-16. */
 size_t input_mark_bytes(const input *in, const unsigned char *text, size_t bytes);
+
+/* Exit 2 if a text that is no table, or has no numbers, begins as JSON does, with an object or an array of objects.
+ * `line` is where it begins. */
+void input_refuse_json(const char *name, size_t line, const unsigned char *text, size_t bytes);
 
 /* Reads exactly `bytes` from `offset`, counted from the extent's start, without moving the reading position. Sized
  * inputs only. */

@@ -66,6 +66,9 @@ output *output_open(const char *path, bool force, bool binary) {
     output *out = must_alloc(1, sizeof *out);
     if (path && is_stdout(path))
         path = NULL;
+    const char *suffix = path ? strrchr(path, '.') : NULL;
+    if (suffix && (strcmp(suffix, ".gz") == 0 || strcmp(suffix, ".zst") == 0))
+        die_usage("%s: outputs are not compressed: leave out the %s, or pipe them through a compressor", path, suffix);
     *out = (output){.name = path ? path : "stdout", .spool = -1};
     out->buffer = must_alloc(BUFFER_BYTES, 1);
     register_output(out);

@@ -46,7 +46,7 @@ static void find_part(void *arg, size_t i) {
     part own = {0};
     for (size_t row = i * PART_ROWS, end = part_end(r->s->n, i); row < end; row++) {
         field f = table_field_of(r->t, row, r->index);
-        if (field_is_missing(&f)) {
+        if (field_is_missing(r->t, &f)) {
             r->s->at[row] = (string){0};
             own.missing++;
         } else {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the rows of a table, in parallel. A newline ends a row only outside quotes, and a place is inside quotes if an
- * odd number of quotes precede it. The input is cut into pieces:
+ * odd number of quotes precede it, not counting those that are characters (between tabs). The input is cut into pieces:
  *
- *     count   each piece counts its quotes, and its newlines outside quotes, once for a piece that begins outside
- *             quotes and once for one that begins inside
- *     scan    over the pieces: the parity of the quotes before each says how it begins, and the newlines before it say
- *             which row is its first
+ *     count   each piece counts its newlines outside quotes, once for a piece that begins outside quotes and once for
+ *             one that begins inside, and says how it then ends
+ *     scan    over the pieces: how the piece before ends says how each begins, and the newlines before it say which row
+ *             is its first
  *     walk    each piece goes through its rows field by field and refuses what is malformed
  *
  * In a table with faults the counts are right up to the first fault, so the first piece that reports one reports the
@@ -28,9 +28,9 @@ enum { PIECE_BYTES = TABLE_PIECE_BYTES };
 
 typedef struct piece {
     const unsigned char *begin, *end; /* the bytes in which it looks for newlines */
-    size_t newlines[2];               /* outside quotes, if the piece begins outside [0] or inside [1] them */
-    bool odd;                         /* it has an odd number of quotes */
-    bool inside;                      /* begins inside quotes */
+    size_t newlines[QUOTE_STATES];    /* outside quotes, by the state in which the piece begins */
+    quote_state ends[QUOTE_STATES];   /* the state in which it then ends */
+    quote_state state;                /* in which it begins */
     size_t row, rows;                 /* its first row, and the number of rows that begin in it */
     row_fault fault;
     const unsigned char *where; /* the row or quote at fault */
@@ -39,14 +39,14 @@ typedef struct piece {
 
 typedef struct job {
     table *t;
+    const unsigned char *begin; /* where the first row does, also of a header */
     piece *pieces;
     size_t piece_count;
 } job;
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* Walks the row at p: sets *fields to its number of fields and *next to the row after it or to the fault. */
-static row_fault walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields) {
+row_fault table_walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields) {
     const unsigned char *end = t->bytes + t->n_bytes;
     unsigned char delimiter = (unsigned char)t->delimiter;
     for (*fields = 1;; ++*fields) {
@@ -85,9 +85,7 @@ __attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault
 
 /* A row begins at the start of the data or after a newline outside quotes. A piece looks for newlines from the byte
  * before it to its last byte but one, so that the row after each newline begins in the piece. */
-static void count_piece(void *arg, size_t i) {
-    job *j = arg;
-    piece *own = &j->pieces[i];
+static void count_parity(piece *own) {
     const unsigned char *p = own->begin;
     size_t newlines[2] = {0, 0};
     bool odd = false;
@@ -99,17 +97,47 @@ static void count_piece(void *arg, size_t i) {
         odd = !odd;
         p = quote + 1;
     }
-    own->newlines[0] = newlines[0];
-    own->newlines[1] = newlines[1];
-    own->odd = odd;
+    own->newlines[OUTSIDE] = own->newlines[CLOSED] = newlines[0];
+    own->newlines[INSIDE] = newlines[1];
+    own->ends[OUTSIDE] = own->ends[CLOSED] = odd ? INSIDE : OUTSIDE;
+    own->ends[INSIDE] = odd ? OUTSIDE : INSIDE;
 }
 
-static const unsigned char *first_row(const piece *own) {
-    bool inside = own->inside;
+/* The same where not every quote opens a field or closes it. */
+static void count_states(const job *j, piece *own) {
+    const unsigned char *p = own->begin;
+    quote_state state[QUOTE_STATES] = {OUTSIDE, INSIDE, CLOSED};
+    size_t newlines[QUOTE_STATES] = {0};
+    while (p < own->end) {
+        const unsigned char *quote = memchr(p, '"', (size_t)(own->end - p));
+        size_t before = input_newlines(p, quote ? quote : own->end);
+        for (int k = 0; k < QUOTE_STATES; k++) {
+            newlines[k] += state[k] != INSIDE ? before : 0;
+            state[k] = quote ? quote_step(j->t, state[k], quote, j->begin) : state[k];
+        }
+        if (!quote)
+            break;
+        p = quote + 1;
+    }
+    memcpy(own->newlines, newlines, sizeof newlines);
+    memcpy(own->ends, state, sizeof state);
+}
+
+static void count_piece(void *arg, size_t i) {
+    job *j = arg;
+    piece *own = &j->pieces[i];
+    if (j->t->delimiter == '\t')
+        count_states(j, own);
+    else
+        count_parity(own);
+}
+
+static const unsigned char *first_row(const job *j, const piece *own) {
+    quote_state state = own->state;
     for (const unsigned char *p = own->begin; p < own->end; p++) {
         if (*p == '"')
-            inside = !inside;
-        else if (*p == '\n' && !inside)
+            state = quote_step(j->t, state, p, j->begin);
+        else if (*p == '\n' && state != INSIDE)
             return p + 1;
     }
     return own->end;
@@ -119,11 +147,11 @@ static void walk_piece(void *arg, size_t i) {
     job *j = arg;
     piece *own = &j->pieces[i];
     const table *t = j->t;
-    const unsigned char *p = i == 0 ? own->begin : first_row(own);
+    const unsigned char *p = i == 0 ? own->begin : first_row(j, own);
     for (size_t k = 0; k < own->rows; k++) {
         const unsigned char *next = p;
         size_t fields = 0;
-        row_fault fault = walk_row(t, p, &next, &fields);
+        row_fault fault = table_walk_row(t, p, &next, &fields);
         if (fault == ROW_OK && fields != t->columns)
             fault = ROW_RAGGED;
         if (fault != ROW_OK) {
@@ -137,10 +165,11 @@ static void walk_piece(void *arg, size_t i) {
     }
 }
 
-static void cut(job *j, table *t) {
+static void cut(job *j, table *t, const unsigned char *begin) {
     const unsigned char *data = t->bytes + t->head_bytes;
     size_t body = t->n_bytes - t->head_bytes;
     j->t = t;
+    j->begin = begin;
     j->piece_count = body / PIECE_BYTES + (body % PIECE_BYTES != 0);
     j->pieces = must_alloc(j->piece_count + 1, sizeof *j->pieces);
     for (size_t i = 0; i < j->piece_count; i++) {
@@ -150,19 +179,19 @@ static void cut(job *j, table *t) {
     }
 }
 
-static void index_rows(table *t, unsigned threads) {
+static void index_rows(table *t, const unsigned char *begin, unsigned threads) {
     job j;
-    cut(&j, t);
+    cut(&j, t, begin);
     parallel_for(threads, j.piece_count, count_piece, &j);
-    bool inside = false;
+    quote_state state = OUTSIDE;
     t->n = 0;
     for (size_t i = 0; i < j.piece_count; i++) {
         piece *own = &j.pieces[i];
-        own->inside = inside;
+        own->state = state;
         own->row = t->n;
-        own->rows = own->newlines[inside] + (i == 0);
+        own->rows = own->newlines[state] + (i == 0);
         t->n += own->rows;
-        inside ^= own->odd;
+        state = own->ends[state];
     }
     t->starts = must_alloc(t->n + 1, sizeof *t->starts);
     parallel_for(threads, j.piece_count, walk_piece, &j);
@@ -190,8 +219,8 @@ static void refuse_carriage_returns(const table *t, const unsigned char *p) {
         field f = read_field(p, t->bytes + t->n_bytes, (unsigned char)t->delimiter);
         if (*p != '"' && memchr(f.begin, '\r', (size_t)(f.end - f.begin)))
             die(EXIT_USAGE,
-                "%s: line 1: a carriage return that no newline follows: convert the line ends (tr '\\r' '\\n')",
-                t->name);
+                "%s: line %zu: a carriage return that no newline follows: convert the line ends (tr '\\r' '\\n')",
+                t->name, table_line_at(t, p));
         p = f.next + 1;
     }
 }
@@ -209,43 +238,67 @@ static void end_last_row(table *t) {
     t->n_bytes++;
 }
 
-/* Returns true if the first line feed outside quotes follows a carriage return. */
-static bool has_crlf(const table *t) {
-    bool inside = false;
-    for (size_t i = 0; i < t->n_bytes; i++) {
-        if (t->bytes[i] == '"')
-            inside = !inside;
-        else if (t->bytes[i] == '\n' && !inside)
-            return i > 0 && t->bytes[i - 1] == '\r';
+/* Lets comments before the first row stay there. */
+static void pass_comments(table *t) {
+    while (t->dialect->comment && t->head_bytes < t->n_bytes && t->bytes[t->head_bytes] == t->dialect->comment) {
+        const unsigned char *p = t->bytes + t->head_bytes, *newline = memchr(p, '\n', t->n_bytes - t->head_bytes);
+        t->head_bytes = newline ? (size_t)(newline - t->bytes) + 1 : t->n_bytes;
     }
-    return false;
 }
 
-void table_read(table *t, input *in, char delimiter, bool header, unsigned threads) {
-    *t = (table){.name = in->name, .delimiter = delimiter, .end_bytes = 1};
+/* Sets what the first row says, and ends the last one. Returns the end of the first row. */
+static const unsigned char *read_first_row(table *t) {
+    const unsigned char *first = t->bytes + t->head_bytes, *next = first, *newline = t->bytes + t->n_bytes;
+    t->bytes[t->n_bytes] = '\n'; /* over a zero byte: it ends a row that has no end */
+    row_fault fault = table_walk_row(t, first, &next, &t->columns);
+    if (fault == ROW_OK)
+        newline = next - 1;
+    t->end_bytes = newline < t->bytes + t->n_bytes && newline > first && newline[-1] == '\r' ? 2 : 1;
+    t->bytes[t->n_bytes] = 0;
+    end_last_row(t);
+    if (fault != ROW_OK || t->columns == 1)
+        input_refuse_json(t->name, table_line_at(t, first), first, (size_t)(t->bytes + t->n_bytes - first));
+    if (fault != ROW_OK)
+        refuse_row(t, fault, next, t->columns);
+    refuse_carriage_returns(t, first);
+    return next;
+}
+
+/* Lines at the end that are empty are no rows, unless a row may be empty. */
+static void drop_empty_lines(table *t, const unsigned char *first_end) {
+    const unsigned char *least = t->columns > 1 ? first_end : t->bytes + t->n_bytes;
+    for (const unsigned char *end; (end = t->bytes + t->n_bytes) > least;) {
+        size_t bytes = end - 1 > least && end[-2] == '\r' ? 2 : 1;
+        if (end[-(ptrdiff_t)bytes - 1] != '\n')
+            break;
+        t->n_bytes -= bytes;
+    }
+}
+
+void table_read(table *t, input *in, const dialect *d, unsigned threads) {
+    *t = (table){.name = in->name, .dialect = d, .delimiter = d->delimiter, .end_bytes = 1};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
+    pass_comments(t);
     if (t->n_bytes == t->head_bytes) {
         t->starts = must_alloc(1, sizeof *t->starts);
         t->starts[0] = t->n_bytes;
         return;
     }
-    t->end_bytes = has_crlf(t) ? 2 : 1;
-    end_last_row(t);
-    const unsigned char *first = t->bytes + t->head_bytes, *next = first;
-    row_fault fault = walk_row(t, first, &next, &t->columns);
-    if (fault != ROW_OK)
-        refuse_row(t, fault, next, t->columns);
-    refuse_carriage_returns(t, first);
-    if (header) {
+    const unsigned char *first = t->bytes + t->head_bytes, *next = read_first_row(t);
+    if (d->comment)
+        table_strip_comments(t, next);
+    drop_empty_lines(t, next);
+    if (d->header) {
         t->has_names = true;
         t->names_at = t->head_bytes;
         t->head_bytes = (size_t)(next - t->bytes);
     }
-    index_rows(t, threads);
+    index_rows(t, first, threads);
 }
 
 void table_free(table *t) {
+    free(t->gaps);
     free(t->starts);
     free(t->bytes);
     *t = (table){0};

@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables: RFC 4180 with commas (CSV) or tabs (TSV). Rows are kept byte for byte; columns are read as numbers or
- * times on request, or as strings (strings.h). Strict: every row has as many fields as the first, and a quote stands
- * only around a whole field or doubled inside one.
+ * Tables: RFC 4180 with commas (CSV) or tabs (TSV), or another dialect. Rows are kept byte for byte; columns are read
+ * as numbers or times on request, or as strings (strings.h). Strict: every row has as many fields as the first, and a
+ * quote stands only around a whole field or doubled inside one. Two things are taken that RFC 4180 does not have: empty
+ * lines at the end, unless they are the rows of one column, and between tabs a quote inside a field that does not begin
+ * with one, which is then a character like others.
  */
 #ifndef APPS_SUPPORT_TABLE_H
 #define APPS_SUPPORT_TABLE_H
 
 #include "column.h"
+#include "dialect.h"
 #include "input.h"
 
 typedef struct table {
-    const char *name;     /* for messages */
-    char delimiter;       /* ',' or '\t' */
-    unsigned char *bytes; /* the input, its last row ended like its first, and 62 zero bytes */
+    const char *name; /* for messages */
+    const dialect *dialect;
+    char delimiter;       /* the dialect's */
+    unsigned char *bytes; /* the input without comments among its rows, its last row ended like its first, and at least
+                           * 62 zero bytes */
     size_t n_bytes;
-    size_t head_bytes; /* byte order mark and header row: keep them first */
-    size_t n;          /* number of rows, without the header */
-    size_t columns;    /* 0 for empty input */
-    bool has_names;    /* there is a header with the names of the columns */
-    size_t names_at;   /* where it begins */
-    uint64_t *starts;  /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
-    size_t end_bytes;  /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
+    size_t head_bytes;      /* byte order mark, comments before the first row, and header row: keep them first */
+    size_t n;               /* number of rows, without the header */
+    size_t columns;         /* 0 for empty input */
+    bool has_names;         /* there is a header with the names of the columns */
+    size_t names_at;        /* where it begins */
+    uint64_t *starts;       /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
+    size_t end_bytes;       /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
+    struct table_gap *gaps; /* where comments stood, for the numbers of lines */
+    size_t gap_count;
 } table;
 
 /* Reads everything in `in`. Exit 2 with the line for a row with another number of fields than the first, an open quote,
- * or a quote where none may be; exit 3 for input errors and memory. Empty input: n = 0, columns = 0. */
-void table_read(table *t, input *in, char delimiter, bool header, unsigned threads);
+ * or a quote where none may be; exit 3 for input errors and memory. Empty input: n = 0, columns = 0. The dialect, which
+ * is settled, must live as long as the table. */
+void table_read(table *t, input *in, const dialect *d, unsigned threads);
 
 /* Returns the column, from 0, that a user means by a name, which may stand in backticks, or, where no column has that
  * name, a number from 1. Exit 2 if there is none, naming the nearest, or if two have that name. On empty input any name
@@ -46,6 +54,10 @@ char *table_nearest_name(const table *t, const char *key);
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);
+
+/* Warns if the header's cell of a column that is read as numbers, or as times, is one itself: then it is likely data.
+ */
+void table_warn_of_header(const table *t, size_t index, bool times);
 
 /* Reads one column as numbers into c->data, a new allocation. An empty field is missing (COLUMN_MISSING_BITS) and makes
  * the column f64. Exit 2 with line and column for a field that is not a number; unless it is NULL, `key` is then the

@@ -88,6 +88,21 @@ size_t table_find(const table *t, const char *key) {
     die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
 }
 
+void table_warn_of_header(const table *t, size_t index, bool times) {
+    if (!t->has_names)
+        return;
+    char *name = table_name(t, index), quoted[NUMBER_QUOTE_BYTES];
+    size_t bytes = strlen(name), where;
+    int64_t ns;
+    number x;
+    if (times ? timestamp_parse(name, bytes, &ns) == TIMESTAMP_OK
+              : dialect_parse_number(t->dialect, name, bytes, &x, &where) == NUMBER_OK &&
+                    name[strcspn(name, "0123456789")]) /* "inf" may well be a name */
+        warn("%s: the name of column %zu is a %s, %s: if the first row is data, say --no-header", t->name, index + 1,
+             times ? "time" : "number", number_quote(quoted, name, bytes));
+    free(name);
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static size_t part_count_of(const table *t) { return t->n / PART_ROWS + (t->n % PART_ROWS != 0); }
@@ -101,11 +116,16 @@ typedef struct reading {
 static void read_part(void *arg, size_t i) {
     reading *r = arg;
     column_part part = r->parts[i];
+    const bool plain = dialect_is_plain(r->t->dialect);
     size_t row = i * PART_ROWS, end = r->t->n - row > PART_ROWS ? row + PART_ROWS : r->t->n;
     for (; row < end; row++) {
         field f = table_field_of(r->t, row, r->index);
         number x;
-        number_status status = number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where);
+        number_status status = plain ? number_parse((const char *)f.begin, (size_t)(f.end - f.begin), &x, &part.where)
+                               : field_is_missing(r->t, &f)
+                                   ? NUMBER_EMPTY
+                                   : dialect_parse_number(r->t->dialect, (const char *)f.begin,
+                                                          (size_t)(f.end - f.begin), &x, &part.where);
         if (status == NUMBER_EMPTY) {
             column_part_add_missing(&part);
         } else if (status == NUMBER_OK) {
@@ -118,12 +138,43 @@ static void read_part(void *arg, size_t i) {
     r->parts[i] = part;
 }
 
-/* "; -k NAME:text sorts by text", or time where the field is one. Names that are not plain go in backticks. */
-static const char *advise(char *to, size_t bytes, const field *f, const char *key) {
+/* Returns the options with which the field would be a number, or missing; NULL if there are none. */
+static const char *better_dialect(const table *t, const field *f) {
+    static const struct {
+        char decimal, thousands;
+        const char *options;
+    } dialects[] = {
+        {'.', ',', "--thousands ,"},   {',', 0, "--decimal ,"},          {',', '.', "--decimal , --thousands ."},
+        {'.', ' ', "--thousands ' '"}, {'.', '\'', "--thousands \"'\""}, {'.', '_', "--thousands _"}};
+    static const char missing[] = "--missing ";
+    static const char *const words[] = {"--missing NA",   "--missing N/A",  "--missing n/a", "--missing null",
+                                        "--missing NULL", "--missing None", "--missing -",   "--missing ."};
+    size_t bytes = (size_t)(f->end - f->begin), where;
+    number x;
+    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
+        dialect d = {.decimal = dialects[i].decimal, .thousands = dialects[i].thousands};
+        if (d.decimal != t->delimiter &&
+            dialect_parse_number(&d, (const char *)f->begin, bytes, &x, &where) == NUMBER_OK)
+            return dialects[i].options;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i] + sizeof missing - 1) == bytes &&
+            memcmp(words[i] + sizeof missing - 1, f->begin, bytes) == 0 && !field_is_quoted(f))
+            return words[i];
+    return NULL;
+}
+
+/* What to say for a field that is not a number: "; with --decimal , it is one", or, if there is a key of sort,
+ * "; -k NAME:text sorts by text", or time where the field is one. Names that are not plain go in backticks. */
+static const char *advise(char *to, size_t bytes, const table *t, const field *f, const char *key) {
     int64_t ns;
     bool time = timestamp_parse((const char *)f->begin, (size_t)(f->end - f->begin), &ns) == TIMESTAMP_OK;
-    const char *tick = is_plain_name(key) ? "" : "`";
-    snprintf(to, bytes, "; -k %s%s%s:%s sorts by %s", tick, key, tick, time ? "time" : "text", time ? "time" : "text");
+    const char *options = time ? NULL : better_dialect(t, f), *tick = key && is_plain_name(key) ? "" : "`";
+    if (options)
+        snprintf(to, bytes, "; with %s it is %s", options, strncmp(options, "--missing", 9) ? "one" : "missing");
+    else if (key)
+        snprintf(to, bytes, "; -k %s%s%s:%s sorts by %s", tick, key, tick, time ? "time" : "text",
+                 time ? "time" : "text");
     return to;
 }
 
@@ -131,8 +182,8 @@ __attribute__((noreturn)) static void refuse_number(const table *t, size_t index
                                                     const char *key) {
     field f = table_field_of(t, fault->row, index);
     char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES], advice[TABLE_LABEL_BYTES] = "";
-    if (key && fault->not_a_number)
-        advise(advice, sizeof advice, &f, key);
+    if (fault->not_a_number)
+        advise(advice, sizeof advice, t, &f, key);
     die(EXIT_USAGE, "%s: line %zu, column %s: %s %s%s", t->name, table_line_at(t, f.begin),
         table_label(t, index, label), number_quote(quoted, (const char *)f.begin, (size_t)(f.end - f.begin)),
         fault->complaint, advice);
@@ -175,7 +226,9 @@ static void read_times(void *arg, size_t i) {
     for (; row < end && part.fault == TIMESTAMP_OK; row++) {
         field f = table_field_of(r->t, row, r->index);
         int64_t ns = 0;
-        timestamp_status status = timestamp_parse((const char *)f.begin, (size_t)(f.end - f.begin), &ns);
+        timestamp_status status = field_is_missing(r->t, &f)
+                                      ? TIMESTAMP_EMPTY
+                                      : timestamp_parse((const char *)f.begin, (size_t)(f.end - f.begin), &ns);
         r->missing[row] = status == TIMESTAMP_EMPTY;
         part.missing += r->missing[row];
         r->values[row] = ns;

@@ -65,6 +65,8 @@ static inline field read_field(const unsigned char *p, const unsigned char *end,
         return quoted_field(p, end, delimiter);
     field f = {.begin = p};
     p = field_stop(p, delimiter);
+    while (*p == '"' && delimiter == '\t')
+        p = field_stop(p + 1, delimiter);
     f.next = p;
     f.end = *p == '\n' && p > f.begin && p[-1] == '\r' ? p - 1 : p;
     if (*p == '"')
@@ -84,15 +86,49 @@ static inline field table_field_of(const table *t, size_t row, size_t index) {
 /* For fields without fault. */
 static inline bool field_is_quoted(const field *f) { return *f->end == '"'; }
 
-/* Empty and without quotes. For numbers blanks alone, and empty quotes, are missing too (number.h). */
-static inline bool field_is_missing(const field *f) { return f->begin == f->end && !field_is_quoted(f); }
+/* Empty, or a word of --missing, and without quotes. For numbers blanks alone, and empty quotes, are missing too
+ * (number.h). */
+static inline bool field_is_missing(const table *t, const field *f) {
+    return f->begin == f->end ? !field_is_quoted(f)
+                              : t->dialect->missing && !field_is_quoted(f) &&
+                                    dialect_is_missing_word(t->dialect, f->begin, (size_t)(f->end - f->begin));
+}
+
+/* Lines of comments that stood at this offset of t->bytes. */
+typedef struct table_gap {
+    size_t at, lines;
+} table_gap;
 
 /* The number from 1 of the line that `place` is in. */
 static inline size_t table_line_at(const table *t, const unsigned char *place) {
     size_t line = 1;
     for (const unsigned char *p = t->bytes; (p = memchr(p, '\n', (size_t)(place - p))) != NULL; p++)
         line++;
+    for (size_t i = 0; i < t->gap_count && t->gaps[i].at <= (size_t)(place - t->bytes); i++)
+        line += t->gaps[i].lines;
     return line;
 }
+
+/* ---- quotes ------------------------------------------------------------------------------------------------------ */
+
+/* A place in a table is inside quotes or not. CLOSED: the last quote closed a field; one right after it is the second
+ * of a doubled one. */
+typedef enum quote_state { OUTSIDE, INSIDE, CLOSED, QUOTE_STATES } quote_state;
+
+/* The state after the quote at p. Between tabs a quote opens only where a field begins; anywhere else, in a table
+ * without faults, each quote that is not inside opens. `begin`: where the first row does. */
+static inline quote_state quote_step(const table *t, quote_state state, const unsigned char *p,
+                                     const unsigned char *begin) {
+    if (state == INSIDE)
+        return CLOSED;
+    bool doubled = state == CLOSED && p != begin && p[-1] == '"';
+    return t->delimiter != '\t' || doubled || p == begin || p[-1] == '\t' || p[-1] == '\n' ? INSIDE : OUTSIDE;
+}
+
+/* Walks the row at p: sets *fields to its number of fields and *next to the row after it or to the fault. */
+row_fault table_walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields);
+
+/* Takes the comments out of the rows from `begin` on, and records where they were. In table_comment.c. */
+void table_strip_comments(table *t, const unsigned char *begin);
 
 #endif

@@ -163,6 +163,7 @@ static const unsigned char *find_line(const text *t, size_t line) {
 }
 
 __attribute__((noreturn)) static void refuse(const text *t, const column_fault *fault, const char *advice) {
+    input_refuse_json(t->name, 1, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes);
     const unsigned char *p = find_line(t, fault->row);
     const unsigned char *newline = memchr(p, '\n', (size_t)(t->bytes + t->n_bytes - p));
     size_t bytes = (size_t)(newline - p);

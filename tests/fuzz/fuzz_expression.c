@@ -16,6 +16,7 @@ const char *const fuzz_seeds[] = {
     "`a name` < inf && -Infinity <= i && x == nan",
     "1 < x",
     "x in (1, 2.5, -3) && y contains \"a\"\"b\" || !x is missing",
+    "x > y || y != `x` && i <= x",
     "\"Boston\" >= y && y in (\"b\", \"a\", \"\") || x startswith \"\" && `y` matches \"^a\"",
     NULL,
 };
@@ -31,11 +32,13 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
     return true;
 }
 
-/* Tests of text are flags to the terms: test i holds in rows of which bit i % 3 is set. Checks what their texts are. */
+/* Tests of text and of two columns are flags to the terms: test i holds in rows of which bit i % 3 is set. Checks what
+ * their texts are. */
 static void make_tests(expression *e, uint8_t flags[3][8], scan_column *columns) {
     for (uint32_t i = 0; i < e->test_count; i++) {
         const text_test *test = &e->tests[i];
-        FUZZ_CHECK(test->item_count == (test->op == TEXT_MISSING ? 0 : test->op == TEXT_IN ? test->item_count : 1));
+        size_t items = test->op == TEXT_IN ? test->item_count : !test->numbers && test->op != TEXT_MISSING;
+        FUZZ_CHECK(test->item_count == items);
         for (size_t k = 0; k < test->item_count; k++)
             FUZZ_CHECK(test->items[k].begin >= e->bytes &&
                        (k == 0 || string_compare(&test->items[k - 1], &test->items[k]) <= 0));

@@ -61,6 +61,17 @@ def tables():
         yield head + row
         if "," in row:
             yield chr(ord(head) + 1) + row.replace(",", "\t")
+    # dialects (fuzz_table.c has the bits): comments, words that are missing, decimal commas; each with and without header
+    comments = ("# a\na,b\n# \"b\n1,2\n#\n#\n3,4\n# end", "#\n", "#", '"#a",b\n"\n#c",2\n#,\n', "a,b\r\n#\r\n1,2\r\n\r\n#\r\n\r\n", "a,b\n1,2\n\n\n",
+                "a,b\n1,2\n\n3,4\n", "a\n1\n\n", "a,b\n#\n1,\"2\n", "a,b\n1,2\n\r", "a,b\n#\n1\n")
+    words = ("a,b\nx,7\n\"x\",\"7\"\n x,7 \n,77\n", "a\nx\n7\n-0\n9007199254740993\n")
+    numbers = ("1.234,5", "-1.234.567", "1.23", "1,5", ",5", "5,", "1.5", "1234.567", ".123", "1..234", "1.234.", "+1.000,0e3", " 1.000 ", "1.000\r", "1,2,3", "1e1.000",
+               "-.5", "1.,5", "nan", "1.nan", "18.446.744.073.709.551.615", "9.007.199.254.740.993", "-0,0")
+    for bits, rows in ((4, comments), (8, words), (64, ["a;b\n" + ";\n".join(numbers[i:i + 2]) + ";\n" for i in range(len(numbers))]), (76, ["#\nn;m\n7;x\n1.000,5;2\n#\n\n"])):
+        for row, head in itertools.product(rows, (0, 2)):
+            yield chr(32 + bits + head) + row
+    for quoted in ('a"b\tc\n5" pipe\t"q\tq"\n', '"a""b"\t"\n"\nx""\t""\n', 'a\tb\n"x"y\t1\n', 'a\t"b\n', 'a""\t"""\n"\n', '"\t"\t"\n', 'a"\n"b"\n'):
+        yield from (chr(33 + head) + quoted for head in (0, 2))
 
 
 def pnm():
@@ -164,6 +175,35 @@ def images():
         yield magic + bytes(40)
 
 
+def compressed():
+    """gzip members with every part of a header, and zstd frames; cut, joined, with something after them."""
+    texts = (b"", b"1\n", b"n,a\n1,x\n2,y\n", bytes(3000), bytes(range(256)))
+
+    def member(text, level=9, flags=0, fields=b"", method=8):
+        deflate = zlib.compressobj(level, zlib.DEFLATED, -15)
+        return (b"\x1f\x8b" + bytes((method, flags)) + bytes(6) + fields + deflate.compress(text) + deflate.flush()
+                + struct.pack("<II", zlib.crc32(text), len(text) & 0xffffffff))
+
+    def frame(*blocks, head=b"\0\x38", magic=b"\x28\xb5\x2f\xfd"):
+        out = magic + head
+        for i, (kind, count, data) in enumerate(blocks):
+            out += struct.pack("<I", (i == len(blocks) - 1) | kind << 1 | count << 3)[:3] + data
+        return out
+
+    good = [member(text, level) for text in texts for level in (0, 9)] + [frame((0, len(text), text)) for text in texts]
+    good += [member(b"1\n", flags=1), member(b"1\n", flags=2, fields=b"\0\0"), member(b"1\n", flags=4, fields=b"\3\0abc"), member(b"1\n", flags=8, fields=b"name\0"),
+             member(b"1\n", flags=16, fields=b"comment\0"), member(b"1\n", flags=28, fields=b"\1\0xname\0comment\0"), member(b"1\n", flags=0xe0), member(b"1\n", method=7)]
+    good += [frame((1, 131072, b"x")), frame((1, 1000, b"x"), (1, 5, b"y"), (0, 2, b"zz")), frame((3, 1, b"x")), frame((2, 4, b"abcd")), frame((0, 2, b"1\n"), head=b"\x20\2"),
+             frame((0, 2, b"1\n"), head=b"\4\x38") + bytes(4), frame((0, 2, b"1\n"), head=b"\0\xf8"), frame((0, 2, b"1\n"), head=b"\1\x38\7")]
+    for data in good:
+        yield from (data, data + data, data[:-1], data[:len(data) // 2], data + b"\0", data + b"x")
+    yield good[0] + good[-1]
+    yield frame((1, 131072, b"\0")) * 20
+    yield b"\x50\x2a\x4d\x18\4\0\0\0skip" + frame((0, 2, b"1\n"))
+    yield frame((0, 2, b"1\n")) + b"\x50\x2a\x4d\x18\4\0\0\0skip"
+    yield from (b"PK\3\4", b"\xfd7zXZ\0", b"BZh91AY&SY", b"\x1f\x8b", b"\x1f\x8b\x08", b"\x28\xb5\x2f", b"text\n")
+
+
 def calls():
     """Choices for calls of the library: each verb with small and large counts, then noise that is the same in every run."""
     order = random.Random(3)
@@ -174,7 +214,8 @@ def calls():
 
 
 TARGETS = {"npy": npy(), "number": NUMBERS, "text": itertools.chain(text(), NUMBERS), "table": tables(), "pnm": pnm(),
-           "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in images()), "library": calls()}
+           "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in images()), "library": calls(),
+           "compressed": compressed()}
 
 
 def main():

@@ -131,6 +131,11 @@ def test_unique_rows(box, name):
     same(box.load("at.npy"), np.flatnonzero(keep).astype("u4"))
     inverted = box.good("compact", "--unique", "--axis", 0, "--invert", "in.npy").array
     assert inverted.tobytes() == data[~keep].tobytes()
+    box.good("compact", "--unique", "--axis", 0, "--counts", "n.npy", "--indices", "at.npy", "-f", "in.npy", "-o", "out.npy")
+    same(box.load("n.npy"), np.diff(np.append(np.flatnonzero(keep), len(data))).astype("u8"))
+    same(box.load("at.npy"), np.flatnonzero(keep).astype("u4"))
+    for more, count in ([], keep.sum()), (["--invert"], (~keep).sum()):
+        assert box.good("compact", "--unique", "--axis", 0, "--count", *more, "in.npy").out == b"%d\n" % count
     same(box.good("compact", "--unique", "--flat", "in.npy").array, box.good("compact", "--unique", "in.npy").array)
 
 

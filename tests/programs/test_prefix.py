@@ -428,9 +428,9 @@ def test_bad_tables(box, table, options, text):
 
 def test_options_of_tables_elsewhere(box):
     box.save("in.npy", np.arange(3))
-    box.refused(2, "is no table, -k does not apply", "prefix", "-k", "1", "in.npy")
-    box.refused(2, "is no table, --no-header does not apply", "prefix", "--no-header", "in.npy")
-    box.refused(2, "is no table, -k does not apply", "prefix", "-k", "1", input=b"1\n")
+    box.refused(2, "-k is for tables; in.npy is read as an array", "prefix", "-k", "1", "in.npy")
+    box.refused(2, "--no-header is for tables; in.npy is read as an array", "prefix", "--no-header", "in.npy")
+    box.refused(2, "-k is for tables; stdin is read as lines of numbers: add --csv if it is one", "prefix", "-k", "1", input=b"1\n")
 
 
 def test_a_large_table(box):

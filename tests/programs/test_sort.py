@@ -254,7 +254,7 @@ def test_split_needs_a_device(args, text):
 # ---- command line ----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("args, message", [
-    (["-k", "1"], "--key is for tables"), (["--no-header"], "--no-header is for tables"), (["--dtype", "u128"], "--dtype"),
+    (["-k", "1"], "-k is for tables; stdin is read as lines of numbers: add --csv if it is one"), (["--no-header"], "--no-header is for tables"), (["--dtype", "u128"], "--dtype"),
     (["--nan", "middle"], "--nan"), (["--check", "--argsort"], "--check and --argsort"), (["-c", "-o", "x"], "-o"),
     (["--unknown"], "--unknown"), (["-z"], "-z"), (["a", "b"], "b"), (["--key"], "--key"), (["--csv", "--tsv"], "--csv and --tsv"),
     (["--csv", "--dtype", "u8"], "--dtype"), (["--device", "gpu"], "--device"), (["--threads", "x"], "--threads"),

@@ -257,7 +257,7 @@ def test_messages(args, text, message):
 
 def test_messages_of_lines():
     assert bad(stdin=b"1\nBoston\n") == 'stdin: line 2, column 1: "Boston" is not a number; --text sorts lines as text'
-    assert "--key is for tables; stdin is read as lines of text" in bad("--text", "-k", "a", stdin=b"1\n")
+    assert "-k is for tables; stdin is read as lines of text: with --csv in place of --text it is one" in bad("--text", "-k", "a", stdin=b"1\n")
     assert "--text is for lines and excludes --dtype" in bad("--text", "--dtype", "u8", stdin=b"1\n")
     assert "this is UTF-16" in bad("--text", stdin="\ufeffa\n".encode("utf-16-le"))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of text in compact --where, against Python's comparisons of bytes and its re."""
+import fractions
 import random
 import re
 
@@ -71,6 +72,31 @@ def test_a_column_as_text_and_as_number(box):
     assert kept(box, "isnan(w) && w is missing", rows, data=data) == [2]
 
 
+INTEGERS = ["0", "-1", "9007199254740993", "9007199254740992", "-9223372036854775808", "9223372036854775807", "1"]
+UNSIGNED = ["18446744073709551615", "9223372036854775808", "0", "9007199254740993"]
+FLOATS = ["", "0.5", "-0.5", "1e0", "9007199254740992.0", "9223372036854775808.0", "-9223372036854775808.0", "1.8446744073709552e19", "nan", "inf", "-inf", "-1.5"]
+
+
+def exact(text):
+    """The number as a fraction or float, None if it is missing."""
+    if text == "" or text.lstrip("+-") in ("nan", "inf"):
+        return float(text) if text else None
+    return fractions.Fraction(text) if text.lstrip("-").isdigit() else fractions.Fraction(float(text))
+
+
+@pytest.mark.parametrize("left, right", [(FLOATS, INTEGERS), (UNSIGNED, FLOATS), (INTEGERS, UNSIGNED), (FLOATS, FLOATS)])
+def test_column_against_column(box, left, right):
+    """Exact in Python's fractions, whatever the two types are; missing compares false, with != too."""
+    pairs = [(a, b) for a in left for b in right]
+    data = "a,a b\n" + "".join(f"{a},{b}\n" for a, b in pairs)
+    for op in MIRRORED:
+        expected = "a,a b\n" + "".join(f"{a},{b}\n" for a, b in pairs if None not in (exact(a), exact(b)) and eval(f"x {op} y", {"x": exact(a), "y": exact(b)}))
+        assert box.good("compact", "--csv", "--verify", "--where", f"a{op}`a b`", input=data.encode()).out.decode() == expected
+    rows = "".join(f"{i * 3 % 40000}\n" for i in range(40_000))
+    kept_rows = "".join(f"{i * 3 % 40000}\n" for i in range(40_000) if i * 3 % 40000 <= i and i * 3 % 40000 != 3)
+    assert box.good("compact", "--csv", "--where", "a <= i && a != 3", "--threads", 3, input=("a\n" + rows).encode()).out.decode() == "a\n" + kept_rows
+
+
 @pytest.mark.parametrize("n", [0, 16_384, 16_385, 50_000])
 def test_many_rows_and_lines(box, n):
     rng = random.Random(n)
@@ -109,13 +135,14 @@ def test_matches_needs_pcre2(box):
 # ---- messages --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("where, text", [
-    ("w == Boston", "two columns are compared, one side must be a number, or text in double quotes"), ("w == 'Boston'", "column 6: text goes in double quotes"),
+    ("w == Boston", 'the header has no column "Boston"; text goes in double quotes'), 
+    ("n > w > 1", "comparisons do not chain"), ("n > w", 'line 2, column 2 ("w"): "x" is not a number'), ("n > `z`", 'the header has no column "z"'), ("n > *", "'*' stands where a number, a column or text is expected"), ("w == 'Boston'", "column 6: text goes in double quotes"),
     ('w == "Boston', "column 6: the quote is not closed"), ("w contains", "the expression ends where \"text\" is expected"), ("w contains 5", 'column 12: "text" in double quotes is expected here'),
     ("w contains 'x'", "text goes in double quotes"), ('"a" == "b"', "two texts are compared, one side must be a column"), ('1 == "b"', "two values are compared"),
     ('"a" contains w', "'c' stands where < <="), ('"a" < w < "b"', "comparisons do not chain"), ('w == "a" == 1', "comparisons do not chain"), ("w in 1", "a list is written (1, 2) or (\"a\", \"b\")"),
     ("w in ()", "a number or text is expected in the list"), ("n in (1, \"a\")", "a list is of numbers or of text, not of both"), ("w in (\"a\", 1)", '"text" in double quotes is expected here'),
     ("n in (1 2)", "',' or ')' is expected in the list"), ("n in (1,", "is expected in the list"), ("w is", "after 'is' stands 'missing'"), ("w is null", "after 'is' stands 'missing'"),
-    ("i contains \"a\" && i is missing", None), ("w == 5", 'line 2, column 2 ("w"): "x" is not a number'), (" || ".join(['w == "a"'] * 33), "more than 32 tests of text"),
+    ("i contains \"a\" && i is missing", None), ("w == 5", 'line 2, column 2 ("w"): "x" is not a number'), (" || ".join(['w == "a"'] * 33), "more than 32 tests of text or of two columns"),
     (" || ".join(['w == "a"'] * 32) + " || n == 1", "too many columns"), ("n in (" + ",".join(map(str, range(70))) + ")", "more than 128 comparisons and joins"),
     ("wo == 1", 'the header has no column "wo", it has "i", "w", "n"'),
 ])
@@ -131,6 +158,7 @@ def test_refused(box, where, text):
     (["--where", 'x contains "1"'], b"1\n", "x is a number; text is in tables, and in lines with --text"), (["--where", "x is missing"], b"1\n", "x is a number"),
     (["--text", "--where", "x > 1"], b"1\n", "x is text, which compares with text in double quotes"), (["--text", "--where", 'i == "a"'], b"1\n", "i is the line's index, a number"),
     (["--text", "--where", 'y == "a"'], b"1\n", 'there is no column "y"; x is the line, i its index'), (["--csv", "--where", 'i == "a"'], b"a\n1\n", "i is the row's index, a number"),
+    (["--where", "x > i"], b"1\n", "columns are compared with each other in tables"), (["--text", "--where", "x > i"], b"1\n", "columns are compared with each other in tables"),
 ])
 def test_refused_elsewhere(box, arguments, data, text):
     box.refused(2, text, "compact", *arguments, input=data)
@@ -141,5 +169,8 @@ def test_refused_elsewhere(box, arguments, data, text):
 def test_nearest_name(box, program, arguments, name, nearest):
     where = f"{name} > 1" if program == "compact" else name
     message = f'did you mean "{nearest}"?' if nearest else 'it has "time", "depth_km", "magnitude" and 1 more'
+    if program == "compact" and nearest:
+        box.refused(2, f'no column "{name}": did you mean "{nearest}"?; text goes in double quotes', program, "--csv", *arguments, f"time < {name}",
+                    input=b"time,depth_km,magnitude,place\n1,2,3,4\n")
     box.refused(2, f'the header has no column "{name}"' + (": " if nearest else ", ") + message, program, "--csv", *arguments, where,
                 input=b"time,depth_km,magnitude,place\n1,2,3,4\n")
