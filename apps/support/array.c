@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "array.h"
 #include "alloc.h"
@@ -228,17 +227,13 @@ void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *name, const char *suffix) {
-    size_t n = strlen(name), m = strlen(suffix);
-    return n >= m && strcasecmp(name + n - m, suffix) == 0;
-}
-
 data_format array_output_format(const char *path, data_format input) {
-    if (path && ends_in(path, ".npy"))
+    const size_t length = path ? strlen(path) : 0;
+    if (path && name_has_suffix(path, length, ".npy"))
         return FORMAT_NPY;
-    if (path && ends_in(path, ".raw"))
+    if (path && name_has_suffix(path, length, ".raw"))
         return FORMAT_RAW;
-    return path && ends_in(path, ".txt") ? FORMAT_TEXT : input;
+    return path && name_has_suffix(path, length, ".txt") ? FORMAT_TEXT : input;
 }
 
 void array_write_header(const array_writer *w, unsigned dimensions, const uint64_t *shape) {

@@ -153,7 +153,7 @@ void input_decompress(input *in) {
     *in = (input){.fd = in->fd, .name = in->name, .decoder = d, .max_bytes = memory_bytes()};
 }
 
-static bool ends_in(const char *name, size_t length, const char *suffix) {
+bool name_has_suffix(const char *name, size_t length, const char *suffix) {
     size_t n = strlen(suffix);
     return length >= n && strncasecmp(name + length - n, suffix, n) == 0;
 }
@@ -161,8 +161,9 @@ static bool ends_in(const char *name, size_t length, const char *suffix) {
 bool input_has_suffix(const input *in, const char *suffix) {
     size_t length = strlen(in->name);
     const char *last = strrchr(in->name, '.');
-    return in->fd != STDIN_FILENO && (ends_in(in->name, length, suffix) ||
-                                      (in->decoder && last && ends_in(in->name, (size_t)(last - in->name), suffix)));
+    return in->fd != STDIN_FILENO &&
+           (name_has_suffix(in->name, length, suffix) ||
+            (in->decoder && last && name_has_suffix(in->name, (size_t)(last - in->name), suffix)));
 }
 
 /* How much to allocate for the whole input, or next, after `have`. */

@@ -46,6 +46,9 @@ void input_open(input *in, const char *path);
  * grows without end is an error (exit 3). Exit 2 for damage, and for what cannot be decompressed. */
 void input_decompress(input *in);
 
+/* Returns true if the first `length` bytes of a name end in the suffix, in any case. */
+bool name_has_suffix(const char *name, size_t length, const char *suffix);
+
 /* Returns true if the file's name ends in the suffix, in any case; that of a compressed file also with one more. False
  * for stdin. */
 bool input_has_suffix(const input *in, const char *suffix);
