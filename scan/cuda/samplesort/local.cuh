@@ -54,6 +54,17 @@ template <class K, int value_bytes, class Shape> class local_sort {
 
     __device__ uint32_t bin_of(K code) const { return map.of(code, shared.groups); }
 
+    /* Of this thread's rows, those that have a key. */
+    template <class F> __device__ void each_key(F f) const {
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            if (place(r) < size)
+                f(r);
+        }
+    }
+
   public:
     __device__ local_sort(const samplesort::job &j, shared_type &shared, const bucket &b)
         : job(j.sort), shared(shared), b(b), from(j, b.level), size(uint32_t(b.size)) {}
@@ -85,16 +96,11 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ void find_range() {
         K low = K(~K(0)), high = 0;
         from.template load_keys<threads>(key, b.begin, threadIdx.x, size);
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            if (place(r) < size) {
-                const K code = code_of(key[r], job);
-                low = code < low ? code : low;
-                high = code > high ? code : high;
-            }
-        }
+        each_key([&](int r) {
+            const K code = code_of(key[r], job);
+            low = code < low ? code : low;
+            high = code > high ? code : high;
+        });
         low = K(~warp_total<maximum<K>>(K(~low)));
         high = warp_total<maximum<K>>(high);
         if (threadIdx.x % 32 == 0) {
@@ -116,13 +122,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ void find_bits() {
         const K first = shared.map.low; /* any code will do */
         K differ = 0;
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            if (place(r) < size)
-                differ |= K(code_of(key[r], job) ^ first);
-        }
+        each_key([&](int r) { differ |= K(code_of(key[r], job) ^ first); });
         if (differ)
             atomicOr(&shared.varying, (unsigned long long)differ);
         __syncthreads();
@@ -184,16 +184,11 @@ template <class K, int value_bytes, class Shape> class local_sort {
         if (threadIdx.x == 0)
             shared.bins[map.used] = size;
         copies = __syncthreads_or(largest > crowd);
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            if (place(r) < size) {
-                const uint32_t slot = shared.bins[bin_of(code_of(key[r], job))] + slots.get(r);
-                shared.keys[slot] = key[r];
-                shared.order[slot] = uint16_t(place(r));
-            }
-        }
+        each_key([&](int r) {
+            const uint32_t slot = shared.bins[bin_of(code_of(key[r], job))] + slots.get(r);
+            shared.keys[slot] = key[r];
+            shared.order[slot] = uint16_t(place(r));
+        });
         __syncthreads();
         return !copies || !__syncthreads_or(sees_crowd());
     }
@@ -271,13 +266,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
 
     template <bool codes> __device__ void stage_keys() {
         __syncthreads();
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            if (!has(r))
-                break;
-            if (place(r) < size)
-                shared.keys[place(r)] = codes ? code_of(key[r], job) : key[r];
-        }
+        each_key([&](int r) { shared.keys[place(r)] = codes ? code_of(key[r], job) : key[r]; });
         __syncthreads();
     }
 
@@ -303,13 +292,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
             V value[rows];
             from.template load_values<threads>(value, b.begin, threadIdx.x, size);
             __syncthreads();
-#pragma unroll
-            for (int r = 0; r < rows; r++) {
-                if (!has(r))
-                    break;
-                if (place(r) < size)
-                    shared.values[shared.ranked[place(r)]] = value[r];
-            }
+            each_key([&](int r) { shared.values[shared.ranked[place(r)]] = value[r]; });
         }
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < size; i += threads)
