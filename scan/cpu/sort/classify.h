@@ -46,6 +46,48 @@ SCAN_INLINE size_t classify(uint16_t *restrict digits, const void *keys, size_t 
     return count;
 }
 
+/* Adds to counts[d] how many keys have the digit d, and to *varying the bits in which their codes differ from `first`.
+ */
+#define COUNT_BY(width)                                                                                                \
+    SCAN_INLINE void count_by_splitters_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,     \
+                                                const scan_sort_splitters *splitters, uint64_t *counts,                \
+                                                uint64_t *varying, uint64_t first, scan_sort_kind kind) {              \
+        enum { AT_ONCE = 256 };                                                                                        \
+        const uint##width##_t sign = (uint##width##_t)1 << (width - 1);                                                \
+        int##width##_t codes[AT_ONCE];                                                                                 \
+        uint##width##_t differ = 0;                                                                                    \
+        for (size_t i = begin, count; i < end; i += count) {                                                           \
+            count = end - i < AT_ONCE ? end - i : AT_ONCE;                                                             \
+            for (size_t k = 0; k < count; k++) {                                                                       \
+                codes[k] = scan_sort_signed_code_##width(keys, i + k, order, kind);                                    \
+                differ |= (uint##width##_t)codes[k] ^ sign ^ (uint##width##_t)first;                                   \
+            }                                                                                                          \
+            uint##width##_t before = 0;                                                                                \
+            for (unsigned s = 0; s < splitters->n; s++) {                                                              \
+                const int##width##_t splitter = (int##width##_t)((uint##width##_t)splitters->codes[s] ^ sign);         \
+                uint##width##_t up_to = 0;                                                                             \
+                for (size_t k = 0; k < count; k++)                                                                     \
+                    up_to += codes[k] <= splitter;                                                                     \
+                counts[s] += up_to - before;                                                                           \
+                before = up_to;                                                                                        \
+            }                                                                                                          \
+            counts[splitters->n] += count - before;                                                                    \
+        }                                                                                                              \
+        *varying |= differ;                                                                                            \
+    }
+COUNT_BY(32)
+COUNT_BY(64)
+#undef COUNT_BY
+
+SCAN_INLINE void count_by_splitters(const void *keys, size_t begin, size_t end, scan_sort_order order,
+                                    const scan_sort_splitters *splitters, uint64_t *counts, uint64_t *varying,
+                                    uint64_t first, scan_sort_kind kind) {
+    if (kind.key_bytes == 8)
+        count_by_splitters_64(keys, begin, end, order, splitters, counts, varying, first, kind);
+    else
+        count_by_splitters_32(keys, begin, end, order, splitters, counts, varying, first, kind);
+}
+
 /* classify() as a function of its own: inlined, it would take the registers of the loops around it. */
 typedef size_t scan_sort_classify(uint16_t *digits, const void *keys, size_t begin, size_t end, scan_sort_order order,
                                   const scan_sort_splitters *splitters);

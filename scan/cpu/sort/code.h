@@ -32,6 +32,7 @@ typedef struct scan_sort_kind {
 } scan_sort_kind;
 
 /* Elements as they lie in the caller's arrays, whatever type of their size these have. */
+typedef uint8_t scan_sort_u8;
 typedef uint16_t __attribute__((may_alias)) scan_sort_u16;
 typedef uint32_t __attribute__((may_alias)) scan_sort_u32;
 typedef uint64_t __attribute__((may_alias)) scan_sort_u64;
@@ -68,12 +69,17 @@ SCAN_INLINE uint64_t scan_sort_code(uint64_t key, scan_sort_order order, scan_so
     return magnitude > 0x7ff0000000000000u ? order.nan : code ^ order.flip;
 }
 
-/* Codes as signed integers of the same order, which SIMD levels compare: of keys of up to 4 bytes, and of 8. */
-SCAN_INLINE int32_t scan_sort_signed_code_32(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
-    return (int32_t)((uint32_t)scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind) ^ 1u << 31);
-}
-SCAN_INLINE int64_t scan_sort_signed_code_64(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
-    return (int64_t)(scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind) ^ 1ull << 63);
-}
+/* Codes as signed integers of the same order, which SIMD levels compare: of a width that has room for a key. */
+#define SIGNED_CODE(width)                                                                                             \
+    SCAN_INLINE int##width##_t scan_sort_signed_code_##width(const void *keys, size_t i, scan_sort_order order,        \
+                                                             scan_sort_kind kind) {                                    \
+        const uint64_t code = scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);                    \
+        return (int##width##_t)(uint##width##_t)((uint##width##_t)code ^ (uint##width##_t)INT##width##_MIN);           \
+    }
+SIGNED_CODE(8)
+SIGNED_CODE(16)
+SIGNED_CODE(32)
+SIGNED_CODE(64)
+#undef SIGNED_CODE
 
 #endif

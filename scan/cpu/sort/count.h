@@ -75,6 +75,57 @@ SCAN_INLINE void count(const void *keys, size_t begin, size_t end, scan_sort_ord
         count_by(keys, begin, end, order, least, counts, 2, kind);
 }
 
+/* Counts how often each value occurs in a block of keys, and lists those that are new; in lanes of the keys' width,
+ * which the compiler vectorizes. */
+#define TALLY(width)                                                                                                   \
+    SCAN_INLINE bool tally_block_##width(const void *keys, scan_sort_values *values) {                                 \
+        const scan_sort_u##width *block = keys;                                                                        \
+        for (size_t v = 0, found = 0, k = 0;; v++) {                                                                   \
+            for (; v == values->n && found < TALLY_AT_ONCE; k++)                                                       \
+                if (!scan_sort_name(values, block[k]))                                                                 \
+                    return false;                                                                                      \
+            if (v == values->n)                                                                                        \
+                return true;                                                                                           \
+            const uint##width##_t value = (uint##width##_t)values->keys[v];                                            \
+            uint##width##_t count = 0;                                                                                 \
+            for (size_t i = 0; i < TALLY_AT_ONCE; i++)                                                                 \
+                count = (uint##width##_t)(count + (block[i] == value));                                                \
+            values->counts[v] += count;                                                                                \
+            found += count;                                                                                            \
+        }                                                                                                              \
+    }
+enum { TALLY_AT_ONCE = 128 };
+TALLY(8)
+TALLY(16)
+TALLY(32)
+TALLY(64)
+#undef TALLY
+
+SCAN_INLINE void tally(const void *keys, size_t begin, size_t end, scan_sort_values *values, scan_sort_kind kind) {
+    size_t i = begin;
+    for (bool room = true; room && i + TALLY_AT_ONCE <= end; i += TALLY_AT_ONCE) {
+        const char *at = (const char *)keys + i * kind.key_bytes;
+        __builtin_prefetch(at + 2048);
+        room = kind.key_bytes == 1   ? tally_block_8(at, values)
+               : kind.key_bytes == 2 ? tally_block_16(at, values)
+               : kind.key_bytes == 4 ? tally_block_32(at, values)
+                                     : tally_block_64(at, values);
+        if (!room) {
+            values->n = SCAN_SORT_VALUES + 1;
+            return;
+        }
+    }
+    for (; i < end; i++) {
+        const uint64_t key = scan_sort_load(keys, i, kind.key_bytes);
+        if (!scan_sort_name(values, key)) {
+            values->n = SCAN_SORT_VALUES + 1;
+            return;
+        }
+        for (size_t v = 0; v < values->n; v++)
+            values->counts[v] += values->keys[v] == key;
+    }
+}
+
 /* Elements begin ... end of `to` become `key`; those from there to `room` may, and are written later. */
 SCAN_INLINE void spread(void *to, size_t begin, size_t end, size_t room, uint64_t key, scan_sort_kind kind) {
     const size_t step = 64 / kind.key_bytes;

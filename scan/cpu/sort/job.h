@@ -22,6 +22,7 @@ typedef struct scan_sort_range {
 typedef struct scan_sort_plan {
     const scan_sort_kernels *kernels;
     void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
+    void (*split)(const scan_sort_part *);  /* by splitters: kernels->scatter, or that of quicksort */
     size_t key_bytes, value_bytes;
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
@@ -47,13 +48,19 @@ typedef struct scan_sort_heavy {
 
 enum { SCAN_SORT_MAX_HEAVY = 1 << 12 };
 
+/* A value of keys, and how many keys are of it. */
+typedef struct scan_sort_count {
+    uint64_t key, code, count;
+} scan_sort_count;
+
 typedef struct scan_sort_job {
     scan_sort_plan plan;
     scan_sort_order order;
     scan_pool *pool;
     scan_sort_columns in, temporary, out;
     bool drop_keys;  /* argsort: out.keys is scratch */
-    bool only_codes; /* no values, and keys of equal codes are equal */
+    bool whole_keys; /* no values, and all bits decide */
+    bool only_codes; /* also keys of equal codes are equal */
     size_t n;
     scan_sort_range *stack;
     size_t stacked;
@@ -146,6 +153,9 @@ void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
  * sort the other ones, if any; at last all are put together. All threads. */
 bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
 void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
+
+/* few.c: a sort of keys of a few values, or nothing and false. All threads. */
+bool scan_cpu_sort_by_few(scan_sort_job *job, unsigned thread);
 
 /* count.c: whether a counting sort may serve, and that sort, or nothing and false. All threads. */
 bool scan_cpu_sort_seems_narrow(const scan_sort_job *job);

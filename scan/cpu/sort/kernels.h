@@ -63,13 +63,15 @@ SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order
             for (size_t k = 0; k < count; k++) {                                                                       \
                 int##width##_t a = scan_sort_signed_code_##width(keys, i + k, order, kind),                            \
                                b = scan_sort_signed_code_##width(keys, i + k + 1, order, kind);                        \
-                up |= -(int##width##_t)(a > b);                                                                        \
-                not_down |= -(int##width##_t)(a <= b);                                                                 \
+                up |= (int##width##_t) - (a > b);                                                                      \
+                not_down |= (int##width##_t) - (a <= b);                                                               \
             }                                                                                                          \
             flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);                         \
         }                                                                                                              \
         return flags;                                                                                                  \
     }
+ORDERED(8)
+ORDERED(16)
 ORDERED(32)
 ORDERED(64)
 #undef ORDERED
@@ -78,7 +80,12 @@ SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_so
     const char *first = (const char *)keys + begin * kind.key_bytes;
     if (begin + 1 < end && memcmp(first, first + kind.key_bytes, (end - begin - 1) * kind.key_bytes) == 0)
         return SCAN_SORT_ASCENDING; /* one key again and again */
-    return kind.key_bytes == 8 ? ordered_64(keys, begin, end, order, kind) : ordered_32(keys, begin, end, order, kind);
+    switch (kind.key_bytes) {
+    case 1: return ordered_8(keys, begin, end, order, kind);
+    case 2: return ordered_16(keys, begin, end, order, kind);
+    case 4: return ordered_32(keys, begin, end, order, kind);
+    default: return ordered_64(keys, begin, end, order, kind);
+    }
 }
 
 /* ---- one partition ----------------------------------------------------------------------------------------------- */
@@ -88,7 +95,7 @@ SCAN_INLINE size_t buffer_elements(scan_sort_kind kind) {
     return kind.value_bytes == 0 ? 64 / kind.key_bytes : kind.key_bytes == 8 && kind.value_bytes == 8 ? 8 : 16;
 }
 
-SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_classify *by_splitters, scan_sort_kind kind) {
+SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_kind kind) {
     /* Two tables: equal neighbours would wait for each other's store. 32 bits: half the cache; hence the chunks. */
     uint32_t *even = part->buffers, *odd = even + ((size_t)1 << part->bits);
     const uint64_t digits = ((uint64_t)1 << part->bits) - 1, first = part->first;
@@ -97,17 +104,15 @@ SCAN_INLINE void histogram(scan_sort_part *part, scan_sort_classify *by_splitter
     const void *keys = part->from.keys;
     uint64_t varying = 0;
     memset(part->counts, 0, sizeof *part->counts << part->bits);
+    if (part->splitters) {
+        part->varying = 0;
+        count_by_splitters(keys, part->begin, part->end, order, part->splitters, part->counts, &part->varying, first,
+                           kind);
+        return;
+    }
     for (size_t i = part->begin, chunk; i < part->end; i = chunk) {
         chunk = part->end - i > (size_t)1 << 31 ? i + ((size_t)1 << 31) : part->end;
         memset(even, 0, 2 * sizeof *even << part->bits);
-        for (size_t count; part->splitters && i < chunk; i += count) {
-            uint16_t some[DIGITS_AT_ONCE];
-            count = by_splitters(some, keys, i, chunk, order, part->splitters);
-            for (size_t k = 0; k < count; k++) {
-                varying |= load_code(keys, i + k, order, kind) ^ first;
-                (k % 2 ? odd : even)[some[k]]++;
-            }
-        }
         for (; i + 1 < chunk; i += 2) {
             uint64_t a = load_code(keys, i, order, kind), b = load_code(keys, i + 1, order, kind);
             varying |= (a ^ first) | (b ^ first);
@@ -231,7 +236,7 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
                            const scan_sort_splitters *splitters) {                                                     \
         return classify(digits, keys, begin, end, order, splitters, kind_##name);                                      \
     }                                                                                                                  \
-    static void histogram_##name(scan_sort_part *part) { histogram(part, classify_##name, kind_##name); }              \
+    static void histogram_##name(scan_sort_part *part) { histogram(part, kind_##name); }                               \
     static void scatter_##name(const scan_sort_part *part) { scatter(part, classify_##name, kind_##name); }            \
     static bool distribute_##name(const scan_sort_local *l, unsigned shift);                                           \
     static void local_##name(const scan_sort_local *l) { local(l, local_##name, distribute_##name, kind_##name); }     \
@@ -250,6 +255,9 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
                              uint32_t *counts, unsigned counters) {                                                    \
         count(keys, begin, end, order, least, counts, counters, alone_##name);                                         \
     }                                                                                                                  \
+    static void tally_##name(const void *keys, size_t begin, size_t end, scan_sort_values *values) {                   \
+        tally(keys, begin, end, values, alone_##name);                                                                 \
+    }                                                                                                                  \
     static void spread_##name(void *to, size_t begin, size_t end, size_t room, uint64_t key) {                         \
         spread(to, begin, end, room, key, alone_##name);                                                               \
     }                                                                                                                  \
@@ -258,7 +266,7 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     KERNELS(name##_8, key_bytes, is_float, 8)
 SCAN_SORT_KEYS(VALUE_KINDS)
 
-#define ALONE(take, bounds, count, spread) take, bounds, count, spread,
+#define ALONE(take, bounds, count, tally, spread) take, bounds, count, tally, spread,
 #define CELL(name, key_bytes, value_bytes, alone)                                                                      \
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
@@ -272,8 +280,8 @@ SCAN_SORT_KEYS(VALUE_KINDS)
            : key_bytes == 8 && value_bytes == 8 ? 8 * 16                                                               \
                                                 : 16 * (key_bytes + value_bytes))},
 #define ROW(name, key_bytes, is_float)                                                                                 \
-    {CELL(name##_0, key_bytes, 0, ALONE(take_##name, bounds_##name, count_##name, spread_##name))                      \
-         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL))                                                   \
-             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL))},
+    {CELL(name##_0, key_bytes, 0, ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name))        \
+         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL))                                             \
+             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL))},
 
 #endif

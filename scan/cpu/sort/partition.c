@@ -82,17 +82,15 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
 
 static unsigned top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
 
-/* Whether many keys of a sorted sample are in bins that hold more than `most` of it, not all of them equal. */
-static bool is_uneven(const uint64_t *sample, size_t n, unsigned shift, size_t most) {
-    size_t crowded = 0;
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        end = begin + 1;
-        while (end < n && sample[end] >> shift == sample[begin] >> shift)
-            end++;
-        if (end - begin > most && sample[begin] != sample[end - 1])
-            crowded += end - begin;
-    }
-    return crowded > n / 4;
+/* Pairs of a sorted sample that agree in all but the lowest `shift` bits and are not equal. */
+static size_t count_agreeing(const uint64_t *sample, size_t n, unsigned shift) {
+    size_t pairs = 0;
+    for (size_t begin = 0, end, equal; begin < n; begin = end)
+        for (end = begin + 1, equal = 1; end < n && sample[end] >> shift == sample[begin] >> shift; end++) {
+            equal = sample[end] == sample[end - 1] ? equal + 1 : 1;
+            pairs += end - begin + 1 - equal;
+        }
+    return pairs;
 }
 
 /* Chooses the digit of a range from a sample: of the leading bits that vary, or, where these leave bins that are too
@@ -108,10 +106,10 @@ static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sor
         varying |= sample[i] ^ part->first;
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-    const bool quick =
-        j->plan.local != j->plan.kernels->local; /* sorts large bins: it is worth it to avoid larger ones */
-    const size_t most = quick ? SAMPLES / 8 : SAMPLES * 3 / 8;
-    if (top > bits && is_uneven(sample, SAMPLES, top - bits, most)) {
+    const bool quick = j->plan.local != j->plan.kernels->local; /* large bins cost it little */
+    const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 4 : 16;
+    /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out. */
+    if (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2) {
         scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
         part->splitters = splitters;
     }
@@ -195,6 +193,22 @@ static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsign
     }
 }
 
+/* Whether a range is in order: many are of one value. */
+static bool is_ascending(scan_sort_job *j, const void *keys, const scan_sort_part *part, unsigned thread) {
+    if (thread < j->plan.threads)
+        *scan_sort_positions_of(j, thread) =
+            part->begin == part->end ||
+            (j->plan.kernels->ordered(keys, part->begin, part->end, j->order) & SCAN_SORT_ASCENDING &&
+             (thread == 0 || j->plan.kernels->code(keys, part->begin - 1, j->order) <=
+                                 j->plan.kernels->code(keys, part->begin, j->order)));
+    scan_sort_barrier(j);
+    bool ascending = true;
+    for (unsigned t = 0; t < j->plan.threads; t++)
+        ascending = ascending && *scan_sort_positions_of(j, t);
+    scan_sort_barrier(j);
+    return ascending;
+}
+
 static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
     scan_sort_part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
@@ -203,6 +217,10 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         part.counts = scan_sort_counts_of(j, thread);
         part.positions = scan_sort_positions_of(j, thread);
         part.buffers = scan_sort_buffers_of(j, thread);
+    }
+    if (r.where != SCAN_SORT_IN && is_ascending(j, part.from.keys, &part, thread)) {
+        copy_part(j, r, part.from, thread);
+        return;
     }
     scan_sort_splitters splitters;
     const uint64_t guess = choose_digit(j, r, &part, &splitters), varying = count_digits(j, r, &part, guess, thread);
@@ -225,7 +243,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         return;
     }
     if (thread < j->plan.threads)
-        j->plan.kernels->scatter(&part);
+        (part.splitters ? j->plan.split : j->plan.kernels->scatter)(&part);
     scan_sort_barrier(j);
     if (last) {
         if (to.where == SCAN_SORT_TEMPORARY)
@@ -309,6 +327,8 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
     scan_sort_barrier(j);
     if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+        return;
+    if (scan_cpu_sort_by_few(j, thread))
         return;
     bool taken = scan_cpu_sort_take_heavy(j, thread);
     if (!taken && scan_cpu_sort_by_counting(j, thread))

@@ -35,6 +35,13 @@ static scan_sort_quick_table *const quick_tables[SCAN_SIMD_LEVELS] = {
 #endif
 };
 
+static scan_sort_split_table *const split_tables[SCAN_SIMD_LEVELS] = {
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX2] = &scan_cpu_sort_split_avx2,
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_split_avx512,
+#endif
+};
+
 static const unsigned char kind_of_type[] = {
     [SCAN_U8] = 0,  [SCAN_I8] = 0,  [SCAN_U16] = 1, [SCAN_I16] = 1, [SCAN_U32] = 2,
     [SCAN_I32] = 2, [SCAN_U64] = 3, [SCAN_I64] = 3, [SCAN_F32] = 4, [SCAN_F64] = 5,
@@ -79,6 +86,8 @@ static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
         return scratch;
     size_t bins = (size_t)1 << p->digit_bits;
     size_t buffers = scan_sort_larger(bins * p->kernels->buffer_bytes, 2 * bins * sizeof(uint32_t));
+    if (p->local != p->kernels->local)
+        buffers = scan_sort_larger(buffers, SCAN_SORT_SPLIT_BYTES);
     return scan_sort_round_up(2 * bins * sizeof(uint64_t) + scan_sort_larger(buffers, scratch));
 }
 
@@ -94,6 +103,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     unsigned threads = scan_pool_threads(scan_cpu(ctx)->pool);
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
     p.local = scan_cpu_sort_can_quick(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
+    const bool quick = p.local != p.kernels->local;
+    p.split = quick ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]] : p.kernels->scatter;
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
@@ -101,7 +112,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.local_n = local_elements(&p, n, threads, simd);
     p.leaf_n = p.local_n;
     p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
-    if (p.local != p.kernels->local) {
+    if (quick) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
         p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));

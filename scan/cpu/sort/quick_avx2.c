@@ -127,6 +127,7 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_UNSET unset_32
 #define V_COMPRESS(v, bits) permute(v, fronts_32[(bits)&0xff])
 #include "quick_lanes.h"
+#include "quick_split.h"
 #include "quick_keys.h"
 
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
@@ -207,8 +208,12 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_UNSET unset_64
 #define V_COMPRESS(v, bits) permute(v, fronts_64[(bits)&0xf])
 #include "quick_lanes.h"
+#include "quick_split.h"
 #include "quick_keys.h"
 
 scan_sort_quick_table scan_cpu_sort_quick_avx2 = {
     NULL, NULL, quick_integers_32, quick_integers_64, quick_floats_32, quick_floats_64};
+
+scan_sort_split_table scan_cpu_sort_split_avx2 = {
+    NULL, NULL, split_part_integers_32, split_part_integers_64, split_part_floats_32, split_part_floats_64};
 #endif

@@ -86,6 +86,7 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #define V_UNSET(mask) ((__mmask16) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi32(v, bits, v)
 #include "quick_lanes.h"
+#include "quick_split.h"
 #include "quick_keys.h"
 
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
@@ -134,10 +135,14 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_UNSET(mask) ((__mmask8) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi64(v, bits, v)
 #include "quick_lanes.h"
+#include "quick_split.h"
 #include "quick_keys.h"
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 scan_sort_quick_table scan_cpu_sort_quick_avx512 = {
     NULL, NULL, quick_integers_32, quick_integers_64, quick_floats_32, quick_floats_64};
+
+scan_sort_split_table scan_cpu_sort_split_avx512 = {
+    NULL, NULL, split_part_integers_32, split_part_integers_64, split_part_floats_32, split_part_floats_64};
 #endif

@@ -96,6 +96,25 @@ static inline size_t scan_sort_slot_of(uint64_t key, uint64_t multiplier) {
     return (size_t)(key * multiplier >> (64 - SCAN_SORT_SLOT_BITS));
 }
 
+/* Values of keys, and how often each was met. */
+enum { SCAN_SORT_VALUES = 16 };
+typedef struct scan_sort_values {
+    size_t n; /* more than SCAN_SORT_VALUES: there are more */
+    uint64_t keys[SCAN_SORT_VALUES], counts[SCAN_SORT_VALUES];
+} scan_sort_values;
+
+/* Adds a key to the values if it is none of them; false if there is no room. */
+static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
+    for (size_t v = 0; v < values->n; v++)
+        if (values->keys[v] == key)
+            return true;
+    if (values->n >= SCAN_SORT_VALUES)
+        return false;
+    values->keys[values->n] = key;
+    values->counts[values->n++] = 0;
+    return true;
+}
+
 enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2 }; /* descending: strictly */
 
 typedef struct scan_sort_kernels {
@@ -112,6 +131,7 @@ typedef struct scan_sort_kernels {
     void (*bounds)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least, uint64_t *most);
     void (*count)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least, uint32_t *counts,
                   unsigned counters);
+    void (*tally)(const void *keys, size_t begin, size_t end, scan_sort_values *values);
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
     size_t buffer_bytes; /* a bin, in scatter */
 } scan_sort_kernels;
@@ -134,5 +154,10 @@ extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kern
  */
 typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
 extern scan_sort_quick_table scan_cpu_sort_quick_avx2, scan_cpu_sort_quick_avx512;
+
+/* [kind of key]: scatter() by splitters of keys alone; its buffers are SCAN_SORT_SPLIT_BYTES. */
+typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS])(const scan_sort_part *part);
+extern scan_sort_split_table scan_cpu_sort_split_avx2, scan_cpu_sort_split_avx512;
+enum { SCAN_SORT_SPLIT_BYTES = 5 * 2 * (16384 + 64) /* two pieces and a vector for each splitter that a key meets */ };
 
 #endif

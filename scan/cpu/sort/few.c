@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys alone of a few values, wherever in the range of their type these are: every key is compared with all of them,
+ * a vector of keys at a time, and counted; the counts say what the output is. No counter waits for another's store,
+ * and the input is read once.
+ *
+ *   guess   a small sample says whether it is worth trying
+ *   count   each thread lists the values that it meets, and gives up at one too many
+ *   fill    the lists are merged, and each thread writes its part of the output
+ *
+ * Keys of equal codes that are not the same bits (zeros of both signs, several NaNs) must keep their order: these sets
+ * are left to the other sorts.
+ */
+#include "job.h"
+
+enum { SAMPLES = 64 };
+
+/* The values that a thread has met: they lie in its counts. */
+static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
+    return (scan_sort_values *)(void *)scan_sort_area_of(j, thread);
+}
+
+/* Whether a sample has no more values than a list. */
+static bool seem_few(const scan_sort_job *j) {
+    scan_sort_values seen = {.n = 0};
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const uint64_t key = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);
+        if (!scan_sort_name(&seen, key))
+            return false;
+    }
+    return true;
+}
+
+/* Adds one list to another, in order; false if two values have one code. */
+static bool merge(const scan_sort_job *j, scan_sort_count *all, size_t *n, const scan_sort_values *values) {
+    for (size_t v = 0; v < values->n; v++) {
+        const uint64_t key = values->keys[v], code = j->plan.kernels->code(&key, 0, j->order);
+        size_t at = *n;
+        while (at > 0 && all[at - 1].code > code)
+            at--;
+        if (at > 0 && all[at - 1].code == code) {
+            if (all[at - 1].key != key)
+                return false;
+            all[at - 1].count += values->counts[v];
+            continue;
+        }
+        memmove(all + at + 1, all + at, (*n - at) * sizeof *all);
+        all[at] = (scan_sort_count){key, code, values->counts[v]};
+        ++*n;
+    }
+    return true;
+}
+
+bool scan_cpu_sort_by_few(scan_sort_job *j, unsigned thread) {
+    const scan_sort_plan *p = &j->plan;
+    size_t begin, end, n = 0, before = 0;
+    if (!j->whole_keys || !seem_few(j))
+        return false;
+    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
+    if (thread < p->threads) {
+        values_of(j, thread)->n = 0;
+        p->kernels->tally(j->in.keys, begin, end, values_of(j, thread));
+    }
+    scan_sort_barrier(j);
+    /* All threads merge all lists, into memory of their own: they are short. */
+    scan_sort_count all[2 * SCAN_SORT_VALUES];
+    bool few = true;
+    for (unsigned t = 0; t < p->threads && few; t++)
+        few = values_of(j, t)->n <= SCAN_SORT_VALUES && n <= SCAN_SORT_VALUES && merge(j, all, &n, values_of(j, t));
+    for (size_t v = 0; few && v < n; before += all[v++].count) {
+        const size_t from = scan_sort_larger(begin, before), to = scan_sort_smaller(end, before + all[v].count);
+        if (from < to)
+            p->kernels->spread(j->out.keys, from, to, to, all[v].key);
+    }
+    scan_sort_barrier(j); /* the lists have been read */
+    return few;
+}
