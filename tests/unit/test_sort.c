@@ -265,6 +265,9 @@ static uint64_t data_zeros_minus(uint64_t *s, size_t i, size_t n, scan_type type
 static uint64_t data_zeros_mixed(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, special_or(s, 0, sign_of(type), type);
 }
+static uint64_t data_zeros_alone(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 2 ? 0 : sign_of(type);
+}
 static uint64_t data_zeros_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, special_or(s, 0, nan_of(type) | i, type);
 }
@@ -290,7 +293,7 @@ static void check_heavy(fixture *f, scan_type type, distribution *data) {
 static void test_heavy(void **state) {
     static distribution *const any[] = {data_two,        data_20,        data_300,  data_3000,        data_6000,
                                         data_mostly_one, data_mostly_40, data_half, data_heavy_begin, data_heavy_end};
-    static distribution *const floats[] = {data_zeros,     data_zeros_minus, data_zeros_mixed,
+    static distribution *const floats[] = {data_zeros,     data_zeros_minus, data_zeros_mixed, data_zeros_alone,
                                            data_zeros_nan, data_nan,         data_nan_mixed};
     static const scan_type types[] = {SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64, SCAN_F32, SCAN_F64};
     fixture *f = *state;
@@ -318,17 +321,18 @@ static void fill_dense(fixture *f, void *keys, size_t n, scan_type type, uint64_
     }
 }
 
-/* Ranges around the largest that is sorted by counting. Then one key that no sample sees makes the range large. */
+/* Ranges around the largest that is sorted by counting, and around as many values as are compared with. Then one key
+ * that no sample sees makes the range large. */
 static void test_dense_range(void **state) {
     static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64};
     fixture *f = *state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-        for (size_t round = 0; round < 7; round++) {
+        for (size_t round = 0; round < 9; round++) {
             if (ONLY_THREADS && t != round % 6)
                 continue;
             scan_type type = types[t];
             size_t n = 300000 + random_u64(&f->random) % 70000, size = scan_type_size(type);
-            uint64_t values[] = {300, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1}, range = values[round];
+            uint64_t values[] = {300, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1, 15, 16}, range = values[round];
             uint64_t min = round % 2 ? 0 - range / 2 : random_u64(&f->random);
             void *keys = guarded_place(f->keys_in, n, size, &f->random);
             fill_dense(f, keys, n, type, min, size == 2 && range > 65536 ? 65536 : range);
