@@ -12,9 +12,9 @@
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins (splitters.c,
- * quick_split.h). Input
- * in order already is copied, in strictly the other order reversed. Of keys alone those that are frequent are counted
- * (heavy.c), or all if they are of few values or lie close together (few.c, count.c), and not moved.
+ * quick_split.h). Input in order already is copied, in strictly the other order reversed. Of keys alone those that are
+ * frequent are counted (heavy.c), or all if they are of few values or lie close together (few.c, count.c), and not
+ * moved.
  */
 #include "job.h"
 
