@@ -110,6 +110,14 @@ class Box:
 
 
 @pytest.fixture
+def tmp_path(tmp_path_factory):
+    """An empty folder, removed after the test. pytest would keep it, and read all their names before it makes the next."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=tmp_path_factory.getbasetemp()))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
 def box(tmp_path):
     return Box(tmp_path)
 
