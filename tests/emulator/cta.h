@@ -33,6 +33,7 @@ struct warp {
     unsigned apart; /* lanes that have waited by themselves since all live lanes last joined a collective */
     uint32_t used;  /* of collectives */
     collective collectives[32];
+    char *stacks; /* of its 32 threads, in one mapping */
 };
 
 struct named_barrier {
