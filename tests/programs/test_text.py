@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Lines of numbers: the grammar, the type that all lines together determine, and lines kept byte for byte."""
+import functools
 import pathlib
 import random
 import resource
@@ -180,10 +181,9 @@ def test_order(kind, n, options):
     assert good("--verify", *options, stdin=data) == expected
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_pieces(kind, threads, tmp_path):
-    """Several pieces of a megabyte, so that lines straddle their ends."""
+@functools.cache
+def many_lines(kind):
+    """Several pieces of a megabyte, so that lines straddle their ends, and the same sorted."""
     rng = random.Random(kind)
     block = list(lines_of(rng, kind, 20000))
     lines = []
@@ -193,21 +193,34 @@ def test_many_pieces(kind, threads, tmp_path):
     is_float = kind in ("fixed", "shortest", "mixed")
     known = {line: value_of(line, is_float) for line in block}
     expected = [lines[i] for i in order([known[line] for line in lines])]
+    return "\n".join(lines).encode(), ("\n".join(expected) + "\n").encode()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_pieces(kind, threads, tmp_path):
+    data, expected = many_lines(kind)
     path = tmp_path / "lines.txt"
-    path.write_text("\n".join(lines), newline="")
-    assert good("--threads", threads, path) == ("\n".join(expected) + "\n").encode()
+    path.write_bytes(data)
+    assert good("--threads", threads, path) == expected
+
+
+@functools.cache
+def lines_before(late):
+    """Several pieces of integers, then a line of another type, and the same sorted."""
+    rng = random.Random(5)
+    lines = ["-0" if i % 1000 == 0 and "." in late else str(rng.randrange(10**9)) for i in range(250_000)]
+    lines += late.split("\n")
+    values = [float(x) if "." in late else int(x) for x in lines]
+    return "\n".join(lines).encode(), "".join(lines[i] + "\n" for i in order(values)).encode()
 
 
 @pytest.mark.parametrize("late", ["0.5", "18446744073709551615", "-0\n0.25"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_type_is_decided_late(late, threads):
     """A float, or a large integer, in the last piece changes the type of the pieces that were read as i64."""
-    rng = random.Random(5)
-    lines = ["-0" if i % 1000 == 0 and "." in late else str(rng.randrange(10**9)) for i in range(250_000)]
-    lines += late.split("\n")
-    values = [float(x) if "." in late else int(x) for x in lines]
-    expected = "".join(lines[i] + "\n" for i in order(values)).encode()
-    assert good("--threads", threads, "--verify", stdin="\n".join(lines).encode()) == expected
+    data, expected = lines_before(late)
+    assert good("--threads", threads, "--verify", stdin=data) == expected
 
 
 @pytest.mark.parametrize("fault, where", [("x", 150_000), ("x", 0), ("", 249_999), ("1e999", 120_000)])
