@@ -18,13 +18,12 @@
                                                                                                                        \
     /* The last value of the Kogge-Stone scan of n <= 32 totals. */                                                    \
     static inline T float_order_fold_##name(int mul, const T *totals, int n) {                                         \
-        T z[32], last[32];                                                                                             \
-        memcpy(z, totals, (size_t)n * sizeof(T));                                                                      \
-        for (int d = 1; d <= 16; d *= 2) {                                                                             \
-            memcpy(last, z, (size_t)n * sizeof(T));                                                                    \
-            for (int l = d; l < n; l++)                                                                                \
-                z[l] = float_order_op_##name(mul, last[l - d], last[l]);                                               \
-        }                                                                                                              \
+        T z[32];                                                                                                       \
+        for (int l = 0; l < n; l++)                                                                                    \
+            z[l] = totals[l];                                                                                          \
+        for (int d = 1; d <= 16; d *= 2)                                                                               \
+            for (int l = n - 1; l >= d; l--) /* from the last on, so that z[l - d] is still of the round before */     \
+                z[l] = float_order_op_##name(mul, z[l - d], z[l]);                                                     \
         return z[n - 1];                                                                                               \
     }                                                                                                                  \
                                                                                                                        \

@@ -49,8 +49,11 @@ static inline void fill_random(scan_type type, scan_op op, void *memory, size_t 
                 f = (double)NAN;
         }
         float f32 = (float)f;
-        const void *from = type == SCAN_F32 ? (void *)&f32 : type == SCAN_F64 ? (void *)&f : (void *)&bits;
-        memcpy(at, from, size);
+        if (type == SCAN_F32)
+            memcpy(&bits, &f32, sizeof f32);
+        else if (type == SCAN_F64)
+            memcpy(&bits, &f, sizeof f);
+        store_element(at, 0, size, bits);
     }
 }
 

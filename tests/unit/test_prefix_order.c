@@ -64,7 +64,8 @@ static void set_expected(const scan_prefix_desc *d, size_t n) {
     if (!d->init && d->op == SCAN_ADD)
         memset(before, 0, size); /* +0 is shown */
     for (size_t p = 0; p < n; p++)
-        memcpy(expected + (d->reverse ? n - 1 - p : p) * size, before + (p + (d->kind == SCAN_INCLUSIVE)) * size, size);
+        store_element(expected, d->reverse ? n - 1 - p : p, size,
+                      load_element(before, p + (d->kind == SCAN_INCLUSIVE), size));
 }
 
 static void fail_at(const scan_prefix_desc *d, const char *ran, size_t n, const char *got, const char *how) {
