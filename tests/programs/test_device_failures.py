@@ -21,8 +21,8 @@ FAILING = [
     "sort -u two_f32.npy -o {}",
     "sort --argsort two_f32.npy -o {}",
     "sort delays.txt -o {}",
-    "sort -u -k a -k b missing.csv -o {}",
-    "sort -k b:text -k c:text missing.csv -o {}",
+    "sort -u -k a -k b few.csv -o {}",
+    "sort -k b:text -k c:text few.csv -o {}",
     "equalize small.pgm -o {}.pgm",
     "equalize --method clahe small.pgm --verify -o {}.pgm",
     "equalize small.pgm small2.pgm small3.pgm --out-dir {}/",
@@ -32,8 +32,10 @@ FAILING = [
 @pytest.fixture(scope="module")
 def small_inputs(inputs):
     rng = np.random.default_rng(8)
-    inputs.save("part_f32.npy", rng.normal(size=600_000).astype("f4"))
-    inputs.save("two_f32.npy", rng.normal(size=270_000).astype("f4"))  # two pieces of 1 MiB are copied, and sorted as one
+    # Two pieces of 1 MiB, which a sort copies and sorts as one. More rows of a table make no more calls, and slower ones.
+    inputs.save("part_f32.npy", rng.normal(size=300_000).astype("f4"))
+    inputs.save("two_f32.npy", rng.normal(size=270_000).astype("f4"))
+    inputs.write("few.csv", "".join(inputs.read("missing.csv").decode().splitlines(True)[:1001]))
     for name in ("small", "small2", "small3"):
         inputs.write(f"{name}.pgm", b"P5 60 50 255\n" + rng.integers(40, 90, 3000, dtype="u1").tobytes())
     return inputs
