@@ -105,12 +105,12 @@ static void test_hashes(void **state) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/test_rows.XXXXXX";
+static char folder[4000];
 
 /* Returns what rows_write has written; the caller frees it. */
 static unsigned char *written(const rows *from, const void *order, scan_type type, size_t n, unsigned threads,
                               size_t *bytes) {
-    char path[64];
+    char path[sizeof folder + 4];
     snprintf(path, sizeof path, "%s/out", folder);
     output *out = output_open(path, true, false);
     rows_write(out, from, order, type, n, threads);
@@ -198,12 +198,14 @@ static void test_parallel_for(void **state) {
 
 static int make_folder(void **state) {
     (void)state;
+    const char *temporary = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/test_rows.XXXXXX", temporary && temporary[0] ? temporary : "/tmp");
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state) {
     (void)state;
-    char path[64];
+    char path[sizeof folder + 4];
     snprintf(path, sizeof path, "%s/out", folder);
     unlink(path);
     return rmdir(folder);
