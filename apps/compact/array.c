@@ -332,6 +332,7 @@ void compact_array(const compact_job *job, array_reader *r, session *s) {
     if (job->selector == SELECT_MASK)
         compact_mask_end(&w.mask, w.have);
     write_lengths(&w);
+    expression_free(&w.e);
     report_text("type", scan_type_name(r->type));
     report_number("elements", w.have);
     report_number("kept", w.kept_total);
