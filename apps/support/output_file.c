@@ -295,7 +295,6 @@ void output_file_publish(output_file *file) {
 }
 
 void output_file_close(output_file *file) {
-    if (file->fd != STDOUT_FILENO)
-        close(file->fd);
+    close(file->fd);
     place_close(&file->place);
 }

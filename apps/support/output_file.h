@@ -67,6 +67,7 @@ void output_file_sync(output_file *file);
 /* Gives the file its name. With force also if the name has been taken meanwhile; else that is exit 2. */
 void output_file_publish(output_file *file);
 
+/* Not of stdout. */
 void output_file_close(output_file *file);
 
 #endif

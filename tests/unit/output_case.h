@@ -23,6 +23,12 @@
 #define HEAD "head"
 #define LEFTOVER ".out.abcdef.scan-tmp"
 
+#define IO "Input/output error"
+#define NO_FAULT                                                                                                       \
+    { NULL, 0, 0, NULL }
+#define NAMED                                                                                                          \
+    { "unnamed", ALWAYS, EOPNOTSUPP, NULL } /* as where there is no O_TMPFILE */
+
 /* What is in the folder before. */
 enum { OVER = 1 /* OLD is in out, with mode 0640 */, FORCE = 2, LEFT = 4 /* LEFTOVER */, WITH_HEAD = 8, ROOT = 16 };
 
@@ -187,5 +193,9 @@ static inline void try_case(const output_case *c) {
     check_said(c, code);
     check_left(c, code);
 }
+
+#define TRY_ALL(cases)                                                                                                 \
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases)[0]; i++)                                                      \
+    try_case(&(cases)[i])
 
 #endif

@@ -56,15 +56,11 @@ static void long_link(void) {
 
 /* ---- finding the place ------------------------------------------------------------------------------------------- */
 
-#define IO "Input/output error"
-#define NO_CHANGE                                                                                                      \
-    { NULL, 0, 0, NULL }
-
 static void finding_the_place(void **state) {
     (void)state;
     const char *data = new_data();
     const output_case cases[] = {
-        {"nothing fails", 0, {NO_CHANGE}, 0, NULL, data, 0644, NULL, NULL},
+        {"nothing fails", 0, {NO_FAULT}, 0, NULL, data, 0644, NULL, NULL},
         {"stat: a stale handle", 0, {{"stat", 1, ESTALE, NULL}}, 0, NULL, data, 0644, NULL, NULL},
         {"stat: stale handles", 0, {{"stat", ALWAYS, ESTALE, NULL}}, 3, "it changes all the time", NULL, 0, NULL, NULL},
         {"stat", 0, {{"stat", 1, EIO, NULL}}, 3, "out: cannot create: " IO, NULL, 0, NULL, NULL},
@@ -86,13 +82,12 @@ static void finding_the_place(void **state) {
         {"the name", 0, {{"fstatat", 1, EIO, NULL}}, 3, "out: cannot create: " IO, NULL, 0, NULL, NULL},
         {"the name: a stale handle", 0, {{"fstatat", 1, ESTALE, NULL}}, 0, NULL, data, 0644, NULL, NULL},
         {"made between two looks", 0, {{"readlink", 1, 0, make_target}}, 2, "exists already", FOREIGN, 0, NULL, NULL},
-        {"a link to itself", 0, {NO_CHANGE}, 3, "Too many levels of symbolic links", "", 0, NULL, link_to_itself},
-        {"a link into nothing", 0, {NO_CHANGE}, 3, "cannot create: away: No such file", "", 0, NULL, link_to_nothing},
-        {"a link to a long path", 0, {NO_CHANGE}, 3, "out: cannot create: ", "", 0, NULL, long_link},
-        {"a folder", 0, {NO_CHANGE}, 3, "out: cannot write: it is a directory", "", 0, NULL, make_folder},
+        {"a link to itself", 0, {NO_FAULT}, 3, "Too many levels of symbolic links", "", 0, NULL, link_to_itself},
+        {"a link into nothing", 0, {NO_FAULT}, 3, "cannot create: away: No such file", "", 0, NULL, link_to_nothing},
+        {"a link to a long path", 0, {NO_FAULT}, 3, "out: cannot create: ", "", 0, NULL, long_link},
+        {"a folder", 0, {NO_FAULT}, 3, "out: cannot write: it is a directory", "", 0, NULL, make_folder},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        try_case(&cases[i]);
+    TRY_ALL(cases);
 }
 
 /* ---- a file without a name --------------------------------------------------------------------------------------- */
@@ -106,7 +101,7 @@ static void without_a_name(void **state) {
         {"write", 0, {{"write", 1, EIO, NULL}}, 3, "out: cannot write: " IO, NULL, 0, NULL, NULL},
         {"write: no space", 0, {{"write", 1, ENOSPC, NULL}}, 3, "out: cannot write: No space", NULL, 0, NULL, NULL},
         {"write: a signal", 0, {{"write", 1, EINTR, NULL}}, 0, NULL, data, 0644, NULL, NULL},
-        {"head", WITH_HEAD, {NO_CHANGE}, 0, NULL, data, 0644, NULL, NULL},
+        {"head", WITH_HEAD, {NO_FAULT}, 0, NULL, data, 0644, NULL, NULL},
         {"head: a signal", WITH_HEAD, {{"pwrite", 1, EINTR, NULL}}, 0, NULL, data, 0644, NULL, NULL},
         {"head: error", WITH_HEAD, {{"pwrite", 1, EIO, NULL}}, 3, "out: cannot write: " IO, NULL, 0, NULL, NULL},
         {"fsync: a signal", 0, {{"fsync", 1, EINTR, NULL}}, 0, NULL, data, 0644, NULL, NULL},
@@ -127,14 +122,10 @@ static void without_a_name(void **state) {
         {"its folder has no sync", 0, {{"fsync", 2, EINVAL, NULL}}, 0, NULL, data, 0644, NULL, NULL},
         {"a signal ends it", 0, {{"fsync", 1, 0, end_process}}, -SIGTERM, NULL, NULL, 0, NULL, NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        try_case(&cases[i]);
+    TRY_ALL(cases);
 }
 
 /* ---- a hidden name ----------------------------------------------------------------------------------------------- */
-
-#define NAMED                                                                                                          \
-    { "unnamed", ALWAYS, EOPNOTSUPP, NULL }
 
 static void with_a_hidden_name(void **state) {
     (void)state;
@@ -236,8 +227,7 @@ static void with_a_hidden_name(void **state) {
          hidden_start,
          NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        try_case(&cases[i]);
+    TRY_ALL(cases);
 }
 
 /* ---- what a killed run left -------------------------------------------------------------------------------------- */
@@ -246,7 +236,7 @@ static void a_leftover(void **state) {
     (void)state;
     const char *data = new_data();
     const output_case cases[] = {
-        {"it goes", LEFT, {NO_CHANGE}, 0, NULL, data, 0644, NULL, NULL},
+        {"it goes", LEFT, {NO_FAULT}, 0, NULL, data, 0644, NULL, NULL},
         {"not writable", LEFT, {{"openat", 1, EACCES, NULL}}, 0, NULL, data, 0644, NULL, NULL},
         {"no access", LEFT, {{"openat", ALWAYS, EACCES, NULL}}, 0, NULL, data, 0644, LEFTOVER, NULL},
         {"its status", LEFT, {{"fstat", 2, EIO, NULL}}, 0, NULL, data, 0644, LEFTOVER, NULL},
@@ -256,8 +246,7 @@ static void a_leftover(void **state) {
         {"the folder is not listed", LEFT, {{"folder", 1, EACCES, NULL}}, 0, NULL, data, 0644, LEFTOVER, NULL},
         {"no memory to list it", LEFT, {{"fdopendir", 1, ENOMEM, NULL}}, 0, NULL, data, 0644, LEFTOVER, NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        try_case(&cases[i]);
+    TRY_ALL(cases);
 }
 
 int main(void) {
