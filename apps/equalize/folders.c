@@ -30,19 +30,31 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
+/* A pipe would be waited for, without end where nobody writes, and a device has no images. Folders, and what cannot be
+ * looked at, are reported when their turn comes. */
+static bool is_pipe_or_device(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 static void add_folder(path_list *list, const char *folder) {
     struct dirent **entries;
+    const size_t before = list->count;
     const int count = scandir(folder, &entries, is_image, by_name);
     if (count < 0)
         die(EXIT_IO, "%s: cannot read: %s", folder, strerror(errno));
-    if (count == 0)
-        die(EXIT_USAGE, "%s: has no images: no name ends in .png, .jpg, .jpeg, .pgm, .ppm or .pnm", folder);
-    list->paths = must_realloc(list->paths, list->count + (size_t)count, sizeof *list->paths);
+    list->paths = must_realloc(list->paths, list->count + (size_t)count + 1, sizeof *list->paths);
     for (int i = 0; i < count; i++) {
-        list->paths[list->count++] = join(folder, entries[i]->d_name);
+        char *path = join(folder, entries[i]->d_name);
+        if (is_pipe_or_device(path))
+            free(path);
+        else
+            list->paths[list->count++] = path;
         free(entries[i]);
     }
     free(entries);
+    if (list->count == before)
+        die(EXIT_USAGE, "%s: has no images: no name ends in .png, .jpg, .jpeg, .pgm, .ppm or .pnm", folder);
 }
 
 static char *copy_of(const char *text) {

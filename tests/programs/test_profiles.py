@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ICC colour profiles through `equalize`, folders among its images, and the folder of --out-dir."""
 import json
+import os
 import random
 import struct
 import zlib
@@ -129,6 +130,8 @@ def test_folders(tmp_path):
         (folder / name).write_bytes(png(IMAGE))
     (folder / "c.ppm").write_bytes(pnm(IMAGE))
     (folder / "notes.txt").write_text("no image")
+    os.mkfifo(folder / "pipe.png")  # is no image, and is not waited for
+    (folder / "null.png").symlink_to("/dev/null")
     single = tmp_path / "d.png"
     single.write_bytes(png(IMAGE))
     done = equalize(folder, single, "--out-dir", f"{out}/", "--json", "-", code=3)  # a folder named as an image is one bad image
