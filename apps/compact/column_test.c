@@ -21,7 +21,7 @@ typedef struct element {
 
 static inline element element_at(const source *from, uint32_t column, size_t row) {
     if (column == SCAN_COLUMN_INDEX)
-        return (element){.integer = (__int128)row};
+        return (element){.integer = (__int128)(from->base + row)};
     const scan_column *c = &from->columns[column];
     if (c->type == SCAN_F64)
         return (element){.is_float = true,

@@ -57,6 +57,7 @@ typedef struct text_test {
     uint32_t other;
     const string *items; /* what it is compared with: one, for IN several, sorted; for MISSING none */
     size_t item_count;
+    struct pattern *pattern; /* of MATCHES, from text_tests_prepare on */
 } text_test;
 
 enum { EXPRESSION_TEST = 1 << 16, EXPRESSION_MAX_TESTS = SCAN_MAX_COLUMNS };

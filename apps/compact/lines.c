@@ -59,6 +59,7 @@ static void run_tests(const compact_job *job, source *from, unsigned threads) {
     text_fault fault;
     from->texts[0] = *from->lines;
     from->text_count = 1;
+    text_tests_prepare(job, &from->e);
     if (!text_tests_run(job, from, threads, &fault))
         die(EXIT_USAGE, "%s: line %zu: matches: %s", from->name, fault.row + 1, fault.reason);
 }
@@ -96,6 +97,7 @@ void compact_text(const compact_job *job, input *in, session *s) {
     free(from.flags);
     for (uint32_t k = 1; k <= from.column_count; k++)
         free((void *)(uintptr_t)from.columns[k].data);
+    text_tests_release(&from.e);
     expression_free(&from.e);
     strings_free(&lines);
     text_free(&t);

@@ -14,27 +14,16 @@
 #include "source.h"
 #include "text_test.h"
 
-/* Indices of lines. */
-typedef struct selection {
-    scan_type type;
-    void *indices;
-    size_t count;
-} selection;
-
-static selection new_selection(size_t n) {
-    scan_type type = n > UINT32_MAX ? SCAN_U64 : SCAN_U32;
-    return (selection){.type = type, .indices = must_alloc(n, scan_type_size(type))};
+static selection new_selection(const source *from) {
+    scan_type type = from->base + from->n > UINT32_MAX ? SCAN_U64 : SCAN_U32;
+    return (selection){.type = type, .indices = must_alloc(from->n, scan_type_size(type))};
 }
 
-static uint64_t index_at(const selection *s, size_t i) {
-    return s->type == SCAN_U32 ? ((const uint32_t *)s->indices)[i] : ((const uint64_t *)s->indices)[i];
-}
-
-/* The lines that are not in `from`, of n. */
-static selection others(const selection *from, size_t n) {
-    selection rest = new_selection(n);
-    for (size_t i = 0, j = 0; i < n; i++) {
-        if (j < from->count && index_at(from, j) == i) {
+/* The lines that are not kept. */
+static selection others(const source *from, const selection *kept) {
+    selection rest = new_selection(from);
+    for (uint64_t i = from->base, j = 0; i < from->base + from->n; i++) {
+        if (j < kept->count && selection_at(kept, j) == i) {
             j++;
         } else if (rest.type == SCAN_U32) {
             ((uint32_t *)rest.indices)[rest.count++] = (uint32_t)i;
@@ -83,6 +72,7 @@ static scan_status call(const selecting *a, session *s, const scan_column *colum
                               .columns = columns + 1,
                               .column_count = from->column_count,
                               .flags = flags,
+                              .index_base = from->base,
                               .grid = grid};
     scan_compact_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
     return scan_compact(s->ctx, &desc, columns[0].data, &out, from->n);
@@ -104,16 +94,11 @@ static scan_status attempt(void *arg, session *s) {
     return session_download(s, a->to->indices, indices, a->to->count * scan_type_size(a->to->type));
 }
 
-static uint64_t bytes_of(const source *from) {
+uint64_t source_bytes(const source *from) {
     uint64_t bytes = from->flags ? from->n : 0;
     for (uint32_t i = 0; i <= from->column_count; i++)
         bytes += from->n * scan_type_size(from->columns[i].type);
     return bytes;
-}
-
-static void select_lines(const compact_job *job, session *s, const source *from, selection *to) {
-    session_try(s, from->name, attempt, &(selecting){.job = job, .from = from, .to = to});
-    report_moved(PHASE_COMPUTE, bytes_of(from) + to->count * scan_type_size(to->type));
 }
 
 static void verify(const compact_job *job, const source *from, const selection *kept) {
@@ -129,13 +114,13 @@ static void verify(const compact_job *job, const source *from, const selection *
         else if (job->selector == SELECT_UNIQUE)
             keep = i == 0 || !compact_check_equal(from->columns[0].type, numbers + (i - 1) * size, numbers + i * size);
         else
-            keep = compact_check_terms(&from->e, from->columns, i, i);
+            keep = compact_check_terms(&from->e, from->columns, i, from->base + i);
         if (!text_tests_check(from, i))
-            compact_check_failed(from->name, "row %zu: a test of text is wrong", i);
+            compact_check_failed(from->name, "row %zu: a test of text is wrong", (size_t)from->base + i);
         if (keep == job->invert)
             continue;
-        if (j == kept->count || index_at(kept, j) != i)
-            compact_check_failed(from->name, "row %zu should be kept", i);
+        if (j == kept->count || selection_at(kept, j) != from->base + i)
+            compact_check_failed(from->name, "row %zu should be kept", (size_t)from->base + i);
         j++;
     }
     if (j != kept->count)
@@ -145,28 +130,35 @@ static void verify(const compact_job *job, const source *from, const selection *
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void write_indices(const compact_job *job, const selection *kept) {
+void source_write_indices(const compact_job *job, const selection *kept) {
     const array_writer w = compact_index_writer(job, job->indices_out, job->indices, kept->type);
     array_write_header(&w, 1, &(uint64_t){kept->count});
     array_write(&w, kept->indices, kept->count);
 }
 
-void source_select(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
-    unsigned threads = parallel_threads(job->common->threads);
-    selection kept = new_selection(from->n), rest = {0};
-    compact_choose(job, s, bytes_of(from));
-    session_ready(s);
+void source_choose(const compact_job *job, session *s, const source *from, selection *kept, selection *rest) {
+    *kept = new_selection(from);
+    *rest = (selection){0};
     if (from->n)
-        select_lines(job, s, from, &kept);
+        session_try(s, from->name, attempt, &(selecting){.job = job, .from = from, .to = kept});
     if (job->invert || job->rejected_out)
-        rest = others(&kept, from->n);
+        *rest = others(from, kept);
     if (job->invert) {
-        selection swap = kept;
-        kept = rest;
-        rest = swap;
+        selection swap = *kept;
+        *kept = *rest;
+        *rest = swap;
     }
     if (job->common->verify)
-        verify(job, from, &kept);
+        verify(job, from, kept);
+}
+
+void source_select(const compact_job *job, session *s, source *from, const rows *lines, size_t head_bytes) {
+    unsigned threads = parallel_threads(job->common->threads);
+    selection kept, rest;
+    compact_choose(job, s, source_bytes(from));
+    session_ready(s);
+    source_choose(job, s, from, &kept, &rest);
+    report_moved(PHASE_COMPUTE, source_bytes(from) + kept.count * scan_type_size(kept.type));
     if (job->count_only) {
         compact_write_count(job, kept.count);
     } else {
@@ -183,7 +175,7 @@ void source_select(const compact_job *job, session *s, source *from, const rows 
         rows_write(job->rejected_out, lines, rest.indices, rest.type, rest.count, threads);
     }
     if (job->indices_out)
-        write_indices(job, &kept);
+        source_write_indices(job, &kept);
     report_number("kept", kept.count);
     free(kept.indices);
     free(rest.indices);

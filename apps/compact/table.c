@@ -1,136 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on tables: which columns an expression means, and their values.
+ * compact on tables as a whole: for a device, and where comments stand among the rows.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "apps/support/alloc.h"
-#include "apps/support/die.h"
 #include "apps/support/parallel.h"
 #include "apps/support/report.h"
-#include "apps/support/table.h"
-#include "source.h"
-#include "text_test.h"
+#include "table_rows.h"
 
-typedef struct names {
-    const table *t;
-    source *from;
-    column values[SCAN_MAX_COLUMNS];
-    size_t index[SCAN_MAX_COLUMNS];      /* in the table */
-    size_t text_index[SCAN_MAX_COLUMNS]; /* the same, of those whose text is asked for */
-} names;
-
-/* Gives a column of the table its number among those that are asked for. */
-static bool number_of(size_t index, size_t *asked, uint32_t *count, uint32_t *number, char *reason) {
-    uint32_t k = 0;
-    while (k < *count && asked[k] != index)
-        k++;
-    if (k == SCAN_MAX_COLUMNS) {
-        snprintf(reason, EXPRESSION_REASON_BYTES, "more than %d columns", SCAN_MAX_COLUMNS);
-        return false;
-    }
-    asked[k] = index;
-    *count += k == *count;
-    *number = k;
-    return true;
-}
-
-static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column_number, char *reason) {
-    names *all = user;
-    if (!quoted && strcmp(name, "i") == 0 && table_find_name(all->t, name, 0) == all->t->columns) {
-        *column_number = SCAN_COLUMN_INDEX;
-        if (use == COLUMN_TEXT)
-            snprintf(reason, EXPRESSION_REASON_BYTES, "i is the row's index, a number");
-        return use != COLUMN_TEXT;
-    }
-    if (!all->t->has_names && all->t->columns && name[strspn(name, "0123456789")]) {
-        char quote[NUMBER_QUOTE_BYTES];
-        snprintf(reason, EXPRESSION_REASON_BYTES,
-                 "there is no header with %s; the columns are `1` to `%zu`, with the backticks",
-                 number_quote(quote, name, strlen(name)), all->t->columns);
-        return false;
-    }
-    if (use == COLUMN_COMPARED && !quoted && table_find_name(all->t, name, 0) == all->t->columns && all->t->columns) {
-        char *nearest = table_nearest_name(all->t, name);
-        snprintf(reason, EXPRESSION_REASON_BYTES,
-                 "the header has no column \"%.64s\"%s%.64s%s; text goes in double quotes", name,
-                 nearest ? ": did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-        free(nearest);
-        return false;
-    }
-    size_t index = table_find(all->t, name);
-    if (use == COLUMN_TEXT)
-        return number_of(index, all->text_index, &all->from->text_count, column_number, reason);
-    if (use == COLUMN_NUMBERS) {
-        if (!number_of(index, all->index, &all->from->column_count, column_number, reason))
-            return false;
-        ++*column_number; /* 0 is the element of arrays */
-    }
-    return true;
-}
-
-/* A missing field compares false, also with !=, but the NaN that represents it is != to everything. Such a comparison
- * is therefore joined by && with "is not missing", a column of flags. */
-static void guard_missing(const compact_job *job, names *all) {
-    source *from = all->from;
-    expression guarded = from->e;
-    guarded.term_count = 0;
-    uint32_t flags_of[SCAN_MAX_COLUMNS] = {0};
-    for (uint32_t t = 0; t < from->e.term_count; t++) {
-        scan_term term = from->e.terms[t];
-        bool guard =
-            term.op == SCAN_TERM_NE && term.column != SCAN_COLUMN_INDEX && all->values[term.column - 1].missing;
-        if (guarded.term_count + (guard ? 3 : 1) > SCAN_MAX_TERMS)
-            die_usage("--where '%s': too long", job->where);
-        guarded.terms[guarded.term_count++] = term;
-        if (!guard)
-            continue;
-        const column *c = &all->values[term.column - 1];
-        if (!flags_of[term.column - 1]) {
-            if (from->column_count == SCAN_MAX_COLUMNS)
-                die_usage("--where '%s': too many columns", job->where);
-            uint8_t *present = must_alloc(c->n, 1);
-            for (size_t i = 0; i < c->n; i++)
-                present[i] = c->u64[i] != COLUMN_MISSING_BITS;
-            flags_of[term.column - 1] = ++from->column_count;
-            from->columns[from->column_count] = (scan_column){.type = SCAN_U8, .data = present};
-        }
-        guarded.terms[guarded.term_count++] = (scan_term){
-            .op = SCAN_TERM_EQ, .column = flags_of[term.column - 1], .constant_type = SCAN_U64, .constant.u = 1};
-        guarded.terms[guarded.term_count++] = (scan_term){.op = SCAN_TERM_AND};
-    }
-    from->e = guarded;
+static void whole_table(const compact_job *job, input *in, session *s) {
+    unsigned threads = parallel_threads(job->common->threads);
+    table t;
+    table_query query;
+    source from;
+    column numbers[SCAN_MAX_COLUMNS];
+    table_read(&t, in, &job->dialect, threads);
+    table_query_open(&query, job, &t);
+    table_query_read(&query, &t, 0, &from, numbers, threads);
+    report_number("rows", t.n);
+    source_select(job, s, &from, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes);
+    table_source_free(&from);
+    table_query_close(&query);
+    table_free(&t);
 }
 
 void compact_table(const compact_job *job, input *in, session *s) {
-    unsigned threads = parallel_threads(job->common->threads);
-    table t;
-    source from = {.name = in->name};
-    names all = {.t = &t, .from = &from};
-    table_read(&t, in, &job->dialect, threads);
-    from.n = t.n;
-    if (!expression_parse(&from.e, job->where, resolve, &all))
-        die_usage("--where '%s': %s", job->where, from.e.reason);
-    uint32_t named = from.column_count;
-    for (uint32_t k = 0; k < named && t.n; k++) {
-        table_warn_of_header(&t, all.index[k], false);
-        table_numbers(&t, all.index[k], &all.values[k], NULL, threads);
-        from.columns[k + 1] = (scan_column){.type = all.values[k].type, .data = all.values[k].data};
-    }
-    for (uint32_t k = 0; k < from.text_count; k++)
-        strings_of_column(&from.texts[k], &t, all.text_index[k], STRING_BYTES, threads);
-    guard_missing(job, &all);
-    text_fault fault;
-    if (!text_tests_run(job, &from, threads, &fault))
-        die(EXIT_USAGE, "%s: line %zu: matches: %s", t.name, table_line(&t, fault.row), fault.reason);
-    report_number("rows", t.n);
-    source_select(job, s, &from, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes);
-    for (uint32_t k = 1; k <= from.column_count; k++)
-        free((void *)(uintptr_t)from.columns[k].data);
-    for (uint32_t k = 0; k < from.text_count; k++)
-        strings_free(&from.texts[k]);
-    expression_free(&from.e);
-    table_free(&t);
+    compact_choose(job, s, in->extent.size);
+    if (s->on_host && !job->dialect.comment)
+        compact_table_stream(job, in, s);
+    else
+        whole_table(job, in, s);
 }

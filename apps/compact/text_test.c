@@ -21,7 +21,6 @@ typedef struct testing {
     const text_test *test;
     const strings *texts;
     uint8_t *flags;
-    pattern *pattern;     /* of MATCHES */
     atomic_size_t bad;    /* the first row that could not be matched, or SIZE_MAX */
     _Atomic int bad_code; /* of any such row */
 } testing;
@@ -67,12 +66,12 @@ static void fail_row(testing *a, size_t row, int code) {
 }
 
 static void match_piece(testing *a, size_t row, size_t end) {
-    pattern_room *room = pattern_room_open(a->pattern);
+    pattern_room *room = pattern_room_open(a->test->pattern);
     if (!room)
         fail_row(a, row, PATTERN_NO_MEMORY);
     for (; row < end && room; row++) {
         const string *s = &a->texts->at[row];
-        int found = s->begin ? pattern_find(a->pattern, room, s) : 0;
+        int found = s->begin ? pattern_find(a->test->pattern, room, s) : 0;
         a->flags[row] = found > 0;
         if (found < 0) {
             fail_row(a, row, found);
@@ -92,20 +91,30 @@ static void test_piece(void *arg, size_t piece) {
             a->flags[row] = holds(a->test, &a->texts->at[row]);
 }
 
-/* Returns false if a row could not be matched. */
-static bool run_test(const compact_job *job, testing *a, unsigned threads, text_fault *fault) {
+void text_tests_prepare(const compact_job *job, expression *e) {
     char reason[256];
-    if (a->test->op == TEXT_MATCHES) {
-        a->pattern = pattern_open(a->test->items, reason, sizeof reason);
-        if (!a->pattern && !reason[0])
+    for (uint32_t i = 0; i < e->test_count; i++) {
+        text_test *test = &e->tests[i];
+        if (test->op != TEXT_MATCHES)
+            continue;
+        test->pattern = pattern_open(test->items, reason, sizeof reason);
+        if (!test->pattern && !reason[0])
             die(EXIT_IO, "no memory for a pattern");
-        if (!a->pattern)
+        if (!test->pattern)
             die_usage("--where '%s': matches: %s", job->where, reason);
     }
+}
+
+void text_tests_release(expression *e) {
+    for (uint32_t i = 0; i < e->test_count; i++)
+        pattern_close(e->tests[i].pattern);
+}
+
+/* Returns false if a row could not be matched. */
+static bool run_test(testing *a, unsigned threads, text_fault *fault) {
     atomic_init(&a->bad, SIZE_MAX);
     atomic_init(&a->bad_code, 0);
     parallel_for(threads, a->texts->n / PIECE_ROWS + (a->texts->n % PIECE_ROWS != 0), test_piece, a);
-    pattern_close(a->pattern);
     fault->row = atomic_load(&a->bad);
     int code = atomic_load(&a->bad_code);
     if (fault->row != SIZE_MAX && code == PATTERN_NO_MEMORY)
@@ -128,7 +137,7 @@ bool text_tests_run(const compact_job *job, source *from, unsigned threads, text
         from->columns[++from->column_count] = (scan_column){.type = SCAN_U8, .data = a.flags};
         if (test->numbers)
             column_test_run(from, test, a.flags, threads);
-        else if (!run_test(job, &a, threads, fault))
+        else if (!run_test(&a, threads, fault))
             return false;
     }
     for (uint32_t t = 0; t < e->term_count; t++)

@@ -14,8 +14,12 @@ typedef struct text_fault {
     char reason[256];
 } text_fault;
 
-/* Evaluates all tests of from->e on from->texts and from->columns, appends their flags to from->columns, and makes the
- * terms refer to these. Exit 2 for a pattern that is none, and for too many columns. Returns false for a row in which a
+/* Makes the patterns of MATCHES; exit 2 for one that is none. Release frees them. */
+void text_tests_prepare(const compact_job *job, expression *e);
+void text_tests_release(expression *e);
+
+/* Evaluates all tests of from->e, which is prepared, on from->texts and from->columns, appends their flags to
+ * from->columns, and makes the terms refer to these. Exit 2 for too many columns. Returns false for a row in which a
  * pattern passes the limits of PCRE2. */
 bool text_tests_run(const compact_job *job, source *from, unsigned threads, text_fault *fault);
 

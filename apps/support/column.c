@@ -118,14 +118,21 @@ bool column_finish(column *c, column_part *parts, size_t part_count, parallel_ta
         if (!above && part->above != COLUMN_NOWHERE)
             above = part;
     }
+    c->any_negative = any_negative;
+    c->above = above ? (size_t)(above->values - c->u64) + above->above : COLUMN_NOWHERE;
+    c->beyond = COLUMN_NOWHERE;
     c->type = any_float ? SCAN_F64 : above ? SCAN_U64 : SCAN_I64;
     if (c->type == SCAN_U64 && any_negative)
-        return fail(fault, above, c->u64, above->above, "does not fit i64, and a negative number does not fit u64");
+        return fail(fault, above, c->u64, above->above, COLUMN_ABOVE);
     if (c->type == SCAN_F64) {
         parallel_for(threads, part_count, convert_part, &(conversion){parts, again, arg});
         for (size_t i = 0; i < part_count; i++)
             if (parts[i].beyond != COLUMN_NOWHERE)
-                return fail(fault, &parts[i], c->u64, parts[i].beyond, "is beyond 2^53 and stands among floats");
+                return fail(fault, &parts[i], c->u64, parts[i].beyond, COLUMN_BEYOND);
+    }
+    for (size_t i = 0; i < part_count && c->type != SCAN_F64 && c->beyond == COLUMN_NOWHERE; i++) {
+        size_t row = find_beyond(&parts[i]);
+        c->beyond = row != COLUMN_NOWHERE ? (size_t)(parts[i].values - c->u64) + row : row;
     }
     return true;
 }

@@ -25,8 +25,10 @@
 typedef struct column {
     scan_type type; /* SCAN_I64, SCAN_U64 or SCAN_F64 */
     size_t n;
-    size_t missing; /* count of missing fields among them */
-    union {         /* n values of 8 bytes */
+    size_t missing;       /* count of missing fields among them */
+    bool any_negative;    /* of integers, as the next two, which are rows or COLUMN_NOWHERE */
+    size_t above, beyond; /* the first above INT64_MAX, and the first beyond 2^53 */
+    union {               /* n values of 8 bytes */
         void *data;
         int64_t *i64;
         uint64_t *u64;
@@ -49,6 +51,10 @@ typedef struct column_part {
 } column_part;
 
 #define COLUMN_NOWHERE SIZE_MAX
+
+/* Complaints of column_finish about integers that do not go with other numbers. */
+#define COLUMN_BEYOND "is beyond 2^53 and stands among floats"
+#define COLUMN_ABOVE "does not fit i64, and a negative number does not fit u64"
 
 /* is_float: read everything as floats from the start. */
 void column_part_begin(column_part *part, uint64_t *values, bool is_float);

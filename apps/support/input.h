@@ -88,14 +88,15 @@ ssize_t input_fill(int fd, void *to, size_t bytes);
 /* The end of a message about a sized input that ended early: arguments are the bytes read and the size. */
 #define INPUT_SHORTER "is shorter now: it ends after %llu bytes and had %llu when it was opened"
 
-/* Counts the newlines from p to end. A narrow counter over a short run is a loop that compilers turn into SIMD. */
-static inline size_t input_newlines(const unsigned char *p, const unsigned char *end) {
+/* Counts the bytes from p to end that are `byte`. A narrow counter over a short run is a loop that compilers turn into
+ * SIMD. */
+static inline size_t input_count_bytes(const unsigned char *p, const unsigned char *end, unsigned char byte) {
     size_t count = 0;
     while (p < end) {
         const unsigned char *stop = end - p > 4096 ? p + 4096 : end;
         unsigned short run = 0;
         for (; p < stop; p++)
-            run = (unsigned short)(run + (*p == '\n'));
+            run = (unsigned short)(run + (*p == byte));
         count += run;
     }
     return count;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The output is cut into blocks of records. Helpers take the next block that has a free buffer in the ring and fill it;
- * the main thread writes blocks in order, and fills one itself whenever the next to write is not ready. So all threads
- * work all the time, and the slower of gathering and writing sets the pace.
+ * The output is cut into blocks of records, which all threads fill and the main thread writes in order (pipeline.h).
+ * The slower of gathering and writing sets the pace.
  */
 #include "rows.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +13,9 @@
 #include "hash.h"
 #include "number.h"
 #include "parallel.h"
+#include "pipeline.h"
 
 enum {
-    MAX_HELPERS = 63,
-    BUFFERS_A_THREAD = 3,
     RING_BYTES = 256 << 20,       /* of all buffers, if blocks are large */
     GROUP_RECORDS = 256,          /* measured together, never cut */
     BLOCK_BYTES = 512 << 10,      /* of groups in a block, if one group alone is not larger */
@@ -72,107 +68,62 @@ uint64_t rows_line_hash(const unsigned char *bytes, size_t n_bytes, unsigned thr
     return sum;
 }
 
-/* ---- the ring ---------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 typedef struct slot {
+    size_t block, bytes;
+    uint64_t hash;
     unsigned char *buffer;
-    size_t bytes;
-    bool ready;
 } slot;
 
 typedef struct ring {
     rows_fill *fill;
     void *arg;
-    size_t blocks;
-    size_t slots;
-    size_t taken;   /* blocks given to a thread */
-    size_t written; /* blocks written; block b may be filled once b < written + slots */
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    slot *slot;
+    size_t blocks, next;
+    slot *slots;
+    output *out;
     uint64_t *line_hash;
 } ring;
 
-/* Called with the mutex held. Fills the next block; returns false if there is none or no free buffer. */
-static bool fill_one(ring *r) {
-    if (r->taken == r->blocks || r->taken == r->written + r->slots)
-        return false;
-    size_t block = r->taken++;
-    slot *s = &r->slot[block % r->slots];
-    pthread_mutex_unlock(&r->mutex);
-    size_t bytes = r->fill(r->arg, block, s->buffer);
-    uint64_t hash = r->line_hash ? hash_lines(s->buffer, s->buffer + bytes) : 0;
-    pthread_mutex_lock(&r->mutex);
-    if (r->line_hash)
-        *r->line_hash += hash;
-    s->bytes = bytes;
-    s->ready = true;
-    pthread_cond_broadcast(&r->changed);
-    return true;
-}
-
-static void *help(void *arg) {
+static bool take_block(void *arg, size_t i) {
     ring *r = arg;
-    pthread_mutex_lock(&r->mutex);
-    while (r->taken < r->blocks)
-        if (!fill_one(r))
-            pthread_cond_wait(&r->changed, &r->mutex);
-    pthread_mutex_unlock(&r->mutex);
-    return NULL;
+    r->slots[i].block = r->next;
+    return r->next++ < r->blocks;
 }
 
-static void write_blocks(ring *r, output *out) {
-    pthread_mutex_lock(&r->mutex);
-    while (r->written < r->blocks) {
-        slot *s = &r->slot[r->written % r->slots];
-        if (s->ready) {
-            pthread_mutex_unlock(&r->mutex);
-            output_write(out, s->buffer, s->bytes);
-            pthread_mutex_lock(&r->mutex);
-            s->ready = false;
-            r->written++;
-            pthread_cond_broadcast(&r->changed);
-        } else if (!fill_one(r)) {
-            pthread_cond_wait(&r->changed, &r->mutex);
-        }
-    }
-    pthread_mutex_unlock(&r->mutex);
+static void fill_block(void *arg, size_t i, unsigned worker) {
+    const ring *r = arg;
+    slot *s = &r->slots[i];
+    (void)worker;
+    s->bytes = r->fill(r->arg, s->block, s->buffer);
+    s->hash = r->line_hash ? hash_lines(s->buffer, s->buffer + s->bytes) : 0;
+}
+
+static void write_block(void *arg, size_t i) {
+    const ring *r = arg;
+    if (r->line_hash)
+        *r->line_hash += r->slots[i].hash;
+    output_write(r->out, r->slots[i].buffer, r->slots[i].bytes);
 }
 
 void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads,
                  uint64_t *line_hash) {
     if (blocks == 0)
         return;
-    size_t helpers = threads > 1 ? threads - 1 : 0, started = 0;
-    helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
-    helpers = helpers < blocks - 1 ? helpers : blocks - 1;
-    ring r = {
-        .fill = fill, .arg = arg, .blocks = blocks, .slots = BUFFERS_A_THREAD * (helpers + 1), .line_hash = line_hash};
-    r.slots = r.slots < blocks ? r.slots : blocks;
-    if (block_bytes > RING_BYTES / r.slots)
-        r.slots = block_bytes > RING_BYTES / 2 ? 2 : RING_BYTES / block_bytes;
-    r.slot = must_alloc(r.slots, sizeof *r.slot);
-    for (size_t i = 0; i < r.slots; i++)
-        r.slot[i] = (slot){.buffer = must_alloc(block_bytes ? block_bytes : 1, 1)};
-    pthread_mutex_init(&r.mutex, NULL);
-    pthread_cond_init(&r.changed, NULL);
-
-    pthread_t helper[MAX_HELPERS];
-    sigset_t all, before; /* signals are the main thread's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < helpers && pthread_create(&helper[started], NULL, help, &r) == 0)
-        started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    write_blocks(&r, out);
-    while (started > 0)
-        pthread_join(helper[--started], NULL);
-
-    pthread_cond_destroy(&r.changed);
-    pthread_mutex_destroy(&r.mutex);
-    for (size_t i = 0; i < r.slots; i++)
-        free(r.slot[i].buffer);
-    free(r.slot);
+    size_t most = blocks < PIPELINE_MAX_THREADS ? blocks : PIPELINE_MAX_THREADS;
+    threads = threads < most ? threads : (unsigned)most;
+    size_t slots = PIPELINE_SLOTS_A_THREAD * (threads ? threads : 1);
+    slots = slots < blocks ? slots : blocks;
+    if (block_bytes > RING_BYTES / slots)
+        slots = block_bytes > RING_BYTES / 2 ? 2 : RING_BYTES / block_bytes;
+    ring r = {.fill = fill, .arg = arg, .blocks = blocks, .out = out, .line_hash = line_hash};
+    r.slots = must_alloc(slots, sizeof *r.slots);
+    for (size_t i = 0; i < slots; i++)
+        r.slots[i] = (slot){.buffer = must_alloc(block_bytes ? block_bytes : 1, 1)};
+    pipeline_run(&(pipeline){take_block, fill_block, write_block, &r, slots, threads});
+    for (size_t i = 0; i < slots; i++)
+        free(r.slots[i].buffer);
+    free(r.slots);
 }
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static void count_parity(piece *own) {
     bool odd = false;
     while (p < own->end) {
         const unsigned char *quote = memchr(p, '"', (size_t)(own->end - p));
-        newlines[odd] += input_newlines(p, quote ? quote : own->end);
+        newlines[odd] += input_count_bytes(p, quote ? quote : own->end, '\n');
         if (!quote)
             break;
         odd = !odd;
@@ -110,7 +110,7 @@ static void count_states(const job *j, piece *own) {
     size_t newlines[QUOTE_STATES] = {0};
     while (p < own->end) {
         const unsigned char *quote = memchr(p, '"', (size_t)(own->end - p));
-        size_t before = input_newlines(p, quote ? quote : own->end);
+        size_t before = input_count_bytes(p, quote ? quote : own->end, '\n');
         for (int k = 0; k < QUOTE_STATES; k++) {
             newlines[k] += state[k] != INSIDE ? before : 0;
             state[k] = quote ? quote_step(j->t, state[k], quote, j->begin) : state[k];
@@ -179,7 +179,7 @@ static void cut(job *j, table *t, const unsigned char *begin) {
     }
 }
 
-static void index_rows(table *t, const unsigned char *begin, unsigned threads) {
+void table_index_rows(table *t, const unsigned char *begin, unsigned threads) {
     job j;
     cut(&j, t, begin);
     parallel_for(threads, j.piece_count, count_piece, &j);
@@ -225,8 +225,7 @@ static void refuse_carriage_returns(const table *t, const unsigned char *p) {
     }
 }
 
-/* Ends the last row with a line end like the first row's, over the zero bytes that follow the input. */
-static void end_last_row(table *t) {
+void table_end_last_row(table *t) {
     unsigned char *end = t->bytes + t->n_bytes;
     if (end[-1] == '\n')
         return;
@@ -246,16 +245,17 @@ static void pass_comments(table *t) {
     }
 }
 
-/* Sets what the first row says, and ends the last one. Returns the end of the first row. */
-static const unsigned char *read_first_row(table *t) {
+const unsigned char *table_read_first_row(table *t, bool all) {
     const unsigned char *first = t->bytes + t->head_bytes, *next = first, *newline = t->bytes + t->n_bytes;
-    t->bytes[t->n_bytes] = '\n'; /* over a zero byte: it ends a row that has no end */
+    unsigned char after = t->bytes[t->n_bytes];
+    t->bytes[t->n_bytes] = '\n'; /* it ends a row that has no end */
     row_fault fault = table_walk_row(t, first, &next, &t->columns);
     if (fault == ROW_OK)
         newline = next - 1;
     t->end_bytes = newline < t->bytes + t->n_bytes && newline > first && newline[-1] == '\r' ? 2 : 1;
-    t->bytes[t->n_bytes] = 0;
-    end_last_row(t);
+    t->bytes[t->n_bytes] = after;
+    if (all)
+        table_end_last_row(t);
     if (fault != ROW_OK || t->columns == 1)
         input_refuse_json(t->name, table_line_at(t, first), first, (size_t)(t->bytes + t->n_bytes - first));
     if (fault != ROW_OK)
@@ -264,8 +264,7 @@ static const unsigned char *read_first_row(table *t) {
     return next;
 }
 
-/* Lines at the end that are empty are no rows, unless a row may be empty. */
-static void drop_empty_lines(table *t, const unsigned char *first_end) {
+void table_drop_empty_lines(table *t, const unsigned char *first_end) {
     const unsigned char *least = t->columns > 1 ? first_end : t->bytes + t->n_bytes;
     for (const unsigned char *end; (end = t->bytes + t->n_bytes) > least;) {
         size_t bytes = end - 1 > least && end[-2] == '\r' ? 2 : 1;
@@ -285,21 +284,23 @@ void table_read(table *t, input *in, const dialect *d, unsigned threads) {
         t->starts[0] = t->n_bytes;
         return;
     }
-    const unsigned char *first = t->bytes + t->head_bytes, *next = read_first_row(t);
+    const unsigned char *first = t->bytes + t->head_bytes, *next = table_read_first_row(t, true);
     if (d->comment)
         table_strip_comments(t, next);
-    drop_empty_lines(t, next);
+    table_drop_empty_lines(t, next);
     if (d->header) {
         t->has_names = true;
-        t->names_at = t->head_bytes;
+        t->names = first;
+        t->names_end = next;
         t->head_bytes = (size_t)(next - t->bytes);
     }
-    index_rows(t, first, threads);
+    table_index_rows(t, first, threads);
 }
 
 void table_free(table *t) {
     free(t->gaps);
     free(t->starts);
+    free(t->stops);
     free(t->bytes);
     *t = (table){0};
 }

@@ -20,12 +20,15 @@ typedef struct table {
     unsigned char *bytes; /* the input without comments among its rows, its last row ended like its first, and at least
                            * 62 zero bytes */
     size_t n_bytes;
-    size_t head_bytes;      /* byte order mark, comments before the first row, and header row: keep them first */
-    size_t n;               /* number of rows, without the header */
-    size_t columns;         /* 0 for empty input */
-    bool has_names;         /* there is a header with the names of the columns */
-    size_t names_at;        /* where it begins */
-    uint64_t *starts;       /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
+    size_t head_bytes; /* byte order mark, comments before the first row, and header row: keep them first */
+    size_t n;          /* number of rows, without the header */
+    size_t columns;    /* 0 for empty input */
+    bool has_names;    /* there is a header with the names of the columns */
+    const unsigned char *names, *names_end; /* its bytes */
+    uint64_t *starts;                       /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
+    uint32_t *stops;        /* NULL, or where fields end: field k of row i at bytes[stops[i * columns + k + 1]], and
+                             * before its first byte at stops[i * columns + k], modulo 2^32 */
+    size_t lines_before;    /* of a chunk (table_chunks.h): lines of the file before its bytes */
     size_t end_bytes;       /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
     struct table_gap *gaps; /* where comments stood, for the numbers of lines */
     size_t gap_count;
@@ -63,6 +66,10 @@ void table_warn_of_header(const table *t, size_t index, bool times);
  * the column f64. Exit 2 with line and column for a field that is not a number; unless it is NULL, `key` is then the
  * column's name in an advice to sort by -k KEY:text or -k KEY:time. */
 void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads);
+
+/* Exit 2 for a fault of a column. */
+__attribute__((noreturn)) void table_refuse_number(const table *t, size_t index, const column_fault *fault,
+                                                   const char *key);
 
 /* Reads one column as times (timestamp.h), nanoseconds of type i64, into c->data, a new allocation. An empty field is
  * missing: c->missing counts them, their value is 0, and (*missing)[i] is 1; *missing is NULL if there are none. Exit 2

@@ -178,8 +178,7 @@ static const char *advise(char *to, size_t bytes, const table *t, const field *f
     return to;
 }
 
-__attribute__((noreturn)) static void refuse_number(const table *t, size_t index, const column_fault *fault,
-                                                    const char *key) {
+void table_refuse_number(const table *t, size_t index, const column_fault *fault, const char *key) {
     field f = table_field_of(t, fault->row, index);
     char quoted[NUMBER_QUOTE_BYTES], label[TABLE_LABEL_BYTES], advice[TABLE_LABEL_BYTES] = "";
     if (fault->not_a_number)
@@ -200,7 +199,7 @@ void table_numbers(const table *t, size_t index, column *c, const char *key, uns
     bool good = column_finish(c, r.parts, part_count, read_part, &r, threads, &fault);
     free(r.parts);
     if (!good)
-        refuse_number(t, index, &fault, key);
+        table_refuse_number(t, index, &fault, key);
 }
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */

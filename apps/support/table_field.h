@@ -74,8 +74,20 @@ static inline field read_field(const unsigned char *p, const unsigned char *end,
     return f;
 }
 
-/* Field `index` of a row that table_read has gone through. */
+/* The field between two stops, in a row without fault. */
+static inline field field_between(const table *t, uint32_t before, uint32_t stop) {
+    const unsigned char *begin = t->bytes + (uint32_t)(before + 1), *next = t->bytes + stop;
+    const unsigned char *end = *next == '\n' && next > begin && next[-1] == '\r' ? next - 1 : next;
+    bool quoted = *begin == '"';
+    return (field){.begin = begin + quoted, .end = end - quoted, .next = next};
+}
+
+/* Field `index` of a row that table_read or table_find_rows has gone through. */
 static inline field table_field_of(const table *t, size_t row, size_t index) {
+    if (t->stops) {
+        const uint32_t *stop = t->stops + row * t->columns + index;
+        return field_between(t, stop[0], stop[1]);
+    }
     const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
     field f = read_field(p, end, (unsigned char)t->delimiter);
     while (index-- > 0)
@@ -101,7 +113,7 @@ typedef struct table_gap {
 
 /* The number from 1 of the line that `place` is in. */
 static inline size_t table_line_at(const table *t, const unsigned char *place) {
-    size_t line = 1;
+    size_t line = t->lines_before + 1;
     for (const unsigned char *p = t->bytes; (p = memchr(p, '\n', (size_t)(place - p))) != NULL; p++)
         line++;
     for (size_t i = 0; i < t->gap_count && t->gaps[i].at <= (size_t)(place - t->bytes); i++)
@@ -124,6 +136,20 @@ static inline quote_state quote_step(const table *t, quote_state state, const un
     bool doubled = state == CLOSED && p != begin && p[-1] == '"';
     return t->delimiter != '\t' || doubled || p == begin || p[-1] == '\t' || p[-1] == '\n' ? INSIDE : OUTSIDE;
 }
+
+/* Finds the rows of a table whose columns are known, in t->bytes from t->head_bytes on, which begin with the first row
+ * at `begin`: sets t->n and t->starts. Exit 2 as for table_read. */
+void table_index_rows(table *t, const unsigned char *begin, unsigned threads);
+
+/* Sets what the first row says, and if the bytes are all there are ends the last one. Returns the end of the first row.
+ */
+const unsigned char *table_read_first_row(table *t, bool all);
+
+/* Ends the last row, if no newline does, with a line end like the first row's, over zero bytes that follow it. */
+void table_end_last_row(table *t);
+
+/* Leaves out lines at the end, from first_end on, that are empty: they are no rows, unless a row may be empty. */
+void table_drop_empty_lines(table *t, const unsigned char *first_end);
 
 /* Walks the row at p: sets *fields to its number of fields and *next to the row after it or to the fault. */
 row_fault table_walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields);

@@ -17,13 +17,12 @@ typedef struct place {
 } place;
 
 static place first_name(const table *t) {
-    const unsigned char *begin = t->bytes + t->names_at;
-    return (place){begin, read_field(begin, t->bytes + t->n_bytes, (unsigned char)t->delimiter)};
+    return (place){t->names, read_field(t->names, t->names_end, (unsigned char)t->delimiter)};
 }
 
 static place next_name(const table *t, place p) {
     const unsigned char *begin = p.f.next + 1;
-    return (place){begin, read_field(begin, t->bytes + t->n_bytes, (unsigned char)t->delimiter)};
+    return (place){begin, read_field(begin, t->names_end, (unsigned char)t->delimiter)};
 }
 
 /* How far the text at p advances by one character: inside quotes a quote is doubled. */

@@ -45,7 +45,7 @@ static void count_piece(void *arg, size_t i) {
         const unsigned char *newline = memchr(begin - 1, '\n', (size_t)(own->end - begin));
         own->first = newline ? newline + 1 : own->end;
     }
-    own->lines = own->first < own->end ? input_newlines(own->first, own->end - 1) + 1 : 0;
+    own->lines = own->first < own->end ? input_count_bytes(own->first, own->end - 1, '\n') + 1 : 0;
 }
 
 static void cut(job *j, text *t, unsigned threads) {

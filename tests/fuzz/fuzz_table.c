@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables, cut into pieces of a few bytes: no crash; rows, names and numbers are those of a simple reader that goes
- * through the bytes once, and a refusal names the line at which that reader stops.
+ * Tables, as a whole, cut into pieces of a few bytes, and read in chunks of a few bytes: no crash; rows, fields, names
+ * and numbers are those of a simple reader that goes through the bytes once, and a refusal names the line at which that
+ * reader stops.
  */
 #define TABLE_PIECE_BYTES 13
 #define TABLE_PART_ROWS 3
+#define TABLE_CHUNK_BYTES 19
 #include "apps/support/table.c"
+#include "apps/support/table_chunks.c"
 #include "apps/support/table_column.c"
+#include "apps/support/table_index.c"
 
 #include "reading.h"
 
@@ -23,6 +27,8 @@ const char *const fuzz_seeds[] = {
     "6# \"one\na,b\n1,\"x\n#y\"\n# two\n#\n2,3\n\r\n#",
     "2{\"a\": 1, \"b\": 2}\n",
     "2[\n { \"a\": 1 } ]\n",
+    "2a,b\n\"xxxxxxxxxxxxxxxx\n\n\",1\n,\r\n\n\n2,\"\"\r\n\n\r\n",
+    "0aaaaaaaaaaaaaaaaaaaaa,b\nccccccccccccccccccccc,\"d\ndddddddddddddddddddddddd\"\ne,\"f\"g\n",
     "N#;\nn;m\n1.234,5;-\n-12,25;7\nx;\"x\"\n1.23;1,\n",
     NULL,
 };
@@ -41,6 +47,7 @@ typedef struct reader {
     size_t *starts, *ends, n, columns;
     const dialect *dialect;
     size_t bad_line; /* 0: none */
+    bool is_json;    /* therefore */
 } reader;
 
 static uint8_t byte_at(const reader *r, size_t i) { return i < r->bytes ? r->data[i] : i == r->bytes ? '\n' : 0; }
@@ -149,7 +156,7 @@ static void refuse_json(reader *r, size_t begin) {
     if (byte_at(r, at) == '[')
         at = after_blanks(r, at + 1);
     if (byte_at(r, at) == '{' && byte_at(r, after_blanks(r, at + 1)) == '"')
-        r->bad_line = line_of(r, begin);
+        r->bad_line = line_of(r, begin), r->is_json = true;
 }
 
 /* What the whole is refused for: UTF-16, and a first row with carriage returns where newlines should be. */
@@ -291,6 +298,66 @@ static void check_table(run *x, const reader *r) {
         check_column(x, r);
 }
 
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
+
+typedef struct chunk_run {
+    input in;
+    const reader *r;
+    table_chunks all;
+    table_chunk chunk;
+    size_t rows;
+} chunk_run;
+
+/* The rows of a chunk are those that the reader has after as many. */
+static void check_chunk(const chunk_run *x) {
+    const table *t = &x->chunk.t;
+    const reader *r = x->r;
+    FUZZ_CHECK(t->n > 0 && x->rows + t->n <= r->n && t->columns == r->columns && t->starts[t->n] == t->n_bytes);
+    for (size_t i = 0; i < t->n; i++) {
+        size_t row = x->rows + i, bytes = r->ends[row] - r->starts[row], more = t->starts[i + 1] - t->starts[i] - bytes;
+        FUZZ_CHECK(memcmp(t->bytes + t->starts[i], r->data + r->starts[row], bytes) == 0);
+        FUZZ_CHECK(more == 0 || (row + 1 == r->n && more <= 2));
+        FUZZ_CHECK(table_line(t, i) == line_of(r, r->starts[row]));
+        for (size_t k = 0; k < t->columns; k++) {
+            field f = table_field_of(t, i, k);
+            const place *expected = &r->fields[row * r->columns + k];
+            size_t length = expected->end - expected->begin;
+            FUZZ_CHECK((size_t)(f.end - f.begin) == length);
+            FUZZ_CHECK(memcmp(f.begin, r->data + expected->begin, length) == 0);
+            FUZZ_CHECK(field_is_quoted(&f) == (expected->begin > 0 && r->data[expected->begin - 1] == '"' &&
+                                               byte_at(r, expected->end) == '"' && expected->end < r->bytes));
+        }
+    }
+}
+
+static void read_chunks(void *arg) {
+    chunk_run *x = arg;
+    const table *head = &x->all.head;
+    table_chunks_open(&x->all, &x->in, x->r->dialect);
+    x->rows = x->r->dialect->header && head->columns;
+    size_t lines = input_count_bytes(head->bytes, head->bytes + head->head_bytes, '\n');
+    while (table_chunks_next(&x->all, &x->chunk)) {
+        table_chunk_place(&x->chunk, lines);
+        table_find_rows(&x->chunk);
+        if (!x->r->bad_line)
+            check_chunk(x);
+        x->rows += x->chunk.t.n;
+        lines += table_chunk_lines(&x->chunk);
+    }
+}
+
+static void check_chunks(const reader *r) {
+    chunk_run x = {.in = reading_of(r->data, r->bytes), .r = r};
+    fatal_error error;
+    if (die_catch(&error, read_chunks, &x))
+        FUZZ_CHECK(!r->bad_line && x.rows == r->n);
+    else
+        FUZZ_CHECK(refused_line(&error) == r->bad_line);
+    table_chunk_free(&x.chunk);
+    table_chunks_close(&x.all);
+    free(x.in.peek);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (bytes == 0)
         return 0;
@@ -316,6 +383,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     } else {
         FUZZ_CHECK(refused_line(&error) == r.bad_line);
     }
+    if (!x.dialect.comment && !r.is_json) /* of JSON more than a chunk of a few bytes must be seen */
+        check_chunks(&r);
     table_free(&x.t);
     free(x.in.peek);
     free(r.fields);

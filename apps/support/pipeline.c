@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pieces are numbered in the order of reading; three counts say how far each step has come. Piece i is in slot
+ * i % slots, so it may be read once i < written + slots.
+ */
+#include "pipeline.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "report_phase.h"
+
+typedef struct run {
+    const pipeline *p;
+    size_t read, taken, written; /* taken: pieces that a thread works on, or has worked on */
+    bool ended;                  /* no more can be read */
+    bool *done;                  /* the piece in a slot is to be written */
+    unsigned workers;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+} run;
+
+/* All of the following are called with the mutex held, and let it go while they are busy. */
+static void work_on_next(run *r, unsigned worker) {
+    size_t slot = r->taken++ % r->p->slots;
+    pthread_mutex_unlock(&r->mutex);
+    r->p->work(r->p->arg, slot, worker);
+    pthread_mutex_lock(&r->mutex);
+    r->done[slot] = true;
+    pthread_cond_broadcast(&r->changed);
+}
+
+static void read_next(run *r) {
+    size_t slot = r->read % r->p->slots;
+    pthread_mutex_unlock(&r->mutex);
+    bool more = r->p->read(r->p->arg, slot);
+    pthread_mutex_lock(&r->mutex);
+    r->read += more;
+    r->ended = !more;
+    pthread_cond_broadcast(&r->changed);
+}
+
+static void write_next(run *r) {
+    size_t slot = r->written % r->p->slots;
+    pthread_mutex_unlock(&r->mutex);
+    r->p->write(r->p->arg, slot);
+    pthread_mutex_lock(&r->mutex);
+    r->done[slot] = false;
+    r->written++;
+}
+
+static void *help(void *arg) {
+    run *r = arg;
+    report_aside();
+    pthread_mutex_lock(&r->mutex);
+    unsigned worker = ++r->workers;
+    while (!(r->ended && r->taken == r->read)) {
+        if (r->taken < r->read)
+            work_on_next(r, worker);
+        else
+            pthread_cond_wait(&r->changed, &r->mutex);
+    }
+    pthread_mutex_unlock(&r->mutex);
+    return NULL;
+}
+
+/* What waits to be written goes first, so that slots become free. Then the helpers get what they need, one piece each
+ * beside what they are at. */
+static void lead(run *r, size_t helpers) {
+    pthread_mutex_lock(&r->mutex);
+    while (!(r->ended && r->written == r->read)) {
+        bool room = !r->ended && r->read - r->written < r->p->slots;
+        size_t waiting = r->read - r->taken;
+        if (r->written < r->read && r->done[r->written % r->p->slots])
+            write_next(r);
+        else if (room && waiting <= helpers)
+            read_next(r);
+        else if (waiting > 0)
+            work_on_next(r, 0);
+        else
+            pthread_cond_wait(&r->changed, &r->mutex);
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+void pipeline_run(const pipeline *p) {
+    run r = {.p = p, .done = must_alloc(p->slots, sizeof *r.done)};
+    pthread_t helper[PIPELINE_MAX_THREADS];
+    size_t wanted = p->threads < PIPELINE_MAX_THREADS ? p->threads : PIPELINE_MAX_THREADS, started = 0;
+    for (size_t i = 0; i < p->slots; i++)
+        r.done[i] = false;
+    pthread_mutex_init(&r.mutex, NULL);
+    pthread_cond_init(&r.changed, NULL);
+    sigset_t all, before; /* signals are the main thread's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (started + 1 < wanted && pthread_create(&helper[started], NULL, help, &r) == 0)
+        started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    lead(&r, started);
+    while (started > 0)
+        pthread_join(helper[--started], NULL);
+    pthread_cond_destroy(&r.changed);
+    pthread_mutex_destroy(&r.mutex);
+    free(r.done);
+}
