@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """tools/bench --tables [--rows N] [--rounds N] [--threads N] [--only WORD] [--folder DIR]
 
-Jobs on a CSV table and on lines of text, from file to file: the programs here beside GNU sort (LC_ALL=C), DuckDB and
-Polars, those that there are; in turns, after one run of each in which the results are compared. Each row has the median
-of the wall time and of the processor time, and how many times as long as ours that is. Peers that are modules of Python
-are timed without their start.
+Jobs on a CSV table, on lines of text and on an array, from file to file: the programs here beside GNU sort (LC_ALL=C),
+DuckDB, Polars and NumPy, those that there are (`tools/setup bench` gets them); in turns, after one run of each in which
+the results are compared. Each row has the median of the wall time and of the processor time, and how many times as long
+as ours that is. Peers that are modules of Python are timed without their start.
 """
 import argparse
+import array
 import gzip
 import os
 import pathlib
@@ -21,6 +22,7 @@ import time
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PEER_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "build/peers")}
 HEAD = "id,price,cost,city,name,when\n"
 CITIES = ["Anchorage", "Boston, MA", "Köln", "Łódź", "New York", "Rio de Janeiro", "San Francisco", "Ushuaia"]
 
@@ -38,6 +40,7 @@ JOBS = {
                                    "f.filter((c('when') >= '2020-03-01') & (c('when') < '2020-06-01'))", None),
     "filter by numbers, gzip": (["compact", "--where", "price < 500 && id > 1000"], "WHERE price < 500 AND id > 1000", "f.filter((c('price') < 500) & (c('id') > 1000))", None),
     "sort lines of text": (["sort", "--text"], None, None, []),
+    "argsort along the last axis": (["sort", "--argsort", "--axis", "1"], None, None, None),
 }
 
 PEER = """
@@ -53,6 +56,11 @@ if kind == "duckdb":
     db.execute("SET threads=" + threads)
     def run():
         db.execute(f"COPY (SELECT * FROM read_csv('{source}', header=true, columns={types}) {job}) TO '{target}' (HEADER)")
+elif kind.startswith("numpy"):
+    import numpy as np
+    order = "stable" if kind.endswith("stable") else None
+    def run():
+        np.save(target, np.argsort(np.load(source), axis=-1, kind=order).astype(np.uint32))
 else:
     import polars as pl
     c = pl.col
@@ -83,10 +91,26 @@ def make_lines(path, rows):
             out.write("".join("".join(rng.choices(letters, k=rng.randrange(5, 61))) + "\n" for _ in range(1000)))
 
 
+def make_array(path, rows):
+    """f32 of .npy: each row is another rotation of different numbers, so that any sort has the same result."""
+    columns = min(rows, 10_000)
+    rng = random.Random(3)
+    steps = array.array("f", (float(k) for k in rng.sample(range(1 << 24), columns)))
+    with open(path, "wb") as out:
+        head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({columns}, {columns}), }}".ljust(117) + "\n"
+        out.write(b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head.encode())
+        for _ in range(columns):
+            place = rng.randrange(columns)
+            (steps[place:] + steps[:place]).tofile(out)
+
+
 def content(path):
-    """How many lines there are, and a sum over them: the same for the same lines in any order."""
+    """How many lines there are, and a sum over them: the same for the same lines in any order. Of .npy, its elements."""
     count = total = 0
     with open(path, "rb") as lines:
+        if path.suffix == ".npy":
+            lines.seek(10 + int.from_bytes(lines.read(10)[8:], "little"))
+            return 1, zlib.crc32(lines.read())
         for line in lines:
             count += 1
             total += zlib.crc32(line)
@@ -94,7 +118,7 @@ def content(path):
 
 
 def has(module):
-    return subprocess.run([sys.executable, "-c", "import " + module], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return subprocess.run([sys.executable, "-c", "import " + module], env=PEER_ENVIRONMENT, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def program(arguments, **keywords):
@@ -117,11 +141,12 @@ def contenders(name, source, target, threads, peers):
     yield "scan: " + ours[0], lambda: program([bin_folder / ours[0], *ours[1:], "--threads", str(threads), "--device", "cpu", "-f", "-o", target, source])
     if gnu is not None:
         yield "GNU sort", lambda: gnu_sort(source, target, gnu, threads)
-    for kind, job in (("duckdb", sql), ("polars", polars)):
-        if job and kind in peers:
+    numpy = "argsort" if "--argsort" in ours else None
+    for kind, job in (("duckdb", sql), ("polars", polars), ("numpy", numpy), ("numpy, stable", numpy)):
+        if job and kind.split(",", maxsplit=1)[0] in peers:
             def run(kind=kind, job=job):
                 said = subprocess.run([sys.executable, "-c", PEER, kind, source, target, job, str(threads)], check=True, stdout=subprocess.PIPE,
-                                      env={**os.environ, "POLARS_MAX_THREADS": str(threads)}).stdout
+                                      env={**PEER_ENVIRONMENT, "POLARS_MAX_THREADS": str(threads)}).stdout
                 return tuple(map(float, said.split()[-2:]))
             yield kind, run
 
@@ -153,21 +178,21 @@ def main():
     parser.add_argument("--only", default="", help="jobs whose name has this word")
     parser.add_argument("--folder", default=None, help="for the files; a temporary one")
     options = parser.parse_args()
-    peers = [kind for kind in ("duckdb", "polars") if has(kind)]
+    peers = [kind for kind in ("duckdb", "polars", "numpy") if has(kind)]
     jobs = [name for name in JOBS if options.only in name]
     if not jobs:
         parser.error(f"no job has \"{options.only}\" in its name: {', '.join(JOBS)}")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        table, lines, target = (pathlib.Path(folder) / part for part in ("table.csv", "lines.txt", "out.csv"))
+        table, lines, numbers = (pathlib.Path(folder) / part for part in ("table.csv", "lines.txt", "numbers.npy"))
         for name in jobs:
-            source = lines if "lines" in name else table.with_suffix(".csv.gz") if "gzip" in name else table
-            if not source.exists() and source == lines:
-                make_lines(lines, options.rows)
-            if not table.exists() and source != lines:
-                make_table(table, options.rows)
+            source = lines if "lines" in name else numbers if "axis" in name else table.with_suffix(".csv.gz") if "gzip" in name else table
+            maker = {lines: make_lines, numbers: make_array}.get(source, make_table)
+            raw = table if maker == make_table else source
+            if not raw.exists():
+                maker(raw, options.rows)
             if not source.exists():
                 source.write_bytes(gzip.compress(table.read_bytes(), 6))
-            measure(name, source, target, options, peers)
+            measure(name, source, pathlib.Path(folder) / ("out" + raw.suffix), options, peers)
 
 
 if __name__ == "__main__":
