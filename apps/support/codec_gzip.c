@@ -10,7 +10,7 @@
 #define MAGIC .magic_bytes = 3, .magic = "\x1f\x8b\x08"
 enum { STEP_BYTES = 1 << 30 }; /* of input and of room in a step: both libraries count in 32 bits */
 
-#if defined(SCAN_HAS_ISAL) || defined(SCAN_HAS_ZLIB)
+#if defined(SCAN_HAS_ISAL) || defined(SCAN_HAS_Z)
 static unsigned at_most_a_step(size_t bytes) { return bytes < STEP_BYTES ? (unsigned)bytes : STEP_BYTES; }
 #endif
 
@@ -70,7 +70,7 @@ const codec codec_gzip = {.name = "gzip",
                           .next = gzip_next,
                           .close = free};
 
-#elif defined(SCAN_HAS_ZLIB)
+#elif defined(SCAN_HAS_Z)
 
 #include <zlib.h>
 
