@@ -20,7 +20,7 @@
 #include "input.h"
 #include "report_phase.h"
 
-enum { TAIL_BYTES = 64, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
+enum { TAIL_BYTES = 128, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 
 /* Files in /sys have a nominal size, a page, whatever is in them. */
 static bool has_true_size(int fd, const struct stat *st) {

@@ -60,7 +60,7 @@ size_t input_peek(input *in, const unsigned char **data, size_t bytes);
 /* Reads until `bytes` are there or the input ends; returns how many. */
 size_t input_read(input *in, void *to, size_t bytes);
 
-/* Returns everything that is left, in one allocation, followed by 64 zero bytes. */
+/* Returns everything that is left, in one allocation, followed by 128 zero bytes. */
 unsigned char *input_read_all(input *in, size_t *bytes);
 
 /* Returns the length of the byte order mark that a text begins with, 3 or 0; exit 2 for a mark of UTF-16. */

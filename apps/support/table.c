@@ -7,7 +7,8 @@
  *             one that begins inside, and says how it then ends
  *     scan    over the pieces: how the piece before ends says how each begins, and the newlines before it say which row
  *             is its first
- *     walk    each piece goes through its rows field by field and refuses what is malformed
+ *     walk    each piece finds where its rows start (table_index.c); if anything is wrong, it goes through them field
+ * by field and refuses what is malformed
  *
  * In a table with faults the counts are right up to the first fault, so the first piece that reports one reports the
  * first one.
@@ -143,11 +144,23 @@ static const unsigned char *first_row(const job *j, const piece *own) {
     return own->end;
 }
 
+/* Where the rows that begin in piece i end. */
+static const unsigned char *rows_end(const job *j, size_t i) {
+    while (++i < j->piece_count)
+        if (j->pieces[i].rows > 0)
+            return first_row(j, &j->pieces[i]);
+    return j->t->bytes + j->t->n_bytes;
+}
+
 static void walk_piece(void *arg, size_t i) {
     job *j = arg;
     piece *own = &j->pieces[i];
     const table *t = j->t;
+    if (own->rows == 0)
+        return;
     const unsigned char *p = i == 0 ? own->begin : first_row(j, own);
+    if (table_index_piece(t, p, rows_end(j, i), own->rows, t->starts + own->row))
+        return;
     for (size_t k = 0; k < own->rows; k++) {
         const unsigned char *next = p;
         size_t fields = 0;

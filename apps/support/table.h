@@ -18,7 +18,7 @@ typedef struct table {
     const dialect *dialect;
     char delimiter;       /* the dialect's */
     unsigned char *bytes; /* the input without comments among its rows, its last row ended like its first, and at least
-                           * 62 zero bytes */
+                           * 126 zero bytes */
     size_t n_bytes;
     size_t head_bytes; /* byte order mark, comments before the first row, and header row: keep them first */
     size_t n;          /* number of rows, without the header */

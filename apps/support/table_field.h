@@ -141,6 +141,11 @@ static inline quote_state quote_step(const table *t, quote_state state, const un
  * at `begin`: sets t->n and t->starts. Exit 2 as for table_read. */
 void table_index_rows(table *t, const unsigned char *begin, unsigned threads);
 
+/* Sets the starts of the rows from `begin` to `end`, two places where rows begin. Returns false if they are not so
+ * many, have another number of fields than t->columns, or are not for this function to judge. In table_index.c. */
+bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t rows,
+                       uint64_t *starts);
+
 /* Sets what the first row says, and if the bytes are all there are ends the last one. Returns the end of the first row.
  */
 const unsigned char *table_read_first_row(table *t, bool all);

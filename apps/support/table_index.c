@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the fields of a chunk end, 64 bytes at a time. The bytes of a block that are quotes become the bits of a word;
+ * Where fields end, 64 bytes at a time. The bytes of a block that are quotes become the bits of a word;
  * the exclusive-or of each bit with all bits before it says which bytes are inside quotes, and what is left of the
  * delimiters and newlines are the ends of fields (G. Langdale, D. Lemire: Parsing Gigabytes of JSON per Second, VLDB
  * Journal 28, 2019). If every row has as many fields as the first, every so manieth end is a newline and no other: that
  * is all there is to check, and the place of any field is then one look away.
  *
- * What this does not take (faults, quotes inside fields between tabs, chunks of 4 GiB) goes row by row (table.c), which
+ * What this does not take (faults, quotes inside fields between tabs, 4 GiB at once) goes row by row (table.c), which
  * also names what is wrong.
  */
 #include <stdlib.h>
@@ -83,17 +83,18 @@ static inline uint64_t inside_quotes(const marks *m, carry *c, bool *bad) {
     return inside;
 }
 
-/* Writes the offsets of the ends of fields; returns how many, 0 for a fault. `to` has room for one more than the bytes
- * from `at` to the end. */
-static size_t find_stops(const table *t, size_t at, uint32_t *to) {
+/* Writes the offsets, from `origin` on, of the ends of fields between two places where rows begin; returns how many, 0
+ * for a fault. `to` has room for as many as there are bytes. */
+static size_t find_stops(const table *t, const unsigned char *origin, const unsigned char *p, const unsigned char *end,
+                         uint32_t *to) {
     const uint32_t *first = to;
     carry c = {.may_open = 1};
     bool bad = false;
-    for (; at < t->n_bytes && !bad; at += BLOCK) {
-        marks m = marks_of(t->bytes + at, t->delimiter);
-        uint64_t stops = m.delimiters | m.newlines;
-        if (t->n_bytes - at < BLOCK)
-            stops &= (UINT64_C(1) << (t->n_bytes - at)) - 1;
+    for (; p < end && !bad; p += BLOCK) {
+        marks m = marks_of(p, t->delimiter);
+        uint64_t all = end - p < BLOCK ? (UINT64_C(1) << (end - p)) - 1 : ~UINT64_C(0);
+        uint64_t stops = (m.delimiters | m.newlines) & all;
+        m.quotes &= all;
         if (m.quotes | c.inside | c.closed | c.returned) {
             stops &= ~inside_quotes(&m, &c, &bad);
             bad |= t->delimiter == '\t';
@@ -101,27 +102,38 @@ static size_t find_stops(const table *t, size_t at, uint32_t *to) {
             c.may_open = (m.delimiters | m.newlines) >> 63;
         }
         for (; stops; stops &= stops - 1)
-            *to++ = (uint32_t)at + (uint32_t)__builtin_ctzll(stops);
+            *to++ = (uint32_t)(p - origin) + (uint32_t)__builtin_ctzll(stops);
     }
     return bad || c.inside ? 0 : (size_t)(to - first);
 }
 
-/* Sets t->n and t->starts; returns false if a row has not t->columns fields. stops[0] is before the first. */
-static bool find_starts(table *t, size_t count) {
-    const uint32_t *stops = t->stops;
+/* Sets where rows start, counted from t->bytes on; returns false if one has not t->columns fields. stops[0] is before
+ * the first row. */
+static bool find_starts(const table *t, const unsigned char *origin, const uint32_t *stops, size_t rows,
+                        uint64_t *starts) {
     const size_t columns = t->columns;
-    t->n = count / columns;
-    t->starts = must_alloc(t->n + 1, sizeof *t->starts);
-    for (size_t row = 0; row < t->n; row++, stops += columns) {
-        unsigned newlines = t->bytes[stops[columns]] == '\n' ? 0 : 2;
+    for (size_t row = 0; row < rows; row++, stops += columns) {
+        bool inner = false;
         for (size_t k = 1; k < columns; k++)
-            newlines |= t->bytes[stops[k]] == '\n';
-        if (newlines)
+            inner |= origin[stops[k]] == '\n';
+        if (inner || origin[stops[columns]] != '\n')
             return false;
-        t->starts[row] = (uint32_t)(stops[0] + 1);
+        starts[row] = (uint64_t)(origin - t->bytes) + (uint32_t)(stops[0] + 1);
     }
-    t->starts[t->n] = t->n_bytes;
-    return count % columns == 0;
+    return true;
+}
+
+bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t rows,
+                       uint64_t *starts) {
+    const size_t bytes = (size_t)(end - begin);
+    uint32_t *stops = bytes < UINT32_MAX - BLOCK ? try_alloc((bytes + 1) * sizeof *stops) : NULL;
+    if (!stops)
+        return false;
+    stops[0] = UINT32_MAX;
+    bool good =
+        find_stops(t, begin, begin, end, stops + 1) == rows * t->columns && find_starts(t, begin, stops, rows, starts);
+    free(stops);
+    return good;
 }
 
 /* There is room for the worst case, of which the pages that are not written cost nothing. */
@@ -134,13 +146,21 @@ static void make_stops(table_chunk *chunk, size_t count) {
     chunk->t.stops = chunk->stops;
 }
 
+/* Returns false for a fault. */
+static bool find_fields(table *t) {
+    size_t count = find_stops(t, t->bytes, t->bytes + t->head_bytes, t->bytes + t->n_bytes, t->stops + 1);
+    t->stops[0] = (uint32_t)(t->head_bytes - 1);
+    t->n = count / t->columns;
+    t->starts = must_alloc(t->n + 1, sizeof *t->starts);
+    t->starts[t->n] = t->n_bytes;
+    return count > 0 && count % t->columns == 0 && find_starts(t, t->bytes, t->stops, t->n, t->starts);
+}
+
 void table_find_rows(table_chunk *chunk) {
     table *t = &chunk->t;
-    if (t->n_bytes <= UINT32_MAX) {
+    if (t->n_bytes < UINT32_MAX - BLOCK) {
         make_stops(chunk, t->n_bytes + 1);
-        t->stops[0] = (uint32_t)(t->head_bytes - 1);
-        size_t count = find_stops(t, t->head_bytes, t->stops + 1);
-        if (count && find_starts(t, count))
+        if (find_fields(t))
             return;
         free(t->starts);
         t->starts = NULL;

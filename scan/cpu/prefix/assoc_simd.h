@@ -47,20 +47,22 @@ SCAN_INLINE size_t simd_unaligned(scan_type type, const scan_cpu_piece *piece) {
 SCAN_INLINE vec simd_scan_vector(scan_type type, scan_op op, vec x, vec none) {
     const size_t size = scan_assoc_size(type);
     if (size <= 1)
-        x = vec_op(type, op, x, vec_shift(x, none, 1));
+        x = vec_op(type, op, x, vec_step(size, x, none, 1));
     if (size <= 2)
-        x = vec_op(type, op, x, vec_shift(x, none, 2));
+        x = vec_op(type, op, x, vec_step(size, x, none, 2));
     if (size <= 4)
-        x = vec_op(type, op, x, vec_shift(x, none, 4));
-    x = vec_op(type, op, x, vec_shift(x, none, 8));
-    x = vec_op(type, op, x, vec_shift(x, none, 16));
+        x = vec_op(type, op, x, vec_step(size, x, none, 4));
+    x = vec_op(type, op, x, vec_step(size, x, none, 8));
+    x = vec_op(type, op, x, vec_step(size, x, none, 16));
     if (sizeof(vec) > 32)
-        x = vec_op(type, op, x, vec_shift(x, none, 32));
+        x = vec_op(type, op, x, vec_step(size, x, none, 32));
     return x;
 }
 
-SCAN_INLINE uint64_t simd_scan_vectors(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece,
+/* The piece is copied, so that no store can change it: what it says then stays in registers. */
+SCAN_INLINE uint64_t simd_scan_vectors(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *given,
                                        bool reverse, size_t begin, size_t end, uint64_t fold) {
+    const scan_cpu_piece own = *given, *const piece = &own;
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), lanes = sizeof(vec) / size;
     const vec none = vec_fill(size, scan_assoc_identity(type, op));
     const char *ahead = piece->prefetch;

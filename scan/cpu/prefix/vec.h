@@ -15,6 +15,8 @@
  *     vec_add(type, a, b) ...            for each row of SCAN_OPS but xor, and, or, which are below;
  *                                        min and max on keys for floats (assoc.h)
  *     vec_to_key(type, op, x)  vec_from_key(type, op, x)
+ *     vec_step(size, x, none, bytes)     what the step over `bytes` of a scan inside x combines with it: as vec_shift,
+ *                                        or other elements that make the same scan of all steps together
  *
  *   for rows_simd.h
  *     vec_float_add(type, a, b) ...      for each row of SCAN_OPS that is ORDERED

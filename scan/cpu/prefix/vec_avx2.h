@@ -41,16 +41,23 @@ SCAN_INLINE vec vec_shift(vec x, vec fill, size_t bytes) {
     return bytes == 16 ? lane_up : vec_align(x, lane_up, 16 - bytes);
 }
 
+/* The last element of each lane, everywhere in it. */
+SCAN_INLINE vec vec_last_of_lane(size_t size, vec x) {
+    switch (size) {
+    case 1: return _mm256_shuffle_epi8(x, _mm256_set1_epi8(15));
+    case 2: return _mm256_shuffle_epi8(x, _mm256_set1_epi16(0x0f0e));
+    case 4: return _mm256_shuffle_epi32(x, 0xff);
+    default: return _mm256_shuffle_epi32(x, 0xee);
+    }
+}
+
 SCAN_INLINE vec vec_lane_down(vec x, vec next) { return _mm256_permute2x128_si256(x, next, 0x21); }
 
-SCAN_INLINE vec vec_last(size_t size, vec x) {
-    vec lane = _mm256_permute4x64_epi64(x, 0xff);
-    switch (size) {
-    case 1: return _mm256_shuffle_epi8(lane, _mm256_set1_epi8(15));
-    case 2: return _mm256_shuffle_epi8(lane, _mm256_set1_epi16(0x0f0e));
-    case 4: return _mm256_shuffle_epi32(lane, 0xff);
-    default: return lane;
-    }
+SCAN_INLINE vec vec_last(size_t size, vec x) { return vec_last_of_lane(size, _mm256_permute4x64_epi64(x, 0xff)); }
+
+/* Each lane by itself, which takes no move across them, then the second lane takes the last element of the first. */
+SCAN_INLINE vec vec_step(size_t size, vec x, vec none, size_t bytes) {
+    return bytes < 16 ? vec_align(x, none, 16 - bytes) : vec_last_of_lane(size, vec_shift(x, none, 16));
 }
 
 SCAN_INLINE vec vec_reverse(size_t size, vec x) {

@@ -36,6 +36,11 @@ SCAN_INLINE vec vec_shift(vec x, vec fill, size_t bytes) {
     }
 }
 
+SCAN_INLINE vec vec_step(size_t size, vec x, vec none, size_t bytes) {
+    (void)size;
+    return vec_shift(x, none, bytes);
+}
+
 SCAN_INLINE vec vec_last(size_t size, vec x) {
     switch (size) {
     case 1: return _mm512_permutexvar_epi8(_mm512_set1_epi8(63), x);
