@@ -87,7 +87,7 @@ def make_lines(path, rows):
     rng = random.Random(2)
     letters = "abcdefghijklmnopqrstuvwxyz "
     with open(path, "w", encoding="utf-8") as out:
-        for _ in range(0, rows, 1000):
+        for _ in range(0, 2 * rows, 1000):  # as many bytes as the table has
             out.write("".join("".join(rng.choices(letters, k=rng.randrange(5, 61))) + "\n" for _ in range(1000)))
 
 

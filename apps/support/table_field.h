@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "table.h"
+#include "table_marks.h"
 
 typedef enum row_fault { ROW_OK, ROW_OPEN_QUOTE, ROW_QUOTE_INSIDE, ROW_AFTER_QUOTE, ROW_RAGGED } row_fault;
 
@@ -74,6 +75,18 @@ static inline field read_field(const unsigned char *p, const unsigned char *end,
     return f;
 }
 
+/* Goes over fields, at most *index, that end within 64 bytes and before any quote; counts *index down by them. */
+static inline const unsigned char *pass_fields(const table *t, const unsigned char *p, size_t *index) {
+    if (*index == 0)
+        return p;
+    marks m = marks_of(p, t->delimiter);
+    uint64_t stops = m.delimiters & (m.quotes ? (m.quotes & -m.quotes) - 1 : ~UINT64_C(0));
+    int at = -1;
+    for (; *index > 0 && stops; --*index, stops &= stops - 1)
+        at = __builtin_ctzll(stops);
+    return p + at + 1;
+}
+
 /* The field between two stops, in a row without fault. */
 static inline field field_between(const table *t, uint32_t before, uint32_t stop) {
     const unsigned char *begin = t->bytes + (uint32_t)(before + 1), *next = t->bytes + stop;
@@ -89,6 +102,7 @@ static inline field table_field_of(const table *t, size_t row, size_t index) {
         return field_between(t, stop[0], stop[1]);
     }
     const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
+    p = pass_fields(t, p, &index);
     field f = read_field(p, end, (unsigned char)t->delimiter);
     while (index-- > 0)
         f = read_field(f.next + 1, end, (unsigned char)t->delimiter);

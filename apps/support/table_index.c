@@ -11,49 +11,10 @@
  */
 #include <stdlib.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "alloc.h"
 #include "table_chunks.h"
 #include "table_field.h"
-
-enum { BLOCK = 64 };
-
-/* A bit for each byte of a block. */
-typedef struct marks {
-    uint64_t delimiters, newlines, quotes, returns;
-} marks;
-
-#ifdef __SSE2__
-static inline uint64_t equal_bytes(const __m128i bytes[4], char what) {
-    const __m128i all = _mm_set1_epi8(what);
-    uint64_t bits = 0;
-    for (int i = 0; i < 4; i++)
-        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes[i], all)) << (16 * i);
-    return bits;
-}
-
-static inline marks marks_of(const unsigned char *p, char delimiter) {
-    __m128i bytes[4];
-    for (int i = 0; i < 4; i++)
-        bytes[i] = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
-    return (marks){equal_bytes(bytes, delimiter), equal_bytes(bytes, '\n'), equal_bytes(bytes, '"'),
-                   equal_bytes(bytes, '\r')};
-}
-#else
-static inline marks marks_of(const unsigned char *p, char delimiter) {
-    marks m = {0};
-    for (int i = 0; i < BLOCK; i++) {
-        m.delimiters |= (uint64_t)(p[i] == (unsigned char)delimiter) << i;
-        m.newlines |= (uint64_t)(p[i] == '\n') << i;
-        m.quotes |= (uint64_t)(p[i] == '"') << i;
-        m.returns |= (uint64_t)(p[i] == '\r') << i;
-    }
-    return m;
-}
-#endif
+#include "table_marks.h"
 
 /* What a block hands on to the next. */
 typedef struct carry {
@@ -64,7 +25,7 @@ typedef struct carry {
 } carry;
 
 static inline uint64_t exclusive_or_of_all_before(uint64_t bits) {
-    for (int step = 1; step < BLOCK; step *= 2)
+    for (int step = 1; step < MARKS_BYTES; step *= 2)
         bits ^= bits << step;
     return bits;
 }
@@ -90,9 +51,9 @@ static size_t find_stops(const table *t, const unsigned char *origin, const unsi
     const uint32_t *first = to;
     carry c = {.may_open = 1};
     bool bad = false;
-    for (; p < end && !bad; p += BLOCK) {
+    for (; p < end && !bad; p += MARKS_BYTES) {
         marks m = marks_of(p, t->delimiter);
-        uint64_t all = end - p < BLOCK ? (UINT64_C(1) << (end - p)) - 1 : ~UINT64_C(0);
+        uint64_t all = end - p < MARKS_BYTES ? (UINT64_C(1) << (end - p)) - 1 : ~UINT64_C(0);
         uint64_t stops = (m.delimiters | m.newlines) & all;
         m.quotes &= all;
         if (m.quotes | c.inside | c.closed | c.returned) {
@@ -126,7 +87,7 @@ static bool find_starts(const table *t, const unsigned char *origin, const uint3
 bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t rows,
                        uint64_t *starts) {
     const size_t bytes = (size_t)(end - begin);
-    uint32_t *stops = bytes < UINT32_MAX - BLOCK ? try_alloc((bytes + 1) * sizeof *stops) : NULL;
+    uint32_t *stops = bytes < UINT32_MAX - MARKS_BYTES ? try_alloc((bytes + 1) * sizeof *stops) : NULL;
     if (!stops)
         return false;
     stops[0] = UINT32_MAX;
@@ -158,7 +119,7 @@ static bool find_fields(table *t) {
 
 void table_find_rows(table_chunk *chunk) {
     table *t = &chunk->t;
-    if (t->n_bytes < UINT32_MAX - BLOCK) {
+    if (t->n_bytes < UINT32_MAX - MARKS_BYTES) {
         make_stops(chunk, t->n_bytes + 1);
         if (find_fields(t))
             return;
