@@ -71,6 +71,7 @@ static void read_until_row(table_chunks *c, table *t) {
     bool complete = false;
     for (size_t wanted = CHUNK_BYTES; !complete && !c->ended; wanted *= 2) {
         make_room(&t->bytes, &c->rest_room, wanted + TAIL_BYTES);
+        c->rest = t->bytes;
         read_more(c, t, wanted);
         t->head_bytes = input_mark_bytes(c->in, t->bytes, t->n_bytes);
         const unsigned char *begin = t->bytes + t->head_bytes;
@@ -97,7 +98,6 @@ void table_chunks_open(table_chunks *c, input *in, const dialect *d) {
     c->head.has_names = d->header && t.columns;
     c->head.names = c->head.bytes + (begin - t.bytes);
     c->head.names_end = c->head.bytes + t.head_bytes;
-    c->rest = t.bytes;
     c->rest_bytes = t.n_bytes - t.head_bytes;
     memmove(c->rest, c->rest + t.head_bytes, c->rest_bytes);
 }
