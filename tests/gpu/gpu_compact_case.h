@@ -34,6 +34,8 @@ static const char *const kind_names[] = {"one",         "between", "flags",   "o
     X(FIRST_HALF, first half)                                                                                          \
     X(ALTERNATING, alternating)                                                                                        \
     X(LONG_RUNS, runs of 5000)                                                                                         \
+    X(SHORT_RUNS, 100 of 1000)   /* rows of 32 are full while most elements are rejected */                            \
+    X(TEN_A_ROW, 10 or 11 a row) /* rows.cuh: max_short_row */                                                         \
     X(ONLY_FIRST, only the first)                                                                                      \
     X(ONLY_LAST, only the last)                                                                                        \
     X(ONE_A_TILE, one a tile)
@@ -250,6 +252,8 @@ static inline bool is_chosen(const compact_case *c, size_t i) {
     case FIRST_HALF: return i < c->n / 2;
     case ALTERNATING: return i % 2 == 1;
     case LONG_RUNS: return i / 5000 % 2 == 0;
+    case SHORT_RUNS: return i % 1000 < 100;
+    case TEN_A_ROW: return i % 32 < 10 + i / 3000 % 2;
     case ONLY_FIRST: return i == 0;
     case ONLY_LAST: return i + 1 == c->n;
     case ONE_A_TILE: return i % tile == i / tile * 997 % tile;
