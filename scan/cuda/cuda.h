@@ -94,7 +94,7 @@ struct context_state {
 
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }
 
-/* Wave kernels fill the shared memory of an SM of 228 KB; there are GPUs of 9.0 and later with less. */
+/* The select engine's wave fills the shared memory of an SM of 228 KB; there are GPUs of 9.0 and later with less. */
 constexpr size_t wave_static_bytes = 4096; /* of static shared memory, at most */
 inline bool runs_wave(const context_state *s, size_t dynamic_bytes) {
     return s->capability >= 90 && s->shared_bytes >= dynamic_bytes + wave_static_bytes;

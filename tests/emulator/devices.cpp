@@ -46,11 +46,13 @@ void capability(int *major, int *minor) {
         *major = 9, *minor = 0;
 }
 
-bool has_mbarriers() {
+int capability_number() {
     int major, minor;
     capability(&major, &minor);
-    return major >= 9;
+    return major * 10 + minor;
 }
+
+bool has_mbarriers() { return capability_number() >= 90; }
 
 cudaDeviceProp properties_of(int device) {
     cudaDeviceProp p = {};

@@ -187,11 +187,12 @@ void mbarrier_init(uint64_t *barrier, uint32_t arrivals);
 void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const char *what);
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
-bool has_mbarriers(); /* those that can be waited for, from compute capability 9.0 */
+int capability_number(); /* of the device: 90 for 9.0 */
+bool has_mbarriers();    /* those that can be waited for, from compute capability 9.0 */
 
 /* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
  * through the generic proxy, as all other accesses are. */
-void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
+void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what, bool is_bulk = true);
 /* Waits until those copies of the thread that have no mbarrier are done. */
 void copies_wait();
 /* Orders accesses of this thread, and of those it has waited for, before the bulk copies that it starts next. */

@@ -23,7 +23,7 @@ static inline void direct_cuda(cudaError_t error, const char *call, const char *
 /* What the device offers to a kernel, whose code may be PTX for older GPUs. */
 struct device_offer {
     int sm_count, capability; /* 90 for 9.0 */
-    bool wave;                /* as runs_wave() of scan/cuda/cuda.h */
+    bool wave;                /* of selections, as runs_wave() of scan/cuda/cuda.h */
 };
 
 static inline device_offer direct_device(const void *kernel) {

@@ -16,11 +16,13 @@ static inline size_t gpu_sm_count(void) {
     return (size_t)count;
 }
 
-/* Whether wave runs here: without it a scan by wave has no workspace. */
+/* Whether the engine's wave runs here: without it a selection by wave has no workspace. */
 static inline bool has_wave(void) {
-    const scan_prefix_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .algorithm.grid = SCAN_GRID_WAVE};
+    const uint8_t flag = 1;
+    const scan_compact_desc desc = {
+        .struct_size = sizeof desc, .type = SCAN_U32, .flags = &flag, .grid = SCAN_GRID_WAVE};
     size_t bytes = 0;
-    gpu_ok(scan_prefix_workspace(gpu, &desc, 1, &bytes));
+    gpu_ok(scan_compact_workspace(gpu, &desc, 1, &bytes));
     return bytes > 0;
 }
 

@@ -30,7 +30,7 @@ static void look_at_device(void) {
     const device_offer offer = direct_device(address(scan_cuda::look_back_kernel<affine>));
     sm_count = offer.sm_count;
     capability = offer.capability;
-    has_wave = offer.wave;
+    has_wave = offer.capability >= 80; /* with 99 KB of shared memory at least */
 }
 
 /* State words for `tiles` tiles of 8-byte accumulators, all zero. */
@@ -87,9 +87,9 @@ static void run_single_pass(const order_case *c, scan_job *job) {
     } else if (c->grid == SCAN_GRID_LOOKBACK) {
         direct_launch(k->look_back, tiles, k->look_back_threads, arguments, 0);
     } else {
-        cuda_ok(cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
-        direct_launch(k->wave, c->ctas ? c->ctas : unsigned(sm_count), k->wave_threads, arguments,
-                      size_t(k->wave_shared_bytes));
+        const scan_cuda::wave_launch wave = k->wave_launch_on(capability);
+        cuda_ok(cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, int(wave.shared_bytes)));
+        direct_launch(k->wave, c->ctas ? c->ctas : unsigned(sm_count), wave.threads, arguments, wave.shared_bytes);
     }
 }
 

@@ -34,6 +34,12 @@ template <class Op> shared_kernels instantiate_shared() {
 /* Those that take the operator at run time (any_operator.cu). */
 template <class T> shared_kernels any_operator_kernels();
 
+template <class I, class Op> wave_launch wave_launch_on(int capability) {
+    const ring_shape shape = ring_shape_of(capability);
+    return {wave_threads(shape.load_warps), size_t(shape.slots) * wave_layout<I, Op>::slot_bytes,
+            size_t(wave_status_bytes<typename Op::type>(shape.slots))};
+}
+
 template <class I, class Op> prefix_kernels instantiate(const shared_kernels &shared = instantiate_shared<Op>()) {
     using T = typename Op::type;
     prefix_kernels k = {};
@@ -43,8 +49,7 @@ template <class I, class Op> prefix_kernels instantiate(const shared_kernels &sh
     k.tile = tile_elements<T>;
     k.chunk = chunk_elements<T>;
     k.wave = address(wave_kernel<I, Op>);
-    k.wave_threads = wave_threads;
-    k.wave_shared_bytes = wave_layout<I, Op>::shared_bytes;
+    k.wave_launch_on = wave_launch_on<I, Op>;
     k.look_back = address(look_back_kernel<Op>);
     k.look_back_threads = look_back_threads;
     k.cluster = address(cluster_kernel<Op>);

@@ -23,13 +23,20 @@ struct shared_kernels {
     } blocks[BLOCK_ROWS];
 };
 
+/* What a launch of the wave takes. */
+struct wave_launch {
+    int threads;
+    size_t shared_bytes, static_bytes; /* of shared memory: dynamic, and beside it */
+};
+
 /* All but wave serve every input type of an accumulator type. */
 struct prefix_kernels : shared_kernels {
     size_t in_size, out_size;
     int tile, chunk; /* elements */
     const void *wave, *look_back, *cluster;
     const void *add; /* hierarchical.cuh: kernel 3 */
-    int wave_threads, wave_shared_bytes, look_back_threads, cluster_threads_per_chunk;
+    wave_launch (*wave_launch_on)(int capability);
+    int look_back_threads, cluster_threads_per_chunk;
     void (*host_scan_sums)(void *sums, size_t n);
 };
 

@@ -51,12 +51,18 @@ static scan_status plan_block_sums(scan_ctx *failing, prefix_plan *p, bool carri
     }
 }
 
-static scan_status no_wave(scan_ctx *failing, const scan_ctx *ctx, const prefix_kernels *k) {
+bool has_wave(const scan_ctx *ctx, const prefix_kernels *k, wave_launch *launch) {
+    const context_state *s = state_of(ctx);
+    *launch = k->wave_launch_on(s->capability);
+    return s->capability >= 80 && s->shared_bytes >= launch->shared_bytes + launch->static_bytes;
+}
+
+static scan_status no_wave(scan_ctx *failing, const scan_ctx *ctx, const wave_launch &launch) {
     const context_state *s = state_of(ctx);
     return scan_fail(failing, SCAN_ERR_ALGORITHM,
-                     "wave needs a GPU of compute capability 9.0 or later with %zu bytes of shared memory for a CTA, "
+                     "wave needs a GPU of compute capability 8.0 or later with %zu bytes of shared memory for a CTA, "
                      "this one has %d.%d with %zu",
-                     size_t(k->wave_shared_bytes) + wave_static_bytes, s->capability / 10, s->capability % 10,
+                     launch.shared_bytes + launch.static_bytes, s->capability / 10, s->capability % 10,
                      s->shared_bytes);
 }
 
@@ -68,7 +74,8 @@ scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
         return scan_fail(failing, SCAN_ERR_TYPE, "scan_prefix: %s does not take %s", scan_op_name(desc->op),
                          scan_type_name(desc->type));
     const bool carries = desc->carry_in || desc->carry_out;
-    const bool wave_runs = runs_wave(state_of(ctx), size_t(k->wave_shared_bytes));
+    wave_launch wave;
+    const bool wave_runs = has_wave(ctx, k, &wave);
     p->grid = desc->algorithm.grid;
     p->block = desc->algorithm.block;
     p->tiles = ceil_div(n, k->tile);
@@ -86,7 +93,7 @@ scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_
         return SCAN_OK;
 
     switch (p->grid) {
-    case SCAN_GRID_WAVE: return wave_runs ? plan_single_pass(failing, p, carries, n) : no_wave(failing, ctx, k);
+    case SCAN_GRID_WAVE: return wave_runs ? plan_single_pass(failing, p, carries, n) : no_wave(failing, ctx, wave);
     case SCAN_GRID_LOOKBACK: return plan_single_pass(failing, p, carries, n);
     case SCAN_GRID_HOST_SUMS:
     case SCAN_GRID_HIERARCHICAL: return plan_block_sums(failing, p, carries, n);

@@ -23,6 +23,9 @@ struct prefix_plan {
     size_t sums_bytes;          /* block sums */
 };
 
+/* Whether the wave runs on the context's GPU; sets what it takes. */
+bool has_wave(const scan_ctx *ctx, const prefix_kernels *kernels, wave_launch *launch);
+
 /* failing: the context that keeps the detail of a failure, or NULL. */
 scan_status make_prefix_plan(scan_ctx *failing, const scan_ctx *ctx, const scan_prefix_desc *desc, size_t n,
                              prefix_plan *plan);

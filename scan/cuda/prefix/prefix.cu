@@ -36,10 +36,11 @@ static scan_status find_max_cluster(scan_ctx *ctx) {
 }
 
 scan_status prefix_open(scan_ctx *ctx) {
+    wave_launch wave;
     for (const prefix_kernels *k : all_kernels)
-        if (runs_wave(state_of(ctx), size_t(k->wave_shared_bytes)))
-            SCAN_CUDA_TRY(
-                ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize, k->wave_shared_bytes));
+        if (has_wave(ctx, k, &wave))
+            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->wave, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                    int(wave.shared_bytes)));
     return find_max_cluster(ctx);
 }
 
@@ -77,9 +78,10 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     }
     void *arguments[] = {&job};
     const uint64_t tiles = p.tiles ? p.tiles : 1, sm_count = uint64_t(state_of(ctx)->sm_count);
+    const wave_launch wave = k->wave_launch_on(state_of(ctx)->capability);
     if (p.grid == SCAN_GRID_WAVE)
-        SCAN_TRY(launch_pdl(ctx, k->wave, tiles < sm_count ? tiles : sm_count, k->wave_threads, arguments,
-                            size_t(k->wave_shared_bytes)));
+        SCAN_TRY(
+            launch_pdl(ctx, k->wave, tiles < sm_count ? tiles : sm_count, wave.threads, arguments, wave.shared_bytes));
     else
         SCAN_TRY(launch_pdl(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
     void *end_arguments[] = {&job, &piece, &rest, &to};

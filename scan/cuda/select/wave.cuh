@@ -120,16 +120,16 @@ template <class Selector, class U> class wave_select_cta {
     __device__ wave_select_cta(const select_job &job, const typename Selector::source &source, uint64_t n, char *memory,
                                wave_select_slot *slots, uint32_t epoch)
         : job(job), source(source), n(n), tiles(n / shape::tile + (n % shape::tile != 0)),
-          tiles_in(memory, slots, layout::slot_bytes, tiles),
+          tiles_in(memory, slots, layout::slot_bytes, ring_slots, tiles),
           lists(reinterpret_cast<uint16_t *>(memory + layout::lists_at)), epoch(epoch), lane(int(threadIdx.x % 32)) {}
 
-    __device__ static void open(wave_select_slot *slots) { slot_ring::open(slots, shape::warps); }
+    __device__ static void open(wave_select_slot *slots) { slot_ring::open(slots, ring_slots, shape::warps); }
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
     __device__ void load(ticket first) {
         uint64_t previous = 0;
-        tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
+        tiles_in.load(job.state, first, tiles, 0, lane, [&](int j, uint64_t t) {
             if (lane == 0)
                 tiles_in.slot(j).previous = previous;
             previous = t;
@@ -139,9 +139,9 @@ template <class Selector, class U> class wave_select_cta {
              * writing there. */
             const uint32_t elements = count(t), before = Selector::reads_before && t > 0 ? 16 : 0;
             load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
-                       loaded, lane);
+                       loaded, 0, lane);
             if (Selector::reads_flags)
-                load_bytes(staged_flags(j, t), flags(t), elements, loaded, lane);
+                load_bytes(staged_flags(j, t), flags(t), elements, loaded, 0, lane);
             if (Selector::reads_before && t == 0) /* later tiles begin earlier: bulk copies over these stores */
                 bulk_fence();
         });
