@@ -176,7 +176,7 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false, bool e
         for (int end = j; end < j + ends; end++) {
             if (end >= room)
                 barrier_wait(&slot(end - room).consumed, parity(end - room));
-            if (which == 0 && lane == 0)
+            if (end > j && lane == 0) /* that of j says so already */
                 slot(end).tile = no_tile;
             for (int i = 0; i < copies * load_arrivals(); i++)
                 barrier_arrive(&slot(end).loaded);
