@@ -230,7 +230,7 @@ static __global__ void __launch_bounds__(byte_threads, byte_ctas)
 
 /* CTA b counts range b % ranges of part b / ranges % splits of the rows of table b / ranges / splits. */
 static __global__ void __launch_bounds__(word_threads, 1) clahe_words_kernel(const __grid_constant__ clahe_job job) {
-    constexpr uint32_t max_steps = max_uncleared / (word_threads * walk_at_once); /* between two barriers */
+    constexpr uint32_t max_steps = max_unmoved / (word_threads * walk_at_once); /* between two barriers */
     const scan_clahe_grid &g = job.grid;
     const uint32_t size = half_bins / job.ranges, range = blockIdx.x % job.ranges, parts = job.splits * job.ranges;
     const uint64_t slot = blockIdx.x / parts, part = blockIdx.x / job.ranges % job.splits;
