@@ -173,8 +173,11 @@ __device__ inline void barrier_init(uint64_t *barrier, uint32_t arrivals) {
 }
 
 __device__ inline void barrier_arrive(uint64_t *barrier) {
-    uint64_t state;
-    asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(shared_address(barrier)) : "memory");
+    asm volatile("{\n"
+                 ".reg .b64 state;\n"
+                 "mbarrier.arrive.shared.b64 state, [%0];\n"
+                 "}" ::"r"(shared_address(barrier))
+                 : "memory");
 }
 
 /* From sm_90 on a thread that waits sleeps a while at each try. */
