@@ -108,17 +108,6 @@ template <int id, int first_threads, int second_threads> struct named_barrier_pa
 
 inline int device_capability() { return emulator::capability_number(); }
 
-/* The barrier waits for the bytes: as if the arrival came when they are there. */
-inline void async_copy(void *to_shared, const void *from_global, uint64_t *barrier) {
-    if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16)
-        emulator::die("async_copy() from %p to %p: not multiples of 16", from_global, to_shared);
-    emulator::mbarrier_update(barrier, 0, 16, "async_copy()");
-    emulator::copy_later(to_shared, from_global, 16, barrier, "async_copy()", false);
-}
-inline void async_copies_arrive(uint64_t *barrier) {
-    emulator::mbarrier_update(barrier, 1, 0, "async_copies_arrive()");
-}
-
 inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
     if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16 || bytes % 16)
         emulator::die("bulk_load() of %u bytes from %p to %p: not multiples of 16", bytes, from_global, to_shared);

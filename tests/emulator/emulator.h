@@ -192,7 +192,7 @@ bool has_mbarriers();    /* those that can be waited for, from compute capabilit
 
 /* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
  * through the generic proxy, as all other accesses are. */
-void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what, bool is_bulk = true);
+void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
 /* Waits until those copies of the thread that have no mbarrier are done. */
 void copies_wait();
 /* Orders accesses of this thread, and of those it has waited for, before the bulk copies that it starts next. */

@@ -127,11 +127,11 @@ static void bulk_copy_done(cta &c, const copy &y) {
 
 void bulk_fence() { current->fenced = current->in_cta->bulk_done; }
 
-void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what, bool is_bulk) {
+void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what) {
     if (bytes == 0)
         die("%s of no bytes", what);
-    copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what, is_bulk};
-    if (barrier && is_bulk)
+    copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what};
+    if (barrier)
         check_order(*current->in_cta, y);
     memset(to, rubbish, bytes);
     if (hidden(y))
@@ -150,8 +150,7 @@ void finish_one_copy(cta &c) {
         EMULATED_SHOW(y.to, y.bytes);
     memcpy(y.to, y.from, y.bytes);
     if (y.barrier) {
-        if (y.is_bulk)
-            bulk_copy_done(c, y);
+        bulk_copy_done(c, y);
         mbarrier_update(y.barrier, 0, -int64_t(y.bytes), y.what);
     } else {
         y.owner->copies--;

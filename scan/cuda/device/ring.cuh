@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frame of persistent single-pass kernels, for sm_80 and later: tiles of input go through a ring of slots in shared
+ * The frame of persistent single-pass kernels, for sm_90 and later: tiles of input go through a ring of slots in shared
  * memory.
  *
- *   load warp      takes tickets and copies tiles j, j + 1, ... into slots, as they become free
+ *   load warp      takes tickets and bulk-copies tiles j, j + 1, ... into slots, as they become free
  *   other warps    hand a slot from one to the next through its barriers:
  *
  *       loaded  ->  reduced  ->  totalled  ->  prefixed  ->  consumed  -> (loaded, the tile `slots` later)
@@ -35,10 +35,6 @@
  * before they arrived. A thread that has written to a slot also executes one before it arrives, as the CUDA C++
  * Programming Guide asks of writers. None is needed after a bulk copy: its completion implies one. Source: PTX ISA,
  * "Async Proxy", "membar, fence" and "Memory Consistency Model".
- *
- * sm_80 has no bulk copies. Each lane copies 16 bytes at a time, through the generic proxy, and it takes several load
- * warps to have enough copies under way: an f32 scan of 2^28 takes 0.71, 0.65 and 0.60 ms on an H200 with one, two and
- * four. The first of them takes the tickets and waits for the slots.
  */
 #ifndef SCAN_CUDA_DEVICE_RING_CUH
 #define SCAN_CUDA_DEVICE_RING_CUH
@@ -50,12 +46,9 @@ namespace scan_cuda {
 constexpr int ring_slots = 6; /* of an SM of 228 KB of shared memory */
 constexpr uint64_t no_tile = ~uint64_t(0);
 
-/* What a GPU has room for, and how many warps load tiles. */
-struct ring_shape {
-    int slots, load_warps;
-};
-__host__ __device__ constexpr ring_shape ring_shape_of(int capability) {
-    return {capability >= 90 && capability < 120 ? ring_slots : 3, capability >= 90 ? 1 : 4};
+/* Slots that a GPU has room for. */
+__host__ __device__ constexpr int ring_slots_on(int capability) {
+    return capability >= 90 && capability < 120 ? ring_slots : 3;
 }
 
 /* A bulk copy is fastest if its target has the address of its source modulo 128. With 16 bytes between them it asks L2
@@ -74,39 +67,22 @@ struct ring_slot {
     uint64_t tile;     /* its number; no_tile: the CTA is done */
 };
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/* The load warps of this GPU, and how often each of their lanes arrives at `loaded` for a copy. */
-__device__ inline int load_warps() { return ring_shape_of(device_capability()).load_warps; }
-__device__ inline int load_arrivals() { return device_capability() >= 90 ? 1 : 2; }
-
-/* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by the load
- * warps, every lane of which arrives at `loaded`. which: number of the load warp. */
-__device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, uint64_t *loaded, int which, int lane) {
+/* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by one warp,
+ * every lane of which arrives at `loaded`. */
+__device__ inline void load_bytes(char *to, const char *from, uint32_t bytes, uint64_t *loaded, int lane) {
     const uint32_t head = min(bytes, uint32_t(-uintptr_t(from) % 16)), middle = (bytes - head) / 16 * 16;
     const uint32_t i = lane < 16 ? uint32_t(lane) : head + middle + uint32_t(lane) - 16;
-    if (which == 0 && i < (lane < 16 ? head : bytes))
+    if (i < (lane < 16 ? head : bytes))
         to[i] = from[i];
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    if (device_capability() >= 90) {
-        if (lane != 0) {
-            barrier_arrive(loaded);
-        } else {
-            barrier_arrive_expect(loaded, middle);
-            if (middle)
-                bulk_load(to + head, from + head, middle, loaded);
-        }
-        return;
+    if (lane != 0) {
+        barrier_arrive(loaded);
+    } else {
+        barrier_arrive_expect(loaded, middle);
+        if (middle)
+            bulk_load(to + head, from + head, middle, loaded);
     }
-#endif
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900 || defined(SCAN_EMULATED)
-    const uint32_t step = uint32_t(load_warps()) * 512;
-#pragma unroll 8
-    for (uint32_t k = uint32_t(which * 32 + lane) * 16; k < middle; k += step)
-        async_copy(to + head + k, from + head + k, loaded);
-    async_copies_arrive(loaded);
-    barrier_arrive(loaded); /* for the ordinary stores */
-#endif
 }
 
 /* copies: calls of load_bytes() for a tile. ends: slots that say no_tile, for warps that take every `ends`th tile.
@@ -134,7 +110,7 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false, bool e
     /* By one thread, before a barrier of the CTA. compute_warps arrive at reduced, and as many at consumed. */
     __device__ static void open(Slot *slots, int room, uint32_t compute_warps) {
         for (int i = 0; i < status_slots(room); i++) {
-            barrier_init(&slots[i].loaded, uint32_t(32 * copies * load_arrivals() * load_warps()));
+            barrier_init(&slots[i].loaded, 32 * copies);
             barrier_init(&slots[i].reduced, 32 * compute_warps);
             barrier_init(&slots[i].totalled, 32);
             barrier_init(&slots[i].prefixed, 32);
@@ -153,40 +129,37 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false, bool e
         return __shfl_sync(all_lanes, slot(j).tile, 0); /* the compiler then knows it to be the same in all lanes */
     }
 
-    /* The load warps: bring tiles until the tickets are used up. fetch(j, t) starts copying tile t into data(j), by
+    /* The load warp: brings tiles until the tickets are used up. fetch(j, t) starts copying tile t into data(j), by
      * `copies` calls of load_bytes. */
     template <class Fetch>
-    __device__ void load(const scan_state &state, ticket first, uint64_t tiles, int which, int lane,
-                         Fetch fetch) const {
-        uint32_t taken = first.number;
+    __device__ void load(const scan_state &state, ticket first, uint64_t tiles, int lane, Fetch fetch) const {
+        uint32_t t = first.number;
         int j = 0;
         for (;; j++) {
-            if (which == 0)
-                take_tile(state, j, tiles, lane, taken);
-            if (load_warps() > 1)
-                named_barrier_sync(2, load_warps() * 32);
-            const uint64_t t = __shfl_sync(all_lanes, slot(j).tile, 0);
-            if (t == no_tile)
+            take_tile(state, j, tiles, lane, t);
+            if (t >= tiles)
                 break;
-            fetch(j, t);
+            fetch(j, uint64_t(t));
             __syncwarp();
         }
-        if (which == 0 && lane == 0 && taken == tiles + gridDim.x - 1) /* the last ticket: every CTA takes one */
-            hand_over(state, first.epoch);                             /* beyond the tiles */
+        if (lane == 0 && t == tiles + gridDim.x - 1) /* the last ticket: every CTA takes one beyond the tiles */
+            hand_over(state, first.epoch);
         for (int end = j; end < j + ends; end++) {
             if (end >= room)
                 barrier_wait(&slot(end - room).consumed, parity(end - room));
-            if (end > j && lane == 0) /* that of j says so already */
+            if (lane == 0)
                 slot(end).tile = no_tile;
-            for (int i = 0; i < copies * load_arrivals(); i++)
+            for (int i = 0; i < copies; i++)
                 barrier_arrive(&slot(end).loaded);
         }
     }
 
   private:
-    /* Sets slot(j).tile to the CTA's next tile, or to no_tile, once the slot is free. taken: the last ticket. */
-    __device__ void take_tile(const scan_state &state, int j, uint64_t tiles, int lane, uint32_t &taken) const {
+    /* Sets slot(j).tile to the CTA's next tile, if there is one, once the slot is free. t: the last ticket, and then
+     * this one. */
+    __device__ void take_tile(const scan_state &state, int j, uint64_t tiles, int lane, uint32_t &t) const {
         const int leaving = j - flight - early;
+        uint32_t taken = t;
         if (j > 0) {
             if (patient && leaving >= 0)
                 barrier_wait(&slot(leaving).prefixed, parity(leaving));
@@ -197,8 +170,9 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false, bool e
         }
         if (j >= flight)
             barrier_wait(&slot(j - flight).consumed, parity(j - flight));
-        if (lane == 0) {
-            slot(j).tile = taken < tiles ? taken : no_tile;
+        t = __shfl_sync(all_lanes, taken, 0);
+        if (t < tiles && lane == 0) {
+            slot(j).tile = t;
             bulk_fence();
         }
         __syncwarp();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Wave scan: one pass by persistent, warp-specialized CTAs that reduce tiles ahead of scanning them, for sm_80 and
+ * Wave scan: one pass by persistent, warp-specialized CTAs that reduce tiles ahead of scanning them, for sm_90 and
  * later.
  *
  *   one CTA an SM          tickets hand out tiles of 32 KB in order
@@ -34,9 +34,9 @@
  * KB of others' state from L2. Barriers: mbarriers, none of the whole CTA; a named barrier of the reducing warps once a
  * tile if tiles are reversed or not aligned (tile.cuh).
  *
- * Limits: sm_80; one CTA an SM, whose shared memory it fills, with six slots on sm_90 and sm_100 and with three, 99 KB,
- * on others; short inputs wait longer for the ring to start than look-back takes in all. 2^31 - 1 tiles. Three slots:
- * an f32 scan of 2^28 takes 0.55 ms on an H200, with sm_80's copies 0.60, where six slots take 0.53 and look-back 0.79.
+ * Limits: sm_90; one CTA an SM, whose shared memory it fills, with six slots on sm_90 and sm_100 and with three, 99 KB,
+ * on sm_120; short inputs wait longer for the ring to start than look-back takes in all. 2^31 - 1 tiles. With three
+ * slots an f32 scan of 2^28 takes 0.55 ms on an H200, where six slots take 0.53 and look-back 0.79.
  *
  * Source: the prefetch and the tickets are those of persistent kernels at large; totals that are published ahead of
  * being needed are decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled
@@ -52,7 +52,7 @@
 
 namespace scan_cuda {
 
-constexpr int wave_threads(int load_warps) { return (2 * chunks_per_tile + 2 + load_warps) * 32; }
+constexpr int wave_threads = (2 * chunks_per_tile + 3) * 32;
 
 template <class I, class Op> struct wave_layout {
     using T = typename Op::type;
@@ -73,7 +73,7 @@ template <class T> constexpr int wave_status_bytes(int slots) {
     return whole_lines(wave_ring<T>::status_slots(slots) * int(sizeof(wave_slot<T>)) + int(sizeof(ticket)));
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 template <class I, class Op> class wave {
     using T = typename Op::type;
     using raw = typename operands<Op>::template raw<I>;
@@ -113,7 +113,7 @@ template <class I, class Op> class wave {
           tiles_in(memory, slots, layout::slot_bytes, room(), tiles), epoch(epoch), lane(threadIdx.x % 32),
           not_plain(job.reverse || shift()) {}
 
-    __device__ static int room() { return ring_shape_of(device_capability()).slots; }
+    __device__ static int room() { return ring_slots_on(device_capability()); }
     __device__ static void open(wave_slot<T> *slots) { wave_ring<T>::open(slots, room(), chunks_per_tile); }
 
     /* Prefetches one of the grid's first tiles to L2 for the CTA that will get its ticket, while tickets are taken or
@@ -128,12 +128,12 @@ template <class I, class Op> class wave {
 
     /* ---- load warp ----------------------------------------------------------------------------------------------- */
 
-    __device__ void load(ticket first, int which) {
-        tiles_in.load(job.state, first, tiles, which, lane, [&](int j, uint64_t t) {
+    __device__ void load(ticket first) {
+        tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
             const char *full = tile_address<I>(part.in, part.n, t, tile, job.reverse);
             const uint32_t elements = count(t), skipped = job.reverse ? (tile - elements) * sizeof(I) : 0;
             load_bytes(tiles_in.data(j) + uintptr_t(full) % 16 + skipped, full + skipped, elements * sizeof(I),
-                       &tiles_in.slot(j).loaded, which, lane);
+                       &tiles_in.slot(j).loaded, lane);
         });
     }
 
@@ -297,11 +297,10 @@ template <class I, class Op> class wave {
 #endif
 
 template <class I, class Op>
-__global__ void __launch_bounds__(wave_threads(ring_shape_of(device_capability()).load_warps), 1)
-    wave_kernel(const __grid_constant__ scan_job job) {
-#if __CUDA_ARCH__ >= 800
+__global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_constant__ scan_job job) {
+#if __CUDA_ARCH__ >= 900
     using T = typename Op::type;
-    __shared__ wave_slot<T> slots[wave_ring<T>::status_slots(ring_shape_of(__CUDA_ARCH__ / 10).slots)];
+    __shared__ wave_slot<T> slots[wave_ring<T>::status_slots(ring_slots_on(__CUDA_ARCH__ / 10))];
     __shared__ ticket first;
     const int warp = warp_of_cta();
     if (threadIdx.x == 0) {
@@ -322,7 +321,7 @@ __global__ void __launch_bounds__(wave_threads(ring_shape_of(device_capability()
     else if (warp == 2 * chunks_per_tile + 1)
         w.publish_totals();
     else
-        w.load(first, warp - 2 * chunks_per_tile - 2);
+        w.load(first);
     leave(job.state, first.epoch);
 #endif
 }

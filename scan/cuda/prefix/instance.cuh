@@ -35,9 +35,9 @@ template <class Op> shared_kernels instantiate_shared() {
 template <class T> shared_kernels any_operator_kernels();
 
 template <class I, class Op> wave_launch wave_launch_on(int capability) {
-    const ring_shape shape = ring_shape_of(capability);
-    return {wave_threads(shape.load_warps), size_t(shape.slots) * wave_layout<I, Op>::slot_bytes,
-            size_t(wave_status_bytes<typename Op::type>(shape.slots))};
+    const int slots = ring_slots_on(capability);
+    return {wave_threads, size_t(slots) * wave_layout<I, Op>::slot_bytes,
+            size_t(wave_status_bytes<typename Op::type>(slots))};
 }
 
 template <class I, class Op> prefix_kernels instantiate(const shared_kernels &shared = instantiate_shared<Op>()) {

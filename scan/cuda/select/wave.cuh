@@ -129,7 +129,7 @@ template <class Selector, class U> class wave_select_cta {
 
     __device__ void load(ticket first) {
         uint64_t previous = 0;
-        tiles_in.load(job.state, first, tiles, 0, lane, [&](int j, uint64_t t) {
+        tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
             if (lane == 0)
                 tiles_in.slot(j).previous = previous;
             previous = t;
@@ -139,9 +139,9 @@ template <class Selector, class U> class wave_select_cta {
              * writing there. */
             const uint32_t elements = count(t), before = Selector::reads_before && t > 0 ? 16 : 0;
             load_bytes(staged_values(j, t) - before, values(t) - before, elements * uint32_t(sizeof(U)) + before,
-                       loaded, 0, lane);
+                       loaded, lane);
             if (Selector::reads_flags)
-                load_bytes(staged_flags(j, t), flags(t), elements, loaded, 0, lane);
+                load_bytes(staged_flags(j, t), flags(t), elements, loaded, lane);
             if (Selector::reads_before && t == 0) /* later tiles begin earlier: bulk copies over these stores */
                 bulk_fence();
         });
