@@ -277,7 +277,8 @@ static void prepare_hunt(command_line *l) {
         return;
     l->bench.rounds = MAX_ROUNDS; /* short calls vary more, and get more rounds */
     l->bench.min_rounds = 5;
-    l->bench.patience_ns = l->bench.device != NULL ? 3e7 : 1e8; /* a GPU varies less */
+    l->bench.patience_ns = l->bench.device != NULL ? 2e7 : 1e8; /* a GPU varies less */
+    l->bench.warming_ns = 20000000;                             /* the set before kept it warm */
 }
 
 /* Loads the GPU's clock and peers where they are built and there is a GPU; else the library says why there is none. */
@@ -314,7 +315,7 @@ int main(int argc, char **argv) {
                       .lists = {.verb = BENCH_VERB_COUNT, .value_bytes = 4, .folder = own_folder(2)}};
     bench_settings *bench = &l.bench;
     cpu_set_t cpus;
-    bench->min_rounds = 1, bench->patience_ns = 2.5e9;
+    bench->min_rounds = 1, bench->patience_ns = 2.5e9, bench->warming_ns = 100000000;
     l.lists.threads = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
     read_options(&l, argc, argv);
     check_options(&l);

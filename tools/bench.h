@@ -11,8 +11,8 @@
  *   bench_run.c        measures one job       bench_peers.so     bench_peers.cpp: C++ libraries on the CPU
  *   bench_report.c     prints its rows        bench_sorts.so     bench_sorts.cpp: those that sort
  *   bench_plot.c       draws all rows         bench_cuda.so      bench_cuda.cu: the GPU's clock; bench_cub*.cu: CUB;
- *   bench_check*.c     right or wrong                            bench_additions.cu: counts of additions
- *   bench_threads.c    loops over threads
+ *   bench_check*.c     right or wrong                            bench_sets.cu: a hunt's keys and checks;
+ *   bench_threads.c    loops over threads                        bench_additions.cu: counts of additions
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
@@ -84,12 +84,13 @@ typedef struct job {
     const bench_device *device; /* NULL: the host's clock measures */
     scan_ctx *ctx;
     bool on_device;
-    void *in, *out, *values_in, *values_out; /* host */
+    void *in, *out, *values_in, *values_out; /* host; NULL where keys are made and checked on the device */
     void *d_in, *d_out, *d_values_in, *d_values_out;
     uint64_t *d_count;
     size_t in_bytes, out_bytes, values_in_bytes, values_out_bytes;
-    uint64_t count; /* compact, unique: how many elements a contender kept ... */
-    uint64_t kept;  /* ... and how many are right, once a check has counted them */
+    uint64_t input_hash; /* of the first bytes of the input, the same wherever it was made */
+    uint64_t count;      /* compact, unique: how many elements a contender kept ... */
+    uint64_t kept;       /* ... and how many are right, once a check has counted them */
     scan_value threshold;
     size_t width, height;             /* clahe */
     const char *folder;               /* of the build: make_data is in tools/, the programs are in bin/ */
@@ -140,6 +141,10 @@ struct bench_device {
     size_t (*cache_bytes)(void);
     size_t (*contenders)(const job *j, contender *list);
     bool (*additions)(void); /* prints the table of counted additions */
+    /* Writes the keys of a hunt's job, and the values of pairs, to the device's arrays. */
+    bool (*make_sets)(const job *j);
+    /* As job_check, of a sort whose arrays are on the device alone. */
+    const char *(*check_sort)(const job *j);
 };
 
 /* Peers on the CPU. */
@@ -157,6 +162,7 @@ typedef struct bench_settings {
     uint64_t seed;
     unsigned rounds, min_rounds; /* as many rounds as that, or min_rounds if a contender takes longer than that: */
     double patience_ns;
+    uint64_t warming_ns; /* for which a device runs before it is measured: its clocks rise */
     bool peers;
     bool timed; /* false: results are only checked */
     FILE *json; /* NULL: none */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#define ORDER_FUNCTION static inline
+#include "bench_sort_order.h"
 
 #define IS_NAN(x) ((x) != (x))
 
@@ -21,14 +22,6 @@ static uint64_t position(const void *array, unsigned bytes, uint64_t i) {
 }
 
 /* ---- the order of two keys --------------------------------------------------------------------------------------- */
-
-/* The bits that are compared, of a key that was extended to 64 bits; a sign bit among them is flipped. */
-static inline uint64_t window(const job *j, uint64_t key, unsigned width, bool is_signed) {
-    unsigned end = j->end_bit != 0 ? j->end_bit : width, bits = end - j->begin_bit;
-    if (is_signed && end == width)
-        key ^= UINT64_C(1) << (width - 1);
-    return key >> j->begin_bit & UINT64_MAX >> (64 - bits);
-}
 
 static inline int compare_windows(const job *j, uint64_t a, uint64_t b) {
     int order = (a > b) - (a < b);
@@ -45,8 +38,12 @@ static inline int compare_floats(const job *j, double a, double b) {
 
 #define COMPARE_INTEGER(name, ctype, is_signed)                                                                        \
     static inline int compare_##name(const job *j, ctype a, ctype b) {                                                 \
-        return compare_windows(j, window(j, (uint64_t)a, 8 * sizeof a, is_signed),                                     \
-                               window(j, (uint64_t)b, 8 * sizeof b, is_signed));                                       \
+        const unsigned width = 8 * sizeof a;                                                                           \
+        const sort_order o = {.width = width,                                                                          \
+                              .begin_bit = j->begin_bit,                                                               \
+                              .end_bit = j->end_bit != 0 ? j->end_bit : width,                                         \
+                              .signed_keys = is_signed};                                                               \
+        return compare_windows(j, window_of(&o, (uint64_t)a), window_of(&o, (uint64_t)b));                             \
     }
 #define COMPARE_UNSIGNED(name, ctype) COMPARE_INTEGER(name, ctype, false)
 #define COMPARE_SIGNED(name, ctype) COMPARE_INTEGER(name, ctype, true)
@@ -100,42 +97,20 @@ static inline uint64_t load(const void *keys, size_t bytes, uint64_t i) {
     return key;
 }
 
-/* An unsigned number that is ordered as the job orders its keys; equal for keys that compare equal. */
-static uint64_t ordered(const job *j, uint64_t key, unsigned width) {
-    const uint64_t sign = UINT64_C(1) << (width - 1), infinity = width == 32 ? 0x7f800000u : UINT64_C(0x7ff) << 52;
-    const uint64_t all = UINT64_MAX >> (64 - width);
-    uint64_t number;
-    if (type_class(j->type) != SCAN_FLOAT) {
-        number = window(j, key, width, type_class(j->type) == SCAN_SIGNED);
-        return j->descending ? ~number : number;
-    }
-    if ((key & ~sign) > infinity)
-        return j->nan_first ? 0 : all;
-    number = (key & ~sign) == 0 ? sign : key & sign ? ~key & all : key | sign;
-    return j->descending ? ~number & all : number;
-}
-
-static bool can_tell_apart(const job *j) {
-    const unsigned width = 8 * (unsigned)type_bytes(j->type);
-    if (type_class(j->type) != SCAN_FLOAT)
-        return j->begin_bit != 0 || (j->end_bit != 0 && j->end_bit != width);
-    const uint64_t sign = UINT64_C(1) << (width - 1), infinity = width == 32 ? 0x7f800000u : UINT64_C(0x7ff) << 52;
-    for (uint64_t i = 0; i < j->n; i++) {
-        uint64_t key = load(j->in, width / 8, i);
-        if (key == sign || (key & ~sign) > infinity)
+static bool can_tell_apart(const job *j, const sort_order *o) {
+    for (uint64_t i = 0; i < j->n; i++)
+        if (has_equals(o, load(j->in, o->width / 8, i)))
             return true;
-    }
     return false;
 }
 
 /* Moves the keys from `from` to `to`, sorted by 8 bits of their order from bit `shift` on. False, with nothing done, if
  * all keys have the same bits there. */
-static bool sort_by_digit(const job *j, const char *from, char *to, unsigned shift) {
+static bool sort_by_digit(const job *j, const sort_order *o, const char *from, char *to, unsigned shift) {
     const size_t bytes = type_bytes(j->type);
-    const unsigned width = 8 * (unsigned)bytes;
     uint64_t begins[257] = {0};
     for (uint64_t i = 0; i < j->n; i++)
-        begins[1 + (ordered(j, load(from, bytes, i), width) >> shift & 255)]++;
+        begins[1 + (ordered(o, load(from, bytes, i)) >> shift & 255)]++;
     for (unsigned d = 1; d < 257; d++)
         if (begins[d] == j->n)
             return false;
@@ -143,18 +118,18 @@ static bool sort_by_digit(const job *j, const char *from, char *to, unsigned shi
         begins[d] += begins[d - 1];
     for (uint64_t i = 0; i < j->n; i++) {
         uint64_t key = load(from, bytes, i);
-        memcpy(to + begins[ordered(j, key, width) >> shift & 255]++ * bytes, &key, bytes);
+        memcpy(to + begins[ordered(o, key) >> shift & 255]++ * bytes, &key, bytes);
     }
     return true;
 }
 
-static bool is_stable_order(const job *j) {
+static bool is_stable_order(const job *j, const sort_order *o) {
     char *keys = malloc(j->in_bytes), *other = malloc(j->in_bytes);
     bool right = keys != NULL && other != NULL;
     if (right)
         memcpy(keys, j->in, j->in_bytes);
     for (unsigned shift = 0; right && shift < 8 * type_bytes(j->type); shift += 8)
-        if (sort_by_digit(j, keys, other, shift)) {
+        if (sort_by_digit(j, o, keys, other, shift)) {
             char *sorted_keys = other;
             other = keys;
             keys = sorted_keys;
@@ -192,5 +167,6 @@ bool check_sorted(const job *j) {
     }
     if (!right || sum != 0)
         return false;
-    return j->verb != BENCH_SORT || j->unstable || !can_tell_apart(j) || is_stable_order(j);
+    const sort_order o = order_of_job(j);
+    return j->verb != BENCH_SORT || j->unstable || !can_tell_apart(j, &o) || is_stable_order(j, &o);
 }

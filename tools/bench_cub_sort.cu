@@ -41,14 +41,19 @@ template <class K, class N> cudaError_t sort_positions(const job *j, void *memor
     return error;
 }
 
-static bool write_positions(const job *j, contender *c) {
-    uint32_t *host = static_cast<uint32_t *>(malloc(j->n * sizeof *host));
-    bool right = host != nullptr;
-    for (uint64_t i = 0; right && i < j->n; i++)
-        host[i] = uint32_t(i);
-    right = right && cudaMemcpy(c->memory, host, j->n * sizeof *host, cudaMemcpyHostToDevice) == cudaSuccess;
-    free(host);
-    return right;
+size_t stable_sort_bytes(uint64_t n) {
+    size_t bytes = 0;
+    cub::DeviceRadixSort::SortPairs(nullptr, bytes, static_cast<const uint64_t *>(nullptr),
+                                    static_cast<uint64_t *>(nullptr), static_cast<const uint32_t *>(nullptr),
+                                    static_cast<uint32_t *>(nullptr), n, 0, 64, stream);
+    return bytes;
+}
+
+bool stable_sort(const uint64_t *numbers, uint64_t *numbers_out, uint32_t *positions, uint32_t *positions_out,
+                 void *workspace, size_t bytes, uint64_t n) {
+    return cub::DeviceRadixSort::SortPairs(workspace, bytes, numbers, numbers_out,
+                                           static_cast<const uint32_t *>(positions), positions_out, n, 0, 64,
+                                           stream) == cudaSuccess;
 }
 
 /* Contenders with n of type N. */
@@ -61,7 +66,7 @@ template <class K, class N> size_t contenders_with(const job *j, contender *list
         return add_peer(j, list, name, sort_pairs<K, uint32_t, N>, run_peer<sort_pairs<K, uint32_t, N>>);
     case BENCH_ARGSORT: {
         size_t count = add_peer(j, list, name, sort_positions<K, N>, run_peer<sort_positions<K, N>>);
-        return count && write_positions(j, list) ? 1 : 0;
+        return count && write_positions(list->memory, sizeof(uint32_t), j->n) ? 1 : 0;
     }
     default: return 0;
     }

@@ -22,6 +22,18 @@ size_t sort_contenders(const job *j, contender *list);
 
 bool additions();
 
+/* A hunt's sets, see bench_device. */
+bool make_sets(const job *j);
+const char *check_sort(const job *j);
+
+/* Writes 0, 1, 2, ... */
+bool write_positions(void *to, unsigned bytes, uint64_t n);
+
+/* Sorts the positions 0, 1, 2, ... stably by their numbers. */
+size_t stable_sort_bytes(uint64_t n);
+bool stable_sort(const uint64_t *numbers, uint64_t *numbers_out, uint32_t *positions, uint32_t *positions_out,
+                 void *workspace, size_t bytes, uint64_t n);
+
 /* A peer is a function like CUB's: without memory it returns how much it needs, else it queues its work. */
 using peer_call = cudaError_t (*)(const job *j, void *memory, size_t &bytes);
 

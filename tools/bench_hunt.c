@@ -79,7 +79,7 @@ static void compare(hunt_row *row, const result *results, size_t count, bool med
         const result *r = &results[k];
         const double ns = medians ? r->ns : r->best_ns;
         if (r->is_ours)
-            row->ns[r->in_place] = ns, row->rate[r->in_place] = r->bytes / ns;
+            row->ns[r->in_place] = ns, row->rate[r->in_place] = r->bytes / ns, row->ran = r->ran;
         else if (r->is_copy)
             copy = r->bytes / ns;
         else if (row->peer_ns <= 0 || ns < row->peer_ns) {
@@ -100,7 +100,7 @@ static void print_row(const hunt_row *row) {
     for (unsigned m = HUNT_MODES; m-- > 0;)
         if (row->ratio[m] > 0)
             printf(" %s: %.2f (%.4g ms)", hunt_mode_names[m], row->ratio[m], row->ns[m] * 1e-6);
-    printf("; %s: %.4g ms\n", row->peer, row->peer_ns * 1e-6);
+    printf(" by %s; %s: %.4g ms\n", row->ran, row->peer, row->peer_ns * 1e-6);
 }
 
 static void hunt_one(bench_settings *bench, job *j, hunt_row *row) {

@@ -20,6 +20,7 @@ typedef struct hunt_row {
     double share[HUNT_MODES]; /* of the copy's rate */
     double ratio[HUNT_MODES]; /* the best peer's time over ours, 0 without a peer */
     double peer_ns;
+    const char *ran; /* the library's path, of the last row made */
     char peer[48], text[400];
 } hunt_row;
 

@@ -22,6 +22,8 @@ static void touch(void *argument, unsigned index, unsigned count) {
     memset((char *)b->memory + begin, 0x5a, part_begin(b->bytes, index + 1, count) - begin);
 }
 
+enum { MAX_HASHED = 16384 };
+
 enum array_slot { IN, OUT, VALUES_IN, VALUES_OUT, SLOTS };
 
 /* How far after a boundary of 256 bytes an array begins. */
@@ -178,7 +180,7 @@ static bool device_arrays(job *j) {
         if (scan_malloc(j->ctx, all[a].room + shift_bytes(j, a), &memory) != SCAN_OK)
             return false;
         *all[a].device = memory != NULL ? shifted(j, a, memory) : NULL;
-        if (scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
+        if (all[a].host != NULL && scan_upload(j->ctx, *all[a].device, all[a].host, all[a].bytes) != SCAN_OK)
             return false;
     }
     void *count;
@@ -210,6 +212,40 @@ static bool open_context(job *j, const char *device_name) {
     return true;
 }
 
+/* The host's arrays with the input; false: j->wrong says why not. */
+static bool host_arrays(job *j, uint64_t seed) {
+    j->in = array(j, IN, j->in_bytes);
+    j->out = array(j, OUT, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
+    j->values_in = array(j, VALUES_IN, j->values_in_bytes);
+    j->values_out = array(j, VALUES_OUT, j->values_out_bytes);
+    j->wrong = input(j, seed);
+    const size_t hashed = j->in_bytes < MAX_HASHED ? j->in_bytes : MAX_HASHED;
+    j->input_hash = fnv1a(1, j->in, hashed);
+    return j->wrong == NULL;
+}
+
+/* Do the keys that the device made at `begin` agree with those that the host makes? */
+static bool keys_agree(job *j, uint64_t begin, uint64_t count) {
+    static char made[MAX_HASHED], right[MAX_HASHED];
+    const size_t bytes = type_bytes(j->type);
+    if (scan_download(j->ctx, made, (const char *)j->d_in + begin * bytes, count * bytes) != SCAN_OK ||
+        scan_ctx_sync(j->ctx) != SCAN_OK)
+        return false;
+    key_set_fill(j->keys, begin, (size_t)count, right);
+    if (begin == 0)
+        j->input_hash = fnv1a(1, right, count * bytes);
+    return memcmp(made, right, count * bytes) == 0;
+}
+
+/* A hunt's input, made on the device. */
+static bool device_input(job *j) {
+    const uint64_t most = MAX_HASHED / type_bytes(j->type), count = j->n < most ? j->n : most;
+    if (j->device->make_sets(j) && keys_agree(j, 0, count) && keys_agree(j, j->n - count, count))
+        return true;
+    j->wrong = "the device did not make the keys of the set";
+    return false;
+}
+
 bool job_open(job *j, const bench_settings *bench) {
     j->device = bench->device;
     if (!open_context(j, bench->device_name))
@@ -218,16 +254,15 @@ bool job_open(job *j, const bench_settings *bench) {
         return files_open(j, bench->seed);
     sizes(j);
     j->threshold = threshold(j);
-    j->in = array(j, IN, j->in_bytes);
-    j->out = array(j, OUT, j->out_bytes > j->in_bytes ? j->out_bytes : j->in_bytes); /* the copy needs as much */
-    j->values_in = array(j, VALUES_IN, j->values_in_bytes);
-    j->values_out = array(j, VALUES_OUT, j->values_out_bytes);
-    if ((j->wrong = input(j, bench->seed)) != NULL)
+    const bool made_on_device = j->device != NULL && j->on_device && j->keys != NULL;
+    if (!made_on_device && !host_arrays(j, bench->seed))
         return false;
     if (j->on_device && !device_arrays(j)) {
         j->wrong = scan_ctx_detail(j->ctx);
         return false;
     }
+    if (made_on_device)
+        return device_input(j);
     if (!j->on_device) {
         j->d_in = j->in, j->d_out = j->out, j->d_values_in = j->values_in, j->d_values_out = j->values_out;
         j->d_count = &j->count;

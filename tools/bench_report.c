@@ -170,7 +170,7 @@ static void print_device_row(const job *j, const result *r) {
 }
 
 void print_results(const job *j, const result *results, size_t count) {
-    if (j->device == NULL || j->in == NULL) {
+    if (j->device == NULL || j->d_in == NULL) {
         for (size_t k = 0; k < count; k++)
             print_host_row(j, &results[k]);
         return;
@@ -197,7 +197,7 @@ void json_results(bench_settings *bench, const job *j, const result *results, si
             fprintf(bench->json, ", \"seed\": %" PRIu64 ", \"in_place\": %s", j->seed, r->in_place ? "true" : "false");
         fprintf(bench->json, ", \"offset\": %u, \"reverse\": %s", j->offset, j->reverse ? "true" : "false");
         fprintf(bench->json, ", \"machine\": \"%s\", \"input_hash\": \"%016" PRIx64 "\"", bench->machine,
-                j->in != NULL ? fnv1a(1, j->in, j->in_bytes < 1 << 20 ? j->in_bytes : 1 << 20) : 0);
+                j->input_hash);
         fprintf(bench->json, ", \"contender\": \"%s\", \"threads\": %u, \"runs\": %u, \"batch\": %u", r->name,
                 j->threads, r->runs, r->batch);
         fprintf(bench->json, ", \"median_ns\": %.0f, \"best_ns\": %.0f, \"spread\": %.4f", r->ns, r->best_ns,

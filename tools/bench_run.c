@@ -13,9 +13,8 @@
 
 #include "bench.h"
 
-static const double batch_ns = 5e5;           /* the length of a batch ... */
-enum { MAX_BATCH = 50 };                      /* ... of at most as many calls: a device's queue is finite */
-static const uint64_t warming_ns = 100000000; /* the time in which a GPU's clocks rise */
+static const double batch_ns = 5e5; /* the length of a batch ... */
+enum { MAX_BATCH = 50 };            /* ... of at most as many calls: a device's queue is finite */
 
 /* ---- one contender, timed ---------------------------------------------------------------------------------------- */
 
@@ -57,7 +56,7 @@ static bool run_batch(job *j, contender *c, unsigned calls, uint64_t *ns, uint64
 
 /* Overwrites the outputs, so that the check finds what a contender does not write. */
 static bool poison(job *j) {
-    if (j->device != NULL && j->out != NULL)
+    if (j->device != NULL && j->d_out != NULL)
         return j->device->fill(j->d_out, 0x5a, j->out_bytes) &&
                j->device->fill(j->d_values_out, 0x5a, j->values_out_bytes) &&
                j->device->fill(j->d_count, 0xff, sizeof *j->d_count);
@@ -94,7 +93,7 @@ static const char *warm_up(job *j, contender *c, uint64_t *ns) {
         return "the result could not be downloaded";
     if (c->settle != NULL)
         c->settle(j, c);
-    return job_check(j);
+    return j->on_device && j->in == NULL && j->d_in != NULL ? j->device->check_sort(j) : job_check(j);
 }
 
 /* ---- statistics -------------------------------------------------------------------------------------------------- */
@@ -185,7 +184,8 @@ static void find_contenders(const bench_settings *bench, job *j, running *r) {
     if (j->device != NULL)
         r->count += j->device->contenders(j, r->list + r->count);
     if (j->on_device) {
-        r->count += contenders_torch(j, r->list + r->count, bench->torch_script);
+        if (j->keys == NULL)
+            r->count += contenders_torch(j, r->list + r->count, bench->torch_script);
         return;
     }
     for (unsigned m = 0; m < PEERS_MODULES; m++)
@@ -221,7 +221,7 @@ static void check_all(bench_settings *bench, job *j, running *r) {
         const char *wrong = warm_up(j, &r->list[c], &ns);
         r->times[c].total_ns = (double)ns;
         set_batch(j, &r->list[c], &r->times[c], ns);
-        snprintf(r->ran[c], sizeof r->ran[c], "%s", r->list[c].is_ours && j->in != NULL ? scan_ctx_ran(j->ctx) : "");
+        snprintf(r->ran[c], sizeof r->ran[c], "%s", r->list[c].is_ours && j->d_in != NULL ? scan_ctx_ran(j->ctx) : "");
         judged += wrong == NULL && !r->list[c].unchecked && !r->list[c].is_copy;
         if (wrong != NULL)
             drop(bench, j, r, c, "wrong", wrong);
@@ -264,7 +264,7 @@ size_t measure_job(bench_settings *bench, job *j, result *results) {
     find_contenders(bench, j, &r);
     check_all(bench, j, &r);
     if (bench->timed) {
-        for (uint64_t start = now_ns(); j->device != NULL && now_ns() - start < warming_ns;)
+        for (uint64_t start = now_ns(); j->device != NULL && now_ns() - start < bench->warming_ns;)
             run_round(bench, j, &r, false);
         for (unsigned round = 0; round < bench->rounds; round++)
             run_round(bench, j, &r, true);

@@ -294,6 +294,14 @@ def test_every_verb_on_a_device(verb):
     run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers", "--offset", "0,1")
 
 
+@emulated
+def test_hunt_makes_the_same_keys_on_a_device(tmp_path):
+    here = rows_of(tmp_path, "--hunt", "12", "--seed", "4", "--max-n", "1500", "--rounds", "1", "--threads", "2")
+    there = rows_of(tmp_path, "--hunt", "12", "--seed", "4", "--max-n", "1500", "--rounds", "1", "--device", "cuda")
+    assert {(row["job"], row["input_hash"]) for row in here} == {(row["job"], row["input_hash"]) for row in there}
+    assert len({row["seed"] for row in there}) == 12 and {row["contender"] for row in there} == {"scan"}
+
+
 TORCH = """
 import numpy as np
 int32 = np.dtype("int32")
