@@ -55,6 +55,17 @@ template <class T> bool try_load(const uint64_t *word, uint32_t epoch, T &value)
 
 inline void gpu_fence() { __threadfence(); }
 
+inline void add_release(uint32_t *count, uint32_t x) {
+    __threadfence();
+    atomicAdd(count, x);
+}
+inline void wait_for(const uint32_t *count, uint32_t all) {
+    while (__atomic_load_n(count, __ATOMIC_ACQUIRE) != all) {
+        emulator::poll("wait_for()");
+        emulator::lane_waited();
+    }
+}
+
 template <class T> void copy_to_shared(T *to_shared, const T *from_global) {
     emulated_aligned(from_global, "copy_to_shared()");
     emulator::copy_later(to_shared, from_global, sizeof(T), nullptr, "copy_to_shared()");

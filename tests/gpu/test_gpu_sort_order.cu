@@ -137,8 +137,8 @@ static void check(const pass_case *c, unsigned repeats) {
         job.plan = static_cast<sort_plan *>(gpu_put(&d_plan, a.plan, 1, sizeof *a.plan, 0));
         job.state = make_scan_state(state, bytes, 0);
         for (uint32_t portion = 0; portion * cut.portion < c->n; portion++) {
-            uint32_t which = 0;
-            void *arguments[] = {&job, &which, &portion};
+            uint32_t which = 0, passes = 1;
+            void *arguments[] = {&job, &which, &passes, &portion};
             direct_launch(k.pass.kernel, c->ctas, k.pass.threads, arguments, size_t(cut.shared_bytes));
         }
         same(c, "key", &d_keys_out, a.want_keys, k.key_bytes);

@@ -107,6 +107,18 @@ template <class T> __device__ bool try_load(const uint64_t *word, uint32_t epoch
  * consistent. */
 __device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
+/* A count of what is done, zero at first: adds to it after all that the CTA wrote before its last barrier, and waits
+ * until it is `all`; what the others wrote is then seen by this thread, and by those behind its next barrier. */
+__device__ inline void add_release(uint32_t *count, uint32_t x) {
+    asm volatile("fence.acq_rel.gpu;\n red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(count), "r"(x) : "memory");
+}
+__device__ inline void wait_for(const uint32_t *count, uint32_t all) {
+    uint32_t now;
+    do
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+    while (now != all);
+}
+
 /* Starts copying an element of 4 or 8 bytes from global to shared memory. This thread sees it after copies_arrive(). */
 template <class T> __device__ void copy_to_shared(T *to_shared, const T *from_global) {
 #if __CUDA_ARCH__ >= 800

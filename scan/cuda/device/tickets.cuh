@@ -8,7 +8,7 @@
  * this launch is left. Words that CTAs publish carry the epoch in their upper half (ptx.cuh): those of earlier launches
  * are stale by that alone, so launches follow each other with no clearing in between and may be replayed from a graph.
  *
- * Before the epoch wraps, once in 2^32 - 2 launches, CTAs are counted as they end, and the last clears every word.
+ * Before the epoch wraps, once in some 2^32 launches, CTAs are counted as they end, and the last clears every word.
  *
  * Launches on one state must be ordered, as launches on one stream are.
  */
@@ -41,7 +41,8 @@ inline scan_state make_scan_state(void *memory, size_t bytes, uint64_t tile_word
     return {header, header + 1, tiles, tiles + tile_words, bytes / sizeof(uint64_t) - state_header_words};
 }
 
-constexpr uint32_t last_epoch = 0xffffffffu - 1;
+/* From here on CTAs clear as they leave. A launch may use up some epochs, one after another. */
+constexpr uint32_t max_launch_epochs = 16, last_epoch = 0xffffffffu - max_launch_epochs;
 
 struct ticket {
     uint32_t epoch, number;
@@ -54,15 +55,15 @@ __device__ inline ticket take_ticket(const scan_state &state) {
     return {uint32_t(word >> 32) + 1, uint32_t(word)};
 }
 
-/* By the thread that took the launch's last ticket. */
+/* By the thread that took the launch's last ticket. epoch: the last one that the launch uses. */
 __device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
-    if (epoch != last_epoch)
+    if (epoch < last_epoch)
         *state.ticket = uint64_t(epoch) << 32;
 }
 
-/* By every thread of every CTA, once its work is done. */
+/* By every thread of every CTA, once its work is done. epoch: likewise. */
 __device__ inline void leave(const scan_state &state, uint32_t epoch) {
-    if (epoch != last_epoch)
+    if (epoch < last_epoch)
         return;
     __syncwarp(); /* lanes may have waited each for itself */
     __syncthreads();

@@ -31,6 +31,7 @@ struct sort_pass {
     sort_order order;
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
+    bool coded;                 /* floats: no two different ones share a code, and codes are taken for digits */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
 };
 
@@ -61,13 +62,14 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[max_rows][radix];
-    uint32_t falls;      /* some key is less than the one before it: not sorted */
-    uint32_t rises;      /* some key is greater than the one before it, or equal where that matters: not reversed */
-    uint32_t done;       /* CTAs of the survey that have finished */
-    uint32_t again;      /* the first passes are not enough: a bucket or a run is too long, or there are none. All
-                          * digits take a pass then, or there is a sample sort */
-    uint32_t odd;        /* some float shares its code with others */
-    uint32_t repeats;    /* keys of the sample that are equal to the one before them in the input */
+    uint32_t falls;   /* some key is less than the one before it: not sorted */
+    uint32_t rises;   /* some key is greater than the one before it, or equal where that matters: not reversed */
+    uint32_t done;    /* CTAs of the survey that have finished */
+    uint32_t again;   /* the first passes are not enough: a bucket or a run is too long, or there are none. All
+                       * digits take a pass then, or there is a sample sort */
+    uint32_t odd;     /* some float shares its code with others */
+    uint32_t repeats; /* keys of the sample that are equal to the one before them in the input */
+    uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */

@@ -93,7 +93,7 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
         const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + first + at();
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            key[i] = there(i) ? __ldcs(from + i * 32) : K(~order.flip);
+            key[i] = there(i) ? key_memory<Key>::loaded(__ldcs(from + i * 32)) : K(~order.flip);
         if constexpr (keeps_digits) {
             if (order.even.exists())
                 keep_digits([&](K key) { return order.even.template of<Key>(key); });
@@ -218,14 +218,15 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
                 copies_arrive();
         }
         if (thread == 0)
-            *next = taken;
+            *next = taken - shared.passed;
     }
 
   public:
-    /* All tiles of this CTA. portion_first: elements before the first tile, of n. */
-    __device__ void run(uint64_t portion_first, uint64_t n) {
+    /* The CTA's tiles of this pass. portion_first: elements before the first tile, of n. parity: of the barriers.
+     * Returns the number of the first ticket past the pass. */
+    __device__ uint32_t run(uint64_t portion_first, uint64_t n, uint32_t parity) {
         uint32_t tile = shared.first.number, written = 0; /* elements of the tile that waits to be written */
-        for (uint32_t turn = 0;; turn ^= 1) {
+        for (uint32_t turn = parity;; turn ^= 1) {
             const bool more = tile < tiles;
             if (more) {
                 first = portion_first + uint64_t(tile) * shape::tile;
@@ -239,39 +240,64 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
             shared.both.first_sync(turn);
             if (written > 0)
                 writer::write(written, turn ^ 1);
-            if (!more)
-                break;
+            if (!more) {
+                shared.both.first_sync(turn ^ 1); /* as often as the other barriers */
+                return tile;
+            }
             shared.written.sync(turn);
+            if (thread == 0)
+                shared.done++;
             rank(&shared.tile[turn ^ 1]);
             shared.sorted.sync(turn);
             written = count;
             tile = shared.tile[turn ^ 1];
         }
-        /* each CTA takes one ticket too many */
-        if (thread == 0 && tile == tiles + gridDim.x - 1)
-            hand_over(job.state, epoch);
     }
 };
 
-/* portion: which of the launches of this pass. */
+/* What a CTA needs of the part of the keys that a launch sorts. */
+struct pass_part {
+    uint64_t first, n; /* elements before it; of the sort */
+    uint32_t tiles;
+    const uint64_t *before; /* keys with smaller digits */
+    uint64_t *carry;        /* NULL, or where the next portion finds that */
+};
+
+/* The CTA's tiles of one pass, from shared.first on. */
+template <class Key, int value_bytes, class Shape>
+__device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, const pass_part &part, uint32_t parity) {
+    if (warp_of_cta() < Shape::rank_warps) {
+        const uint32_t next = pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), part.tiles)
+                                  .run(part.first, part.n, parity);
+        if (threadIdx.x == 0)
+            shared.next = next;
+    } else {
+        look_back_from_tiles<Key, Shape>(job, shared, part.tiles, part.before, part.carry, parity);
+    }
+}
+
+/* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
+ * several passes. */
 template <class Key, int value_bytes>
-__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
-                                  pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
-    pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t portion) {
-    using shape = pass_shape<Key, value_bytes, roomy_here>;
+__global__ void __launch_bounds__(pass_shape<key_bits<Key>, value_bytes, roomy_here>::threads,
+                                  pass_shape<key_bits<Key>, value_bytes, roomy_here>::narrow ? 1 : 2)
+    pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
+    using shape = pass_shape<key_bits<Key>, value_bytes, roomy_here>;
     __shared__ pass_shared<shape> shared;
     grid_dependency_wait();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     sort_plan *plan = job.plan;
-    if (which >= pass_end(plan, which) || portion_first >= n) {
+    const uint32_t end = pass_end(plan, which);
+    if (which >= end || portion_first >= n) {
         if constexpr (sizeof(Key) < 4)
-            if (which + 1 == job.finishing && portion == 0)
+            if (job.finishing && which + count == job.finishing && portion == 0)
                 call_finish(job, n, plan->finish);
         return;
     }
     if (threadIdx.x == 0) {
-        shared.pass = plan->pass[which];
-        shared.first = take_ticket(job.state);
+        const ticket own = take_ticket(job.state);
+        shared.epoch = own.epoch;
+        shared.next = own.number;
         shared.both.open();
         shared.counted.open();
         shared.summed.open();
@@ -281,14 +307,46 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     __syncthreads();
     const uint64_t left = n - portion_first;
     const bool full = left >= portion_tiles<shape> * shape::tile;
-    const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile);
-    if (warp_of_cta() < shape::rank_warps)
-        pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), tiles).run(portion_first, n);
-    else
-        look_back_from_tiles<Key, shape>(job, shared, tiles,
-                                         portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
-                                         full ? plan->carry[(portion + 1) % 2] : nullptr);
-    leave(job.state, shared.first.epoch);
+    const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile),
+                   passes = min(count, end - which), epoch = shared.epoch;
+    uint32_t number = shared.next, parity = 0;
+    while (number < passes * tiles) {
+        const uint32_t pass = number / tiles, first = number - pass * tiles;
+        if (threadIdx.x == 0) {
+            if (pass > 0)
+                wait_for(&plan->tiles_done[which + pass - 1], tiles);
+            shared.pass = plan->pass[which + pass];
+            shared.first = {epoch + pass, first};
+            shared.passed = pass * tiles;
+            shared.done = 0;
+        }
+        __syncwarp(); /* lanes have waited each for itself, here and below */
+        __syncthreads();
+        const pass_part part = {portion_first, n, tiles,
+                                portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
+                                full ? plan->carry[(portion + 1) % 2] : nullptr};
+        if constexpr (sort_key<Key>::is_float) {
+            if (shared.pass.coded)
+                run_pass<coded<Key>, value_bytes>(job, shared, part, parity);
+            else
+                run_pass<Key, value_bytes>(job, shared, part, parity);
+        } else {
+            run_pass<Key, value_bytes>(job, shared, part, parity);
+        }
+        __syncwarp();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            shared.next += shared.passed;
+            add_release(&plan->tiles_done[which + pass], shared.done);
+        }
+        parity ^= shared.done % 2;
+        __syncthreads();
+        number = shared.next;
+    }
+    /* each CTA takes one ticket too many */
+    if (threadIdx.x == 0 && number == passes * tiles + gridDim.x - 1)
+        hand_over(job.state, epoch + passes - 1);
+    leave(job.state, epoch + passes - 1);
 }
 
 } /* namespace scan_cuda */

@@ -64,7 +64,9 @@ template <class Shape> struct pass_shared {
     named_barrier<2, Shape::rank_threads> counted, written, sorted;
     named_barrier<3, radix> summed;
     sort_pass pass;
-    ticket first;                      /* the CTA's */
+    uint32_t epoch, passed;            /* of the launch; its tickets that belong to passes before this one */
+    uint32_t next, done;               /* the CTA's first ticket of a later pass; its tiles of this one */
+    ticket first;                      /* the CTA's of this pass: its epoch and tile */
     uint32_t tile[2];                  /* numbers of later tickets */
     uint32_t sums[radix / 32];         /* keys of 32 digits in the tile */
     uint32_t long_runs[2][radix / 32]; /* digits that have them, a bit each */
@@ -131,17 +133,19 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
     }
 }
 
-/* All tiles of this CTA, from the one of its first ticket. By the warps that look back. before: of the digits, keys
- * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that. */
+/* The CTA's tiles of a pass, from the one of its first ticket. By the warps that look back. before: of the digits, keys
+ * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that.
+ * parity: of the barriers. */
 template <class Key, class Shape>
 __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &shared, uint32_t tiles,
-                                     const uint64_t *before, uint64_t *carry) {
+                                     const uint64_t *before, uint64_t *carry, uint32_t parity) {
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
     const uint32_t epoch = shared.first.epoch;
-    shared.both.second_sync(0); /* having looked back from nothing yet */
+    shared.both.second_sync(parity); /* having looked back from nothing yet */
     uint32_t tile = shared.first.number;
-    for (uint32_t turn = 0; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
+    uint32_t turn = parity;
+    for (; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
         perturb();
 #pragma unroll
@@ -169,6 +173,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
         __syncwarp(); /* lanes have looked back each for itself, and the barrier may be an aligned one */
         shared.both.second_sync(turn ^ 1);
     }
+    shared.both.second_sync(turn ^ 1); /* as often as the other barriers */
 }
 
 } /* namespace scan_cuda */

@@ -304,20 +304,18 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-static scan_status run_pass(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t which) {
-    for (uint32_t portion = 0; portion < ceil_div(c.n, c.cut.portion); portion++) {
-        const uint64_t left = c.n - portion * c.cut.portion;
-        const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
-        void *arguments[] = {&job, &which, &portion};
-        SCAN_TRY(launch_pdl(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
-                            size_t(c.cut.shared_bytes)));
-    }
-    return SCAN_OK;
-}
-
+/* Passes of the plan, in one launch; of keys that are more than a portion each pass is a launch for every portion. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
-    for (uint32_t which = first; which < first + count; which++)
-        SCAN_TRY(run_pass(ctx, c, job, which));
+    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)), together = portions == 1 ? count : 1;
+    for (uint32_t which = first; which < first + count; which += together)
+        for (uint32_t portion = 0; portion < portions; portion++) {
+            const uint64_t left = c.n - portion * c.cut.portion;
+            const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
+            uint32_t passes = together;
+            void *arguments[] = {&job, &which, &passes, &portion};
+            SCAN_TRY(launch_pdl(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+                                size_t(c.cut.shared_bytes)));
+        }
     return SCAN_OK;
 }
 
