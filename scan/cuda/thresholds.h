@@ -48,6 +48,9 @@ constexpr uint64_t max_portion_keys = 1u << 30;
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
 constexpr uint64_t plain_argsort_most = 7u << 18;
+/* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
+ * each pass is one, which waits for the one before in less time. */
+constexpr uint64_t fused_passes_most = 1u << 22;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;
 /* From wide_survey_least keys on the survey's large tables pay for being cleared and summed, from labels_least on a

@@ -12,17 +12,9 @@
 
 namespace scan_cuda {
 
-/* cudaMemset(), but the launch after it need not wait for its end to begin. */
-static __global__ void __launch_bounds__(finish_threads) zero_kernel(uint4 *to, uint64_t count) {
-    grid_dependency_wait();
-    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
-        to[i] = uint4{};
-}
-
 static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __grid_constant__ sort_job job) {
     grid_dependency_wait();
-    finish_sort(job, sort_count(job), job.plan->again ? job.plan->finish_again : job.plan->finish);
+    finish_sort(job, sort_count(job), plan_finish(job.plan));
 }
 
 static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
@@ -31,7 +23,6 @@ static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsign
 }
 
 const sort_common_kernels sort_common = {
-    address(zero_kernel),
     address(finish_kernel),
     finish_threads,
     pack_threads,

@@ -41,30 +41,73 @@ __device__ inline even_code even_between(double first, double last, bool descend
     return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
 }
 
-/* Whether by two digits of the code some buckets would be too large: a part of it has too many keys, or they come in
- * runs. repeats: keys of a sample of `threads` that are equal to the one before. By the CTA. */
+constexpr uint32_t even_samples = 4096, even_slots = 2 * even_samples; /* words of the table that they meet in */
+
+/* Pairs of prefixes that agree, of which each thread has some. table: even_slots words, zero; they are zero again. By
+ * the CTA. */
+template <uint32_t each>
+__attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefix)[each], uint32_t *table) {
+    __shared__ uint32_t pairs;
+    if (threadIdx.x == 0)
+        pairs = 0;
+    __syncthreads();
+    uint32_t met = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < each; k++)
+        met += meet_in_table<even_slots>(table, prefix[k]);
+    met = warp_sum(met);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&pairs, met);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < even_slots / 4; i += blockDim.x)
+        reinterpret_cast<uint4 *>(table)[i] = uint4{};
+    const float answer = float(pairs);
+    __syncthreads();
+    return answer;
+}
+
+/* Whether by two digits of the code some buckets would be too large, as the plan would find when codes had not been
+ * counted: a part of it has too many keys, or they come in runs, or have many copies, or too many share a bucket.
+ * repeats: keys of a sample of `threads` that are equal to the one before. table: as above. By the CTA. */
 template <class Key, int threads>
-__device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats) {
-    constexpr uint32_t samples = 4096, parts = 32;
-    static_assert(samples % threads == 0 && sample_size % threads == 0 && threads >= parts, "the sample's threads");
+__device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats,
+                                  uint32_t *table) {
+    constexpr uint32_t parts = 32, each = even_samples / threads;
+    static_assert(even_samples % threads == 0 && sample_size % threads == 0 && threads >= parts,
+                  "the sample's threads");
     __shared__ uint32_t count[parts];
     if (threadIdx.x < parts)
         count[threadIdx.x] = 0;
     __syncthreads();
     const key_bits<Key> *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+    uint64_t sample[each];
 #pragma unroll
-    for (uint32_t k = 0; k < samples / threads; k++)
-        atomicAdd(&count[even.of<Key>(keys[sample_at(k * threads + threadIdx.x, n / samples)]) >> 27], 1u);
+    for (uint32_t k = 0; k < each; k++)
+        sample[k] = keys[sample_at(k * threads + threadIdx.x, n / even_samples)];
+#pragma unroll
+    for (uint32_t k = 0; k < each; k++)
+        atomicAdd(&count[even.of<Key>(key_bits<Key>(sample[k])) >> 27], 1u);
     __syncthreads();
     const float size = float(n) / (radix * radix), widest = float(widest_bucket(job)),
-                most = fmaxf(0.8f * widest / size, 1.45f) * (samples / parts); /* of even keys 136, varying by 12 */
-    return __syncthreads_or(float(count[threadIdx.x % parts]) > most) ||
-           largest_bucket(size, repeats * (sample_size / threads)) > widest;
+                most =
+                    fmaxf(0.8f * widest / size, 1.45f) * (even_samples / parts); /* of even keys 136, varying by 12 */
+    if (__syncthreads_or(float(count[threadIdx.x % parts]) > most) ||
+        largest_bucket(size, repeats * (sample_size / threads)) > widest)
+        return true;
+    if constexpr (threads == 1024) { /* of few keys a second survey takes no longer than this */
+        if (!explains_pairs(many_copies, agreeing_pairs(sample, table), n, even_samples))
+            return true;
+#pragma unroll
+        for (uint32_t k = 0; k < each; k++)
+            sample[k] = even.of<Key>(key_bits<Key>(sample[k])) >> even_shift(2);
+        return !few_pairs(agreeing_pairs(sample, table), n, uint32_t(widest), even_samples);
+    }
+    return false;
 }
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
- * not even enough. The same in every CTA, by all of its threads. */
-template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n) {
+ * not even enough. table: even_slots words, zero; they are zero again. The same in every CTA, by all of its threads. */
+template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n, uint32_t *table) {
     using K = key_bits<Key>;
     using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;
     __shared__ word lowest, highest;
@@ -94,7 +137,7 @@ template <class Key, int threads> __device__ even_code find_even(const sort_job 
     if (!(range > 0 && scale > 0 && scale < 0x1p90 && fabs(even.offset) < 0x1p90)) /* nor with NaN or infinity */
         return {};
     if (job.again_follows &&
-        has_large_buckets<Key, threads>(job, n, even, uint32_t(__syncthreads_count(key == neighbour))))
+        has_large_buckets<Key, threads>(job, n, even, uint32_t(__syncthreads_count(key == neighbour)), table))
         return {};
     return even;
 }

@@ -2,8 +2,8 @@
  *
  * What the plan leaves to be done when the passes are over: nothing, as a rule; a copy, if a sort in place took an odd
  * number of passes; or, for reversed input, the reversal, which exchanges the two ends pair by pair and so may be in
- * place. A launch of its own does it where nothing else can: a launch that the plan does not need, of a pass or of the
- * local stage, does it too.
+ * place. Where keys are few the last launch of passes or of the local stage does it too, and where they are many, or
+ * that launch is neither, a launch of its own.
  */
 #ifndef SCAN_CUDA_SORT_FINISH_CUH
 #define SCAN_CUDA_SORT_FINISH_CUH
@@ -47,6 +47,10 @@ __device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish 
         finish_array<uint32_t>(job.values_in, job.values_first, job.values_out, n, finish);
     else if (job.value_bytes == 8)
         finish_array<uint64_t>(job.values_in, job.values_first, job.values_out, n, finish);
+}
+
+__device__ inline sort_finish plan_finish(const sort_plan *plan) {
+    return plan->again ? plan->finish_again : plan->finish;
 }
 
 /* Called, not made part of a kernel that has few registers to spare. */

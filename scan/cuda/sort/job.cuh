@@ -31,7 +31,6 @@ struct sort_pass {
     sort_order order;
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
-    bool coded;                 /* floats: no two different ones share a code, and codes are taken for digits */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
 };
 
@@ -58,7 +57,7 @@ struct sort_narrow {
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
-/* In the scratch part of the workspace. Before each sort the host zeroes all that precedes the array `before`. */
+/* In the scratch part of the workspace. The survey zeroes all that precedes the array `before`. */
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[max_rows][radix];
@@ -111,7 +110,7 @@ struct sort_job {
     void *values_out;
     void *keys_first, *keys_second;    /* scratch: n keys, or packed codes, each; the second for argsort only */
     void *values_first;                /* scratch: n values */
-    unsigned long long *narrow_counts; /* scratch: as fill.cuh has them; the host zeroes them before each sort */
+    unsigned long long *narrow_counts; /* scratch: as fill.cuh has them; the survey zeroes them */
     uint32_t narrow_codes;             /* at most; 0: narrow keys are not counted */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
@@ -123,8 +122,7 @@ struct sort_job {
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
     bool sampled;       /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
-    uint32_t finishing; /* keys of one and two bytes: the last of so many launches of passes does what is left, if it is
-                           no pass; 0: none does */
+    uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;

@@ -55,8 +55,8 @@ SCAN_CUDA_SORT_FLOATS(SCAN_CUDA_DECLARE)
 
 /* The kernels that exist once. */
 struct sort_common_kernels {
-    const void *zero, *finish;
-    int finish_threads; /* of both */
+    const void *finish;
+    int finish_threads;
     int pack_threads, local_threads;
 
     struct {

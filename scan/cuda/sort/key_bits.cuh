@@ -7,8 +7,8 @@
  *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
  *              the code 0 or ~0, which belong to NaNs of either sign.
  *
- * Codes never leave the SM: the keys that travel are the caller's bits, so that -0 and the payloads of NaNs come out as
- * they went in. Descending order is a flipped code, not a reversed sort, so ties keep
+ * Codes exist in registers only, where a digit is taken: the keys that travel are the caller's bits, so that -0 and
+ * the payloads of NaNs come out as they went in. Descending order is a flipped code, not a reversed sort, so ties keep
  * their input order in both directions.
  */
 #ifndef SCAN_CUDA_SORT_KEY_BITS_CUH
@@ -98,14 +98,11 @@ template <class Key> __device__ bool shares_code(key_bits<Key> key) {
     }
 }
 
-/* All bits of a number with a sign bit, none of another. */
-template <class K> __device__ K all_if_negative(K x) { return K(std::make_signed_t<K>(x) >> (8 * sizeof(K) - 1)); }
-
 /* The code of a key that shares it with no other, all bits deciding, and back. */
 template <class Key> __device__ key_bits<Key> exact_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (sort_key<Key>::is_float)
-        key ^= all_if_negative(key) | float_bits<K>::sign;
+        key = key & float_bits<K>::sign ? K(~key) : K(key | float_bits<K>::sign);
     return K(key ^ K(order.flip));
 }
 
@@ -113,32 +110,10 @@ template <class Key> __device__ key_bits<Key> key_of_exact_code(key_bits<Key> co
     using K = key_bits<Key>;
     const K key = code ^ K(order.flip);
     if constexpr (sort_key<Key>::is_float)
-        return K(key ^ (all_if_negative(K(~key)) | float_bits<K>::sign));
+        return key & float_bits<K>::sign ? K(key ^ float_bits<K>::sign) : K(~key);
     else
         return key;
 }
-
-/* ---- floats as the integers that their codes are ------------------------------------------------------------------
- */
-
-/* The kind of key that floats are where none shares its code: what is loaded becomes its exact code, what is stored the
- * key again, and all between takes it for an integer. */
-template <class Key> struct coded {};
-template <class Key> struct sort_key<coded<Key>> {
-    using bits = key_bits<Key>;
-    static constexpr bool is_float = false;
-};
-
-template <class Key> struct key_memory {
-    using K = key_bits<Key>;
-    static __device__ K loaded(K key) { return key; }
-    static __device__ K stored(K key) { return key; }
-};
-template <class Key> struct key_memory<coded<Key>> {
-    using K = key_bits<Key>;
-    static __device__ K loaded(K key) { return exact_code<Key>(key, {}); }
-    static __device__ K stored(K code) { return key_of_exact_code<Key>(code, {}); }
-};
 
 } /* namespace scan_cuda */
 

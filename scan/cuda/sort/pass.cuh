@@ -93,7 +93,7 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
         const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + first + at();
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            key[i] = there(i) ? key_memory<Key>::loaded(__ldcs(from + i * 32)) : K(~order.flip);
+            key[i] = there(i) ? __ldcs(from + i * 32) : K(~order.flip);
         if constexpr (keeps_digits) {
             if (order.even.exists())
                 keep_digits([&](K key) { return order.even.template of<Key>(key); });
@@ -279,19 +279,18 @@ __device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, const 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
  * several passes. */
 template <class Key, int value_bytes>
-__global__ void __launch_bounds__(pass_shape<key_bits<Key>, value_bytes, roomy_here>::threads,
-                                  pass_shape<key_bits<Key>, value_bytes, roomy_here>::narrow ? 1 : 2)
+__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
+                                  pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
-    using shape = pass_shape<key_bits<Key>, value_bytes, roomy_here>;
+    using shape = pass_shape<Key, value_bytes, roomy_here>;
     __shared__ pass_shared<shape> shared;
     grid_dependency_wait();
     const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
     sort_plan *plan = job.plan;
     const uint32_t end = pass_end(plan, which);
     if (which >= end || portion_first >= n) {
-        if constexpr (sizeof(Key) < 4)
-            if (job.finishing && which + count == job.finishing && portion == 0)
-                call_finish(job, n, plan->finish);
+        if (which + count == job.finishing)
+            call_finish(job, n, plan_finish(plan));
         return;
     }
     if (threadIdx.x == 0) {
@@ -311,12 +310,12 @@ __global__ void __launch_bounds__(pass_shape<key_bits<Key>, value_bytes, roomy_h
                    passes = min(count, end - which), epoch = shared.epoch;
     uint32_t number = shared.next, parity = 0;
     while (number < passes * tiles) {
-        const uint32_t pass = number / tiles, first = number - pass * tiles;
+        const uint32_t pass = number / tiles;
         if (threadIdx.x == 0) {
             if (pass > 0)
                 wait_for(&plan->tiles_done[which + pass - 1], tiles);
             shared.pass = plan->pass[which + pass];
-            shared.first = {epoch + pass, first};
+            shared.first = {epoch + pass, number - pass * tiles};
             shared.passed = pass * tiles;
             shared.done = 0;
         }
@@ -325,14 +324,7 @@ __global__ void __launch_bounds__(pass_shape<key_bits<Key>, value_bytes, roomy_h
         const pass_part part = {portion_first, n, tiles,
                                 portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
                                 full ? plan->carry[(portion + 1) % 2] : nullptr};
-        if constexpr (sort_key<Key>::is_float) {
-            if (shared.pass.coded)
-                run_pass<coded<Key>, value_bytes>(job, shared, part, parity);
-            else
-                run_pass<Key, value_bytes>(job, shared, part, parity);
-        } else {
-            run_pass<Key, value_bytes>(job, shared, part, parity);
-        }
+        run_pass<Key, value_bytes>(job, shared, part, parity);
         __syncwarp();
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -347,6 +339,13 @@ __global__ void __launch_bounds__(pass_shape<key_bits<Key>, value_bytes, roomy_h
     if (threadIdx.x == 0 && number == passes * tiles + gridDim.x - 1)
         hand_over(job.state, epoch + passes - 1);
     leave(job.state, epoch + passes - 1);
+    if (which + count == job.finishing && plan_finish(plan) != FINISH_NOTHING) {
+        if (threadIdx.x == 0)
+            wait_for(&plan->tiles_done[which + passes - 1], tiles);
+        __syncwarp();
+        __syncthreads();
+        call_finish(job, n, plan_finish(plan));
+    }
 }
 
 } /* namespace scan_cuda */

@@ -24,7 +24,7 @@ template <class Key, int value_bytes> class pass_writer {
   protected:
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
-    using shape = pass_shape<K, value_bytes, roomy_here>;
+    using shape = pass_shape<Key, value_bytes, roomy_here>;
     static constexpr int rows = shape::rows;
 
     const sort_job &job;
@@ -78,7 +78,7 @@ template <class Key, int value_bytes> class pass_writer {
         __device__ void write(int step) const {
             if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
                 if (wanted)
-                    to[step * 32] = key_memory<Key>::stored(keys[step * 32]);
+                    to[step * 32] = keys[step * 32];
                 if constexpr (value_bytes > 0)
                     values_to[step * 32] = values[step * 32];
             }
@@ -141,7 +141,7 @@ template <class Key, int value_bytes> class pass_writer {
                 const K k = sorted_keys[thread + s];
                 const int64_t begin = int64_t(base[digit_of(k)]);
                 if (wanted)
-                    to[begin + s] = key_memory<Key>::stored(k);
+                    to[begin + s] = k;
                 if constexpr (value_bytes > 0)
                     values_to[begin + s] = sorted_values[thread + s];
             }

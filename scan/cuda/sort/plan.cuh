@@ -42,7 +42,6 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
             p.shift = job.order.begin + p.row * digit_bits;
             p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
         }
-        p.coded = job.is_float && !digits.even.exists() && !__ldcg(&job.plan->odd);
         p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
         p.keys_from = at.keys;
         p.values_from = at.values;

@@ -27,8 +27,9 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
 }
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
- * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. */
-template <class Key> __device__ void take_sample(const sort_job &job, uint64_t n, const even_code &even) {
+ * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns the keys that are
+ * equal to the one before them, those of a warp to one of its lanes. */
+template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     uint32_t repeats = 0;
     for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < sample_size; s += gridDim.x * blockDim.x) {
@@ -41,8 +42,7 @@ template <class Key> __device__ void take_sample(const sort_job &job, uint64_t n
         repeats += key == neighbour;
     }
     repeats = warp_sum(repeats);
-    if (repeats && threadIdx.x % 32 == 0)
-        atomicAdd(&job.plan->repeats, repeats);
+    return threadIdx.x % 32 == 0 ? repeats : 0;
 }
 
 /* Of a sample of keys, by their codes above some shift. */
@@ -54,11 +54,11 @@ struct sample_counts {
     uint32_t repeats; /* keys that are equal to the one before */
 };
 
-/* How many keys with this prefix came to the table before. table: sample_slots words, each a tag from the hash of a
- * prefix and how many keys have it. */
-__device__ inline uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
+/* How many keys with this prefix came to the table before. table: `slots` words, each a tag from the hash of a prefix
+ * and how many keys have it. */
+template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
     const uint32_t hash = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
-    for (uint32_t slot = hash % sample_slots;; slot = (slot + 1) % sample_slots) {
+    for (uint32_t slot = hash % slots;; slot = (slot + 1) % slots) {
         const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
         if (old == 0)
             return 0;
@@ -86,7 +86,7 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     uint32_t met = 0;
 #pragma unroll 1
     for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
-        met += meet_in_table(table, prefix[0]);
+        met += meet_in_table<sample_slots>(table, prefix[0]);
 #pragma unroll
         for (uint32_t k = 0; k + 1 < sample_each; k++)
             prefix[k] = prefix[k + 1];
@@ -124,21 +124,24 @@ __device__ inline float copies_of(const sample_counts &equal, uint64_t n) {
     return once > 0 ? float(n) * ((once + 2 * twice) / sample_size) * (2 * twice) / (once * once) : 0;
 }
 
-/* How many pairs of the sample share a bucket, on average, where a key has so many in its bucket. */
-__device__ inline float pairs_of(float bucket, uint64_t n) {
-    return float(sample_size) * sample_size / 2 * (bucket / float(n));
+/* How many pairs of a sample share a bucket, on average, where a key has so many in its bucket. */
+__device__ inline float pairs_of(float bucket, uint64_t n, uint32_t samples = sample_size) {
+    return float(samples) * samples / 2 * (bucket / float(n));
 }
 
-/* Whether pairs of the sample that share a bucket are no more than so large a one makes likely. */
-__device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n) {
-    const float likely = pairs_of(bucket, n);
+/* Whether pairs of a sample that share a bucket are no more than so large a one makes likely. */
+__device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uint32_t samples = sample_size) {
+    const float likely = pairs_of(bucket, n, samples);
     return pairs <= likely + 3 * sqrtf(likely) + 3;
 }
 
 /* From a key, a bucket should hold less than three quarters of `reach` keys. */
-__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach) {
-    return explains_pairs(0.75f * float(reach), pairs, n);
+__device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32_t samples = sample_size) {
+    return explains_pairs(0.75f * float(reach), pairs, n, samples);
 }
+
+/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. */
+constexpr float many_copies = 24;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
  * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */

@@ -270,7 +270,7 @@ scan_status sort_load(scan_ctx *ctx) {
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.zero, k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
+    const void *const kernels[] = {k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -304,9 +304,9 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-/* Passes of the plan, in one launch; of keys that are more than a portion each pass is a launch for every portion. */
+/* Passes of the plan: of few keys in one launch, of more a launch each, of many a launch for each portion of them. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
-    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)), together = portions == 1 ? count : 1;
+    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)), together = c.n <= fused_passes_most ? count : 1;
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
             const uint64_t left = c.n - portion * c.cut.portion;
@@ -360,21 +360,17 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     return run_passes(ctx, c, job, max_digits, c.digits);
 }
 
-/* Counts, and the plan behind them. */
-static scan_status run_zero(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    uint64_t count = ceil_div(c.counts_bytes + offsetof(sort_plan, before), sizeof(uint4));
-    void *arguments[] = {&job.narrow_counts, &count};
-    return launch_pdl(ctx, sort_common.zero, persistent(ctx, ceil_div(count, uint64_t(sort_common.finish_threads)), 8),
-                      sort_common.finish_threads, arguments, 0);
+/* Where launches of passes end that can do what is left after them: the last launches of a sort of few keys. A launch
+ * for that alone has more threads, for many keys. */
+static uint32_t finishing_passes(const sort_choice &c) {
+    if (c.n >= wide_survey_least || c.n > c.cut.portion || c.sampled || (c.local_kernel && !c.again_follows))
+        return 0;
+    return c.again_follows || (c.packed && c.digits > packed_passes) ? max_digits + c.digits : c.digits;
 }
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
-    /* Out of place, without a local stage, only reversed input leaves something to be done, and takes no pass. A pass
-     * has fewer threads for it, which is slower where keys are many. */
-    const bool passes_finish = !in_place && job.key_bytes < 4 && c.n < wide_survey_least;
-    job.finishing = passes_finish ? c.digits : 0;
+    job.finishing = finishing_passes(c);
     void *arguments[] = {&job};
-    SCAN_TRY(run_zero(ctx, c, job));
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
     if (c.narrow_codes)
@@ -383,7 +379,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
     SCAN_TRY(run_again(ctx, c, job, in_place));
-    if (passes_finish || (c.local_kernel && !c.again_follows)) /* which has finished too */
+    if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
         return SCAN_OK;
     return launch_pdl(ctx, sort_common.finish, persistent(ctx, ceil_div(c.n, uint64_t(sort_common.finish_threads)), 8),
                       sort_common.finish_threads, arguments, 0);

@@ -7,8 +7,9 @@
  *          --> is a float NaN or -0 --> without them no two keys that are equal in order can be told apart
  *          --> out, as long as all is in order: a sorted input is done when it has been read
  *
- * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, and when
- * it has seen a rise too it looks at order no more. The last CTA to finish turns the counts into the plan.
+ * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, or, of
+ * many keys, does not begin if a sample is not in order; and when it has seen a rise too it looks at order no more. The
+ * last CTA to finish turns the counts into the plan.
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
@@ -36,7 +37,8 @@ namespace scan_cuda {
 constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
 /* How a CTA counts. Many keys are wanted as fast as memory gives them; of few, what a CTA does before and after them
- * takes longer, and so does fetching code that runs once: their loops are not unrolled. */
+ * takes longer, and so does fetching code that runs once: their loops are not unrolled, nor are those of the last tile.
+ */
 template <class Key, bool wide> struct survey_shape {
     static constexpr bool tries_even = sort_key<Key>::is_float;
     static constexpr bool narrow = sizeof(Key) < 4; /* several keys to a word */
@@ -48,6 +50,7 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr uint64_t tile = uint64_t(threads) * vectors * vector_elements<key_bits<Key>>; /* keys */
     static constexpr int counters = digits * radix;
     static constexpr int words = counters * columns;
+    static_assert(!tries_even || words >= int(even_slots), "the sample's");
     static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
 };
 
@@ -186,15 +189,15 @@ template <class Key, bool wide> class survey {
     template <bool whole, bool ordered, bool only_even>
     __device__ void take(uint64_t i, int there, vector_words keys, K before) {
         W last = word::code(W(before) << (word::each - 1) * word::key_width, job.order);
-#pragma unroll(wide ? words : 1)
+#pragma unroll(whole ? words : 1)
         for (int w = 0; w < words; w++) {
-            const W own = keys.v[wide ? w : 0], codes = word::code(own, job.order);
+            const W own = keys.v[whole ? w : 0], codes = word::code(own, job.order);
             const int left = whole ? word::each : there - w * word::each;
             count<only_even>(own, codes, left);
             if (ordered)
                 compare(last, codes, left, i == 0 && w == 0);
             last = codes;
-            if (!wide)
+            if (!whole)
                 shift_down(keys.v);
         }
     }
@@ -225,11 +228,11 @@ template <class Key, bool wide> class survey {
 #pragma unroll
             for (int k = 0; k < vectors; k++)
                 store(at + k * step, there(at + k * step), aligned, keys[k]);
-#pragma unroll(wide ? vectors : 1)
+#pragma unroll(whole ? vectors : 1)
         for (int k = 0; k < vectors; k++) {
             const uint64_t i = at + k * step;
-            take<whole, ordered, only_even>(i, there(i), keys[wide ? k : 0], before[wide ? k : 0]);
-            if (!wide) {
+            take<whole, ordered, only_even>(i, there(i), keys[whole ? k : 0], before[whole ? k : 0]);
+            if (!whole) {
                 shift_down(keys);
                 shift_down(before);
             }
@@ -269,6 +272,72 @@ template <class Key, bool wide> __device__ void add_counts(const uint32_t *count
     }
 }
 
+/* The plan is zero before anything is added to it: the CTA with the first ticket sees to that, while the others read
+ * keys. They all zero the counts of narrow keys, which nobody touches before the survey is over. The first warp alone
+ * knows of it. */
+class survey_start {
+    ticket own;   /* of the CTA */
+    bool is_open; /* the plan is zero */
+
+    __device__ static void zero(void *at, size_t bytes, uint64_t first, uint64_t step) {
+        for (uint64_t i = first; i < bytes / sizeof(uint4); i += step)
+            static_cast<uint4 *>(at)[i] = uint4{};
+    }
+
+  public:
+    __device__ void open(const sort_job &job) {
+        if (job.narrow_codes)
+            zero(job.narrow_counts, fill_counts_bytes(job.narrow_codes),
+                 uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, uint64_t(gridDim.x) * blockDim.x);
+        if (warp_of_cta() > 0)
+            return;
+        if (threadIdx.x == 0)
+            own = take_ticket(job.state);
+        own.epoch = __shfl_sync(all_lanes, own.epoch, 0);
+        own.number = __shfl_sync(all_lanes, own.number, 0);
+        is_open = own.number == 0;
+        if (is_open) {
+            zero(job.plan, offsetof(sort_plan, before), threadIdx.x, 32);
+            __syncwarp();
+            if (threadIdx.x == 0) {
+                gpu_fence();
+                publish(job.state.tiles, own.epoch, 1u);
+            }
+        }
+        if (threadIdx.x == 0 && own.number == gridDim.x - 1)
+            hand_over(job.state, own.epoch);
+    }
+
+    /* By all threads: the first one may touch the plan then, the others after the CTA's next barrier. */
+    __device__ void wait(const sort_job &job) {
+        uint32_t opened;
+        if (threadIdx.x == 0 && !is_open) {
+            while (!try_load(job.state.tiles, own.epoch, opened))
+                ;
+            gpu_fence();
+            is_open = true;
+        }
+        __syncwarp();
+    }
+
+    /* By all threads, once the CTA has done with the plan. */
+    __device__ void close(const sort_job &job) {
+        __shared__ uint32_t epoch;
+        if (threadIdx.x == 0)
+            epoch = own.epoch;
+        __syncthreads();
+        leave(job.state, epoch);
+    }
+};
+
+/* Whether keys at some places of the input come in order: those of sorted input do. By the CTA. */
+template <class Key, int threads> __device__ bool is_sample_in_order(const sort_job &job, uint64_t n) {
+    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+    const uint32_t next = min(threadIdx.x + 1, uint32_t(threads - 1));
+    const auto own = keys[sample_at(threadIdx.x, n / threads)], after = keys[sample_at(next, n / threads)];
+    return !__syncthreads_or(sort_code<Key>(after, job.order) < sort_code<Key>(own, job.order));
+}
+
 /* second: the second survey, of floats, which counts codes. */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
@@ -289,20 +358,30 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (!second)
         grid_dependency_wait();
     __syncthreads();
+    survey_start start;
+    if (!second)
+        start.open(job);
 
     const uint64_t n = sort_count(job), stride = gridDim.x * shape::tile;
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
+    uint32_t repeats = 0;
     if constexpr (shape::tries_even)
         if (!second && (!wide || job.again_follows))
-            even = find_even<Key, shape::threads>(job, n);
+            even = find_even<Key, shape::threads>(job, n, counts);
     if constexpr (sizeof(Key) >= 4)
         if (!second && takes_sample(job, n))
-            take_sample<Key>(job, n, even);
+            repeats = take_sample<Key>(job, n, even);
     survey<Key, wide> s(job, n, counts + threadIdx.x % shape::columns, even);
     bool in_order = true, rose = false;
+    if (wide && !second && (copies_keys || copies_values) && !is_sample_in_order<Key, shape::threads>(job, n)) {
+        in_order = false; /* else all would be copied up to the first descent, which may come late */
+        start.wait(job);
+        if (threadIdx.x == 0)
+            atomicOr(&plan->falls, 1u);
+    }
     uint32_t asked = 0;
     uint64_t first = blockIdx.x * shape::tile;
     for (; first < n && !rose && !second; first += stride) {
@@ -315,6 +394,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
                 copy_values<uint32_t>(job, first, end);
             else if (copies)
                 copy_values<uint64_t>(job, first, end);
+            start.wait(job);
             const bool heard = more && threadIdx.x == 0 && __ldcg(&plan->falls);
             in_order = !__syncthreads_or(s.fell() || heard);
             if (!in_order && threadIdx.x == 0 && !heard)
@@ -325,8 +405,12 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     }
     for (; first < n; first += stride)
         s.template tile<false>(first, aligned, false);
+    if (!second)
+        start.wait(job);
     if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
         atomicOr(&plan->rises, 1u);
+    if (repeats)
+        atomicAdd(&plan->repeats, repeats);
     if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
@@ -336,6 +420,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (threadIdx.x == 0)
         last = atomicAdd(&plan->done, 1u) == (second ? 2 : 1) * gridDim.x - 1;
     __syncthreads();
+    if (!second)
+        start.close(job);
     if (!last)
         return;
     __threadfence();

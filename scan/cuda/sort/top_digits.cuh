@@ -21,8 +21,6 @@ struct top_choice {
     bool copies;     /* without digits: most keys are of values that have many copies, and no bucket of their own */
 };
 
-/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. */
-constexpr float many_copies = 24;
 /* Top digits after which the local stage, where it is not enough, costs less than what a sample sort saves. */
 constexpr uint32_t sampled_top = 3;
 
