@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sort and argsort on CUDA: which method, the workspace, the launches. No types here; kernels come from tables.
+ * Sort and argsort on CUDA: the launches. choice.cu has which. No types here; kernels come from tables.
  */
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 
 #include "../cuda.h"
 #include "../samplesort/samplesort.h"
-#include "job.cuh"
+#include "choice.h"
 #include "cluster.h"
-#include "kernels.h"
 #include "split.h"
 
 namespace scan_cuda {
-
-/* ---- what is asked ----------------------------------------------------------------------------------------------- */
-
-static const sort_kernels *const kernels_of_type[] = {
-    nullptr, &sort_u8, &sort_u8, &sort_u16, &sort_u16, &sort_u32, &sort_u32, &sort_u64, &sort_u64, &sort_f32, &sort_f64,
-};
-static_assert(sizeof kernels_of_type / sizeof kernels_of_type[0] == SCAN_TYPE_COUNT + 1, "a type has no kernels");
 
 static sort_order order_of(const scan_sort_desc *desc) {
     const unsigned width = unsigned(8 * scan_type_size(desc->type));
@@ -37,206 +28,23 @@ static sort_order order_of(const scan_sort_desc *desc) {
     return order;
 }
 
-/* ---- choice, and the workspace ----------------------------------------------------------------------------------- */
-
-constexpr uint32_t local_least_stride = 256;
-/* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
-constexpr size_t static_bytes = 4096;
-constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
-
-/* For each of so many CTAs of an SM. */
-static size_t dynamic_room(const scan_ctx *ctx, size_t ctas = 1) {
-    return (state_of(ctx)->shared_bytes + cta_bytes) / ctas - cta_bytes - static_bytes;
-}
-
-static const sort_pass_cut &cut_of(const scan_ctx *ctx, const sort_pass_kernel &pass) {
-    return pass.cut[is_roomy(state_of(ctx)->capability)];
-}
-
-/* Those that need no workspace come first. */
-enum sort_path { PATH_SMALL, PATH_CLUSTER, PATH_FILL, PATH_RADIX, PATH_SPLIT, PATH_SAMPLE };
-
-struct sort_choice {
-    sort_path path;
-    const sort_kernels *kernels; /* of the survey */
-    const sort_pass_kernel *pass;
-    sort_pass_cut cut;
-    const sort_local_kernel *local_kernel;
-    sort_local local;
-    int local_threads;
-    uint32_t local_ctas; /* of an SM */
-    size_t local_shared_bytes;
-    bool packed, ties, again_follows, sampled;
-    uint64_t n;
-    uint32_t bits, digits, value_bytes;
-    uint32_t narrow_codes;
-    size_t counts_bytes, plan_bytes, lists_bytes, first_bytes, second_bytes, values_bytes; /* scratch, in this order */
-    size_t sections_bytes; /* split: ones before a section */
-    size_t state_bytes;
-
-    size_t scratch_bytes() const {
-        return counts_bytes + plan_bytes + lists_bytes + first_bytes + second_bytes + values_bytes + sections_bytes;
-    }
-};
-
-/* How many of n uniform 4-byte keys a tile may have if labels are to fit: 2^p keys have places of p bits and lie within
- * 2^(32 - log2 n + p) codes. */
-static uint32_t labels_most(uint64_t n) { return 1u << ilogb(double(n)) / 2; }
-
-/* The local stage by CTAs of so many threads, `ctas` to an SM, if `top` digits of uniform keys make buckets for it. A
- * tile is `stride` positions and the bucket at their end. Strides are as long as there is room for, and so that all
- * CTAs get as many. */
-static bool fit_local(const scan_ctx *ctx, sort_choice *c, int top, uint32_t threads, uint32_t ctas) {
-    const sort_local_kernel &kernel = c->kernels->local[c->value_bytes / 4];
-    const size_t place = size_t(kernel.element_bytes) + (c->ties ? sizeof(uint16_t) : 0);
-    const size_t room = dynamic_room(ctx, ctas), counters = local_counter_bytes(threads) + local_spare * place;
-    if (!kernel.kernel || room <= counters)
-        return false;
-    const size_t places = (room - counters) / place / (32 * local_batch) * (32 * local_batch);
-    if (places < local_batch * threads)
-        return false;
-    uint32_t capacity = uint32_t(places < kernel.rows * threads ? places : kernel.rows * threads);
-    if (c->local.labels && top > 1)
-        capacity = min(capacity, labels_most(c->n));
-    const double uniform = ldexp(double(c->n), -top * digit_bits), largest = uniform + 6 * sqrt(uniform) + 8;
-    if (largest > capacity * 0.75)
-        return false;
-    const double wanted = fmin(fmax(1.25 * uniform, capacity / 3), capacity * 0.75);
-    const uint32_t most = (capacity - uint32_t(fmax(wanted, largest))) / 32 * 32;
-    const uint64_t fair = ceil_div(c->n, uint64_t(ctas) * uint64_t(state_of(ctx)->sm_count));
-    const uint64_t each = ceil_div(fair, ceil_div(fair, most) + (fair == 0));
-    c->local.stride = max(ceil_div(uint32_t(each), 32) * 32, min(most, local_least_stride));
-    c->local.reach = capacity - c->local.stride;
-    c->local_threads = int(threads);
-    c->local_ctas = ctas;
-    c->local_shared_bytes = capacity * place + counters;
-    c->local_kernel = &kernel;
-    c->again_follows = top > 1;
-    return true;
-}
-
-/* Small CTAs, four to an SM; or larger ones, for buckets of which a smaller one would hold little more than one, or
- * where two to an SM are enough for all buckets of one digit. */
-static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
-    const uint32_t threads = uint32_t(sort_common.local_threads);
-    const int saving = int(c->digits) - int(c->local.cost),
-              most = argsort ? min(saving, c->local.labels ? 2 : 1) : saving;
-    for (int top = c->n <= one_digit_most ? 1 : 2; top <= most; top++)
-        for (uint32_t times = top == 1 && radix <= 2 * state_of(ctx)->sm_count ? 2 : 1; times <= 4; times *= 2)
-            if (fit_local(ctx, c, top, times * threads, 4 / times) ||
-                (times == 2 && fit_local(ctx, c, top, times * threads, 1)))
-                return;
-}
-
-static void choose_radix(sort_choice *c) {
-    const uint64_t tiles = ceil_div(c->n < c->cut.portion ? c->n : c->cut.portion, c->cut.tile);
-    c->path = PATH_RADIX;
-    c->plan_bytes = align_up(sizeof(sort_plan));
-    c->state_bytes = scan_state_bytes(0, 0) + tiles * c->cut.state_bytes;
-}
-
-/* Whether keys are counted if few bits vary, and then up to how many codes. */
-static void choose_narrow(sort_choice *c) {
-    if (c->n < narrow_least || !c->kernels->narrow_count || c->ties)
-        return;
-    c->narrow_codes = 1u << min(narrow_most_bits, uint32_t(ilogb(double(c->n / narrow_copies))));
-    c->counts_bytes = align_up(fill_counts_bytes(c->narrow_codes));
-}
-
-static size_t choice_bytes(const sort_choice &c) {
-    return c.path <= PATH_CLUSTER ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
-}
-
-/* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. */
-static void choose_sampled(const scan_ctx *ctx, sort_choice *c, bool argsort) {
-    const size_t data = c->n * (sizeof(uint64_t) + c->value_bytes), spare = size_t(4) << 20,
-                 most = (argsort ? data / 10 * 16 : data + data / 10) + spare;
-    c->lists_bytes = samplesort_room_of(ctx, sizeof(uint64_t), c->value_bytes, c->n, argsort).lists;
-    c->sampled = choice_bytes(*c) <= most;
-    if (!c->sampled)
-        c->lists_bytes = 0;
-}
-
-static sort_choice choose(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort, bool in_place) {
-    const size_t key_bytes = scan_type_size(desc->type);
-    sort_choice c = {};
-    c.n = n;
-    c.kernels = kernels_of_type[desc->type];
-    c.bits = desc->end_bit - desc->begin_bit;
-    c.digits = uint32_t(ceil_div(c.bits, digit_bits));
-    c.value_bytes = desc->value_bytes;
-    c.ties = desc->value_bytes || scan_is_float(desc->type) || c.bits < 8 * key_bytes;
-    c.local.labels =
-        n >= labels_least && key_bytes == 4 && desc->value_bytes && c.bits == 32 && !scan_is_float(desc->type);
-    c.local.cost = c.value_bytes == 0 || c.local.labels ? 2 : 3;
-    if (desc->method == SCAN_SORT_AUTO && small_sort_serves(ctx, key_bytes, n, in_place)) {
-        c.path = PATH_SMALL;
-        return c;
-    }
-    if (desc->method == SCAN_SORT_AUTO && cluster_sort_serves(ctx, key_bytes, n)) {
-        c.path = PATH_CLUSTER;
-        return c;
-    }
-    if (desc->method == SCAN_SORT_SAMPLE && samplesort_serves(key_bytes)) {
-        const samplesort_room room = samplesort_room_of(ctx, key_bytes, desc->value_bytes, n, argsort);
-        c.path = PATH_SAMPLE;
-        c.lists_bytes = room.lists;
-        c.first_bytes = room.keys_first;
-        c.second_bytes = room.keys_second;
-        c.values_bytes = room.values;
-        return c;
-    }
-    const bool fills = key_bytes == 1 || (key_bytes == 2 && n >= fill_words_least);
-    if (desc->method != SCAN_SORT_SPLIT && fills && !argsort && !desc->value_bytes && c.bits == 8 * key_bytes) {
-        c.path = PATH_FILL;
-        c.plan_bytes = align_up(fill_counts_bytes(sort_common.fill[key_bytes - 1].codes));
-        return c;
-    }
-    c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
-    c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
-    c.cut = cut_of(ctx, *c.pass);
-    c.values_bytes = align_up(n * desc->value_bytes);
-    if (!argsort)
-        c.first_bytes = align_up(n * key_bytes);
-    else if (desc->method != SCAN_SORT_SPLIT)
-        c.first_bytes = align_up(n * (c.packed ? sizeof(uint32_t) : key_bytes));
-    /* Keys go from the input to the first buffer and then to the second, codes begin in the first; the last pass writes
-     * neither. */
-    if (argsort && c.digits > (c.packed ? 1 : 2))
-        c.second_bytes = c.first_bytes;
-    if (desc->method != SCAN_SORT_SPLIT) {
-        choose_radix(&c);
-        if (!argsort)
-            choose_narrow(&c);
-        if (!c.packed)
-            choose_local(ctx, &c, argsort);
-        if (desc->method == SCAN_SORT_AUTO && key_bytes == 8 &&
-            n >= (argsort ? sampled_argsort_least : sampled_least) && c.digits >= sampled_digits && c.packed == argsort)
-            choose_sampled(ctx, &c, argsort);
-        return c;
-    }
-    c.path = PATH_SPLIT;
-    c.second_bytes = 0;
-    c.sections_bytes = split_sections_bytes(n);
-    c.state_bytes = split_state_bytes(ctx, n);
-    return c;
-}
+/* ---- the workspace, and kernels made ready ----------------------------------------------------------------------- */
 
 size_t sort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
-    return choice_bytes(choose(ctx, desc, n, false, true));
+    return choice_bytes(choose_sort(ctx, desc, n, false, true));
 }
 
 size_t argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n) {
-    return choice_bytes(choose(ctx, desc, n, true, false));
+    return choice_bytes(choose_sort(ctx, desc, n, true, false));
 }
 
 /* Whether the GPU has the shared memory of the survey of many keys. */
 static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
-    return size_t(k->survey[1].shared_bytes) <= dynamic_room(ctx);
+    return size_t(k->survey[1].shared_bytes) <= sort_dynamic_room(ctx);
 }
 
 scan_status sort_open(scan_ctx *ctx) {
-    for (const sort_kernels *k : kernels_of_type) {
+    for (const sort_kernels *k : sort_kernels_of_type) {
         if (!k)
             continue;
         if (counts_wide(ctx, k))
@@ -248,14 +56,14 @@ scan_status sort_open(scan_ctx *ctx) {
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                        int(dynamic_room(ctx))));
+                                                        int(sort_dynamic_room(ctx))));
     }
     SCAN_TRY(cluster_sort_open(ctx));
     return samplesort_open(ctx);
 }
 
 scan_status sort_load(scan_ctx *ctx) {
-    for (const sort_kernels *k : kernels_of_type) {
+    for (const sort_kernels *k : sort_kernels_of_type) {
         if (!k)
             continue;
         SCAN_TRY(load_kernel(ctx, k->survey[0].kernel));
@@ -392,7 +200,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method sample sorts keys of 4 and 8 bytes, %s has %zu",
                          scan_type_name(desc->type), scan_type_size(desc->type));
     const bool in_place = job.keys_in == job.keys_out || (desc->value_bytes && job.values_in == job.values_out);
-    const sort_choice c = choose(ctx, desc, job.n, argsort, in_place);
+    const sort_choice c = choose_sort(ctx, desc, job.n, argsort, in_place);
     char *state = nullptr, *scratch = nullptr;
     if (c.path > PATH_CLUSTER)
         SCAN_TRY(take_workspace(ctx, c.state_bytes, c.scratch_bytes(), &state, &scratch));
