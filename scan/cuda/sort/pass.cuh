@@ -70,8 +70,8 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
 
   public:
-    __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, char *dynamic, uint32_t tiles)
-        : writer(job, shared, dynamic), epoch(shared.first.epoch), tiles(tiles),
+    __device__ pass_tile(const sort_job &job, pass_shared<shape> &shared, char *dynamic)
+        : writer(job, shared, dynamic), epoch(shared.first.epoch), tiles(shared.launch.tiles),
           counters(reinterpret_cast<uint32_t *>(dynamic)), own_counters(opaque_shared(counters + warp * radix)) {}
 
   private:
@@ -222,11 +222,11 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
     }
 
   public:
-    /* The CTA's tiles of this pass. portion_first: elements before the first tile, of n. parity: of the barriers.
-     * Returns the number of the first ticket past the pass. */
-    __device__ uint32_t run(uint64_t portion_first, uint64_t n, uint32_t parity) {
+    /* The CTA's tiles of this pass. Returns the number of the first ticket past it. */
+    __device__ uint32_t run() {
+        const uint64_t portion_first = shared.launch.first, n = shared.launch.n;
         uint32_t tile = shared.first.number, written = 0; /* elements of the tile that waits to be written */
-        for (uint32_t turn = parity;; turn ^= 1) {
+        for (uint32_t turn = shared.parity;; turn ^= 1) {
             const bool more = tile < tiles;
             if (more) {
                 first = portion_first + uint64_t(tile) * shape::tile;
@@ -255,25 +255,40 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
     }
 };
 
-/* What a CTA needs of the part of the keys that a launch sorts. */
-struct pass_part {
-    uint64_t first, n; /* elements before it; of the sort */
-    uint32_t tiles;
-    const uint64_t *before; /* keys with smaller digits */
-    uint64_t *carry;        /* NULL, or where the next portion finds that */
-};
-
 /* The CTA's tiles of one pass, from shared.first on. */
 template <class Key, int value_bytes, class Shape>
-__device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, const pass_part &part, uint32_t parity) {
+__device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, uint32_t portion) {
     if (warp_of_cta() < Shape::rank_warps) {
-        const uint32_t next = pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>(), part.tiles)
-                                  .run(part.first, part.n, parity);
+        const uint32_t next = pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>()).run();
         if (threadIdx.x == 0)
             shared.next = next;
     } else {
-        look_back_from_tiles<Key, Shape>(job, shared, part.tiles, part.before, part.carry, parity);
+        sort_plan *plan = job.plan;
+        const bool full = shared.launch.n - shared.launch.first >= portion_tiles<Shape> * Shape::tile;
+        look_back_from_tiles<Key, Shape>(job, shared,
+                                         portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
+                                         full ? plan->carry[(portion + 1) % 2] : nullptr);
     }
+}
+
+/* By one thread: the CTA's ticket is shared.next, and its pass begins. */
+template <class Shape> __device__ void begin_pass(sort_plan *plan, pass_shared<Shape> &shared, uint32_t which) {
+    const uint32_t pass = shared.next / shared.launch.tiles;
+    if (pass > 0)
+        wait_for(&plan->tiles_done[which + pass - 1], shared.launch.tiles);
+    shared.pass = plan->pass[which + pass];
+    shared.passed = pass * shared.launch.tiles;
+    shared.first = {shared.launch.epoch + pass, shared.next - shared.passed};
+    shared.done = 0;
+}
+
+/* By one thread: the CTA has done its part of the pass. Nobody waits for the last one unless something follows. */
+template <class Shape> __device__ void end_pass(sort_plan *plan, pass_shared<Shape> &shared, uint32_t which) {
+    const uint32_t pass = shared.passed / shared.launch.tiles;
+    if (pass + 1 < shared.launch.passes || shared.launch.finish != FINISH_NOTHING)
+        add_release(&plan->tiles_done[which + pass], shared.done);
+    shared.next += shared.passed;
+    shared.parity ^= shared.done % 2;
 }
 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
@@ -284,67 +299,53 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
     using shape = pass_shape<Key, value_bytes, roomy_here>;
     __shared__ pass_shared<shape> shared;
+    pass_launch &launch = shared.launch;
     grid_dependency_wait();
-    const uint64_t n = sort_count(job), portion_first = portion * portion_tiles<shape> * shape::tile;
-    sort_plan *plan = job.plan;
-    const uint32_t end = pass_end(plan, which);
-    if (which >= end || portion_first >= n) {
-        if (which + count == job.finishing)
-            call_finish(job, n, plan_finish(plan));
-        return;
-    }
-    if (threadIdx.x == 0) {
-        const ticket own = take_ticket(job.state);
-        shared.epoch = own.epoch;
-        shared.next = own.number;
-        shared.both.open();
-        shared.counted.open();
-        shared.summed.open();
-        shared.written.open();
-        shared.sorted.open();
+    {
+        const uint64_t n = sort_count(job), first = portion * portion_tiles<shape> * shape::tile;
+        const uint32_t end = pass_end(job.plan, which);
+        const sort_finish finish = which + count == job.finishing ? plan_finish(job.plan) : FINISH_NOTHING;
+        if (which >= end || first >= n) {
+            call_finish(job, n, finish);
+            return;
+        }
+        if (threadIdx.x == 0) {
+            const ticket own = take_ticket(job.state);
+            const uint64_t tiles = min((n - first + shape::tile - 1) / shape::tile, portion_tiles<shape>);
+            launch = {first, n, uint32_t(tiles), min(count, end - which), own.epoch, finish};
+            shared.next = own.number;
+            shared.parity = 0;
+            shared.both.open();
+            shared.counted.open();
+            shared.summed.open();
+            shared.written.open();
+            shared.sorted.open();
+        }
     }
     __syncthreads();
-    const uint64_t left = n - portion_first;
-    const bool full = left >= portion_tiles<shape> * shape::tile;
-    const uint32_t tiles = uint32_t(full ? portion_tiles<shape> : (left + shape::tile - 1) / shape::tile),
-                   passes = min(count, end - which), epoch = shared.epoch;
-    uint32_t number = shared.next, parity = 0;
-    while (number < passes * tiles) {
-        const uint32_t pass = number / tiles;
-        if (threadIdx.x == 0) {
-            if (pass > 0)
-                wait_for(&plan->tiles_done[which + pass - 1], tiles);
-            shared.pass = plan->pass[which + pass];
-            shared.first = {epoch + pass, number - pass * tiles};
-            shared.passed = pass * tiles;
-            shared.done = 0;
-        }
+    while (shared.next < launch.passes * launch.tiles) {
+        __syncthreads();
+        if (threadIdx.x == 0)
+            begin_pass(job.plan, shared, which);
         __syncwarp(); /* lanes have waited each for itself, here and below */
         __syncthreads();
-        const pass_part part = {portion_first, n, tiles,
-                                portion ? plan->carry[portion % 2] : plan->before[shared.pass.row],
-                                full ? plan->carry[(portion + 1) % 2] : nullptr};
-        run_pass<Key, value_bytes>(job, shared, part, parity);
+        run_pass<Key, value_bytes>(job, shared, portion);
         __syncwarp();
         __syncthreads();
-        if (threadIdx.x == 0) {
-            shared.next += shared.passed;
-            add_release(&plan->tiles_done[which + pass], shared.done);
-        }
-        parity ^= shared.done % 2;
+        if (threadIdx.x == 0)
+            end_pass(job.plan, shared, which);
         __syncthreads();
-        number = shared.next;
     }
     /* each CTA takes one ticket too many */
-    if (threadIdx.x == 0 && number == passes * tiles + gridDim.x - 1)
-        hand_over(job.state, epoch + passes - 1);
-    leave(job.state, epoch + passes - 1);
-    if (which + count == job.finishing && plan_finish(plan) != FINISH_NOTHING) {
+    if (threadIdx.x == 0 && shared.next == launch.passes * launch.tiles + gridDim.x - 1)
+        hand_over(job.state, launch.epoch + launch.passes - 1);
+    leave(job.state, launch.epoch + launch.passes - 1);
+    if (launch.finish != FINISH_NOTHING) {
         if (threadIdx.x == 0)
-            wait_for(&plan->tiles_done[which + passes - 1], tiles);
+            wait_for(&job.plan->tiles_done[which + launch.passes - 1], launch.tiles);
         __syncwarp();
         __syncthreads();
-        call_finish(job, n, plan_finish(plan));
+        call_finish(job, launch.n, launch.finish);
     }
 }
 

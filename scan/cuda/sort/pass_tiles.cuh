@@ -58,14 +58,24 @@ constexpr bool roomy_here = false;
 
 template <class Shape> constexpr uint64_t portion_tiles = max_portion_keys / Shape::tile;
 
+/* What a launch does. It is kept here because a pass has no registers to spare for what surrounds it. */
+struct pass_launch {
+    uint64_t first, n;      /* elements before the portion; of the sort */
+    uint32_t tiles;         /* of the portion */
+    uint32_t passes, epoch; /* the first one's */
+    sort_finish finish;     /* what this launch does after them */
+};
+
 /* Arrays of two are for tiles in turns. */
 template <class Shape> struct pass_shared {
     named_barrier_pair<1, Shape::rank_threads, Shape::look_back_threads> both;
     named_barrier<2, Shape::rank_threads> counted, written, sorted;
     named_barrier<3, radix> summed;
     sort_pass pass;
-    uint32_t epoch, passed;            /* of the launch; its tickets that belong to passes before this one */
+    pass_launch launch;
+    uint32_t passed;                   /* tickets of the launch that belong to passes before this one */
     uint32_t next, done;               /* the CTA's first ticket of a later pass; its tiles of this one */
+    uint32_t parity;                   /* of the barriers, when the pass begins */
     ticket first;                      /* the CTA's of this pass: its epoch and tile */
     uint32_t tile[2];                  /* numbers of later tickets */
     uint32_t sums[radix / 32];         /* keys of 32 digits in the tile */
@@ -134,17 +144,17 @@ __device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, u
 }
 
 /* The CTA's tiles of a pass, from the one of its first ticket. By the warps that look back. before: of the digits, keys
- * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that.
- * parity: of the barriers. */
+ * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that. */
 template <class Key, class Shape>
-__device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &shared, uint32_t tiles,
-                                     const uint64_t *before, uint64_t *carry, uint32_t parity) {
+__device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &shared, const uint64_t *before,
+                                     uint64_t *carry) {
     constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
     const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
+    const uint32_t tiles = shared.launch.tiles;
     const uint32_t epoch = shared.first.epoch;
-    shared.both.second_sync(parity); /* having looked back from nothing yet */
+    shared.both.second_sync(shared.parity); /* having looked back from nothing yet */
     uint32_t tile = shared.first.number;
-    uint32_t turn = parity;
+    uint32_t turn = shared.parity;
     for (; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
         perturb();
