@@ -27,7 +27,10 @@ template <class Shape> sort_pass_cut cut_of() {
 template <class Key, int value_bytes> sort_pass_kernel pass_of() {
     using tight = pass_shape<Key, value_bytes, false>;
     using roomy = pass_shape<Key, value_bytes, true>;
-    return {address(pass_kernel<Key, value_bytes>), roomy::threads, {cut_of<tight>(), cut_of<roomy>()}};
+    return {address(pass_kernel<Key, value_bytes>),
+            fuses_passes<Key, value_bytes>,
+            roomy::threads,
+            {cut_of<tight>(), cut_of<roomy>()}};
 }
 
 template <class Key, int value_bytes> sort_local_kernel local_of() {

@@ -291,6 +291,9 @@ template <class Shape> __device__ void end_pass(sort_plan *plan, pass_shared<Sha
     shared.parity ^= shared.done % 2;
 }
 
+/* Whether a launch may do several passes. Kernels of 4-byte keys alone have no registers for the loop around a pass. */
+template <class Key, int value_bytes> constexpr bool fuses_passes = sizeof(Key) != 4 || value_bytes > 0;
+
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
  * several passes. */
 template <class Key, int value_bytes>
@@ -335,6 +338,8 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         if (threadIdx.x == 0)
             end_pass(job.plan, shared, which);
         __syncthreads();
+        if constexpr (!fuses_passes<Key, value_bytes>)
+            break;
     }
     /* each CTA takes one ticket too many */
     if (threadIdx.x == 0 && shared.next == launch.passes * launch.tiles + gridDim.x - 1)

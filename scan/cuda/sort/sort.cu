@@ -114,7 +114,8 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
 
 /* Passes of the plan: of few keys in one launch, of more a launch each, of many a launch for each portion of them. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
-    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)), together = c.n <= fused_passes_most ? count : 1;
+    const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
+                   together = c.pass->fuses && c.n <= fused_passes_most ? count : 1;
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
             const uint64_t left = c.n - portion * c.cut.portion;

@@ -31,6 +31,7 @@
 #include "../device/kernel.cuh"
 #include "../device/order.cuh"
 #include "plan.cuh"
+#include "survey_start.cuh"
 
 namespace scan_cuda {
 
@@ -271,64 +272,6 @@ template <class Key, bool wide> __device__ void add_counts(const uint32_t *count
             atomicAdd(&plan->counts[first_row + i / radix][i % radix], (unsigned long long)sum);
     }
 }
-
-/* The plan is zero before anything is added to it: the CTA with the first ticket sees to that, while the others read
- * keys. They all zero the counts of narrow keys, which nobody touches before the survey is over. The first warp alone
- * knows of it. */
-class survey_start {
-    ticket own;   /* of the CTA */
-    bool is_open; /* the plan is zero */
-
-    __device__ static void zero(void *at, size_t bytes, uint64_t first, uint64_t step) {
-        for (uint64_t i = first; i < bytes / sizeof(uint4); i += step)
-            static_cast<uint4 *>(at)[i] = uint4{};
-    }
-
-  public:
-    __device__ void open(const sort_job &job) {
-        if (job.narrow_codes)
-            zero(job.narrow_counts, fill_counts_bytes(job.narrow_codes),
-                 uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, uint64_t(gridDim.x) * blockDim.x);
-        if (warp_of_cta() > 0)
-            return;
-        if (threadIdx.x == 0)
-            own = take_ticket(job.state);
-        own.epoch = __shfl_sync(all_lanes, own.epoch, 0);
-        own.number = __shfl_sync(all_lanes, own.number, 0);
-        is_open = own.number == 0;
-        if (is_open) {
-            zero(job.plan, offsetof(sort_plan, before), threadIdx.x, 32);
-            __syncwarp();
-            if (threadIdx.x == 0) {
-                gpu_fence();
-                publish(job.state.tiles, own.epoch, 1u);
-            }
-        }
-        if (threadIdx.x == 0 && own.number == gridDim.x - 1)
-            hand_over(job.state, own.epoch);
-    }
-
-    /* By all threads: the first one may touch the plan then, the others after the CTA's next barrier. */
-    __device__ void wait(const sort_job &job) {
-        uint32_t opened;
-        if (threadIdx.x == 0 && !is_open) {
-            while (!try_load(job.state.tiles, own.epoch, opened))
-                ;
-            gpu_fence();
-            is_open = true;
-        }
-        __syncwarp();
-    }
-
-    /* By all threads, once the CTA has done with the plan. */
-    __device__ void close(const sort_job &job) {
-        __shared__ uint32_t epoch;
-        if (threadIdx.x == 0)
-            epoch = own.epoch;
-        __syncthreads();
-        leave(job.state, epoch);
-    }
-};
 
 /* Whether keys at some places of the input come in order: those of sorted input do. By the CTA. */
 template <class Key, int threads> __device__ bool is_sample_in_order(const sort_job &job, uint64_t n) {
