@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bench's check of sorts accepts the right result, by a plain insertion sort, and refuses every wrong one made from
- * it: keys out of order, lost or doubled, equal keys that changed places. Where CUDA is emulated, so does the check that
- * a hunt makes on the device.
+ * it: keys out of order, lost or doubled, equal keys that changed places. Where CUDA is emulated, so does the check
+ * that a hunt makes on the device.
  */
 #include <math.h>
 
