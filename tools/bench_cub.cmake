@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Chooses the CUB that the bench measures: the one in SCAN_CUB_DIR, else the newest of the toolkit's and of those that
-# python3 has from PyPI (nvidia-cuda-cccl). Sets cub_version and cub_include_dirs. CUDAToolkit_INCLUDE_DIRS is input.
+# Chooses the CUB that the bench measures: the one in SCAN_CUB_DIR, else the newest of the toolkit's, of what `tools/setup
+# bench` has installed from PyPI (nvidia-cuda-cccl), and of what python3 has from there. Sets cub_version and
+# cub_include_dirs. CUDAToolkit_INCLUDE_DIRS is input.
 set(SCAN_CUB_DIR "" CACHE PATH "An include folder with CUB, Thrust and libcudacxx, or a CCCL checkout: the bench's CUB")
 
 # read_cub(DIR): sets read_version and read_include_dirs. The version is empty where one of the three is missing.
@@ -33,7 +34,7 @@ if(NOT SCAN_CUB_DIR)
   execute_process(COMMAND python3 -c "import sys; print(';'.join(sys.path))" OUTPUT_VARIABLE python_path
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   set(candidates ${CUDAToolkit_INCLUDE_DIRS})
-  foreach(dir ${python_path})
+  foreach(dir ${python_path} ${PROJECT_SOURCE_DIR}/build/peers)
     file(GLOB packages ${dir}/nvidia/cu*/include)
     list(APPEND candidates ${packages})
   endforeach()
