@@ -110,7 +110,7 @@ static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sor
     const bool quick = j->plan.local != j->plan.kernels->local; /* large bins cost it little */
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
      * which on splitters are quicker: measured, vectors hold fewer keys of 8 bytes. */
-    const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 4 : 16;
+    const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 8 : 64;
     if (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2) {
         scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
         part->splitters = splitters;
