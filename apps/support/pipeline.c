@@ -18,6 +18,7 @@ typedef struct run {
     bool ended;                  /* no more can be read */
     bool *done;                  /* the piece in a slot is to be written */
     unsigned workers;
+    uint64_t phase_ns[PHASE_COUNT]; /* of the helpers */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 } run;
@@ -62,6 +63,7 @@ static void *help(void *arg) {
         else
             pthread_cond_wait(&r->changed, &r->mutex);
     }
+    report_aside_times(r->phase_ns);
     pthread_mutex_unlock(&r->mutex);
     return NULL;
 }
@@ -85,6 +87,14 @@ static void lead(run *r, size_t helpers) {
     pthread_mutex_unlock(&r->mutex);
 }
 
+static void report_helpers(const run *r) {
+    for (int phase = 0; phase < PHASE_COUNT; phase++)
+        if (r->phase_ns[phase]) {
+            report_time((report_phase)phase, r->phase_ns[phase]);
+            report_overlap();
+        }
+}
+
 void pipeline_run(const pipeline *p) {
     run r = {.p = p, .done = must_alloc(p->slots, sizeof *r.done)};
     pthread_t helper[PIPELINE_MAX_THREADS];
@@ -102,6 +112,7 @@ void pipeline_run(const pipeline *p) {
     lead(&r, started);
     while (started > 0)
         pthread_join(helper[--started], NULL);
+    report_helpers(&r);
     pthread_cond_destroy(&r.changed);
     pthread_mutex_destroy(&r.mutex);
     free(r.done);

@@ -8,11 +8,17 @@
 
 #include "report_phase.h"
 
-static struct {
-    uint64_t start_ns, last_ns;
+/* A thread's clock. */
+typedef struct phase_clock {
+    uint64_t last_ns;
     uint64_t phase_ns[PHASE_COUNT + 1]; /* and PHASE_WAIT */
-    uint64_t moved[PHASE_COUNT];        /* bytes; read and written are counted below */
     report_phase phase;
+} phase_clock;
+
+static struct {
+    phase_clock clock; /* the main thread's */
+    uint64_t start_ns;
+    uint64_t moved[PHASE_COUNT]; /* bytes; read and written are counted below */
     bool overlap;
     bool stopped;
     atomic_uint_fast64_t bytes_read;
@@ -20,6 +26,7 @@ static struct {
 } counted;
 
 static _Thread_local bool aside;
+static _Thread_local phase_clock aside_clock;
 
 uint64_t report_clock(void) {
     struct timespec t;
@@ -28,19 +35,26 @@ uint64_t report_clock(void) {
 }
 
 report_phase report_enter(report_phase phase) {
-    if (aside)
-        return phase;
-    report_phase before = counted.phase;
-    if (phase != before && !counted.stopped) {
+    phase_clock *clock = aside ? &aside_clock : &counted.clock;
+    report_phase before = clock->phase;
+    if (phase != before && (aside || !counted.stopped)) {
         uint64_t now = report_clock();
-        counted.phase_ns[before] += now - counted.last_ns;
-        counted.last_ns = now;
-        counted.phase = phase;
+        clock->phase_ns[before] += now - clock->last_ns;
+        clock->last_ns = now;
+        clock->phase = phase;
     }
     return before;
 }
 
-void report_aside(void) { aside = true; }
+void report_aside(void) {
+    aside = true;
+    aside_clock = (phase_clock){.last_ns = report_clock()};
+}
+
+void report_aside_times(uint64_t ns[PHASE_COUNT]) {
+    for (int phase = PHASE_READ; phase < PHASE_COUNT; phase++)
+        ns[phase] += aside_clock.phase_ns[phase];
+}
 
 void report_bytes(size_t read, size_t written) {
     if (read)
@@ -51,23 +65,23 @@ void report_bytes(size_t read, size_t written) {
 
 void report_moved(report_phase phase, uint64_t bytes) { counted.moved[phase] += bytes; }
 
-void report_time(report_phase phase, uint64_t ns) { counted.phase_ns[phase] += ns; }
+void report_time(report_phase phase, uint64_t ns) { counted.clock.phase_ns[phase] += ns; }
 
 void report_overlap(void) { counted.overlap = true; }
 
-uint64_t report_clock_start(void) { return counted.start_ns = counted.last_ns = report_clock(); }
+uint64_t report_clock_start(void) { return counted.start_ns = counted.clock.last_ns = report_clock(); }
 
 report_totals report_clock_stop(void) {
     report_enter(PHASE_OTHER);
     uint64_t end_ns = report_clock();
-    counted.phase_ns[PHASE_OTHER] += end_ns - counted.last_ns;
+    counted.clock.phase_ns[PHASE_OTHER] += end_ns - counted.clock.last_ns;
     counted.stopped = true;
 
     report_totals totals = {.ns = end_ns - counted.start_ns,
                             .bytes_read = counted.bytes_read,
                             .bytes_written = counted.bytes_written,
                             .overlap = counted.overlap};
-    memcpy(totals.phase_ns, counted.phase_ns, sizeof totals.phase_ns);
+    memcpy(totals.phase_ns, counted.clock.phase_ns, sizeof totals.phase_ns);
     memcpy(totals.bytes, counted.moved, sizeof totals.bytes);
     totals.bytes[PHASE_READ] = totals.bytes_read;
     totals.bytes[PHASE_WRITE] = totals.bytes_written;

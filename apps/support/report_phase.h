@@ -24,10 +24,13 @@ typedef enum report_phase {
     PHASE_WAIT = PHASE_COUNT /* for other threads: counts nowhere */
 } report_phase;
 
-/* From now on the main thread's time counts into `phase`; returns the phase before, to go back to. Does nothing in a
- * thread that called report_aside. */
+/* From now on the thread's time counts into `phase`; returns the phase before, to go back to. */
 report_phase report_enter(report_phase phase);
+
+/* Gives a thread that is not the main one a clock of its own. report_aside_times adds what it says of the phases that
+ * have names, for the main thread to pass on to report_time. */
 void report_aside(void);
+void report_aside_times(uint64_t ns[PHASE_COUNT]);
 
 /* Bytes read and written: input and output count by themselves. In any thread. */
 void report_bytes(size_t read, size_t written);
