@@ -97,6 +97,9 @@ static inline void scan_sort_part_of(const scan_sort_job *j, size_t begin, size_
     *to = thread >= threads ? begin + n : *from + n / threads + (thread < n % threads);
 }
 
+/* Whether quicksort takes the ranges of one thread. */
+static inline bool scan_sort_is_quick(const scan_sort_plan *p) { return p->local != p->kernels->local; }
+
 static inline char *scan_sort_area_of(const scan_sort_job *j, unsigned thread) {
     return j->areas + thread * j->plan.area_bytes;
 }

@@ -107,7 +107,7 @@ static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sor
         varying |= sample[i] ^ part->first;
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-    const bool quick = j->plan.local != j->plan.kernels->local; /* large bins cost it little */
+    const bool quick = scan_sort_is_quick(&j->plan); /* large bins cost it little */
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
      * which on splitters are quicker: measured, vectors hold fewer keys of 8 bytes. */
     const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 8 : 64;
@@ -195,14 +195,18 @@ static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsign
     }
 }
 
+/* The order of a part of the keys and of the one after it, if that is before `n`. */
+static unsigned order_of_part(const scan_sort_job *j, const void *keys, size_t begin, size_t end, size_t n) {
+    if (begin == end)
+        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
+    return j->plan.kernels->ordered(keys, begin, scan_sort_smaller(end + 1, n), j->order);
+}
+
 /* Whether a range is in order: many are of one value. */
-static bool is_ascending(scan_sort_job *j, const void *keys, const scan_sort_part *part, unsigned thread) {
+static bool is_ascending(scan_sort_job *j, scan_sort_range r, const scan_sort_part *part, unsigned thread) {
     if (thread < j->plan.threads)
         *scan_sort_positions_of(j, thread) =
-            part->begin == part->end ||
-            (j->plan.kernels->ordered(keys, part->begin, part->end, j->order) & SCAN_SORT_ASCENDING &&
-             (thread == 0 || j->plan.kernels->code(keys, part->begin - 1, j->order) <=
-                                 j->plan.kernels->code(keys, part->begin, j->order)));
+            order_of_part(j, part->from.keys, part->begin, part->end, r.begin + r.n) & SCAN_SORT_ASCENDING;
     scan_sort_barrier(j);
     bool ascending = true;
     for (unsigned t = 0; t < j->plan.threads; t++)
@@ -220,7 +224,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         part.positions = scan_sort_positions_of(j, thread);
         part.buffers = scan_sort_buffers_of(j, thread);
     }
-    if (r.where != SCAN_SORT_IN && is_ascending(j, part.from.keys, &part, thread)) {
+    if (r.where != SCAN_SORT_IN && is_ascending(j, r, &part, thread)) {
         copy_part(j, r, part.from, thread);
         return;
     }
@@ -265,12 +269,10 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static unsigned order_of_part(const scan_sort_job *j, unsigned thread) {
+static unsigned order_of_input(const scan_sort_job *j, unsigned thread) {
     size_t begin, end;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
-    if (begin == end)
-        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    return j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(end + 1, j->n), j->order);
+    return order_of_part(j, j->in.keys, begin, end, j->n);
 }
 
 /* Copies or reverses what is in order already; false if it is not. */
@@ -287,7 +289,7 @@ static bool finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thre
 }
 
 void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
-    if (!finish_ordered(j, order_of_part(j, 0), 0))
+    if (!finish_ordered(j, order_of_input(j, 0), 0))
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
@@ -326,7 +328,7 @@ static void sort_all(scan_sort_job *j, unsigned thread) {
 void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     (void)threads;
     scan_sort_job *j = arg;
-    atomic_fetch_and_explicit(&j->order_flags, order_of_part(j, thread), memory_order_relaxed);
+    atomic_fetch_and_explicit(&j->order_flags, order_of_input(j, thread), memory_order_relaxed);
     scan_sort_barrier(j);
     if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;

@@ -86,7 +86,7 @@ static size_t area_bytes(const scan_sort_plan *p, size_t n, bool argsort) {
         return scratch;
     size_t bins = (size_t)1 << p->digit_bits;
     size_t buffers = scan_sort_larger(bins * p->kernels->buffer_bytes, 2 * bins * sizeof(uint32_t));
-    if (p->local != p->kernels->local)
+    if (scan_sort_is_quick(p))
         buffers = scan_sort_larger(buffers, SCAN_SORT_SPLIT_BYTES);
     return scan_sort_round_up(2 * bins * sizeof(uint64_t) + scan_sort_larger(buffers, scratch));
 }
@@ -103,7 +103,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     unsigned threads = scan_pool_threads(scan_cpu(ctx)->pool);
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
     p.local = scan_cpu_sort_can_quick(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
-    const bool quick = p.local != p.kernels->local;
+    const bool quick = scan_sort_is_quick(&p);
     p.split = quick ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]] : p.kernels->scatter;
     if (n <= SCAN_SORT_TINY)
         return p;
