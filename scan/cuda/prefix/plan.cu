@@ -52,9 +52,8 @@ static scan_status plan_block_sums(scan_ctx *failing, prefix_plan *p, bool carri
 }
 
 bool has_wave(const scan_ctx *ctx, const prefix_kernels *k, wave_launch *launch) {
-    const context_state *s = state_of(ctx);
-    *launch = k->wave_launch_on(s->capability);
-    return s->capability >= 90 && s->shared_bytes >= launch->shared_bytes + launch->static_bytes;
+    *launch = k->wave_launch_on(state_of(ctx)->capability);
+    return runs_wave(state_of(ctx), launch->shared_bytes, launch->static_bytes);
 }
 
 static scan_status no_wave(scan_ctx *failing, const scan_ctx *ctx, const wave_launch &launch) {
