@@ -62,13 +62,7 @@ static codec_status gzip_step(void *state, codec_window *w) {
     return s->block_state == ISAL_BLOCK_FINISH ? CODEC_END : CODEC_MORE;
 }
 
-const codec codec_gzip = {.name = "gzip",
-                          .command = "gzip -dc",
-                          MAGIC,
-                          .open = gzip_open,
-                          .step = gzip_step,
-                          .next = gzip_next,
-                          .close = free};
+static void gzip_close(void *state) { free(state); }
 
 #elif defined(SCAN_HAS_Z)
 
@@ -109,6 +103,9 @@ static void gzip_close(void *state) {
     free(state);
 }
 
+#endif
+
+#if defined(SCAN_HAS_ISAL) || defined(SCAN_HAS_Z)
 const codec codec_gzip = {.name = "gzip",
                           .command = "gzip -dc",
                           MAGIC,
@@ -116,9 +113,6 @@ const codec codec_gzip = {.name = "gzip",
                           .step = gzip_step,
                           .next = gzip_next,
                           .close = gzip_close};
-
 #else
-
 const codec codec_gzip = {.name = "gzip", .missing = "zlib1g-dev or libisal-dev", .command = "gzip -dc", MAGIC};
-
 #endif

@@ -20,7 +20,7 @@
 #include "input.h"
 #include "report_phase.h"
 
-enum { TAIL_BYTES = 128, READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
+enum { READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 
 /* Files in /sys have a nominal size, a page, whatever is in them. */
 static bool has_true_size(int fd, const struct stat *st) {
@@ -173,7 +173,10 @@ static size_t next_capacity(const input *in, size_t have) {
         return (size_t)(in->extent.size - in->taken);
     size_t least =
         in->decoder ? 4 * (size_t)decoder_file_bytes(in->decoder) : 0; /* pages are not used before they are written */
-    size_t capacity = have > most ? SIZE_MAX - TAIL_BYTES : have ? have * 2 : least > PIPE_BYTES ? least : PIPE_BYTES;
+    size_t capacity = have > most          ? SIZE_MAX - INPUT_TAIL_BYTES
+                      : have               ? have * 2
+                      : least > PIPE_BYTES ? least
+                                           : PIPE_BYTES;
     return in->decoder && capacity > in->max_bytes ? in->max_bytes + 1 : capacity;
 }
 
@@ -181,7 +184,7 @@ static size_t next_capacity(const input *in, size_t have) {
 unsigned char *input_read_all(input *in, size_t *bytes) {
     report_phase before = report_enter(PHASE_READ);
     size_t capacity = next_capacity(in, 0), have = 0;
-    unsigned char *data = must_alloc(capacity + TAIL_BYTES, 1);
+    unsigned char *data = must_alloc(capacity + INPUT_TAIL_BYTES, 1);
     for (;;) {
         have += read_and_count(in, data + have, capacity - have);
         if (in->extent.sized || have < capacity)
@@ -192,9 +195,9 @@ unsigned char *input_read_all(input *in, size_t *bytes) {
                 in->max_bytes, decoder_name(in->decoder));
         }
         capacity = next_capacity(in, have);
-        data = must_realloc(data, capacity + TAIL_BYTES, 1);
+        data = must_realloc(data, capacity + INPUT_TAIL_BYTES, 1);
     }
-    memset(data + have, 0, TAIL_BYTES);
+    memset(data + have, 0, INPUT_TAIL_BYTES);
     *bytes = have;
     report_enter(before);
     return data;

@@ -60,7 +60,9 @@ size_t input_peek(input *in, const unsigned char **data, size_t bytes);
 /* Reads until `bytes` are there or the input ends; returns how many. */
 size_t input_read(input *in, void *to, size_t bytes);
 
-/* Returns everything that is left, in one allocation, followed by 128 zero bytes. */
+/* Returns everything that is left, in one allocation, followed by so many zero bytes: who looks for the end of a line
+ * may look at some bytes beyond it. */
+enum { INPUT_TAIL_BYTES = 128 };
 unsigned char *input_read_all(input *in, size_t *bytes);
 
 /* Returns the length of the byte order mark that a text begins with, 3 or 0; exit 2 for a mark of UTF-16. */

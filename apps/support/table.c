@@ -8,7 +8,7 @@
  *     scan    over the pieces: how the piece before ends says how each begins, and the newlines before it say which row
  *             is its first
  *     walk    each piece finds where its rows start (table_index.c); if anything is wrong, it goes through them field
- * by field and refuses what is malformed
+ *             by field and refuses what is malformed
  *
  * In a table with faults the counts are right up to the first fault, so the first piece that reports one reports the
  * first one.

@@ -14,7 +14,7 @@
 #ifndef TABLE_CHUNK_BYTES /* fuzz_table.c has short ones */
 #define TABLE_CHUNK_BYTES (512 << 10)
 #endif
-enum { CHUNK_BYTES = TABLE_CHUNK_BYTES, TAIL_BYTES = 128 }; /* of zeros, after the last row */
+enum { CHUNK_BYTES = TABLE_CHUNK_BYTES };
 
 static void make_room(unsigned char **bytes, size_t *room, size_t wanted) {
     if (*room < wanted) {
@@ -70,14 +70,14 @@ static void read_more(table_chunks *c, table *t, size_t wanted) {
 static void read_until_row(table_chunks *c, table *t) {
     bool complete = false;
     for (size_t wanted = CHUNK_BYTES; !complete && !c->ended; wanted *= 2) {
-        make_room(&t->bytes, &c->rest_room, wanted + TAIL_BYTES);
+        make_room(&t->bytes, &c->rest_room, wanted + INPUT_TAIL_BYTES);
         c->rest = t->bytes;
         read_more(c, t, wanted);
         t->head_bytes = input_mark_bytes(c->in, t->bytes, t->n_bytes);
         const unsigned char *begin = t->bytes + t->head_bytes;
         complete = cut_of(t, begin) > begin;
     }
-    memset(t->bytes + t->n_bytes, 0, TAIL_BYTES);
+    memset(t->bytes + t->n_bytes, 0, INPUT_TAIL_BYTES);
 }
 
 void table_chunks_open(table_chunks *c, input *in, const dialect *d) {
@@ -91,9 +91,9 @@ void table_chunks_open(table_chunks *c, input *in, const dialect *d) {
             t.head_bytes = (size_t)(next - t.bytes);
     }
     c->head = t;
-    c->head.bytes = must_alloc(t.head_bytes + TAIL_BYTES, 1);
+    c->head.bytes = must_alloc(t.head_bytes + INPUT_TAIL_BYTES, 1);
     memcpy(c->head.bytes, t.bytes, t.head_bytes);
-    memset(c->head.bytes + t.head_bytes, 0, TAIL_BYTES);
+    memset(c->head.bytes + t.head_bytes, 0, INPUT_TAIL_BYTES);
     c->head.n_bytes = t.head_bytes;
     c->head.has_names = d->header && t.columns;
     c->head.names = c->head.bytes + (begin - t.bytes);
@@ -129,11 +129,11 @@ bool table_chunks_next(table_chunks *c, table_chunk *to) {
     t->head_bytes = 1;
     t->n_bytes = 1 + c->rest_bytes;
     size_t wanted = t->n_bytes > CHUNK_BYTES ? t->n_bytes : CHUNK_BYTES, cut = 0;
-    make_room(&t->bytes, &to->room, wanted + TAIL_BYTES);
+    make_room(&t->bytes, &to->room, wanted + INPUT_TAIL_BYTES);
     t->bytes[0] = '\n';
     memcpy(t->bytes + 1, c->rest, c->rest_bytes);
     for (;; wanted *= 2) {
-        make_room(&t->bytes, &to->room, wanted + TAIL_BYTES);
+        make_room(&t->bytes, &to->room, wanted + INPUT_TAIL_BYTES);
         if (!c->ended)
             read_more(c, t, wanted);
         cut = c->ended ? t->n_bytes : cut_chunk(t);
@@ -143,7 +143,7 @@ bool table_chunks_next(table_chunks *c, table_chunk *to) {
     c->rest_bytes = t->n_bytes - cut;
     make_room(&c->rest, &c->rest_room, c->rest_bytes);
     memcpy(c->rest, t->bytes + cut, c->rest_bytes);
-    memset(t->bytes + cut, 0, TAIL_BYTES);
+    memset(t->bytes + cut, 0, INPUT_TAIL_BYTES);
     t->n_bytes = cut;
     if (c->ended && t->n_bytes > 1) {
         table_end_last_row(t);
