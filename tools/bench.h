@@ -147,6 +147,9 @@ struct bench_device {
     const char *(*check_sort)(const job *j);
 };
 
+/* Whether the job is a hunt's on a device, where its keys are made and its results checked. */
+static inline bool is_made_on_device(const job *j) { return j->device != NULL && j->on_device && j->keys != NULL; }
+
 /* Peers on the CPU. */
 enum { PEERS_MODULES = 2 };
 typedef struct peers_module {

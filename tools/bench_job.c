@@ -254,14 +254,13 @@ bool job_open(job *j, const bench_settings *bench) {
         return files_open(j, bench->seed);
     sizes(j);
     j->threshold = threshold(j);
-    const bool made_on_device = j->device != NULL && j->on_device && j->keys != NULL;
-    if (!made_on_device && !host_arrays(j, bench->seed))
+    if (!is_made_on_device(j) && !host_arrays(j, bench->seed))
         return false;
     if (j->on_device && !device_arrays(j)) {
         j->wrong = scan_ctx_detail(j->ctx);
         return false;
     }
-    if (made_on_device)
+    if (is_made_on_device(j))
         return device_input(j);
     if (!j->on_device) {
         j->d_in = j->in, j->d_out = j->out, j->d_values_in = j->values_in, j->d_values_out = j->values_out;

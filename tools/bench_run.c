@@ -93,7 +93,7 @@ static const char *warm_up(job *j, contender *c, uint64_t *ns) {
         return "the result could not be downloaded";
     if (c->settle != NULL)
         c->settle(j, c);
-    return j->on_device && j->in == NULL && j->d_in != NULL ? j->device->check_sort(j) : job_check(j);
+    return is_made_on_device(j) ? j->device->check_sort(j) : job_check(j);
 }
 
 /* ---- statistics -------------------------------------------------------------------------------------------------- */

@@ -204,7 +204,7 @@ size_t contenders_here(const job *j, bool timed, contender *list) {
         if (j->keys != NULL && j->verb != BENCH_ARGSORT && (!j->on_device || !timed))
             add_in_place(j, list, &count);
     }
-    if (j->d_in != NULL && !(j->keys != NULL && j->device != NULL)) { /* a hunt on a device compares with peers alone */
+    if (j->d_in != NULL && !is_made_on_device(j)) { /* a hunt on a device compares with peers alone */
         contender *c = &list[count++];
         *c = (contender){.run = run_copy, .is_copy = true};
         if (j->device != NULL)
