@@ -242,8 +242,12 @@ size_t contenders(const job *j, contender *list) {
         return 0;
     if (j->verb == BENCH_PREFIX)
         return prefix_contenders(j, list);
-    if (j->verb == BENCH_HISTOGRAM)
-        return j->type == SCAN_U8 ? histogram_contenders<uint8_t>(j, list) : histogram_contenders<uint16_t>(j, list);
+    if (j->verb == BENCH_HISTOGRAM && j->type == SCAN_U8)
+        return histogram_contenders<uint8_t>(j, list);
+    if (j->verb == BENCH_HISTOGRAM) {
+        const size_t count = histogram_contenders<uint16_t>(j, list);
+        return count + add_bare_histogram(list + count);
+    }
     if (size_t count = sort_contenders(j, list))
         return count;
     switch (j->type) {

@@ -20,6 +20,9 @@ size_t contenders(const job *j, contender *list);
 /* Sorts, for contenders(). */
 size_t sort_contenders(const job *j, contender *list);
 
+/* A bare loop of shared atomics over 16-bit samples. Returns 1: one contender. */
+size_t add_bare_histogram(contender *c);
+
 bool additions();
 
 /* A hunt's sets, see bench_device. */
