@@ -14,6 +14,7 @@
 #include "die.h"
 #include "names.h"
 #include "output.h"
+#include "spool.h"
 #include "utf8.h"
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
@@ -58,23 +59,17 @@ enum {
     KEY_STATS,
     KEY_JSON,
     KEY_PROGRESS,
+    KEY_TMP,
     KEY_VERIFY,
     KEY_HELP,
     KEY_VERSION
 };
 
 static const cli_option common_options[] = {
-    {"output", 'o', true, KEY_OUTPUT},
-    {"force", 'f', false, KEY_FORCE},
-    {"device", 0, true, KEY_DEVICE},
-    {"threads", 0, true, KEY_THREADS},
-    {"stats", 0, false, KEY_STATS},
-    {"json", 0, true, KEY_JSON},
-    {"progress", 0, true, KEY_PROGRESS},
-    {"verify", 0, false, KEY_VERIFY},
-    {"help", 'h', false, KEY_HELP},
-    {"version", 0, false, KEY_VERSION},
-    {NULL, 0, false, 0},
+    {"output", 'o', true, KEY_OUTPUT},   {"force", 'f', false, KEY_FORCE},   {"device", 0, true, KEY_DEVICE},
+    {"threads", 0, true, KEY_THREADS},   {"stats", 0, false, KEY_STATS},     {"json", 0, true, KEY_JSON},
+    {"progress", 0, true, KEY_PROGRESS}, {"tmp", 0, true, KEY_TMP},          {"verify", 0, false, KEY_VERIFY},
+    {"help", 'h', false, KEY_HELP},      {"version", 0, false, KEY_VERSION}, {NULL, 0, false, 0},
 };
 
 static const cli_option *find_long(const cli_option *list, const char *name, size_t length) {
@@ -149,7 +144,10 @@ static bool take_common(cli *c, int key) {
     cli_common *common = &c->common;
     char version[300], text[HELP_BYTES];
     switch (key) {
-    case KEY_OUTPUT: common->output = strcmp(cli_file(c), "-") == 0 ? NULL : c->value; return true;
+    case KEY_OUTPUT:
+        common->output = strcmp(cli_file(c), "-") == 0 ? NULL : c->value;
+        spool_beside(common->output);
+        return true;
     case KEY_FORCE: common->force = true; return true;
     case KEY_DEVICE:
         check_device(c->value);
@@ -159,6 +157,7 @@ static bool take_common(cli *c, int key) {
     case KEY_STATS: common->stats = true; return true;
     case KEY_JSON: common->json = cli_file(c); return true;
     case KEY_PROGRESS: common->progress = (cli_progress)cli_choice(c->option, c->value, when); return true;
+    case KEY_TMP: spool_in(cli_file(c)); return true;
     case KEY_VERIFY: common->verify = true; return true;
     case KEY_HELP: print_and_exit(names_expand(text, sizeof text, c->help));
     case KEY_VERSION:

@@ -21,6 +21,7 @@
  *     strings         fields and lines as text; natural translates them for natural order
  *     session         the device, and whole arrays in its memory
  *     stream          arrays in pieces: read, upload, compute, download and finish at once
+ *     spool           temporary files without names, for what is needed once more
  *     rows            lines in a new order, and numbers as lines
  *     output          files that are complete or absent; output_file is one as a state machine: output_place finds
  *                     where it goes, output_access gives it its access rights, output_hidden names it until it is done
@@ -59,6 +60,7 @@ typedef struct cli_common {
     "      --threads N       CPU threads (default: all this process may use)\n"                                        \
     "      --stats           say on stderr what was done and how long it took\n"                                       \
     "      --json FILE       write the same as JSON; - is stdout, if no data go there\n"                               \
+    "      --tmp DIR         folder for temporary files (default: $TMPDIR, else that of -o, else /tmp)\n"              \
     "      --progress WHEN   auto, always or never\n"                                                                  \
     "  -h, --help            show this help\n"                                                                         \
     "      --version         show the version\n"

@@ -16,6 +16,7 @@
 #include "output.h"
 #include "output_file.h"
 #include "report_phase.h"
+#include "spool.h"
 
 enum { BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
 
@@ -28,7 +29,8 @@ struct output {
     uint64_t written, begun; /* bytes of the file, and those of them whose way to the disk has begun */
     size_t head_bytes;
     bool held; /* direct, and the head is not known yet: data wait in the buffer and in the spool */
-    int spool; /* an unnamed file, -1: none */
+    int spool; /* -1: none */
+    uint64_t spooled;
     unsigned char *buffer;
     size_t used;
 };
@@ -93,38 +95,11 @@ const char *output_name(const output *out) { return out->name; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static const char *spool_directory(void) {
-    const char *directory = getenv("TMPDIR");
-    return directory && directory[0] ? directory : "/tmp";
-}
-
-/* Opens an unnamed file there. */
-static int open_spool(void) {
-    const char *directory = spool_directory();
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        char path[4096];
-        int length = snprintf(path, sizeof path, "%s/scan-XXXXXX", directory);
-        if (length < (int)sizeof path && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
-            unlink(path);
-    }
-    if (fd < 0)
-        die(EXIT_IO, "%s: cannot make a temporary file there: %s (TMPDIR names the folder)", directory,
-            strerror(errno));
-    return fd;
-}
-
-__attribute__((noreturn)) static void die_of_spool(const char *what) {
-    die(EXIT_IO, "temporary file in %s: cannot %s: %s (TMPDIR names the folder)", spool_directory(), what,
-        strerror(errno));
-}
-
 static void wait_writable(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     poll(&p, 1, -1);
 }
 
-/* name NULL: the spool. */
 static void write_full(const char *name, int fd, const void *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
@@ -133,8 +108,6 @@ static void write_full(const char *name, int fd, const void *data, size_t bytes)
             done += (size_t)n;
         else if (errno == EAGAIN)
             wait_writable(fd);
-        else if (errno != EINTR && !name)
-            die_of_spool("write");
         else if (errno != EINTR)
             die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
     }
@@ -158,13 +131,15 @@ static void write_file(output *out, const char *data, size_t bytes) {
 
 static void write_through(output *out, const void *data, size_t bytes) {
     if (out->held && out->spool < 0)
-        out->spool = open_spool();
-    if (out->held)
-        write_full(NULL, out->spool, data, bytes);
-    else if (out->direct)
+        out->spool = spool_open();
+    if (out->held) {
+        spool_write(out->spool, data, bytes, out->spooled);
+        out->spooled += bytes;
+    } else if (out->direct) {
         write_full(out->name, out->fd, data, bytes);
-    else
+    } else {
         write_file(out, data, bytes);
+    }
 }
 
 static void flush(output *out) {
@@ -206,16 +181,10 @@ void output_reserve_head(output *out, size_t bytes) {
 /* Copies the data that waited in the spool to the output. */
 static void copy_spool(output *out) {
     unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
-    if (lseek(out->spool, 0, SEEK_SET) < 0)
-        die_of_spool("read");
-    for (;;) {
-        ssize_t n = read(out->spool, piece, BUFFER_BYTES);
-        if (n == 0)
-            break;
-        if (n > 0)
-            write_full(out->name, out->fd, piece, (size_t)n);
-        else if (errno != EINTR)
-            die_of_spool("read");
+    for (uint64_t done = 0; done < out->spooled;) {
+        size_t bytes = spool_read(out->spool, piece, BUFFER_BYTES, done);
+        write_full(out->name, out->fd, piece, bytes);
+        done += bytes;
     }
     free(piece);
     close(out->spool);

@@ -23,7 +23,7 @@ void output_write(output *out, const void *data, size_t bytes);
 
 /* For formats whose head holds a count that is known at the end only: output_reserve_head before any data, then
  * output_write for the data, then output_write_head with as many bytes as were reserved. Stdout and pipes cannot be
- * rewound; data for them beyond 256 KiB wait in an unnamed file in $TMPDIR or /tmp. */
+ * rewound; data for them beyond 256 KiB wait in a spool (spool.h). */
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 

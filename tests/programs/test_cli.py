@@ -26,7 +26,7 @@ def test_help(box, program):
     lines = out.splitlines()
     assert lines[0] == "Examples:" and "Exit status: 0 done" in out
     assert all(len(line) <= 120 for line in lines)
-    for option in ("--output", "--force", "--verify", "--device", "--threads", "--stats", "--json", "--progress"):
+    for option in ("--output", "--force", "--verify", "--device", "--threads", "--stats", "--json", "--tmp", "--progress"):
         assert option in out
     assert box.good(program, "-h").out.decode() == out
 

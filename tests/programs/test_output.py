@@ -453,9 +453,11 @@ def test_npy_of_unknown_length_to_a_pipe(box, n):
 def test_spool_in_a_missing_folder(box):
     box.save("in.npy", np.arange(100_000, dtype="i8"))
     environment = dict(os.environ, TMPDIR="/nonexistent")
-    box.refused(3, "/nonexistent: cannot make a temporary file there: No such file or directory (TMPDIR names the folder)",
+    box.refused(3, "/nonexistent: cannot make a temporary file there: No such file or directory (--tmp or TMPDIR names the folder)",
                 "compact", "--nonzero", "in.npy", env=environment)
     box.good("compact", "--nonzero", "in.npy", "-o", "out.npy", env=environment)
+    box.good("compact", "--nonzero", "in.npy", "--tmp", ".", env=environment)
+    box.refused(3, "/nonexistent: cannot make", "compact", "--nonzero", "in.npy", "--tmp", "/nonexistent")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
@@ -467,7 +469,7 @@ def test_spool_on_a_full_disk(box):
         pytest.skip("cannot mount")
     try:
         environment = dict(os.environ, TMPDIR=str(disk))
-        box.refused(3, f"temporary file in {disk}: cannot write: No space left on device (TMPDIR names the folder)",
+        box.refused(3, f"temporary file in {disk}: cannot write: No space left on device (--tmp or TMPDIR names the folder)",
                     "compact", "--nonzero", "in.npy", env=environment)
     finally:
         subprocess.run(["umount", disk], check=True)
