@@ -40,7 +40,7 @@ typedef struct compact_job {
     output *counts_out;   /* or NULL */
 } compact_job;
 
-/* .npy and raw, in pieces: array.c. Text and tables, as a whole: lines.c. */
+/* .npy and raw: array.c. Text: lines.c. Tables: table.c. */
 void compact_array(const compact_job *job, array_reader *reader, session *s);
 
 /* --unique of whole rows. Returns false, with nothing done, if the array is taken by elements. In array_rows.c. */

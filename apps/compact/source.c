@@ -59,8 +59,11 @@ static scan_status call(const selecting *a, session *s, const scan_column *colum
     const source *from = a->from;
     scan_grid grid = compact_grid(a->job, s, s->on_host);
     if (a->job->selector == SELECT_UNIQUE && !flags) {
-        scan_unique_desc desc = {
-            .struct_size = sizeof desc, .type = columns[0].type, .index_type = a->to->type, .grid = grid};
+        scan_unique_desc desc = {.struct_size = sizeof desc,
+                                 .type = columns[0].type,
+                                 .index_type = a->to->type,
+                                 .grid = grid,
+                                 .index_base = from->base};
         scan_unique_out out = {.struct_size = sizeof out, .indices = indices, .count = count};
         return scan_unique(s->ctx, &desc, columns[0].data, &out, from->n);
     }

@@ -162,37 +162,41 @@ static const unsigned char *find_line(const text *t, size_t line) {
     return p;
 }
 
-__attribute__((noreturn)) static void refuse(const text *t, const column_fault *fault, const char *advice) {
-    input_refuse_json(t->name, 1, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes);
+void text_refuse_number(const text *t, const column_fault *fault, const char *advice) {
+    if (t->lines_before == 0)
+        input_refuse_json(t->name, 1, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes);
     const unsigned char *p = find_line(t, fault->row);
     const unsigned char *newline = memchr(p, '\n', (size_t)(t->bytes + t->n_bytes - p));
-    size_t bytes = (size_t)(newline - p);
+    size_t bytes = (size_t)(newline - p), line = t->lines_before + fault->row + 1;
     if (bytes > 0 && p[bytes - 1] == '\r')
         bytes--;
     char quoted[NUMBER_QUOTE_BYTES];
     if (fault->empty)
-        die(EXIT_USAGE, "%s: line %zu %s", t->name, fault->row + 1, fault->complaint);
+        die(EXIT_USAGE, "%s: line %zu %s", t->name, line, fault->complaint);
     bool advised = advice && fault->not_a_number;
-    die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s%s%s", t->name, fault->row + 1, fault->where + 1,
+    die(EXIT_USAGE, "%s: line %zu, column %zu: %s %s%s%s", t->name, line, fault->where + 1,
         number_quote(quoted, (const char *)p, bytes), fault->complaint, advised ? "; " : "", advised ? advice : "");
+}
+
+void text_end_last_line(text *t) {
+    if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n')
+        t->bytes[t->n_bytes++] = '\n'; /* in the place of a zero byte */
 }
 
 static void read_bytes(text *t, input *in) {
     *t = (text){.name = in->name};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
-    if (t->n_bytes > t->head_bytes && t->bytes[t->n_bytes - 1] != '\n')
-        t->bytes[t->n_bytes++] = '\n'; /* in the place of a zero byte */
+    text_end_last_line(t);
 }
 
-void text_read(text *t, input *in, const char *advice, unsigned threads) {
-    read_bytes(t, in);
+void text_parse(text *t, bool is_float, const char *advice, unsigned threads) {
     job j = {0};
     cut(&j, t, threads);
     t->values.data = must_alloc(t->n + 1, sizeof(uint64_t));
     j.parts = must_alloc(j.piece_count + 1, sizeof *j.parts);
     for (size_t i = 0; i < j.piece_count; i++)
-        column_part_begin(&j.parts[i], t->values.u64 + j.pieces[i].line, false);
+        column_part_begin(&j.parts[i], t->values.u64 + j.pieces[i].line, is_float);
     parallel_for(threads, j.piece_count, parse_piece, &j);
 
     column_fault fault;
@@ -203,7 +207,12 @@ void text_read(text *t, input *in, const char *advice, unsigned threads) {
     free(j.parts);
     free(j.pieces);
     if (!good)
-        refuse(t, &fault, advice);
+        text_refuse_number(t, &fault, advice);
+}
+
+void text_read(text *t, input *in, const char *advice, unsigned threads) {
+    read_bytes(t, in);
+    text_parse(t, false, advice, threads);
 }
 
 typedef struct indexing {

@@ -65,8 +65,12 @@ def table(rows, change):
     ({5: b"\n", 170_000: b"x,y\n"}, "line 7: 1 field, the first row has 2"),
 ])
 def test_errors(box, change, message):
-    """The fault of the first chunk that has one is named, whichever thread finds it, and nothing is written, on stdout neither."""
-    box.refused(2, message, "compact", "--csv", "--where", "b > 3", "--threads", 3, input=table(200_000, change))
+    """The fault of the first chunk that has one is named, whichever thread finds it. There is no file; on stdout there may be rows before the fault."""
+    box.refused(2, message, "compact", "--csv", "--where", "b > 3", "--threads", 3, "-o", "out", input=table(200_000, change))
+    result = box.run("compact", "--csv", "--where", "b > 3", "--threads", 3, input=table(200_000, change))
+    lines = (change.get(i, b"%d,%d\n" % (i, i % 10)) for i in range(200_000))
+    kept = b"a,b\n" + b"".join(line for line in lines if b"," in line and line[line.find(b",") + 1:-1].isdigit() and int(line.rsplit(b",")[-1]) > 3)
+    assert result.code == 2 and message in result.err and kept.startswith(result.out)
 
 
 def test_types(box):
