@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The indices of what is kept of an input whose length, which their type depends on, is known at the end. Those beyond
- * a megabyte wait in a spool.
+ * The indices of what is kept of an input whose length, which their type depends on, is known at the end.
  */
 #ifndef APPS_COMPACT_INDEX_LIST_H
 #define APPS_COMPACT_INDEX_LIST_H
 
+#include "apps/support/spool.h"
 #include "compact.h"
 
 /* {0} at first. */
 typedef struct index_list {
-    uint64_t *last; /* of a megabyte, of which `used` follow those in the spool */
-    size_t used;
-    uint64_t spooled;
-    int spool; /* if any are in it */
+    spool indices; /* u64 */
 } index_list;
 
 void index_list_add(index_list *list, const uint64_t *indices, size_t n);

@@ -1,205 +1,253 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on text and tables, and on other arrays that are scanned as a whole. The result of a text is lines of numbers;
- * a table keeps its rows and gets one more column. A missing field of a table counts as the identity and stays missing
- * in the new column.
+ * prefix on text and tables, in batches of rows, so that memory does not grow with the input. The result of a text is
+ * lines of numbers; a table keeps its rows and gets one more column. A missing field of a table counts as the identity
+ * and stays missing in the new column.
+ *
+ * The type of the column follows from all of its numbers (column.h), and the results from the type. It is taken to be
+ * the one of the numbers so far: integers, until there is a float. If it turns out to be another, all begins anew: a
+ * file is read again, a pipe from a spool (input_keep), and the output is taken back. So what goes to stdout waits
+ * until the type is certain: among floats it is at once, among integers when all is read, unless --out-dtype admits no
+ * other.
+ *
+ * In reverse the results of the first rows are known last. The values go to a spool, which is scanned from its end, in
+ * place; then the results are read from its beginning, together with the rows of a table, which are read once more.
  */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
-#include "apps/support/number.h"
-#include "apps/support/parallel.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
-#include "apps/support/table.h"
-#include "apps/support/text.h"
-#include "prefix.h"
+#include "apps/support/spool.h"
+#include "row_batch.h"
+#include "value_stream.h"
 
-enum { BLOCK_BYTES = 256 << 10 };
-
-/* ---- a whole array ----------------------------------------------------------------------------------------------- */
-
-typedef struct scanning {
+typedef struct work {
     const prefix_job *job;
-    scan_prefix_desc desc;
-    const void *values;
-    void *result;
-    size_t n;
-} scanning;
+    input *in;
+    session *s;
+    row_batch *batch;
+    value_stream values;
+    bool computes;       /* the job is one for values of this type */
+    fatal_error refusal; /* else */
+    bool certain;        /* no other type can follow */
+    spool spool;         /* reverse: values, then results */
+    uint64_t n;
+} work;
 
-static scan_status scan_values(void *arg, session *s) {
-    const scanning *a = arg;
-    scan_prefix_desc desc = a->desc;
-    size_t out_bytes = a->n * scan_type_size(desc.out_type);
-    void *in, *out;
-    desc.algorithm = prefix_algorithm(a->job, s, s->on_host);
-    SESSION_TRY(session_upload(s, a->values, a->n * scan_type_size(desc.type), &in));
-    SESSION_TRY(session_alloc_result(s, a->result, out_bytes, &out));
-    SESSION_TRY(scan_prefix(s->ctx, &desc, in, out, a->n));
-    SESSION_TRY(session_wait(s));
-    return session_download(s, a->result, out, out_bytes);
-}
+/* ---- one batch --------------------------------------------------------------------------------------------------- */
 
-void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
-                   const void *values, size_t n) {
-    void *result = must_alloc(n, scan_type_size(desc->out_type));
-    prefix_check check;
-    if (job->common->verify)
-        prefix_check_begin(&check, desc);
-    prefix_choose(job, s, desc, n);
-    session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
-    report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
-    if (job->common->verify) {
-        report_phase before = report_enter(PHASE_VERIFY);
-        size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
-        if (wrong != n)
-            die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
-        report_enter(before);
+/* All values of the batch, a missing one as the identity. */
+static void take_values(const work *w, uint64_t *to) {
+    for (size_t i = 0; i < w->batch->count; i++) {
+        const column *c = &w->batch->slots[i].values;
+        row_fill_missing(w->job, c, to);
+        to += c->n;
     }
-    prefix_normalize(desc, false, result, n);
-    return result;
 }
 
-static void report_types(const scan_prefix_desc *desc, const char *what, size_t n) {
-    report_text("type", scan_type_name(desc->type));
-    report_text("out_type", scan_type_name(desc->out_type));
-    report_number(what, n);
+static void mark_missing(const work *w, uint64_t *results) {
+    for (size_t i = 0; i < w->batch->count; i++) {
+        const column *c = &w->batch->slots[i].values;
+        row_mark_missing(c, results);
+        results += c->n;
+    }
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+static void write_results(const work *w, const uint64_t *results) {
+    const row_batch *b = w->batch;
+    row_part parts[ROW_BATCH_MAX];
+    if (!b->is_table) {
+        rows_write_numbers(w->job->out, w->values.desc.out_type, results, b->n, b->threads, NULL);
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        parts[i] = (row_part){&b->slots[i].rows.t, results};
+        results += parts[i].t->n;
+    }
+    row_write(w->job->out, parts, b->count, w->values.desc.out_type, b->threads);
+}
+
+static void scan_batch(work *w) {
+    take_values(w, value_stream_room(&w->values, w->batch->n));
+    uint64_t *results = value_stream_scan(&w->values, w->batch->n);
+    mark_missing(w, results);
+    write_results(w, results);
+}
+
+static void keep_batch(work *w) {
+    const size_t n = w->batch->n;
+    uint64_t *values = value_stream_room(&w->values, n);
+    for (size_t i = 0, at = 0; i < w->batch->count; i++) {
+        const column *c = &w->batch->slots[i].values;
+        memcpy(values + at, c->data, c->n * sizeof *values);
+        at += c->n;
+    }
+    spool_write(&w->spool, values, n * sizeof *values, w->n * sizeof *values);
+}
+
+/* ---- in reverse -------------------------------------------------------------------------------------------------- */
+
+/* Values beside their results: pieces of whole groups from the end. */
+enum { PIECE = 2 * VALUE_GROUP };
+
+static void scan_piece(work *w, uint64_t *raw, uint64_t *values, uint64_t *results, uint64_t first, size_t n) {
+    column c = {.type = w->values.desc.type, .n = n, .u64 = raw};
+    spool_read(&w->spool, raw, n * sizeof *raw, first * sizeof *raw);
+    for (size_t i = 0; w->values.desc.type == SCAN_F64 && i < n; i++)
+        c.missing += raw[i] == COLUMN_MISSING_BITS;
+    row_fill_missing(w->job, &c, values);
+    value_stream_scan_before(&w->values, values, results, n, first);
+    row_mark_missing(&c, results);
+    spool_write(&w->spool, results, n * sizeof *results, first * sizeof *results);
+}
+
+static void scan_from_end(work *w) {
+    uint64_t *room = must_alloc(3 * PIECE, sizeof *room);
+    for (uint64_t end = w->n; end > 0;) {
+        uint64_t first = end > PIECE ? end - PIECE : 0;
+        scan_piece(w, room, room + PIECE, room + 2 * PIECE, first, (size_t)(end - first));
+        end = first;
+    }
+    free(room);
+}
+
+static void write_lines(const work *w) {
+    uint64_t *room = must_alloc(PIECE, sizeof *room);
+    for (uint64_t done = 0; done < w->n;) {
+        size_t n = w->n - done < PIECE ? (size_t)(w->n - done) : PIECE;
+        spool_read(&w->spool, room, n * sizeof *room, done * sizeof *room);
+        rows_write_numbers(w->job->out, w->values.desc.out_type, room, n, w->batch->threads, NULL);
+        done += n;
+    }
+    free(room);
+}
+
+static void write_rows(work *w) {
+    row_batch *b = w->batch;
+    row_batch_close(b);
+    input_rewind(w->in);
+    row_batch_open(b, b->type, false);
+    for (uint64_t done = 0; row_batch_next(b); done += b->n) {
+        uint64_t *room = value_stream_room(&w->values, b->n);
+        spool_read(&w->spool, room, b->n * sizeof *room, done * sizeof *room);
+        write_results(w, room);
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static void open_values(void *arg) {
+    work *w = arg;
+    value_stream_open(&w->values, w->job, w->s, w->in->name, w->batch->type);
+}
+
+static void write_head(const work *w) {
+    const row_batch *b = w->batch;
+    if (b->is_table)
+        row_write_header(w->job, &b->rows.head, b->index);
+    else
+        output_write(w->job->out, b->lines.mark, b->lines.mark_bytes);
+}
+
+/* For the type w->batch->type. What is wrong with the job is said when no other type can follow. */
+static void begin(work *w) {
+    const scan_type type = w->batch->type;
+    w->certain = type == SCAN_F64 || w->job->out_dtype == type;
+    w->computes = die_catch(&w->refusal, open_values, w);
+    report_enter(PHASE_OTHER);
+    if (!w->computes && w->certain)
+        rethrow_fatal(&w->refusal);
+    if (w->certain && !(w->job->reverse && w->batch->is_table))
+        input_keep_no_more(w->in);
+    if (w->certain)
+        output_write_head(w->job->out, "", 0);
+    write_head(w);
+    w->n = 0;
+}
+
+/* Integers that fit i64 go as u64 too. */
+static bool is_other(scan_type found, scan_type type) {
+    return found != type && !(type == SCAN_U64 && found == SCAN_I64);
+}
+
+/* Returns false if the type is another. */
+static bool go_through(work *w) {
+    row_batch *b = w->batch;
+    while (row_batch_next(b)) {
+        if (is_other(column_types_result(&b->types), b->type))
+            return false;
+        if (w->computes && w->job->reverse)
+            keep_batch(w);
+        else if (w->computes)
+            scan_batch(w);
+        w->n += b->n;
+        report_progress(w->in->taken, w->in->extent.size);
+    }
+    return true;
+}
+
+static void begin_anew(work *w) {
+    row_batch *b = w->batch;
+    b->type = column_types_result(&b->types);
+    row_batch_close(b);
+    value_stream_close(&w->values);
+    if (w->certain)
+        open_values(w); /* dies: no other type goes with --out-dtype */
+    output_rewind(w->job->out);
+    input_rewind(w->in);
+    spool_clear(&w->spool);
+    row_batch_open(b, b->type, true);
+    begin(w);
+}
+
+static void scan_rows(const prefix_job *job, input *in, session *s, bool is_table) {
+    work w = {.job = job, .in = in, .s = s};
+    row_batch *b = w.batch = must_alloc(1, sizeof *b);
+    memset(b, 0, sizeof *b);
+    b->job = job;
+    b->in = in;
+    b->is_table = is_table;
+    b->threads = parallel_threads(job->common->threads);
+    output_reserve_head(job->out, 0);
+    if (job->out_dtype != SCAN_I64 || (job->reverse && is_table))
+        input_keep(in);
+    row_batch_open(b, SCAN_I64, true);
+    if (is_table && b->rows.head.columns)
+        table_warn_of_header(&b->rows.head, b->index, false);
+    prefix_choose(job, s, &(scan_prefix_desc){.type = SCAN_I64, .out_type = SCAN_I64, .op = job->op},
+                  in->extent.size / sizeof(uint64_t) + 1);
+    begin(&w);
+    while (!go_through(&w))
+        begin_anew(&w);
+    if (!w.computes)
+        rethrow_fatal(&w.refusal);
+    if (job->reverse)
+        scan_from_end(&w);
+    if (job->reverse && is_table)
+        write_rows(&w);
+    else if (job->reverse)
+        write_lines(&w);
+    if (!w.certain)
+        output_write_head(job->out, "", 0);
+    prefix_report_types(&w.values.desc, is_table ? "rows" : "elements", w.n);
+    spool_clear(&w.spool);
+    value_stream_close(&w.values);
+    row_batch_free(b);
+}
 
 void prefix_text(const prefix_job *job, input *in, session *s) {
-    unsigned threads = parallel_threads(job->common->threads);
-    text t;
-    prefix_value init;
-    text_read(&t, in, NULL, threads);
-    scan_prefix_desc desc = prefix_describe(job, in->name, t.values.type, &init);
-    void *result = prefix_whole(job, s, in->name, &desc, t.values.data, t.n);
-    output_write(job->out, t.bytes, t.head_bytes);
-    rows_write_numbers(job->out, desc.out_type, result, t.n, threads, NULL);
-    report_types(&desc, "elements", t.n);
-    free(result);
-    text_free(&t);
-}
-
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
-
-typedef struct append {
-    const table *t;
-    const column *values;
-    scan_type type;
-    size_t size;
-    const char *result;
-    const size_t *first; /* of each block: its first row; one more at the end */
-} append;
-
-/* As number_format, with the dialect's character for the point. */
-static size_t write_number(const table *t, char *to, scan_type type, const void *value) {
-    size_t bytes = number_format(to, type, value);
-    char *point = t->dialect->decimal != '.' ? memchr(to, '.', bytes) : NULL;
-    if (point)
-        *point = t->dialect->decimal;
-    return bytes;
-}
-
-static size_t append_block(void *arg, size_t block, unsigned char *buffer) {
-    const append *a = arg;
-    const table *t = a->t;
-    unsigned char *to = buffer;
-    for (size_t row = a->first[block]; row < a->first[block + 1]; row++) {
-        size_t bytes = table_row_bytes(t, row);
-        const unsigned char *from = t->bytes + t->starts[row];
-        memcpy(to, from, bytes);
-        to += bytes;
-        *to++ = (unsigned char)t->delimiter;
-        if (!a->values->missing || a->values->u64[row] != COLUMN_MISSING_BITS)
-            to += write_number(t, (char *)to, a->type, a->result + row * a->size);
-        size_t end_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) - bytes;
-        memcpy(to, from + bytes, end_bytes);
-        to += end_bytes;
-    }
-    return (size_t)(to - buffer);
-}
-
-/* Cuts the rows into blocks of about BLOCK_BYTES and writes each with its new field. */
-static void write_rows(output *out, append *a, unsigned threads) {
-    const table *t = a->t;
-    size_t field_bytes = 1 + NUMBER_FORMAT_BYTES, blocks = 0, largest = 0, bytes = 0;
-    size_t *first = must_alloc(t->n + 2, sizeof *first);
-    for (size_t row = 0; row < t->n; row++) {
-        size_t row_bytes = (size_t)(t->starts[row + 1] - t->starts[row]) + field_bytes;
-        if (row == 0 || bytes + row_bytes > BLOCK_BYTES) {
-            first[blocks++] = row;
-            bytes = 0;
-        }
-        bytes += row_bytes;
-        largest = bytes > largest ? bytes : largest;
-    }
-    first[blocks] = t->n;
-    a->first = first;
-    rows_stream(out, blocks, largest, append_block, a, threads, NULL);
-    free(first);
-}
-
-/* Writes the name of the new column, in quotes where CSV needs them. */
-static void write_name(output *out, const table *t, const char *name, const char *op) {
-    const char special[] = {t->delimiter, '"', '\r', '\n', 0};
-    bool quoted = strpbrk(name, special) != NULL;
-    output_write(out, "\"", quoted);
-    for (const char *p = name; *p; p++)
-        output_write(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
-    output_write(out, "_", 1);
-    output_write(out, op, strlen(op));
-    output_write(out, "\"", quoted);
-}
-
-static void write_header(const prefix_job *job, const table *t, size_t index) {
-    size_t end = t->head_bytes;
-    if (t->has_names && end && t->bytes[end - 1] == '\n')
-        end -= end > 1 && t->bytes[end - 2] == '\r' ? 2 : 1;
-    output_write(job->out, t->bytes, end);
-    if (t->has_names) {
-        char *name = table_name(t, index);
-        output_write(job->out, &t->delimiter, 1);
-        write_name(job->out, t, name, scan_op_name(job->op));
-        free(name);
-    }
-    output_write(job->out, t->bytes + end, t->head_bytes - end);
-}
-
-/* Values with the identity where a field is missing: a column with missing fields is f64. */
-static void *fill_missing(const prefix_job *job, const column *c) {
-    const double identity = prefix_float_identity(job->op);
-    double *values = must_alloc(c->n, sizeof *values);
-    for (size_t i = 0; i < c->n; i++)
-        values[i] = c->u64[i] == COLUMN_MISSING_BITS ? identity : c->f64[i];
-    return values;
+    if (prefix_is_whole(job))
+        prefix_text_whole(job, in, s);
+    else
+        scan_rows(job, in, s, false);
 }
 
 void prefix_table(const prefix_job *job, input *in, session *s) {
-    unsigned threads = parallel_threads(job->common->threads);
-    table t;
-    column c = {.type = SCAN_I64};
-    prefix_value init;
-    table_read(&t, in, &job->dialect, threads);
-    size_t index = table_find(&t, job->key);
-    if (t.columns)
-        table_warn_of_header(&t, index, false);
-    if (t.columns)
-        table_numbers(&t, index, &c, NULL, threads);
-    scan_prefix_desc desc = prefix_describe(job, in->name, c.type, &init);
-    void *filled = c.missing ? fill_missing(job, &c) : NULL;
-    void *result = prefix_whole(job, s, in->name, &desc, filled ? filled : c.data, t.n);
-    write_header(job, &t, index);
-    append a = {.t = &t, .values = &c, .type = desc.out_type, .size = scan_type_size(desc.out_type), .result = result};
-    write_rows(job->out, &a, threads);
-    report_types(&desc, "rows", t.n);
-    free(filled);
-    free(result);
-    free(c.data);
-    table_free(&t);
+    if (prefix_is_whole(job) || job->dialect.comment)
+        prefix_table_whole(job, in, s);
+    else
+        scan_rows(job, in, s, true);
 }

@@ -31,12 +31,17 @@ typedef struct prefix_job {
     data_format out_format; /* of arrays */
 } prefix_job;
 
-/* .npy and raw, in pieces: array.c, along an axis: lanes.c, which returns what it did. Text and tables, as a whole:
- * lines.c. */
+/* .npy and raw: array.c, along an axis: lanes.c, which returns what it did. Text and tables: lines.c, and what is held
+ * as a whole: whole.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 scan_prefix_desc prefix_lanes(const prefix_job *job, array_reader *reader, session *s, const lanes *shape);
 void prefix_text(const prefix_job *job, input *in, session *s);
 void prefix_table(const prefix_job *job, input *in, session *s);
+void prefix_text_whole(const prefix_job *job, input *in, session *s);
+void prefix_table_whole(const prefix_job *job, input *in, session *s);
+
+/* Reports the types and, by this name, n. */
+void prefix_report_types(const scan_prefix_desc *desc, const char *what, size_t n);
 
 /* ---- shared by them: describe.c ---------------------------------------------------------------------------------- */
 
@@ -68,7 +73,7 @@ void prefix_normalize(const scan_prefix_desc *desc, bool is_bool, void *result, 
 /* True for algorithms that scan only whole arrays: they have no carry. */
 bool prefix_is_whole(const prefix_job *job);
 
-/* Scans n values in one call; with --verify the result is checked. Returns a new allocation. In lines.c. */
+/* Scans n values in one call; with --verify the result is checked. Returns a new allocation. In whole.c. */
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
                    const void *values, size_t n);
 

@@ -58,19 +58,31 @@ __attribute__((noreturn)) static void refuse(const codec *c, const input *from) 
         c->command, file, program_name());
 }
 
+static void begin(decoder *d) {
+    d->window = (codec_window){.in = d->in, .in_end = d->in};
+    d->inside = true;
+    d->ended = false;
+    d->state = d->codec->open();
+    if (!d->state)
+        die(EXIT_IO, "%s: no memory to decompress it", d->from.name);
+}
+
 decoder *decoder_open(const codec *c, const input *from) {
     if (!c->open)
         refuse(c, from);
     decoder *d = must_alloc(1, sizeof *d);
     d->codec = c;
     d->from = *from;
-    d->window = (codec_window){.in = d->in, .in_end = d->in};
-    d->inside = true;
-    d->ended = false;
-    d->state = c->open();
-    if (!d->state)
-        die(EXIT_IO, "%s: no memory to decompress it", from->name);
+    begin(d);
     return d;
+}
+
+bool decoder_can_rewind(const decoder *d) { return d->from.extent.sized; }
+
+void decoder_rewind(decoder *d) {
+    d->codec->close(d->state);
+    input_rewind(&d->from);
+    begin(d);
 }
 
 /* Bytes of the file that have been used. */

@@ -17,6 +17,10 @@ decoder *decoder_open(const codec *c, const input *from);
 /* Reads until `bytes` are there or the last member ends; returns how many. */
 size_t decoder_read(decoder *d, void *to, size_t bytes);
 
+/* Whether it can begin anew, which a pipe cannot. */
+bool decoder_can_rewind(const decoder *d);
+void decoder_rewind(decoder *d);
+
 /* "gzip" */
 const char *decoder_name(const decoder *d);
 

@@ -19,6 +19,7 @@
 #include "die.h"
 #include "input.h"
 #include "report_phase.h"
+#include "spool.h"
 
 enum { READ_MAX = 1 << 30, PIPE_BYTES = 1 << 20 };
 
@@ -88,7 +89,7 @@ __attribute__((noreturn)) static void die_shorter(const input *in, uint64_t byte
     die(EXIT_IO, "%s: " INPUT_SHORTER, in->name, (unsigned long long)bytes, (unsigned long long)in->extent.size);
 }
 
-static size_t read_full(input *in, void *to, size_t bytes) {
+static size_t read_source(input *in, void *to, size_t bytes) {
     if (in->decoder) {
         size_t decoded = decoder_read(in->decoder, to, bytes);
         in->fetched += decoded;
@@ -103,6 +104,20 @@ static size_t read_full(input *in, void *to, size_t bytes) {
     if (in->extent.sized && (size_t)have < bytes)
         die_shorter(in, in->fetched);
     return (size_t)have;
+}
+
+/* What is in the spool first. */
+static size_t read_full(input *in, void *to, size_t bytes) {
+    size_t again = spool_read(&in->kept, to, bytes, in->again);
+    in->again += again;
+    if (again == bytes)
+        return bytes;
+    size_t more = read_source(in, (char *)to + again, bytes - again);
+    if (in->keeps) {
+        spool_write(&in->kept, (char *)to + again, more, in->kept.bytes);
+        in->again = in->kept.bytes;
+    }
+    return again + more;
 }
 
 size_t input_peek(input *in, const unsigned char **data, size_t bytes) {
@@ -151,6 +166,30 @@ void input_decompress(input *in) {
         return;
     decoder *d = decoder_open(c, in);
     *in = (input){.fd = in->fd, .name = in->name, .decoder = d, .max_bytes = memory_bytes()};
+}
+
+static bool can_seek(const input *in) { return in->decoder ? decoder_can_rewind(in->decoder) : in->extent.sized; }
+
+void input_keep(input *in) {
+    if (can_seek(in))
+        return;
+    in->keeps = true;
+    spool_write(&in->kept, in->peek, in->peek_bytes, 0);
+    in->again = in->kept.bytes;
+}
+
+void input_keep_no_more(input *in) { in->keeps = false; }
+
+void input_rewind(input *in) {
+    in->peek_bytes = 0;
+    in->taken = in->again = 0;
+    if (!can_seek(in))
+        return;
+    in->fetched = 0;
+    if (in->decoder)
+        decoder_rewind(in->decoder);
+    else if (lseek(in->fd, (off_t)in->extent.start, SEEK_SET) < 0)
+        die(EXIT_IO, "%s: cannot read it again: %s", in->name, strerror(errno));
 }
 
 bool name_has_suffix(const char *name, size_t length, const char *suffix) {
@@ -248,6 +287,7 @@ void input_close(input *in) {
         close(in->fd);
     if (in->decoder)
         decoder_close(in->decoder);
+    spool_clear(&in->kept);
     free(in->peek);
     *in = (input){.fd = -1, .name = in->name};
 }

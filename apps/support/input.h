@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "spool.h"
+
 enum { INPUT_PEEK_MAX = 64 << 10 };
 
 /* What the size of a file says at the time of opening. */
@@ -36,6 +38,9 @@ typedef struct input {
     size_t peek_bytes;
     struct decoder *decoder; /* NULL: not compressed */
     size_t max_bytes;        /* of a decoder, for input_read_all */
+    spool kept;              /* what was read since input_keep */
+    bool keeps;              /* what is read goes there */
+    uint64_t again;          /* bytes of it that were read again */
 } input;
 
 /* path NULL or "-": stdin. Errors exit 3, here and below. Times count as PHASE_READ (report_phase.h). */
@@ -45,6 +50,14 @@ void input_open(input *in, const char *path);
  * here on. What input_read_all then gives is bounded by the memory of the machine (memory_bytes), so that a file that
  * grows without end is an error (exit 3). Exit 2 for damage, and for what cannot be decompressed. */
 void input_decompress(input *in);
+
+/* Before anything was read: from here on input_rewind works. What is no regular file is copied to a spool (spool.h) as
+ * it is read, until input_keep_no_more. */
+void input_keep(input *in);
+void input_keep_no_more(input *in);
+
+/* The next byte that is read is the first one again. */
+void input_rewind(input *in);
 
 /* Returns true if the first `length` bytes of a name end in the suffix, in any case. */
 bool name_has_suffix(const char *name, size_t length, const char *suffix);

@@ -29,8 +29,7 @@ struct output {
     uint64_t written, begun; /* bytes of the file, and those of them whose way to the disk has begun */
     size_t head_bytes;
     bool held; /* direct, and the head is not known yet: data wait in the buffer and in the spool */
-    int spool; /* -1: none */
-    uint64_t spooled;
+    spool spool;
     unsigned char *buffer;
     size_t used;
 };
@@ -71,7 +70,7 @@ output *output_open(const char *path, bool force, bool binary) {
     const char *suffix = path ? strrchr(path, '.') : NULL;
     if (suffix && (strcmp(suffix, ".gz") == 0 || strcmp(suffix, ".zst") == 0))
         die_usage("%s: outputs are not compressed: leave out the %s, or pipe them through a compressor", path, suffix);
-    *out = (output){.name = path ? path : "stdout", .spool = -1};
+    *out = (output){.name = path ? path : "stdout"};
     out->buffer = must_alloc(BUFFER_BYTES, 1);
     register_output(out);
     output_file_open(&out->file, path, force);
@@ -130,16 +129,12 @@ static void write_file(output *out, const char *data, size_t bytes) {
 }
 
 static void write_through(output *out, const void *data, size_t bytes) {
-    if (out->held && out->spool < 0)
-        out->spool = spool_open();
-    if (out->held) {
-        spool_write(out->spool, data, bytes, out->spooled);
-        out->spooled += bytes;
-    } else if (out->direct) {
+    if (out->held)
+        spool_write(&out->spool, data, bytes, out->spool.bytes);
+    else if (out->direct)
         write_full(out->name, out->fd, data, bytes);
-    } else {
+    else
         write_file(out, data, bytes);
-    }
 }
 
 static void flush(output *out) {
@@ -178,17 +173,24 @@ void output_reserve_head(output *out, size_t bytes) {
     }
 }
 
+void output_rewind(output *out) {
+    out->used = 0;
+    spool_clear(&out->spool);
+    if (!out->direct && (ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) < 0))
+        die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
+    out->written = out->begun = 0;
+}
+
 /* Copies the data that waited in the spool to the output. */
 static void copy_spool(output *out) {
     unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
-    for (uint64_t done = 0; done < out->spooled;) {
-        size_t bytes = spool_read(out->spool, piece, BUFFER_BYTES, done);
+    for (uint64_t done = 0; done < out->spool.bytes;) {
+        size_t bytes = spool_read(&out->spool, piece, BUFFER_BYTES, done);
         write_full(out->name, out->fd, piece, bytes);
         done += bytes;
     }
     free(piece);
-    close(out->spool);
-    out->spool = -1;
+    spool_clear(&out->spool);
 }
 
 void output_write_head(output *out, const void *head, size_t bytes) {
@@ -197,8 +199,7 @@ void output_write_head(output *out, const void *head, size_t bytes) {
         out->held = false;
         write_full(out->name, out->fd, head, bytes);
         report_bytes(0, bytes);
-        if (out->spool >= 0)
-            copy_spool(out);
+        copy_spool(out);
     } else {
         flush(out);
         for (size_t done = 0; done < bytes;) {

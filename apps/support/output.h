@@ -27,6 +27,10 @@ void output_write(output *out, const void *data, size_t bytes);
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 
+/* Between those two: takes back everything that was written, so that it can be written anew, after the same call of
+ * output_reserve_head. */
+void output_rewind(output *out);
+
 /* Exit 2 if the input, open as fd, is a regular file that stdout goes to: the program would read what it writes,
  * without end. */
 void output_refuse_input(int fd, const char *name);

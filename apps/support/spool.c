@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "die.h"
 
-enum { FOLDER_BYTES = 4096, PIECE_MAX = 1 << 30 };
+enum { FOLDER_BYTES = 4096, PIECE_MAX = 1 << 30, MEMORY_BYTES = 256 << 10 };
 
 static const char *asked, *beside;
 
@@ -37,7 +38,7 @@ static const char *find_folder(char room[FOLDER_BYTES]) {
     return folder ? folder : "/tmp";
 }
 
-int spool_open(void) {
+static int open_file(void) {
     char room[FOLDER_BYTES];
     const char *folder = find_folder(room);
     int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
@@ -59,10 +60,10 @@ __attribute__((noreturn)) static void die_of_spool(const char *what) {
         strerror(errno));
 }
 
-void spool_write(int spool, const void *data, size_t bytes, uint64_t offset) {
+static void write_file(int fd, const void *data, size_t bytes, uint64_t offset) {
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < PIECE_MAX ? bytes - done : PIECE_MAX;
-        ssize_t n = pwrite(spool, (const char *)data + done, want, (off_t)(offset + done));
+        ssize_t n = pwrite(fd, (const char *)data + done, want, (off_t)(offset + done));
         if (n >= 0)
             done += (size_t)n;
         else if (errno != EINTR)
@@ -70,11 +71,11 @@ void spool_write(int spool, const void *data, size_t bytes, uint64_t offset) {
     }
 }
 
-size_t spool_read(int spool, void *to, size_t bytes, uint64_t offset) {
+static size_t read_file(int fd, void *to, size_t bytes, uint64_t offset) {
     size_t done = 0;
     while (done < bytes) {
         size_t want = bytes - done < PIECE_MAX ? bytes - done : PIECE_MAX;
-        ssize_t n = pread(spool, (char *)to + done, want, (off_t)(offset + done));
+        ssize_t n = pread(fd, (char *)to + done, want, (off_t)(offset + done));
         if (n == 0)
             break;
         if (n > 0)
@@ -83,4 +84,44 @@ size_t spool_read(int spool, void *to, size_t bytes, uint64_t offset) {
             die_of_spool("read");
     }
     return done;
+}
+
+static void begin_file(spool *s) {
+    s->fd = open_file();
+    s->has_file = true;
+    write_file(s->fd, s->memory, (size_t)s->bytes, 0);
+    free(s->memory);
+    s->memory = NULL;
+}
+
+void spool_write(spool *s, const void *data, size_t bytes, uint64_t offset) {
+    const uint64_t end = offset + bytes;
+    if (bytes == 0)
+        return;
+    if (!s->has_file && end > MEMORY_BYTES)
+        begin_file(s);
+    if (s->has_file) {
+        write_file(s->fd, data, bytes, offset);
+    } else {
+        if (!s->memory)
+            s->memory = must_alloc(MEMORY_BYTES, 1);
+        memcpy(s->memory + offset, data, bytes);
+    }
+    s->bytes = s->bytes > end ? s->bytes : end;
+}
+
+size_t spool_read(const spool *s, void *to, size_t bytes, uint64_t offset) {
+    size_t there = offset >= s->bytes ? 0 : s->bytes - offset < bytes ? (size_t)(s->bytes - offset) : bytes;
+    if (s->has_file)
+        return read_file(s->fd, to, there, offset);
+    if (there)
+        memcpy(to, s->memory + offset, there);
+    return there;
+}
+
+void spool_clear(spool *s) {
+    if (s->has_file)
+        close(s->fd);
+    free(s->memory);
+    *s = (spool){0};
 }

@@ -7,6 +7,7 @@
 #ifndef APPS_SUPPORT_SPOOL_H
 #define APPS_SUPPORT_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,12 +15,21 @@
 void spool_in(const char *folder);
 void spool_beside(const char *output);
 
-/* Returns the descriptor of an empty spool, to be closed. Errors exit 3, here and below, a full disk too. */
-int spool_open(void);
+/* {0} at first. What is short stays in memory. */
+typedef struct spool {
+    unsigned char *memory; /* the bytes, as long as there is no file */
+    int fd;
+    bool has_file;
+    uint64_t bytes;
+} spool;
 
-void spool_write(int spool, const void *data, size_t bytes, uint64_t offset);
+/* Errors exit 3, a full disk too. Writes begin at no more than spool->bytes. */
+void spool_write(spool *s, const void *data, size_t bytes, uint64_t offset);
 
 /* Returns how many of the bytes there are. */
-size_t spool_read(int spool, void *to, size_t bytes, uint64_t offset);
+size_t spool_read(const spool *s, void *to, size_t bytes, uint64_t offset);
+
+/* Makes it empty, and frees what it has. */
+void spool_clear(spool *s);
 
 #endif

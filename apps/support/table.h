@@ -67,6 +67,9 @@ void table_warn_of_header(const table *t, size_t index, bool times);
  * column's name in an advice to sort by -k KEY:text or -k KEY:time. */
 void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads);
 
+/* The same, as floats whatever the fields are: for a chunk that others show to be of floats. */
+void table_floats(const table *t, size_t index, column *c, unsigned threads);
+
 /* Exit 2 for a fault of a column. */
 __attribute__((noreturn)) void table_refuse_number(const table *t, size_t index, const column_fault *fault,
                                                    const char *key);

@@ -188,18 +188,26 @@ void table_refuse_number(const table *t, size_t index, const column_fault *fault
         fault->complaint, advice);
 }
 
-void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads) {
+static void read_column(const table *t, size_t index, bool is_float, column *c, const char *key, unsigned threads) {
     size_t part_count = part_count_of(t);
     reading r = {t, index, must_alloc(part_count + 1, sizeof(column_part))};
     *c = (column){.data = must_alloc(t->n + 1, sizeof(uint64_t))};
     for (size_t i = 0; i < part_count; i++)
-        column_part_begin(&r.parts[i], c->u64 + i * PART_ROWS, false);
+        column_part_begin(&r.parts[i], c->u64 + i * PART_ROWS, is_float);
     parallel_for(threads, part_count, read_part, &r);
     column_fault fault;
     bool good = column_finish(c, r.parts, part_count, read_part, &r, threads, &fault);
     free(r.parts);
     if (!good)
         table_refuse_number(t, index, &fault, key);
+}
+
+void table_numbers(const table *t, size_t index, column *c, const char *key, unsigned threads) {
+    read_column(t, index, false, c, key, threads);
+}
+
+void table_floats(const table *t, size_t index, column *c, unsigned threads) {
+    read_column(t, index, true, c, NULL, threads);
 }
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */

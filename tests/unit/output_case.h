@@ -46,7 +46,7 @@ typedef struct output_case {
 
 /* What is written: more than the buffer of an output holds. */
 static inline const char *new_data(void) {
-    static char data[300000];
+    static char data[600000];
     for (size_t i = 0; i + 1 < sizeof data; i++)
         data[i] = (char)('a' + i % 23);
     return data;
@@ -61,7 +61,7 @@ static inline void write_file(const char *name, const char *text) {
 
 /* Returns NULL where there is no file. */
 static inline char *read_file(const char *name) {
-    static char text[400000];
+    static char text[800000];
     FILE *file = fopen(name, "r");
     if (!file)
         return NULL;

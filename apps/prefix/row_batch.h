@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The input of prefix, lines of numbers or a table, in batches of chunks (text_chunks.h, table_chunks.h): all chunks of
+ * a batch are read, then all threads parse them.
+ */
+#ifndef APPS_PREFIX_ROW_BATCH_H
+#define APPS_PREFIX_ROW_BATCH_H
+
+#include "apps/support/column_types.h"
+#include "apps/support/table_chunks.h"
+#include "apps/support/text_chunks.h"
+#include "prefix.h"
+#include "row_write.h"
+
+enum { ROW_BATCH_MAX = 16 };
+
+typedef struct row_slot {
+    text_chunk lines;
+    table_chunk rows;
+    column values; /* of a text: those of the chunk */
+    bool failed;
+    fatal_error error;
+} row_slot;
+
+typedef struct row_batch {
+    const prefix_job *job;
+    input *in;
+    bool is_table;
+    unsigned threads;
+    text_chunks lines;
+    table_chunks rows;
+    size_t index;   /* of the table's column */
+    scan_type type; /* that chunks are read as: SCAN_F64, or one of integers */
+    bool parses;    /* else rows are found, and not their numbers */
+    size_t line;    /* lines before the next chunk that is settled */
+    row_slot slots[ROW_BATCH_MAX];
+    size_t count;       /* of chunks in the batch */
+    size_t n;           /* rows of the batch */
+    column_types types; /* of all chunks so far */
+} row_batch;
+
+/* The input's beginning, from which row_batch_open reads. May be called again after input_rewind. */
+void row_batch_open(row_batch *b, scan_type type, bool parses);
+
+/* Reads and parses the next batch; returns false if there is none. Exit 2 for what is no number, for integers that do
+ * not go with others, and for malformed rows. */
+bool row_batch_next(row_batch *b);
+
+void row_batch_close(row_batch *b);
+void row_batch_free(row_batch *b);
+
+#endif
