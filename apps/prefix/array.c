@@ -7,7 +7,7 @@
  *
  * A reverse scan runs from the last piece to the first, but is written from the first to the last: a first pass from
  * the end keeps the fold before each piece, a second pass writes. Groups are then counted from the end, and so are
- * pieces: the first in the file is the short one. A pipe that is scanned in reverse is read as a whole.
+ * pieces: the first in the file is the short one. A pipe that is scanned in reverse is copied to a spool first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
+#include "apps/support/spool.h"
 #include "apps/support/stream.h"
 #include "prefix.h"
 
@@ -43,7 +44,8 @@ typedef struct work {
 
     /* reverse */
     uint64_t n, pieces;
-    unsigned char *all;   /* the content of a pipe; NULL if pieces are read from a file */
+    spool all;            /* the elements of a pipe */
+    bool spooled;         /* pieces are read from there */
     prefix_value *folds;  /* before each piece, in the order of the scan */
     prefix_check *checks; /* the same for --verify */
 } work;
@@ -188,8 +190,8 @@ static void load(work *w, slot *x, uint64_t p) {
     uint64_t end = w->n - (w->pieces - 1 - p) * w->piece;
     x->first = p ? end - w->piece : 0;
     x->n = (size_t)(end - x->first);
-    if (w->all)
-        memcpy(x->in.host, w->all + x->first * w->size, x->n * w->size);
+    if (w->spooled)
+        spool_read(&w->all, x->in.host, x->n * w->size, x->first * w->size);
     else
         array_read_at(w->r, x->in.host, x->n, x->first);
 }
@@ -242,13 +244,21 @@ static void finish_backward(void *arg, size_t piece) {
     report_progress((w->pieces + piece) * w->piece * w->size, 2 * w->n * w->size);
 }
 
+static void copy_pipe(work *w) {
+    enum { BYTES = 1 << 20 };
+    const size_t size = w->r->size;
+    unsigned char *piece = must_alloc(BYTES, 1);
+    for (size_t n; (n = array_read(w->r, piece, BYTES / size)) > 0;)
+        spool_write(&w->all, piece, n * size, w->all.bytes);
+    free(piece);
+    w->n = w->all.bytes / size;
+    w->spooled = true;
+}
+
 static uint64_t scan_backward(work *w) {
     w->n = w->r->header.count;
-    if (!array_can_seek(w->r)) {
-        size_t n;
-        w->all = array_read_all(w->r, &n);
-        w->n = n;
-    }
+    if (!array_can_seek(w->r))
+        copy_pipe(w);
     prepare(w, w->n);
     array_write_header(&w->out, 1, &w->n);
     w->pieces = w->n / w->piece + (w->n % w->piece != 0);
@@ -271,7 +281,7 @@ static uint64_t scan_backward(work *w) {
     job.download = download;
     job.finish = finish_backward;
     stream_run(w->s, &job);
-    free(w->all);
+    spool_clear(&w->all);
     free(w->folds);
     free(w->checks);
     return w->n;

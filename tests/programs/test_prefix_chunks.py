@@ -3,9 +3,12 @@
 are NumPy's sums of integers, and for floats the results of the same numbers as an array, whose order of operations other tests check."""
 import gzip
 import random
+import resource
 
 import numpy as np
 import pytest
+
+from conftest import SANITIZED
 
 CHUNK = 512 << 10
 MARK = b"\xef\xbb\xbf"
@@ -117,6 +120,32 @@ def test_options_that_need_the_type(box):
     for data, dtype in ((floats, "i64"), (ints, "f64"), (ints, "u64"), (text_of([b"1"] * 6_000 + [b"18446744073709551615"], 1500), "i64")):
         assert box.run("prefix", "--out-dtype", dtype, "-o", "out", input=data).code == 2
         assert not (box.path / "out").exists()
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have memory of their own")
+@pytest.mark.parametrize("program,options,line,megabytes,limit", [
+    ("prefix", (), b"1\n", 16, 128), ("prefix", ("--reverse",), b"1\n", 16, 128), ("compact", ("--nonzero",), b"1\n", 16, 128),
+    ("prefix", ("--csv", "-k", "1", "--no-header"), b"0.5,%090d\n" % 7, 64, 64),
+    ("prefix", ("--csv", "-k", "1", "--no-header", "--reverse"), b"3,%0900d\n" % 7, 64, 64),
+    ("compact", ("--unique", "--text"), b"%0900d\n" % 7, 64, 64), ("prefix", ("--dtype", "f64", "--reverse"), b"\0", 64, 64),
+], ids=["lines", "lines reverse", "compact lines", "table", "table reverse", "unique", "array reverse"])
+def test_memory(box, program, options, line, megabytes, limit):
+    """It does not grow with the input, from a pipe or from a file, and is below 128 MiB with the shortest of lines."""
+    data = line * ((megabytes << 20) // len(line))
+    box.write("in", data)
+    for source in (["in"], []):
+        keywords = {"stdin": None} if source else {"input": data}
+        box.good(program, *options, *source, "--threads", 2, "-f", "-o", "out",
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit << 20, limit << 20)), **keywords)
+
+
+def test_reversed_arrays_from_pipes(box):
+    x = np.random.default_rng(4).normal(size=300_001)
+    box.save("x.npy", x)
+    box.good("prefix", "--reverse", "x.npy", "-o", "out.npy")
+    assert box.good("prefix", "--reverse", "--verify", input=box.read("x.npy")).out == box.read("out.npy")
+    assert box.good("prefix", "--reverse", "--dtype", "f64", input=x.tobytes()).out == box.load("out.npy").tobytes()
+    assert box.good("prefix", "--reverse", "--dtype", "f64", input=b"").out == b""
 
 
 def test_a_pipe_without_a_folder_for_its_copy(box):
