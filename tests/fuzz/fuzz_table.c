@@ -16,7 +16,7 @@
 #include "table_reader.h"
 
 /* The first byte of the input: bit 0 chooses tabs, bit 1 a header, bit 2 comments, bit 3 words that are missing, bit 6
- * semicolons, decimal commas, and points between groups of digits. */
+ * semicolons, decimal commas, and points between groups of digits, bit 7 alone commas between groups. */
 const char *const fuzz_seeds[] = {
     "2a,b,c\n1,2,3\n4,5.5,-6\n",
     "2\xef\xbb\xbf\"a \"\"name\"\"\",b\r\n\"1\",\"two, three\"\r\n,\"line\nbreak\"\r\n7,8",
@@ -31,6 +31,7 @@ const char *const fuzz_seeds[] = {
     "2a,b\n\"xxxxxxxxxxxxxxxx\n\n\",1\n,\r\n\n\n2,\"\"\r\n\n\r\n",
     "0aaaaaaaaaaaaaaaaaaaaa,b\nccccccccccccccccccccc,\"d\ndddddddddddddddddddddddd\"\ne,\"f\"g\n",
     "N#;\nn;m\n1.234,5;-\n-12,25;7\nx;\"x\"\n1.23;1,\n",
+    "\xb2n,m\n\"1,234.5\",1\n\"12,34\",-2\n",
     NULL,
 };
 
@@ -72,8 +73,8 @@ static bool is_word(const reader *r, const place *f, const char *word) {
     return !quoted && f->end - f->begin == strlen(word) && memcmp(r->data + f->begin, word, f->end - f->begin) == 0;
 }
 
-/* As the dialect of bit 6 writes numbers: "-1.234,5e6". Any other text becomes one that is no number. */
-static size_t plain_text(const char *from, size_t bytes, char *to) {
+/* A number as the dialect writes it, "-1.234,5e6", as it is without. Any other text becomes one that is no number. */
+static size_t plain_text(const dialect *d, const char *from, size_t bytes, char *to) {
     size_t i = 0, n = 0, start, end = bytes;
     while (i < end && (from[i] == ' ' || from[i] == '\t'))
         i++;
@@ -82,15 +83,15 @@ static size_t plain_text(const char *from, size_t bytes, char *to) {
         end--;
     if (i < end && (from[i] == '-' || from[i] == '+'))
         to[n++] = from[i++];
-    for (start = i; i < end && ((from[i] >= '0' && from[i] <= '9') || from[i] == '.'); i++)
-        if (from[i] != '.')
+    for (start = i; i < end && ((from[i] >= '0' && from[i] <= '9') || from[i] == d->thousands); i++)
+        if (from[i] != d->thousands)
             to[n++] = from[i];
-    bool grouped = memchr(from + start, '.', i - start) != NULL;
+    bool grouped = memchr(from + start, d->thousands, i - start) != NULL;
     for (size_t k = 1; grouped && k <= i - start; k++)
-        if ((from[i - k] == '.') != (k % 4 == 0) || (k == i - start && k % 4 == 0))
+        if ((from[i - k] == d->thousands) != (k % 4 == 0) || (k == i - start && k % 4 == 0))
             to[n++] = 'x';
     for (; i < end; i++)
-        to[n++] = from[i] == ',' ? '.' : from[i] == '.' ? 'x' : from[i];
+        to[n++] = from[i] == d->decimal ? '.' : from[i] == d->thousands || from[i] == '.' ? 'x' : from[i];
     return n;
 }
 
@@ -100,11 +101,11 @@ static number_status expected_number(const reader *r, const place *f, number *x)
     const char *from = (const char *)r->data + f->begin;
     if (r->dialect->missing && (is_word(r, f, "x") || is_word(r, f, "7")))
         return NUMBER_EMPTY;
-    if (r->dialect->decimal == '.')
+    if (!r->dialect->thousands)
         return number_parse(from, bytes, x, &where);
     if (bytes > DIALECT_NUMBER_BYTES) /* more than libFuzzer is asked for */
         return NUMBER_SYNTAX;
-    return number_parse(text, plain_text(from, bytes, text), x, &where);
+    return number_parse(text, plain_text(r->dialect, from, bytes, text), x, &where);
 }
 
 static void check_column(run *x, const reader *r) {
@@ -227,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     x.dialect.comment = data[0] & 4 ? '#' : 0;
     x.dialect.missing = data[0] & 8 ? "x,7" : NULL;
     x.dialect.decimal = data[0] & 64 ? ',' : '.';
-    x.dialect.thousands = data[0] & 64 ? '.' : 0;
+    x.dialect.thousands = data[0] & 64 ? '.' : data[0] & 128 ? ',' : 0;
     reader r = {.data = data + 1, .bytes = bytes - 1, .delimiter = x.dialect.delimiter, .dialect = &x.dialect};
     x.in = reading_of(r.data, r.bytes);
     r.fields = calloc(bytes + 1, sizeof *r.fields);

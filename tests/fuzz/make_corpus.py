@@ -70,6 +70,12 @@ def tables():
     for bits, rows in ((4, comments), (8, words), (64, ["a;b\n" + ";\n".join(numbers[i:i + 2]) + ";\n" for i in range(len(numbers))]), (76, ["#\nn;m\n7;x\n1.000,5;2\n#\n\n"])):
         for row, head in itertools.product(rows, (0, 2)):
             yield chr(32 + bits + head) + row
+    # commas between groups of three digits, and between fields
+    points = [text.translate(str.maketrans(".,", ",.")) for text in numbers]
+    for end, head in itertools.product(("\n", "\r\n"), (0, 2)):
+        yield bytes([128 + 48 + head]) + "".join(f'"{a}",{b}{end}' for a, b in zip(points, points[::-1]) if "," not in b).encode()
+        yield bytes([128 + 48 + 9 + head]) + "".join(f"{a}\t{b}{end}" for a, b in zip(points, points[1:])).encode()
+    yield from (bytes([128 + 48]) + f'"{text}"\n'.encode() for text in points)
     for quoted in ('a"b\tc\n5" pipe\t"q\tq"\n', '"a""b"\t"\n"\nx""\t""\n', 'a\tb\n"x"y\t1\n', 'a\t"b\n', 'a""\t"""\n"\n', '"\t"\t"\n', 'a"\n"b"\n'):
         yield from (chr(33 + head) + quoted for head in (0, 2))
 
@@ -135,6 +141,30 @@ def segment(marker, data=b"", size=None):
 def jpeg(*middle, frame=0xc0, precision=8, size=(2, 3), components=1, scan=b"data", end=b"\xff\xd9"):
     head = segment(frame, struct.pack(">BHHB", precision, *size, components) + b"\x01\x11\0" * components)
     return b"\xff\xd8" + b"".join(middle) + head + segment(0xda, b"\x01\x01\0\0\x3f\0") + scan + end
+
+
+def profiles():
+    """ICC profiles: in a chunk of PNG, whose name, method and data may be wrong, and in parts of JPEG, which may come in
+    any order, and may be missing, empty, twice there or counted wrongly."""
+    deflated = zlib.compress(bytes(range(200)))
+    good = png()
+    for content in (b"p\0\0" + deflated, b"\0\0" + deflated, b"p\0\1" + deflated, b"p" * 79 + b"\0\0" + deflated, b"p" * 90 + b"\0\0" + deflated, b"p\0\0",
+                    b"p\0", b"p", b"", b"p\0\0" + deflated[:-5], b"p\0\0damaged", b"p\0\0" + zlib.compress(b""), b"p\0\0" + zlib.compress(bytes(200_000))):
+        yield good[:33] + chunk(b"iCCP", content) + good[33:]
+        yield good[:33] + chunk(b"gAMA", bytes(4)) + chunk(b"iCCP", content) + chunk(b"iCCP", content) + good[33:]
+    yield good[:33] + chunk(b"iCCP", b"p\0\0" + deflated, 4000) + good[33:]
+
+    def part(number, count, data=b"profile"):
+        return segment(0xe2, b"ICC_PROFILE\0" + bytes((number, count)) + data)
+
+    for numbers in (((1, 1),), ((1, 2), (2, 2)), ((2, 2), (1, 2)), ((1, 2),), ((0, 1),), ((2, 1),), ((1, 0),), ((1, 1), (1, 1)), ((1, 2), (2, 3)), ((255, 255),)):
+        yield jpeg(*(part(*pair) for pair in numbers))
+        yield jpeg(b"\xff\xff\xff", b"\x01", *(part(*pair, b"") for pair in numbers), b"\xff\xd0")
+    yield jpeg(part(1, 1)[:12], part(1, 1))
+    yield jpeg(segment(0xe2, b"ICC_PROFILE\0"), segment(0xe2, b"MPF\0" + bytes(20)), part(1, 1))
+    yield jpeg(segment(0xe2, b"ICC_PROFILE\0\1\1", 1), part(1, 1))
+    yield jpeg(segment(0xe2, b"ICC_PROFILE\0\1\1", 60000), part(1, 1))
+    yield from (jpeg(part(1, 1))[:length] for length in (2, 3, 4, 6, 20, 24))
 
 
 def exif(order, orientation, kind=3, count=1, at=8, tag=0x112):
@@ -214,7 +244,7 @@ def calls():
 
 
 TARGETS = {"npy": npy(), "number": NUMBERS, "text": itertools.chain(text(), NUMBERS), "table": tables(), "pnm": pnm(),
-           "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in images()), "library": calls(),
+           "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in itertools.chain(images(), profiles())), "library": calls(),
            "compressed": compressed()}
 
 
