@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the programs do while something fails: every program and every format, onto new names and over old files."""
+import gzip
 import os
 import pathlib
 import subprocess
@@ -58,6 +59,13 @@ COMMANDS = {
     "sort-lines": "sort --text ../in/i64.txt -o out",
     "compact-text-csv": 'compact --where c=="t7"||c>"t3" ../in/t.csv -o out',
     "compact-lines": 'compact --text --where x!="7" ../in/i64.txt -o out',
+    "compact-chunks": "compact --where a>3 ../in/chunks.csv -o out --rejected out2",
+    "compact-chunks-to-stdout": "compact --where a==1&&b<3 ../in/chunks.csv",
+    "compact-gzip": "compact --where a>3 ../in/t.csv.gz -o out --indices out2",
+    "compact-gzip-pipe": "< ../in/t.csv.gz compact --csv --where a!=2 -o out",
+    "sort-zstd": "sort -k b -k c:text ../in/t.csv.zst -o out",
+    "prefix-zstd": "< ../in/t.csv.zst prefix --csv -k a -o out",
+    "sort-dialect": "sort -k b --delimiter ; --decimal , --comment # --missing NA,- ../in/de.csv -o out",
     "sort-axis": "sort --axis 1 --argsort ../in/matrix.npy -o out",
     "prefix-axis": "prefix --axis 0 --verify ../in/matrix.npy -o out.txt",
     "compact-rows": "compact --unique --axis 0 ../in/matrix.npy -o out --rejected out2",
@@ -105,6 +113,12 @@ for title, text in COMMANDS.items():
             JOBS[job.name] = job
 
 
+def zstd_frame(data):
+    """RFC 8878: a frame of one block, which is not compressed; at most 128 KiB."""
+    assert len(data) <= 128 << 10
+    return b"\x28\xb5\x2f\xfd\0\x38" + (1 | len(data) << 3).to_bytes(3, "little") + data
+
+
 def make_inputs(folder, programs):
     """Writes the inputs that the commands name."""
     rng = np.random.default_rng(1)
@@ -119,6 +133,11 @@ def make_inputs(folder, programs):
     for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
         (folder / name).write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
     (folder / "plain.csv").write_text("".join(f"{v},{k % 7}\n" for k, v in enumerate(x[:2000])))
+    (folder / "chunks.csv").write_text("a,b\n" + "".join(f"{v},{k}\n" for k, v in enumerate(np.tile(x, 4))))  # 3 chunks
+    table = (folder / "t.csv").read_bytes()
+    (folder / "t.csv.gz").write_bytes(gzip.compress(table[:5000]) + gzip.compress(table[5000:]))
+    (folder / "t.csv.zst").write_bytes(zstd_frame(table))
+    (folder / "de.csv").write_text("# of\na;b\n" + "".join(f"{v};{('NA', '-', f'{k % 9},5')[k % 3]}\n#\n" for k, v in enumerate(x[:900])))
     grey, rgb = rng.integers(40, 90, (50, 60, 1)), rng.integers(40, 90, (50, 60, 3))
     (folder / "grey8.pgm").write_bytes(b"P5 60 50 255\n" + grey.astype("u1").tobytes())
     (folder / "mask.pgm").write_bytes(b"P5 60 50 255\n" + (grey > 60).astype("u1").tobytes())
