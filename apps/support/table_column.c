@@ -55,6 +55,20 @@ static const char *list_names(const table *t, char *to, size_t bytes) {
     return to;
 }
 
+/* Exit 2 for NAME:SUFFIX where NAME is a column. */
+static void refuse_suffix(const table *t, const char *key) {
+    size_t bytes = strlen(key), before = strcspn(key, ":");
+    if (before == bytes)
+        return;
+    char *name = must_alloc(bytes + 1, 1);
+    memcpy(name, key, before);
+    name[before] = 0;
+    if (table_find_name(t, name, 0) < t->columns)
+        die(EXIT_USAGE, "%s: the header has no column \"%s\", and %s is no suffix for \"%s\"", t->name, key,
+            key + before, name);
+    free(name);
+}
+
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
@@ -81,6 +95,7 @@ size_t table_find(const table *t, const char *key) {
     }
     if (!t->has_names)
         die(EXIT_USAGE, "%s: there is no header with column \"%s\": name it by its number", t->name, key);
+    refuse_suffix(t, key);
     char names[5 * NUMBER_QUOTE_BYTES];
     char *nearest = table_nearest_name(t, key);
     if (nearest)

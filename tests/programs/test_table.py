@@ -74,6 +74,7 @@ def test_carriage_returns_in_quotes():
 @pytest.mark.parametrize("args, text, message", [
     (["-k", "c"], "a,b\n1,2\n", 'the header has no column "c", it has "a", "b"'), (["-k", "3"], "a,b\n1,2\n", "no column 3: columns are 1 to 2"),
     (["-k", "A"], "a;b\n1;2\n", 'no column "A", it has "a;b"'),
+    (["-k", "b:number:desc"], "a,b\n1,2\n", 'no column "b:number", and :number is no suffix for "b"'), (["-k", "c:txt"], "a,b\n1,2\n", 'no column "c:txt", it has'),
     (["-k", "e"], "a,,\"b \"\"c\"\"\",d,\u00e9\n1,2,3,4,5\n", 'it has "a", "", "b "c"" and 2 more'),
     (["-k", "0"], "a,b\n1,2\n", "no column 0"), (["-k", "99999999999999999999999"], "a,b\n1,2\n", "columns are 1 to 2"),
     (["-k", "a"], "a,b,a\n1,2,3\n", 'columns 1 and 3 are both named "a"'), ([], "a,b\n1,2\n", "has 2 columns"),
