@@ -39,6 +39,18 @@ NUMBERS = ("0", "-0", "+0", "7", "-7", "+7", "007", "18446744073709551615", "184
            "1" + "0" * 400 + "e-400", "123456789012345678901234567890.5", "\u0661", "1\0", "\xa01")
 
 
+def times():
+    for date in ("2018-02-06", "2020-02-29", "2019-02-29", "1900-02-29", "2000-02-29", "1677-09-21", "1677-09-20", "2262-04-11", "2262-04-12", "0000-01-01", "9999-12-31", "2018-00-10",
+                 "2018-13-10", "2018-01-00", "2018-04-31", "2018-2-6", "20180206", "2018-02", "-018-02-06", "2018-02-06T", "2018-037"):
+        yield date
+        yield date + "T00:12:43.145224192"
+    for clock in ("23:59", "24:00", "23:60", "23:59:60", "23:59:59.999999999", "23:47:16.8547758079", "00:00:00.", "00:00:00,1", "1:00", "00:0", "00", "00:00:00.1.2", "0000"):
+        yield from (f"2016-12-31{mark}{clock}" for mark in "T tx")
+        yield from (f"1970-01-01T{clock}{zone}" for zone in ("Z", "+14:00", "-1200", "+05:3", "+24:00", "-00:60", "+", "-1", "Zz"))
+    yield from ("0", "-0", "+1", "--1", "1.", ".5", "1.5", "-0.000000001", "1e9", "9223372036.854775807", "9223372036.854775808", "-9223372036.854775808", "-9223372036.854775809",
+                "1" * 60, "1." + "9" * 60, " 7 ", "\t7\r", "7\r\r", "7 8", "", " ", "\r", "\0", "7\0")
+
+
 def text():
     yield from ("\n".join(pair) for pair in itertools.combinations(("1", "-2", "2.5", "18446744073709551615", "nan", "9007199254740993", "x", ""), 2))
     for end in ("\n", "\r\n", "\r", "\n\n", "\0\n"):
@@ -243,7 +255,7 @@ def calls():
         yield bytes((verb, 0, n)) + order.randbytes(600)
 
 
-TARGETS = {"npy": npy(), "number": NUMBERS, "text": itertools.chain(text(), NUMBERS), "table": tables(), "pnm": pnm(),
+TARGETS = {"npy": npy(), "number": NUMBERS, "time": times(), "text": itertools.chain(text(), NUMBERS), "table": tables(), "pnm": pnm(),
            "expression": expressions(), "cli": command_lines(), "probe": (b"1" + file for file in itertools.chain(images(), profiles())), "library": calls(),
            "compressed": compressed()}
 
