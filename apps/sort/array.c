@@ -5,12 +5,15 @@
  */
 #include <stdlib.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
 #include "device_stream.h"
 #include "row_check.h"
 #include "sort.h"
+
+enum { FIRST_ELEMENTS = 1 << 21 }; /* memory for the first elements of a pipe */
 
 array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_type type) {
     return (array_writer){.out = j->out,
@@ -21,7 +24,7 @@ array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_typ
 }
 
 /* In the input's shape, unless --unique has changed the count. */
-static array_writer write_header(sort_job *j, const array_reader *reader, scan_type type, size_t n) {
+array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n) {
     const array_writer w = sort_writer(j, reader, type);
     uint64_t count = n;
     if (reader->npy && !j->unique)
@@ -31,11 +34,11 @@ static array_writer write_header(sort_job *j, const array_reader *reader, scan_t
     return w;
 }
 
-void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n) {
+void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n, uint64_t first) {
     size_t nan = sort_refused_nan(j, key, n, NULL);
     char place[AXIS_PLACE_BYTES];
     if (nan != ORDER_NONE)
-        die(EXIT_USAGE, "%s: %s is NaN", j->in.name, axis_place(reader, nan, place));
+        die(EXIT_USAGE, "%s: %s is NaN", reader->in->name, axis_place(reader, (size_t)first + nan, place));
 }
 
 /* Through a device, overlapped with reading and writing. */
@@ -48,11 +51,55 @@ static void stream_array(sort_job *j, array_reader *reader, const order_key *key
                      .unique = j->unique};
     sort_stream_read(&w);
     report_number("elements", w.n);
-    sort_refuse_nan(j, reader, &w.key, w.n);
+    sort_refuse_nan(j, reader, &w.key, w.n, 0);
     sort_stream_sort(&w);
-    const array_writer out = write_header(j, reader, w.type, w.kept);
+    const array_writer out = sort_write_header(j, reader, w.type, w.kept);
     sort_stream_write(&w, &out);
     report_number("kept", w.kept);
+}
+
+/* Everything is in memory: key->data, n elements. */
+static void sort_whole(sort_job *j, array_reader *reader, order_key *key, size_t n) {
+    report_number("elements", n);
+    sort_choose_device(j, n * reader->size);
+    sort_refuse_nan(j, reader, key, n, 0);
+    order o = {.keys = key, .key_count = 1, .n = n, .method = j->method};
+    if (j->check) {
+        size_t place = order_first_disorder(&o, j->unique, j->threads);
+        char text[AXIS_PLACE_BYTES];
+        if (place != ORDER_NONE)
+            die(EXIT_NEGATIVE, "%s: %s is out of order", j->in.name, axis_place(reader, place, text));
+    } else if (j->argsort) {
+        sort_rows(j, &o);
+        const array_writer w = sort_write_header(j, reader, o.type, o.n);
+        array_write(&w, o.index, o.n);
+        free(o.index);
+    } else {
+        o.n = sort_keys(j, key, n);
+        const array_writer w = sort_write_header(j, reader, key->type, o.n);
+        array_write(&w, key->data, o.n);
+    }
+    report_number("kept", o.n);
+    free(key->data);
+}
+
+/* Reads `most` elements, or as many as there are; memory grows with the data that come. */
+static void *read_most(array_reader *reader, size_t most, size_t *n) {
+    size_t capacity = most < FIRST_ELEMENTS || array_can_seek(reader) ? most : FIRST_ELEMENTS;
+    char *data = must_alloc(capacity, reader->size);
+    for (*n = 0;;) {
+        *n += array_read(reader, data + *n * reader->size, capacity - *n);
+        if (*n < capacity || capacity == most)
+            return data;
+        capacity = capacity > most / 2 ? most : capacity * 2;
+        data = must_realloc(data, capacity, reader->size);
+    }
+}
+
+/* What cannot be sorted in parts is sorted in memory, unless that would be more than -S says. */
+static void refuse_parts(const sort_job *j, const array_reader *reader, const char *what) {
+    if (j->memory_given && (!reader->counted || reader->header.count > sort_part_elements(j, reader->type)))
+        die_usage("%s: does not fit -S, and %s is sorted in memory only", j->in.name, what);
 }
 
 void sort_array(sort_job *j, data_format format) {
@@ -62,37 +109,27 @@ void sort_array(sort_job *j, data_format format) {
     array_open(&reader, &j->in, format, j->dtype);
     report_text("type", scan_type_name(reader.type));
     if (axis_lanes(&j->axis, &reader, "sorts", &shape)) {
+        refuse_parts(j, &reader, "an array along an axis");
         sort_lanes(j, &reader, &shape);
         return;
     }
     order_key key = sort_key(j, reader.type, NULL, NULL);
-    bool known = array_can_seek(&reader);
+    const bool known = array_can_seek(&reader);
+    const size_t most = sort_part_elements(j, reader.type);
+    if (reader.header.fortran)
+        refuse_parts(j, &reader, "an array in Fortran order");
     if (known)
         sort_choose_device(j, reader.header.count * reader.size);
-    if (known && !j->check && !j->session.on_host && !j->verify && !(j->argsort && j->unique)) {
+    const bool streams = known && !j->check && !j->session.on_host && !j->verify && !(j->argsort && j->unique);
+    const uint64_t fitting = streams ? j->memory / reader.size : most; /* the workspace is the device's */
+    const bool fits = known ? reader.header.count <= fitting : reader.header.fortran;
+    if (fits && streams) {
         stream_array(j, &reader, &key);
         return;
     }
-    key.data = array_read_all(&reader, &n);
-    report_number("elements", n);
-    sort_choose_device(j, n * reader.size);
-    sort_refuse_nan(j, &reader, &key, n);
-    order o = {.keys = &key, .key_count = 1, .n = n, .method = j->method};
-    if (j->check) {
-        size_t place = order_first_disorder(&o, j->unique, j->threads);
-        char text[AXIS_PLACE_BYTES];
-        if (place != ORDER_NONE)
-            die(EXIT_NEGATIVE, "%s: %s is out of order", j->in.name, axis_place(&reader, place, text));
-    } else if (j->argsort) {
-        sort_rows(j, &o);
-        const array_writer w = write_header(j, &reader, o.type, o.n);
-        array_write(&w, o.index, o.n);
-        free(o.index);
-    } else {
-        o.n = sort_keys(j, &key, n);
-        const array_writer w = write_header(j, &reader, key.type, o.n);
-        array_write(&w, key.data, o.n);
-    }
-    report_number("kept", o.n);
-    free(key.data);
+    key.data = fits ? array_read_all(&reader, &n) : read_most(&reader, most, &n);
+    if (fits || n < most)
+        sort_whole(j, &reader, &key, n);
+    else
+        sort_array_parts(j, &reader, &key, n);
 }

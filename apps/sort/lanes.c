@@ -69,7 +69,7 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
     order_key key = sort_key(j, reader->type, NULL, NULL);
     key.data = array_read_all(reader, &n);
     report_number("elements", n);
-    sort_refuse_nan(j, reader, &key, n);
+    sort_refuse_nan(j, reader, &key, n, 0);
     lane_sort a = {.j = j, .reader = reader, .key = &key, .stride = shape->inner};
     lanes_job job = {.shape = *shape,
                      .in = key.data,

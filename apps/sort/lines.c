@@ -1,87 +1,65 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort on lines, of numbers or of text. They are moved once, at the end, in the order of their keys. Lines that consist
- * of an integer in its usual form are not moved at all: the sorted integers are written anew.
+ * sort on lines and rows that are in memory. They are moved once, at the end, in the order of their keys. Lines that
+ * consist of an integer in its usual form are not moved at all: the sorted integers are written anew.
  */
 #include <stdlib.h>
 
 #include "apps/support/die.h"
-#include "apps/support/number.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
-#include "apps/support/text.h"
 #include "dictionary.h"
 #include "row_check.h"
-#include "sort.h"
+#include "row_parts.h"
 
-__attribute__((noreturn)) static void refuse_line(sort_job *j, text *t, int code, size_t line, const char *what) {
-    text_index(t, j->threads);
-    size_t bytes = (size_t)(t->starts[line + 1] - t->starts[line]) - 1;
-    const char *begin = (const char *)t->bytes + t->starts[line];
-    char quoted[NUMBER_QUOTE_BYTES];
-    die(code, "%s: line %zu: %s %s", j->in.name, line + 1,
-        number_quote(quoted, begin, bytes - (bytes > 0 && begin[bytes - 1] == '\r')), what);
-}
-
-static size_t write_sorted_integers(sort_job *j, text *t, order_key *key) {
+static size_t write_sorted_integers(sort_job *j, row_batch *b) {
+    const text *t = &b->text;
     uint64_t written = 0, *hash = j->verify && !j->unique ? &written : NULL;
-    size_t kept = sort_keys(j, key, t->n);
-    t->values.data = key->data;
+    size_t kept = sort_keys(j, &b->keys[0], t->n);
     output_write(j->out, t->bytes, t->head_bytes);
-    rows_write_numbers(j->out, key->type, key->data, kept, j->threads, hash);
+    rows_write_numbers(j->out, b->keys[0].type, b->keys[0].data, kept, j->threads, hash);
     if (hash)
         sort_verify_lines(j, t->bytes + t->head_bytes, t->n_bytes - t->head_bytes, written);
     return kept;
 }
 
-static void check_lines(sort_job *j, text *t, const order *o) {
-    size_t place = order_first_disorder(o, j->unique, j->threads);
-    if (place != ORDER_NONE)
-        refuse_line(j, t, EXIT_NEGATIVE, place, "is out of order");
+void row_batch_rank(row_batch *b, const sort_job *j) {
+    for (size_t k = 0; k < b->key_count; k++)
+        if (b->keys[k].strings)
+            dictionary_rank(&b->keys[k], j->threads);
 }
 
-void sort_numbers(sort_job *j) {
-    text t;
-    text_read(&t, &j->in, "--text sorts lines as text", j->threads);
-    report_text("type", scan_type_name(t.values.type));
-    report_number("lines", t.n);
-    order_key key = sort_key(j, t.values.type, t.values.data, NULL);
-    order o = {.keys = &key, .key_count = 1, .n = t.n, .method = j->method};
-    sort_choose_device(j, t.n * scan_type_size(key.type));
-    size_t nan = sort_refused_nan(j, &key, t.n, NULL);
-    if (nan != ORDER_NONE)
-        refuse_line(j, &t, EXIT_USAGE, nan, "is refused by --nan error");
+void sort_whole_rows(row_kind *kind, row_batch *b) {
+    sort_job *j = kind->j;
+    const bool is_table = format_is_table(kind->format), by_numbers = !is_table && !j->text;
+    order o = {.keys = b->keys, .key_count = b->key_count, .n = b->n, .method = j->method};
+    report_number(is_table ? "rows" : "lines", b->n);
+    sort_choose_device(j, (is_table ? j->key_count : 1) * b->n * sizeof(uint64_t));
     if (j->check) {
-        check_lines(j, &t, &o);
-    } else if (t.canonical && !j->argsort) {
-        o.n = write_sorted_integers(j, &t, &key);
+        size_t place = order_first_disorder(&o, j->unique, j->threads);
+        if (place != ORDER_NONE)
+            row_batch_refuse(b, kind, EXIT_NEGATIVE, place, "is out of order");
+    } else if (by_numbers && b->text.canonical && !j->argsort) {
+        o.n = write_sorted_integers(j, b);
     } else {
-        text_index(&t, j->threads);
-        sort_and_write(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
+        row_batch_rank(b, j);
+        row_batch_index(b, kind);
+        sort_and_write(j, &o, &(rows){.bytes = b->bytes, .starts = b->starts}, b->head_bytes, b->n_bytes);
     }
     report_number("kept", o.n);
-    text_free(&t);
 }
 
-void sort_strings(sort_job *j) {
-    text t;
-    strings lines;
-    text_read_lines(&t, &j->in, j->threads);
-    strings_of_lines(&lines, &t, j->threads);
-    report_text("type", "text");
-    report_number("lines", t.n);
-    order_key key = sort_key(j, SCAN_TYPE_NONE, NULL, NULL);
-    key.strings = &lines;
-    order o = {.keys = &key, .key_count = 1, .n = t.n, .method = j->method};
-    sort_choose_device(j, t.n * sizeof(uint64_t));
-    if (j->check) {
-        check_lines(j, &t, &o);
+void sort_lines_or_rows(sort_job *j, data_format format) {
+    key_type types[MAX_KEYS] = {{0}};
+    row_kind kind = {.j = j, .format = format, .types = types};
+    row_batch b;
+    if (row_fits(&kind)) {
+        row_batch_read(&b, &kind, &j->in);
+        sort_whole_rows(&kind, &b);
+        row_batch_free(&b);
     } else {
-        dictionary_rank(&key, j->threads);
-        sort_and_write(j, &o, &(rows){.bytes = t.bytes, .starts = t.starts}, t.head_bytes, t.n_bytes);
+        sort_row_parts(&kind);
     }
-    report_number("kept", o.n);
-    free(key.data);
-    strings_free(&lines);
-    text_free(&t);
+    row_kind_free(&kind);
+    row_types_free(types);
 }

@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
     static sort_job j;
     cli c = {0};
     sort_read_options(&j, &c, argc, argv);
-    const char *path = cli_operand(&c);
+    const char *path = j.merge ? sort_inputs(&j, &c) : cli_operand(&c);
     report_start(&c.common);
     input_open(&j.in, path);
     if (!j.dtype)
@@ -29,14 +29,19 @@ int main(int argc, char **argv) {
     }
     switch (format) {
     case FORMAT_NPY:
-    case FORMAT_RAW: sort_array(&j, format); break;
-    case FORMAT_CSV:
-    case FORMAT_TSV: sort_table(&j); break;
-    case FORMAT_TEXT:
-        if (j.text)
-            sort_strings(&j);
+    case FORMAT_RAW:
+        if (j.merge)
+            sort_merge_arrays(&j, format);
         else
-            sort_numbers(&j);
+            sort_array(&j, format);
+        break;
+    case FORMAT_CSV:
+    case FORMAT_TSV:
+    case FORMAT_TEXT:
+        if (j.merge)
+            sort_merge_rows(&j, format);
+        else
+            sort_lines_or_rows(&j, format);
         break;
     }
     if (!j.check) {

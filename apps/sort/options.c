@@ -9,6 +9,7 @@
 #include "apps/support/die.h"
 #include "apps/support/names.h"
 #include "apps/support/parallel.h"
+#include "memory.h"
 #include "sort.h"
 
 static const char help[] =
@@ -20,9 +21,12 @@ static const char help[] =
     "  @ --text names.txt                       lines of text, by their bytes\n"
     "  @ -u ids.npy -o distinct.npy             distinct elements, in order\n"
     "  @ --argsort values.npy -o order.npy      the indices that sort an array\n"
+    "  @ -S 4G --tmp /big --text log.txt -o sorted.txt  of any size, with 4 GiB of memory\n"
+    "  @ --merge monday.npy tuesday.npy -o both.npy     sorted files into one\n"
     "  @ --axis -1 matrix.npy -o rows.npy       every row of a matrix by itself\n"
     "\n"
     "Usage: @ [OPTION]... [FILE]\n"
+    "       @ --merge [OPTION]... [FILE]...\n"
     "Sorts a .npy array, raw numbers (--dtype), a CSV or TSV table, lines of numbers, or of text (--text); - or no\n"
     "FILE is stdin. gzip and zstd are decompressed, but for raw numbers.\n"
     "Equal keys keep their order. Lines and rows are kept byte for byte, a header stays first, an array its shape.\n"
@@ -37,6 +41,10 @@ static const char help[] =
     "  -c, --check           write nothing; exit 1 naming the first disorder (with -u: or repetition)\n"
     "      --argsort         write the positions, from 0, in sorted order: u32 (u64 from 2^32 elements) in the\n"
     "                        array's format; for lines and tables one a line\n"
+    "  -m, --merge           merge files that are sorted by the same options; exit 2 naming the first disorder\n"
+    "  -S, --memory SIZE     use so much memory, and sort what does not fit in parts: a number of K, or with b, K, M, "
+    "G,\n"
+    "                        T, P, E or %; from 1M (default half of what is free); parts go to --tmp\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX2)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
@@ -49,7 +57,7 @@ static const char help[] =
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT };
+enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT, MERGE, MEMORY };
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -57,6 +65,8 @@ static const cli_option option_list[] = {
     {"unique", 'u', false, UNIQUE},
     {"check", 'c', false, CHECK},
     {"argsort", 0, false, ARGSORT},
+    {"merge", 'm', false, MERGE},
+    {"memory", 'S', true, MEMORY},
     {"nan", 0, true, NAN_PLACE},
     {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
@@ -155,6 +165,11 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         case AXIS: axis_take(&j->axis, c->value); break;
         case FLAT: j->axis.flat = true; break;
         case TEXT: j->text = true; break;
+        case MERGE: j->merge = true; break;
+        case MEMORY:
+            j->memory = memory_of_option(c->option, c->value);
+            j->memory_given = true;
+            break;
         default: dialect_take(&j->dialect, c, key);
         }
     }
@@ -162,8 +177,34 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
         die_usage("--check and --argsort exclude each other");
     if (j->check && c->common.output)
         die_usage("--check writes nothing: -o does not go with it");
+    if (j->merge && (j->check || j->argsort || j->axis.text))
+        die_usage("--merge and %s exclude each other", j->check ? "--check" : j->argsort ? "--argsort" : "--axis");
     if (j->text && (j->dtype || j->dialect.csv || j->dialect.tsv))
         die_usage("--text is for lines and excludes %s", j->dtype ? "--dtype" : j->dialect.csv ? "--csv" : "--tsv");
+    if (!j->memory_given)
+        j->memory = memory_default();
+    j->out_path = c->common.output;
     j->verify = c->common.verify;
     j->threads = parallel_threads(c->common.threads);
+}
+
+const char *sort_inputs(sort_job *j, const cli *c) {
+    size_t from_stdin = 0;
+    if (c->argc < 2) {
+        static char *alone[1];
+        alone[0] = (char *)(uintptr_t)cli_operand(c);
+        j->inputs = alone;
+    } else {
+        j->inputs = c->argv;
+    }
+    j->input_count = c->argc < 2 ? 1 : (size_t)c->argc;
+    for (size_t i = 0; i < j->input_count; i++) {
+        const char *path = j->inputs[i];
+        if (path && !path[0])
+            die_usage("the name of an input is empty");
+        from_stdin += !path || strcmp(path, "-") == 0;
+    }
+    if (from_stdin > 1)
+        die_usage("--merge: the standard input is named twice");
+    return j->inputs[0];
 }

@@ -46,7 +46,7 @@ static comparer *const comparers[] = {
     [SCAN_F32] = compare_f32, [SCAN_F64] = compare_f64,
 };
 
-static int compare_rows(const order *o, size_t a, size_t b) {
+int order_compare(const order *o, size_t a, size_t b) {
     int result = 0;
     for (size_t k = 0; k < o->key_count && result == 0; k++) {
         const order_key *key = &o->keys[k];
@@ -68,7 +68,7 @@ static void find_disorder(void *arg, size_t piece) {
     size_t begin = piece * ORDER_PIECE_ROWS, end = order_piece_end(s->o->n, piece);
     s->found[piece] = ORDER_NONE;
     for (size_t i = begin ? begin : 1; i < end; i++) {
-        int result = compare_rows(s->o, order_at(s->o, i - 1), order_at(s->o, i));
+        int result = order_compare(s->o, order_at(s->o, i - 1), order_at(s->o, i));
         if (result > 0 || (s->strict && result == 0)) {
             s->found[piece] = i;
             return;
@@ -96,7 +96,7 @@ static void find_runs(void *arg, size_t piece) {
     search *s = arg;
     size_t begin = piece * ORDER_PIECE_ROWS, end = order_piece_end(s->o->n, piece), runs = 0;
     for (size_t i = begin; i < end; i++) {
-        bool starts = i == 0 || compare_rows(s->o, order_at(s->o, i - 1), order_at(s->o, i)) != 0;
+        bool starts = i == 0 || order_compare(s->o, order_at(s->o, i - 1), order_at(s->o, i)) != 0;
         runs += starts;
         if (s->starts)
             s->starts[i] = starts;

@@ -10,6 +10,9 @@
 /* No place, no row. */
 #define ORDER_NONE SIZE_MAX
 
+/* Below 0, 0 or above 0: row a comes before row b, is equal, or comes after it. */
+int order_compare(const order *o, size_t a, size_t b);
+
 /* The first place whose row belongs before its predecessor's (strict: or equals it); ORDER_NONE if there is none. */
 size_t order_first_disorder(const order *o, bool strict, unsigned threads);
 

@@ -69,6 +69,43 @@ size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method m
     return (size_t)a.kept;
 }
 
+/* ---- keys with values -------------------------------------------------------------------------------------------- */
+
+typedef struct pair_sorting {
+    const order_key *key;
+    uint64_t *values;
+    size_t n;
+    scan_sort_method method;
+} pair_sorting;
+
+static scan_status sort_pairs(void *arg, session *s) {
+    const pair_sorting *a = arg;
+    size_t key_bytes = a->n * scan_type_size(a->key->type), value_bytes = a->n * sizeof *a->values;
+    scan_sort_desc desc = order_describe(a->key, a->method, s);
+    desc.value_bytes = sizeof *a->values;
+    void *keys, *values, *sorted_keys, *sorted_values;
+    SESSION_TRY(session_upload(s, a->key->data, key_bytes, &keys));
+    SESSION_TRY(session_upload(s, a->values, value_bytes, &values));
+    SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, values, values, a->n));
+    SESSION_TRY(session_wait(s));
+    if (s->on_host)
+        return SCAN_OK;
+    /* both stay as they are until all of the result has arrived */
+    SESSION_TRY(session_alloc(s, MEMORY_HOST, key_bytes, &sorted_keys));
+    SESSION_TRY(session_alloc(s, MEMORY_HOST, value_bytes, &sorted_values));
+    SESSION_TRY(session_download(s, sorted_keys, keys, key_bytes));
+    SESSION_TRY(session_download(s, sorted_values, values, value_bytes));
+    memcpy(a->key->data, sorted_keys, key_bytes);
+    memcpy(a->values, sorted_values, value_bytes);
+    return SCAN_OK;
+}
+
+void order_sort_pairs(const order_key *key, uint64_t *values, size_t n, scan_sort_method method, session *s,
+                      const char *subject) {
+    session_try(s, subject, sort_pairs, &(pair_sorting){key, values, n, method});
+    report_moved(PHASE_COMPUTE, 2 * n * (scan_type_size(key->type) + sizeof *values));
+}
+
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
 
 /* The values of a key in the order that o->index has. */

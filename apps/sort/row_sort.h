@@ -18,6 +18,10 @@ void order_sort(order *o, session *s, const char *subject, unsigned threads);
  * ones stays. Returns how many remain. */
 size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
 
+/* Sorts n keys, and with them as many values of 8 bytes, where they are. */
+void order_sort_pairs(const order_key *key, uint64_t *values, size_t n, scan_sort_method method, session *s,
+                      const char *subject);
+
 /* The descriptor of a sort by a key. A method that only a device has is replaced by auto once the CPU has taken over.
  */
 scan_sort_desc order_describe(const order_key *key, scan_sort_method method, const session *s);

@@ -36,7 +36,13 @@ typedef struct sort_job {
     key_option keys[MAX_KEYS];
     size_t key_count;
     bool reverse, unique, check, argsort, text, verify;
-    dialect dialect; /* of tables */
+    bool merge; /* several inputs, which are sorted */
+    char **inputs;
+    size_t input_count;
+    size_t memory;     /* -S, or what a run without it may use */
+    bool memory_given; /* -S */
+    bool in_parts;     /* what is sorted is a part of the input */
+    dialect dialect;   /* of tables */
     nan_place nan;
     scan_sort_method method;
     scan_type dtype;
@@ -44,6 +50,7 @@ typedef struct sort_job {
     unsigned threads;
     input in;
     output *out;            /* NULL for --check */
+    const char *out_path;   /* NULL: stdout */
     data_format out_format; /* of arrays */
     session session;
 } sort_job;
@@ -51,20 +58,33 @@ typedef struct sort_job {
 /* Reads the command line into *j. In options.c. */
 void sort_read_options(sort_job *j, cli *c, int argc, char **argv);
 
+/* For --merge: takes the operands as inputs. Returns the first, NULL for stdin. In options.c. */
+const char *sort_inputs(sort_job *j, const cli *c);
+
 /* One more key, from NAME[:text|:time|:natural][:asc|:desc][:nan=first|last|error]. In options.c. */
 void sort_add_key(sort_job *j, const char *text);
 
-/* .npy and raw: array.c. Lines: lines.c. Tables: table.c. */
+/* .npy and raw: array.c. Lines and tables: lines.c. */
 void sort_array(sort_job *j, data_format format);
-void sort_numbers(sort_job *j);
-void sort_strings(sort_job *j);
-void sort_table(sort_job *j);
+void sort_lines_or_rows(sort_job *j, data_format format);
 
-/* array.c, for an array as a whole and along an axis: lanes.c. Exit 2 if a NaN is an error and there is one; the writer
- * of a result of this type. */
-void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n);
+/* array.c, for an array as a whole, along an axis (lanes.c) and larger than memory (array_parts.c). Exit 2 if a NaN is
+ * an error and there is one among n elements, the first of which is element `first`; the writer of a result of this
+ * type, and the same behind a header. */
+void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n, uint64_t first);
 array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_type type);
+array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n);
 void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape);
+
+/* An array of which key->data, to be freed, has the first n elements, a part as sort_part_elements says. */
+void sort_array_parts(sort_job *j, array_reader *reader, order_key *key, size_t n);
+size_t sort_part_elements(const sort_job *j, scan_type type);
+
+/* Sorted arrays, j->inputs, into one: array_files.c. j->in is the first. */
+void sort_merge_arrays(sort_job *j, data_format format);
+
+/* Sorted lines, or tables with one header: row_files.c. */
+void sort_merge_rows(sort_job *j, data_format format);
 
 /* ---- steps.c ----------------------------------------------------------------------------------------------------- */
 
@@ -85,6 +105,13 @@ void sort_rows(sort_job *j, order *o);
 
 /* The same for n keys alone, which are sorted themselves. Returns how many remain. */
 size_t sort_keys(sort_job *j, order_key *key, size_t n);
+
+/* For --verify of what was merged: exit 1 unless the order is sorted, and unless `strict` a permutation; strict:
+ * nothing is there twice. */
+void sort_verify_order(const sort_job *j, const order *o, bool strict);
+
+/* For --verify: exit 1. */
+__attribute__((noreturn)) void sort_fail_verification(const sort_job *j, const char *what);
 
 /* Sorts lines or rows into an order and writes them behind the first head_bytes of the n_bytes of the input; or writes
  * the order, for --argsort. */

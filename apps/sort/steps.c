@@ -39,7 +39,7 @@ void sort_choose_device(sort_job *j, uint64_t bytes) {
 
 /* ---- --verify ---------------------------------------------------------------------------------------------------- */
 
-__attribute__((noreturn)) static void fail_verification(const sort_job *j, const char *what) {
+void sort_fail_verification(const sort_job *j, const char *what) {
     die(EXIT_NEGATIVE, "%s: verification failed: %s", j->in.name, what);
 }
 
@@ -47,9 +47,16 @@ __attribute__((noreturn)) static void fail_verification(const sort_job *j, const
 static void verify_sorted(const sort_job *j, const order *o) {
     report_phase before = report_enter(PHASE_VERIFY);
     if (!order_is_permutation(o))
-        fail_verification(j, "a row is missing or there twice");
+        sort_fail_verification(j, "a row is missing or there twice");
     if (order_first_disorder(o, false, j->threads) != ORDER_NONE)
-        fail_verification(j, "the result is not in order");
+        sort_fail_verification(j, "the result is not in order");
+    report_enter(before);
+}
+
+void sort_verify_order(const sort_job *j, const order *o, bool strict) {
+    report_phase before = report_enter(PHASE_VERIFY);
+    if ((!strict && !order_is_permutation(o)) || order_first_disorder(o, strict, j->threads) != ORDER_NONE)
+        sort_fail_verification(j, "what was merged is not in order");
     report_enter(before);
 }
 
@@ -57,14 +64,14 @@ static void verify_sorted(const sort_job *j, const order *o) {
 static void verify_unique(const sort_job *j, const order *o, size_t runs) {
     report_phase before = report_enter(PHASE_VERIFY);
     if (o->n != runs || order_first_disorder(o, true, j->threads) != ORDER_NONE)
-        fail_verification(j, "the result has repetitions, or too few elements");
+        sort_fail_verification(j, "the result has repetitions, or too few elements");
     report_enter(before);
 }
 
 void sort_verify_lines(const sort_job *j, const unsigned char *bytes, size_t n_bytes, uint64_t written) {
     report_phase before = report_enter(PHASE_VERIFY);
     if (rows_line_hash(bytes, n_bytes, j->threads) != written)
-        fail_verification(j, "the result does not have the input's lines");
+        sort_fail_verification(j, "the result does not have the input's lines");
     report_enter(before);
 }
 
@@ -72,7 +79,8 @@ void sort_verify_lines(const sort_job *j, const unsigned char *bytes, size_t n_b
 
 /* Reading, sorting and writing count as a third of the work each. */
 static void show_progress(const sort_job *j, int thirds) {
-    report_progress((uint64_t)thirds * j->in.taken / 3, j->in.taken);
+    if (!j->in_parts)
+        report_progress((uint64_t)thirds * j->in.taken / 3, j->in.taken);
 }
 
 void sort_rows(sort_job *j, order *o) {
@@ -97,7 +105,7 @@ size_t sort_keys(sort_job *j, order_key *key, size_t n) {
     o.n = order_sort_keys(key, n, j->unique && !j->verify, j->method, &j->session, j->in.name);
     if (j->verify) {
         if (order_hash(key->type, key->data, n, j->threads) != hash)
-            fail_verification(j, "the result does not have the input's elements");
+            sort_fail_verification(j, "the result does not have the input's elements");
         verify_sorted(j, &o);
     }
     if (j->verify && j->unique && n > 0) {

@@ -219,8 +219,19 @@ static size_t next_capacity(const input *in, size_t have) {
     return in->decoder && capacity > in->max_bytes ? in->max_bytes + 1 : capacity;
 }
 
+void input_of_memory(input *in, const char *name, unsigned char *bytes, size_t n_bytes, size_t lines_before) {
+    *in = (input){.fd = -1, .name = name, .given = bytes, .given_bytes = n_bytes, .lines_before = lines_before};
+}
+
 /* The buffer of a pipe doubles; realloc moves large blocks by remapping their pages, not by copying. */
 unsigned char *input_read_all(input *in, size_t *bytes) {
+    if (in->given) {
+        unsigned char *given = in->given;
+        *bytes = in->taken = in->given_bytes;
+        memset(given + *bytes, 0, INPUT_TAIL_BYTES);
+        in->given = NULL;
+        return given;
+    }
     report_phase before = report_enter(PHASE_READ);
     size_t capacity = next_capacity(in, 0), have = 0;
     unsigned char *data = must_alloc(capacity + INPUT_TAIL_BYTES, 1);
@@ -280,6 +291,11 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     }
     report_bytes(bytes, 0);
     report_enter(before);
+}
+
+void input_expect(const input *in, size_t bytes) {
+    if (in->extent.sized)
+        posix_fadvise(in->fd, (off_t)(in->extent.start + in->fetched), (off_t)bytes, POSIX_FADV_WILLNEED);
 }
 
 void input_close(input *in) {

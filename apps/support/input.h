@@ -41,10 +41,17 @@ typedef struct input {
     spool kept;              /* what was read since input_keep */
     bool keeps;              /* what is read goes there */
     uint64_t again;          /* bytes of it that were read again */
+    unsigned char *given;    /* of input_of_memory, until it is read */
+    size_t given_bytes;
+    size_t lines_before; /* of the file, for messages: `given` begins after them */
 } input;
 
 /* path NULL or "-": stdin. Errors exit 3, here and below. Times count as PHASE_READ (report_phase.h). */
 void input_open(input *in, const char *path);
+
+/* A part of a text or table that has been read already, as an input for text.h and table.h: input_read_all returns the
+ * bytes themselves, malloc memory with room for INPUT_TAIL_BYTES more. Nothing else may be called. */
+void input_of_memory(input *in, const char *name, unsigned char *bytes, size_t n_bytes, size_t lines_before);
 
 /* For text, tables and .npy, before anything was read: decompresses gzip and zstd, known by their first bytes, from
  * here on. What input_read_all then gives is bounded by the memory of the machine (memory_bytes), so that a file that
@@ -88,6 +95,9 @@ void input_refuse_json(const char *name, size_t line, const unsigned char *text,
 /* Reads exactly `bytes` from `offset`, counted from the extent's start, without moving the reading position. Sized
  * inputs only. */
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
+
+/* Says that so many bytes will be read soon, for the system to read them meanwhile. */
+void input_expect(const input *in, size_t bytes);
 
 void input_close(input *in);
 

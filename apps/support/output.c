@@ -160,6 +160,20 @@ void output_write(output *out, const void *data, size_t bytes) {
     report_enter(before);
 }
 
+output *output_over(int fd, const char *name) {
+    output *out = must_alloc(1, sizeof *out);
+    *out = (output){.name = name, .fd = fd, .direct = true, .buffer = must_alloc(BUFFER_BYTES, 1)};
+    return out;
+}
+
+void output_end(output *out) {
+    report_phase before = report_enter(PHASE_WRITE);
+    flush(out);
+    free(out->buffer);
+    free(out);
+    report_enter(before);
+}
+
 /* ---- heads ------------------------------------------------------------------------------------------------------- */
 
 void output_reserve_head(output *out, size_t bytes) {

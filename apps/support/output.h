@@ -31,6 +31,11 @@ void output_write_head(output *out, const void *head, size_t bytes);
  * output_reserve_head. */
 void output_rewind(output *out);
 
+/* An output to a file of the caller's, which is no output of the program: nothing of it is checked, synced or
+ * committed. output_end writes what is left of it. */
+output *output_over(int fd, const char *name);
+void output_end(output *out);
+
 /* Exit 2 if the input, open as fd, is a regular file that stdout goes to: the program would read what it writes,
  * without end. */
 void output_refuse_input(int fd, const char *name);

@@ -28,7 +28,9 @@ static struct {
     uint64_t start_ns;
     fact facts[MAX_FACTS];
     size_t fact_count;
-    uint64_t bar_ns; /* when the bar was drawn last; 0: it is not on the screen */
+    const char *stage; /* NULL: none */
+    uint64_t stage_ns; /* when it began */
+    uint64_t bar_ns;   /* when the bar was drawn last; 0: it is not on the screen */
 } report;
 
 static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "read",  "upload",
@@ -85,28 +87,38 @@ static bool bar_wanted(uint64_t now) {
     return now - report.start_ns > BAR_AFTER_NS && isatty(STDERR_FILENO);
 }
 
+void report_stage(const char *stage) {
+    report.stage = stage;
+    report.stage_ns = report_clock();
+}
+
 void report_progress(uint64_t done, uint64_t total) {
     uint64_t now = report_clock();
     if (!bar_wanted(now))
         return;
     report.bar_ns = now;
     die_before_line(report_clear_bar);
-    double rate = (double)done / ((double)(now - report.start_ns + 1));
+    const char *stage = report.stage ? report.stage : "";
+    const uint64_t ns = now - (report.stage ? report.stage_ns : report.start_ns) + 1;
+    double rate = (double)done / (double)ns;
     if (!total) {
-        fprintf(stderr, "\r%s: %.2f GB, %.2f GB/s ", program_name(), (double)done / 1e9, rate);
+        fprintf(stderr, "\r%s: %s%.2f GB, %.2f GB/s ", program_name(), stage, (double)done / 1e9, rate);
         return;
     }
     double part = done < total ? (double)done / (double)total : 1;
     char bar[BAR_COLUMNS + 1] = "";
     memset(bar, '.', BAR_COLUMNS);
     memset(bar, '#', (size_t)(part * BAR_COLUMNS));
-    fprintf(stderr, "\r%s: [%s] %3.0f%% of %.2f GB, %.2f GB/s ", program_name(), bar, part * 100, (double)total / 1e9,
-            rate);
+    char left[32] = "";
+    if (report.stage && part > 0)
+        snprintf(left, sizeof left, ", %.0f s left", (double)ns * 1e-9 * (1 - part) / part);
+    fprintf(stderr, "\r%s: %s[%s] %3.0f%% of %.2f GB, %.2f GB/s%s ", program_name(), stage, bar, part * 100,
+            (double)total / 1e9, rate, left);
 }
 
 void report_clear_bar(void) {
     if (report.bar_ns)
-        fprintf(stderr, "\r%79s\r", "");
+        fprintf(stderr, "\r%99s\r", "");
     report.bar_ns = 0;
 }
 

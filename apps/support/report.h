@@ -24,6 +24,10 @@ void report_flag(const char *key, bool flag);
 /* Draws the bar if --progress wants it by now. total 0: not known. */
 void report_progress(uint64_t done, uint64_t total);
 
+/* A job of several passes over its data: what this one is, before the bar, "merging ". The bar then says how long it
+ * will take, too. A literal. */
+void report_stage(const char *stage);
+
 /* Removes the bar, if there is one, before something else is written on stderr. */
 void report_clear_bar(void);
 

@@ -106,16 +106,17 @@ static void write_block(void *arg, size_t i) {
     output_write(r->out, r->slots[i].buffer, r->slots[i].bytes);
 }
 
-void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads,
-                 uint64_t *line_hash) {
+/* rows_stream with buffers of ring_bytes in all, but of two blocks at least. */
+static void stream_within(size_t ring_bytes, output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg,
+                          unsigned threads, uint64_t *line_hash) {
     if (blocks == 0)
         return;
     size_t most = blocks < PIPELINE_MAX_THREADS ? blocks : PIPELINE_MAX_THREADS;
     threads = threads < most ? threads : (unsigned)most;
     size_t slots = PIPELINE_SLOTS_A_THREAD * (threads ? threads : 1);
     slots = slots < blocks ? slots : blocks;
-    if (block_bytes > RING_BYTES / slots)
-        slots = block_bytes > RING_BYTES / 2 ? 2 : RING_BYTES / block_bytes;
+    if (block_bytes > ring_bytes / slots)
+        slots = block_bytes > ring_bytes / 2 ? 2 : ring_bytes / block_bytes;
     ring r = {.fill = fill, .arg = arg, .blocks = blocks, .out = out, .line_hash = line_hash};
     r.slots = must_alloc(slots, sizeof *r.slots);
     for (size_t i = 0; i < slots; i++)
@@ -124,6 +125,11 @@ void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill
     for (size_t i = 0; i < slots; i++)
         free(r.slots[i].buffer);
     free(r.slots);
+}
+
+void rows_stream(output *out, size_t blocks, size_t block_bytes, rows_fill *fill, void *arg, unsigned threads,
+                 uint64_t *line_hash) {
+    stream_within(RING_BYTES, out, blocks, block_bytes, fill, arg, threads, line_hash);
 }
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
@@ -207,7 +213,8 @@ static void write_one_by_one(output *out, const gather *g) {
     }
 }
 
-void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads) {
+void rows_write_within(size_t ring_bytes, output *out, const rows *from, const void *order, scan_type index_type,
+                       size_t n, unsigned threads) {
     if (n == 0)
         return;
     gather g = {.from = from, .order = order, .wide = index_type == SCAN_U64, .n = n};
@@ -216,12 +223,16 @@ void rows_write(output *out, const rows *from, const void *order, scan_type inde
     g.first_group = must_alloc(g.groups + 1, sizeof *g.first_group);
     parallel_for(threads, g.groups, measure_group, &g);
     cut_blocks(&g);
-    if (g.largest <= LARGE_BLOCK_BYTES)
-        rows_stream(out, g.blocks, g.largest, gather_block, &g, threads, from->line_hash);
+    if (g.largest <= LARGE_BLOCK_BYTES && g.largest <= ring_bytes / 2)
+        stream_within(ring_bytes, out, g.blocks, g.largest, gather_block, &g, threads, from->line_hash);
     else
         write_one_by_one(out, &g);
     free(g.first_group);
     free(g.group_bytes);
+}
+
+void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads) {
+    rows_write_within(RING_BYTES, out, from, order, index_type, n, threads);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */

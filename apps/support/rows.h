@@ -22,6 +22,10 @@ typedef struct rows {
  * cannot be written. */
 void rows_write(output *out, const rows *from, const void *order, scan_type index_type, size_t n, unsigned threads);
 
+/* The same with no more than ring_bytes of memory, or one record, for what waits to be written; else it is 256 MiB. */
+void rows_write_within(size_t ring_bytes, output *out, const rows *from, const void *order, scan_type index_type,
+                       size_t n, unsigned threads);
+
 /* Writes n numbers of a type, one a line, as number_format does. line_hash: as in struct rows. */
 void rows_write_numbers(output *out, scan_type type, const void *values, size_t n, unsigned threads,
                         uint64_t *line_hash);

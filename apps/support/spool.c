@@ -15,7 +15,7 @@
 #include "alloc.h"
 #include "die.h"
 
-enum { FOLDER_BYTES = 4096, PIECE_MAX = 1 << 30, MEMORY_BYTES = 256 << 10 };
+enum { PIECE_MAX = 1 << 30, MEMORY_BYTES = 256 << 10 };
 
 static const char *asked, *beside;
 
@@ -23,27 +23,31 @@ void spool_in(const char *folder) { asked = folder; }
 void spool_beside(const char *output) { beside = output; }
 
 /* Beside an output that is no regular file, such as /dev/null, temporary files are not wanted. */
-static const char *folder_of_output(char to[FOLDER_BYTES]) {
+static const char *folder_of_output(char to[SPOOL_FOLDER_BYTES]) {
     struct stat st;
     const char *slash = beside ? strrchr(beside, '/') : NULL;
-    if (!beside || (stat(beside, &st) == 0 && !S_ISREG(st.st_mode)) || strlen(beside) >= FOLDER_BYTES)
+    if (!beside || (stat(beside, &st) == 0 && !S_ISREG(st.st_mode)) || strlen(beside) >= SPOOL_FOLDER_BYTES)
         return NULL;
-    snprintf(to, FOLDER_BYTES, "%.*s", slash == beside ? 1 : slash ? (int)(slash - beside) : 1, slash ? beside : ".");
+    snprintf(to, SPOOL_FOLDER_BYTES, "%.*s",
+             slash == beside ? 1
+             : slash         ? (int)(slash - beside)
+                             : 1,
+             slash ? beside : ".");
     return to;
 }
 
-static const char *find_folder(char room[FOLDER_BYTES]) {
+const char *spool_folder(char room[SPOOL_FOLDER_BYTES]) {
     const char *environment = getenv("TMPDIR");
     const char *folder = asked ? asked : environment && environment[0] ? environment : folder_of_output(room);
     return folder ? folder : "/tmp";
 }
 
-static int open_file(void) {
-    char room[FOLDER_BYTES];
-    const char *folder = find_folder(room);
+int spool_file(void) {
+    char room[SPOOL_FOLDER_BYTES];
+    const char *folder = spool_folder(room);
     int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        char path[FOLDER_BYTES];
+        char path[SPOOL_FOLDER_BYTES];
         int length = snprintf(path, sizeof path, "%s/scan-XXXXXX", folder);
         if (length < (int)sizeof path && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
             unlink(path);
@@ -55,8 +59,8 @@ static int open_file(void) {
 }
 
 __attribute__((noreturn)) static void die_of_spool(const char *what) {
-    char room[FOLDER_BYTES];
-    die(EXIT_IO, "temporary file in %s: cannot %s: %s (--tmp or TMPDIR names the folder)", find_folder(room), what,
+    char room[SPOOL_FOLDER_BYTES];
+    die(EXIT_IO, "temporary file in %s: cannot %s: %s (--tmp or TMPDIR names the folder)", spool_folder(room), what,
         strerror(errno));
 }
 
@@ -87,7 +91,7 @@ static size_t read_file(int fd, void *to, size_t bytes, uint64_t offset) {
 }
 
 static void begin_file(spool *s) {
-    s->fd = open_file();
+    s->fd = spool_file();
     s->has_file = true;
     write_file(s->fd, s->memory, (size_t)s->bytes, 0);
     free(s->memory);

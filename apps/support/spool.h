@@ -32,4 +32,11 @@ size_t spool_read(const spool *s, void *to, size_t bytes, uint64_t offset);
 /* Makes it empty, and frees what it has. */
 void spool_clear(spool *s);
 
+/* For files that are written in another way: opens an empty one there. Returns the descriptor, to be closed. */
+int spool_file(void);
+
+/* Returns the folder that they are made in; `room` is for its name. */
+enum { SPOOL_FOLDER_BYTES = 4096 };
+const char *spool_folder(char room[SPOOL_FOLDER_BYTES]);
+
 #endif

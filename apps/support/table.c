@@ -288,7 +288,8 @@ void table_drop_empty_lines(table *t, const unsigned char *first_end) {
 }
 
 void table_read(table *t, input *in, const dialect *d, unsigned threads) {
-    *t = (table){.name = in->name, .dialect = d, .delimiter = d->delimiter, .end_bytes = 1};
+    *t = (table){
+        .name = in->name, .dialect = d, .delimiter = d->delimiter, .end_bytes = 1, .lines_before = in->lines_before};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     pass_comments(t);

@@ -184,7 +184,7 @@ void text_end_last_line(text *t) {
 }
 
 static void read_bytes(text *t, input *in) {
-    *t = (text){.name = in->name};
+    *t = (text){.name = in->name, .lines_before = in->lines_before};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     text_end_last_line(t);

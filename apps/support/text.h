@@ -15,7 +15,7 @@ typedef struct text {
     size_t n_bytes;
     size_t head_bytes;   /* a byte order mark, which belongs to no line: keep it first */
     size_t n;            /* lines */
-    size_t lines_before; /* of a chunk (text_chunks.h): lines of the file before its bytes */
+    size_t lines_before; /* of a chunk (text_chunks.h) or part: lines of the file before its bytes */
     column values;       /* n of them */
     bool canonical;      /* every line is what number_format gives for its integer, and a newline */
     uint64_t *starts;    /* after text_index: line i is bytes[starts[i] ... starts[i + 1] - 1], newline included */

@@ -66,6 +66,10 @@ COMMANDS = {
     "sort-zstd": "sort -k b -k c:text ../in/t.csv.zst -o out",
     "prefix-zstd": "< ../in/t.csv.zst prefix --csv -k a -o out",
     "sort-dialect": "sort -k b --delimiter ; --decimal , --comment # --missing NA,- ../in/de.csv -o out",
+    "sort-parts": "sort --argsort -S 1M ../in/i64.npy -o out",
+    "sort-parts-text": "sort -S 1M -u --verify ../in/many.txt -o out",
+    "sort-merge": "sort --merge ../in/sorted.npy ../in/sorted.npy -o out",
+    "sort-merge-csv": "sort --merge -k a ../in/sorted.csv ../in/sorted.csv -o out",
     "sort-axis": "sort --axis 1 --argsort ../in/matrix.npy -o out",
     "prefix-axis": "prefix --axis 0 --verify ../in/matrix.npy -o out.txt",
     "compact-rows": "compact --unique --axis 0 ../in/matrix.npy -o out --rejected out2",
@@ -129,6 +133,9 @@ def make_inputs(folder, programs):
     np.save(folder / "f32.npy", np.where(x == 7, np.nan, x).astype("f4")[:9000])
     (folder / "u16.raw").write_bytes(x.astype("u2").tobytes()[:30_000])
     (folder / "i64.txt").write_text("".join(f"{v}\n" for v in x[:5000]))
+    (folder / "many.txt").write_text("".join(f"{v}\n" for v in x[:20_000]))
+    np.save(folder / "sorted.npy", np.sort(x[:9000]))
+    (folder / "sorted.csv").write_text("a,b\n" + "".join(f"{v},{v % 7}\n" for v in sorted(x[:1000])))
     rows = [("a", "b", "c"), *((v, "" if v == 5 else k % 7, f"t{k % 50}") for k, v in enumerate(x[:2000]))]
     for name, delimiter in (("t.csv", ","), ("t.tsv", "\t")):
         (folder / name).write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))

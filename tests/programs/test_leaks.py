@@ -38,6 +38,11 @@ def leaks_nothing(box, *command):
     ("sort", "x.npy", "-o", "out.npy", "--verify"),
     ("sort", "--argsort", "--axis", "1", "m.npy", "-o", "out.npy"),
     ("sort", "-u", "x.txt", "-o", "out.txt"),
+    ("sort", "-S", "1M", "--argsort", "-u", "y.npy", "-o", "out.npy"),
+    ("sort", "-S", "1M", "--argsort", "-u", "y.txt", "-o", "out.txt", "--verify"),
+    ("sort", "-S", "1M", "--check", "y.txt"),
+    ("sort", "--merge", "y.npy", "y.npy", "-o", "out.npy"),
+    ("sort", "--merge", "-u", "-k", "a:text", "y.csv", "y.csv", "-o", "out.csv"),
     ("sort", "-k", "magnitude:desc", "-k", "place:natural", "-k", "time:time", QUAKES, "-o", "out.csv", "--verify"),
     ("equalize", DATA / "jacksboro_dem.pgm", "-o", "out.png", "--plot", "plot.svg", "--json", "report.json"),
     ("equalize", "--method", "clahe", DATA / "cell.png", "-o", "out.jpg"),
@@ -50,6 +55,9 @@ def test_nothing_leaks(box, command):
     box.save("m.npy", x.reshape(50, 20))
     box.save("mask.npy", x > 4)
     box.write("x.txt", "".join(f"{v}\n" for v in x))
+    box.save("y.npy", np.arange(40_000))
+    box.write("y.txt", "".join(f"{2 ** 53 + v}\n" for v in range(20_000)))
+    box.write("y.csv", "a\n" + "".join(f"{v}\n" for v in range(1000, 5000)))
     for name in ("a.pgm", "mask.pgm"):
         box.write(name, b"P5 20 15 255\n" + rng.integers(0, 255, 300, dtype="u1").tobytes())
     leaks_nothing(box, *command)

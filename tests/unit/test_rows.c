@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/sort/order_merge.h"
 #include "apps/sort/row_check.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
@@ -40,6 +41,40 @@ static void test_first_disorder(void **state) {
         }
     }
     free(data);
+}
+
+/* Sources of few distinct keys, of which some have more rows than are here. By counting: a row is cut off if any source
+ * that has more ends, in (key, source), before it. */
+static void test_cuts_of_a_merge(void **state) {
+    (void)state;
+    enum { SOURCES = 5, MOST = 12 };
+    uint64_t seed = 7;
+    for (int round = 0; round < 2000; round++) {
+        uint8_t keys[SOURCES * MOST];
+        merge_range ranges[SOURCES];
+        size_t n = 0;
+        const bool down = random_u64(&seed) % 2;
+        for (size_t s = 0; s < SOURCES; s++) {
+            ranges[s] = (merge_range){.begin = n, .more = random_u64(&seed) % 3 > 0};
+            size_t rows = random_u64(&seed) % MOST + ranges[s].more;
+            int step = down ? -1 : 1, key = down ? 20 : 0;
+            for (rows = rows < MOST ? rows : MOST; rows > 0; rows--)
+                keys[n++] = (uint8_t)(key += step * (int)(random_u64(&seed) % 3));
+            ranges[s].end = n;
+        }
+        order_key key = {.type = SCAN_U8, .data = keys, .descending = down};
+        merge_cut(&(order){.keys = &key, .key_count = 1, .n = n}, ranges, SOURCES);
+        for (size_t s = 0; s < SOURCES; s++) {
+            for (size_t i = ranges[s].begin; i < ranges[s].end; i++) {
+                bool waits = false;
+                for (size_t t = 0; t < SOURCES; t++) {
+                    int last = ranges[t].more ? keys[ranges[t].end - 1] : 0, own = keys[i];
+                    waits |= ranges[t].more && ((down ? last > own : last < own) || (last == own && t < s));
+                }
+                assert_int_equal(i >= ranges[s].cut, waits);
+            }
+        }
+    }
 }
 
 static void test_nan(void **state) {
@@ -213,8 +248,9 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_disorder), cmocka_unit_test(test_nan),   cmocka_unit_test(test_permutation),
-        cmocka_unit_test(test_hashes),         cmocka_unit_test(test_write), cmocka_unit_test(test_parallel_for),
+        cmocka_unit_test(test_first_disorder), cmocka_unit_test(test_nan),    cmocka_unit_test(test_cuts_of_a_merge),
+        cmocka_unit_test(test_permutation),    cmocka_unit_test(test_hashes), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_parallel_for),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rounds: every source fills its region, merge_cut says what of each may be written, and that is copied together,
+ * sorted and handed on. The last element of a round stays, before those of the next, so that --unique and --verify see
+ * the border between them.
+ */
+#include "array_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/support/alloc.h"
+#include "apps/support/die.h"
+#include "apps/support/report.h"
+#include "order_merge.h"
+#include "row_check.h"
+#include "row_sort.h"
+
+enum { MAX_WAYS = 512, MIN_WAYS = 16, REGION_BYTES = 256 << 10 };
+
+typedef struct merge {
+    sort_job *j;
+    order_key key; /* data: the regions, one after another */
+    size_t size, room;
+    array_source *sources;
+    merge_range *ranges;
+    size_t count;
+    uint64_t *places; /* of the regions; NULL without --argsort */
+    unsigned char last[sizeof(uint64_t)];
+    uint64_t last_place;
+    bool has_last;
+    array_emit *emit;
+    void *arg;
+    uint64_t taken, kept, hash;
+} merge;
+
+/* Bytes of memory that the elements of all regions take, for one byte of keys and places: themselves, their copy, and
+ * the workspace of its sort, as scan.h bounds it. */
+static size_t region_elements(const sort_job *j, scan_type type) {
+    double bytes = (double)scan_type_size(type) + (j->argsort ? sizeof(uint64_t) : 0);
+    return (size_t)((double)j->memory / (3.2 * bytes + 1));
+}
+
+size_t array_merge_ways(const sort_job *j, scan_type type) {
+    size_t ways = region_elements(j, type) * scan_type_size(type) / REGION_BYTES;
+    return ways < MIN_WAYS ? MIN_WAYS : ways > MAX_WAYS ? MAX_WAYS : ways;
+}
+
+uint64_t array_hash(const sort_job *j, scan_type type, void *keys, uint64_t *places, size_t n) {
+    if (!j->verify)
+        return 0;
+    return order_hash(type, keys, n, j->threads) + (places ? 3 * order_hash(SCAN_U64, places, n, j->threads) : 0);
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+static unsigned char *element(const merge *m, size_t i) { return (unsigned char *)m->key.data + i * m->size; }
+
+/* Returns how many elements of a spool were read to place `to` of a region. */
+static size_t read_spool(const merge *m, array_source *s, size_t to, size_t n) {
+    if (n > s->end - s->at)
+        n = (size_t)(s->end - s->at);
+    part_file_read(&s->spool->keys, element(m, to), n * m->size, s->at * m->size);
+    if (m->places)
+        part_file_read(&s->spool->places, m->places + to, n * sizeof *m->places, s->at * sizeof *m->places);
+    s->at += n;
+    s->ended = s->at == s->end;
+    if (!s->ended) {
+        size_t next = s->end - s->at < m->room ? (size_t)(s->end - s->at) : m->room;
+        part_file_expect(&s->spool->keys, next * m->size, s->at * m->size);
+    }
+    return n;
+}
+
+/* The same of a file. The element before `to` is the one that was read before. */
+static size_t read_file(const merge *m, array_source *s, size_t to, size_t n) {
+    const bool first = s->reader->done == 0;
+    size_t got = array_read(s->reader, element(m, to), n), before = first ? 0 : 1;
+    order_key key = m->key;
+    const order o = {.keys = &key, .key_count = 1, .n = got + before};
+    s->ended = got < n;
+    key.data = element(m, to);
+    sort_refuse_nan(m->j, s->reader, &key, got, s->reader->done - got);
+    key.data = element(m, to - before);
+    size_t place = order_first_disorder(&o, false, m->j->threads);
+    char text[AXIS_PLACE_BYTES];
+    if (place != ORDER_NONE)
+        die(EXIT_USAGE, "%s: %s is out of order: --merge takes files that are sorted, by the same options",
+            s->reader->in->name, axis_place(s->reader, (size_t)(s->reader->done - got) + place - before, text));
+    return got;
+}
+
+/* Moves what is left of a region to its front, behind the element before it, and reads the rest. */
+static void fill(const merge *m, size_t i) {
+    array_source *s = &m->sources[i];
+    merge_range *range = &m->ranges[i];
+    const size_t region = i * (m->room + 1);
+    if (!s->ended) {
+        size_t kept = s->n + (s->begin > region); /* with the element before */
+        size_t from = s->begin - (s->begin > region), to = region + 1 - (s->begin > region);
+        memmove(element(m, to), element(m, from), kept * m->size);
+        if (m->places)
+            memmove(m->places + to, m->places + from, kept * sizeof *m->places);
+        s->begin = region + 1;
+        size_t end = s->begin + s->n, n = m->room - s->n;
+        s->n += s->spool ? read_spool(m, s, end, n) : read_file(m, s, end, n);
+    }
+    *range = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* Keeps the first of equal keys; returns how many. */
+static size_t keep_first(const merge *m, const order_key *key, uint64_t *places, size_t n) {
+    const order o = {.keys = key, .key_count = 1, .n = n};
+    uint8_t *starts = must_alloc(n, 1);
+    unsigned char *data = key->data;
+    size_t kept = 0;
+    order_find_runs(&o, starts, m->j->threads);
+    for (size_t i = 0; i < n; i++)
+        if (starts[i]) {
+            memcpy(data + kept * m->size, data + i * m->size, m->size);
+            if (places)
+                places[kept] = places[i];
+            kept++;
+        }
+    free(starts);
+    return kept;
+}
+
+static void verify(const merge *m, const order_key *key, size_t n, bool strict) {
+    const order o = {.keys = key, .key_count = 1, .n = n};
+    if (order_first_disorder(&o, strict, m->j->threads) != ORDER_NONE)
+        sort_fail_verification(m->j, "the result is not in order");
+}
+
+/* Sorts n elements, of which the first was handed on already if there is a last one, and hands the others on. */
+static void sort_round(merge *m, order_key *key, uint64_t *places, size_t n) {
+    sort_job *j = m->j;
+    const size_t old = m->has_last;
+    m->hash +=
+        array_hash(j, key->type, (unsigned char *)key->data + old * m->size, places ? places + old : NULL, n - old);
+    if (places)
+        order_sort_pairs(key, places, n, j->method, &j->session, j->in.name);
+    else
+        order_sort_keys(key, n, false, j->method, &j->session, j->in.name);
+    if (j->verify)
+        verify(m, key, n, false);
+    if (j->unique)
+        n = keep_first(m, key, places, n);
+    if (j->verify && j->unique)
+        verify(m, key, n, true);
+    m->emit(m->arg, (unsigned char *)key->data + old * m->size, places ? places + old : NULL, n - old);
+    m->kept += n - old;
+    if (j->unique || j->verify) {
+        memcpy(m->last, (unsigned char *)key->data + (n - 1) * m->size, m->size);
+        m->last_place = places ? places[n - 1] : 0;
+        m->has_last = true;
+    }
+}
+
+/* Copies what the cuts say out of all regions. */
+static void run_round(merge *m) {
+    size_t n = m->has_last, total = n;
+    for (size_t i = 0; i < m->count; i++)
+        total += m->ranges[i].cut - m->ranges[i].begin;
+    order_key key = m->key;
+    unsigned char *keys = key.data = must_alloc(total, m->size);
+    uint64_t *places = m->places ? must_alloc(total, sizeof *places) : NULL;
+    memcpy(keys, m->last, n * m->size);
+    if (places && n)
+        places[0] = m->last_place;
+    for (size_t i = 0; i < m->count; i++) {
+        const size_t begin = m->ranges[i].begin, count = m->ranges[i].cut - begin;
+        memcpy(keys + n * m->size, element(m, begin), count * m->size);
+        if (places)
+            memcpy(places + n, m->places + begin, count * sizeof *places);
+        m->sources[i].begin += count;
+        m->sources[i].n -= count;
+        n += count;
+    }
+    m->taken += total - m->has_last;
+    if (total > m->has_last)
+        sort_round(m, &key, places, total);
+    free(key.data);
+    free(places);
+}
+
+uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, array_emit *emit, void *arg,
+                     uint64_t *hash) {
+    merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
+    const order regions = {.keys = &m.key, .key_count = 1};
+    m.sources = sources;
+    m.count = count;
+    m.room = region_elements(j, type) / count + 1;
+    m.key.data = must_alloc(count * (m.room + 1), m.size);
+    m.places = j->argsort ? must_alloc(count * (m.room + 1), sizeof *m.places) : NULL;
+    m.ranges = must_alloc(count, sizeof *m.ranges);
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        sources[i].begin = i * (m.room + 1);
+        sources[i].n = 0;
+        total += sources[i].end - sources[i].at;
+    }
+    report_stage("merging ");
+    for (bool left = true; left;) {
+        left = false;
+        for (size_t i = 0; i < count; i++)
+            fill(&m, i);
+        merge_cut(&regions, m.ranges, count);
+        run_round(&m);
+        for (size_t i = 0; i < count; i++)
+            left |= sources[i].n > 0 || !sources[i].ended;
+        report_progress(m.taken * m.size, total * m.size);
+    }
+    *hash += m.hash;
+    free(m.ranges);
+    free(m.places);
+    free(m.key.data);
+    return m.kept;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rounds: the first rows of every source are put one behind the other and read as a part of the input, with their keys;
+ * merge_cut says which of them may be written; the part is sorted, and those are its first ones. A source of which all
+ * was written gives more to the next round, one that waits for others gives less, so that sources whose rows come one
+ * after another are not sorted again and again. The last row of a round stays, before those of the next, so that
+ * --unique and --verify see the border between them.
+ */
+#include "row_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/support/alloc.h"
+#include "apps/support/report.h"
+#include "order_merge.h"
+#include "row_check.h"
+#include "row_parts.h"
+#include "row_sort.h"
+
+enum { MAX_WAYS = 512, MIN_WAYS = 16, ROOM_BYTES = 256 << 10, MIN_TAKE = 4 << 10 };
+
+typedef struct merge {
+    row_kind *kind;
+    sort_job *j;
+    row_cost cost;
+    size_t cost_share; /* of the memory, for what a round sorts of one source */
+    row_source *sources;
+    merge_range *ranges;
+    size_t *bytes; /* of each source, in a round */
+    size_t count;
+    unsigned char *last; /* the last row written, for the next round */
+    size_t last_bytes;
+    row_target *to;
+    uint64_t hash, done;
+} merge;
+
+/* A third of the memory is for what sources have waiting, and the rest for a round. */
+size_t row_merge_room(const sort_job *j, size_t count) { return j->memory / 3 / count; }
+
+size_t row_merge_ways(const sort_job *j) {
+    size_t ways = row_merge_room(j, ROOM_BYTES);
+    return ways < MIN_WAYS ? MIN_WAYS : ways > MAX_WAYS ? MAX_WAYS : ways;
+}
+
+uint64_t row_places_hash(const sort_job *j, uint64_t *places, size_t n) {
+    return j->verify ? 3 * order_hash(SCAN_U64, places, n, j->threads) : 0;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+static void fill(row_source *s) {
+    if (s->ended || s->n == s->room)
+        return;
+    memmove(s->bytes, s->bytes + s->begin, s->n);
+    s->begin = 0;
+    if (s->file) {
+        row_file_fill(s);
+        return;
+    }
+    size_t bytes = s->room - s->n < s->end - s->at ? s->room - s->n : (size_t)(s->end - s->at);
+    part_file_read(&s->spool->rows, s->bytes + s->n, bytes, s->at);
+    s->at += bytes;
+    s->n += bytes;
+    s->ended = s->at == s->end;
+    part_file_expect(&s->spool->rows, s->end - s->at < s->room ? s->end - s->at : s->room, s->at);
+}
+
+/* Returns how many bytes, whole rows, the source gives to a round: some `take`, within its share of the memory, but a
+ * row at least. */
+static size_t bytes_of_round(const merge *m, row_source *s) {
+    table shape;
+    const table *t = row_shape(m->kind, &shape);
+    fill(s);
+    for (size_t wanted = s->take;;) {
+        wanted = wanted < s->n ? wanted : s->n;
+        const unsigned char *begin = s->bytes + s->begin, *end = row_last_end(t, begin, begin + wanted);
+        const bool fits = row_bytes_cost(&m->cost, begin, end) <= m->cost_share;
+        if (end > begin && (fits || wanted <= MIN_TAKE))
+            return (size_t)(end - begin);
+        if (end > begin) {
+            wanted /= 2;
+        } else if (wanted < s->n) {
+            wanted *= 2;
+        } else if (s->n == 0) {
+            return 0;
+        } else { /* a row longer than the source's memory */
+            s->room *= 2;
+            s->bytes = must_realloc(s->bytes, s->room, 1);
+            fill(s);
+            wanted = s->n;
+        }
+    }
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* Puts the rows of a round together, behind the first row of the input and the last row written. */
+static void read_round(const merge *m, row_batch *b) {
+    const row_kind *kind = m->kind;
+    size_t n = kind->first_row_bytes, total = n + m->last_bytes;
+    input in;
+    for (size_t i = 0; i < m->count; i++)
+        total += m->bytes[i];
+    unsigned char *bytes = must_alloc(total + INPUT_TAIL_BYTES, 1);
+    if (n)
+        memcpy(bytes, kind->first_row, n);
+    if (m->last_bytes)
+        memcpy(bytes + n, m->last, m->last_bytes);
+    n += m->last_bytes;
+    for (size_t i = 0; i < m->count; i++) {
+        if (m->bytes[i])
+            memcpy(bytes + n, m->sources[i].bytes + m->sources[i].begin, m->bytes[i]);
+        n += m->bytes[i];
+    }
+    input_of_memory(&in, m->j->in.name, bytes, total, 0);
+    row_batch_read(b, m->kind, &in);
+    row_batch_index(b, m->kind);
+}
+
+/* The row that begins at an offset. */
+static size_t row_at(const row_batch *b, uint64_t offset) {
+    size_t low = 0, high = b->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (b->starts[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Cuts the sources; returns how many rows are written, with the last one before them. */
+static size_t cut_round(const merge *m, const row_batch *b, const order *o) {
+    uint64_t offset = m->kind->first_row_bytes + m->last_bytes;
+    size_t rows = m->last_bytes > 0;
+    for (size_t i = 0; i < m->count; i++) {
+        const row_source *s = &m->sources[i];
+        size_t begin = row_at(b, offset);
+        offset += m->bytes[i];
+        m->ranges[i] = (merge_range){begin, row_at(b, offset), !s->ended || m->bytes[i] < s->n, 0};
+    }
+    merge_cut(o, m->ranges, m->count);
+    for (size_t i = 0; i < m->count; i++)
+        rows += m->ranges[i].cut - m->ranges[i].begin;
+    return rows;
+}
+
+/* The places in the input of the rows that are written, in their order. */
+static uint64_t *places_of(merge *m, const row_batch *b, const order *o, size_t old) {
+    uint64_t *of_row = must_alloc(b->n, sizeof *of_row), *places = must_alloc(o->n - old, sizeof *places);
+    for (size_t i = 0; i < m->count; i++) {
+        const merge_range *range = &m->ranges[i];
+        part_file_read(&m->sources[i].spool->places, of_row + range->begin,
+                       (range->cut - range->begin) * sizeof *of_row, m->sources[i].place * sizeof *of_row);
+        m->hash += row_places_hash(m->j, of_row + range->begin, range->cut - range->begin);
+    }
+    for (size_t i = old; i < o->n; i++)
+        places[i - old] = of_row[order_at(o, i)];
+    free(of_row);
+    return places;
+}
+
+static void write_round(merge *m, const row_batch *b, const order *o) {
+    row_target *to = m->to;
+    const size_t old = m->last_bytes > 0, n = o->n - old;
+    const unsigned char *index = (const unsigned char *)o->index + old * scan_type_size(o->type);
+    const rows from = {b->bytes, b->starts, m->j->verify ? &to->hash : NULL};
+    if (to->rows)
+        rows_write_within(PARTS_RING_BYTES, to->rows, &from, index, o->type, n, m->j->threads);
+    if (to->places || to->numbers) {
+        uint64_t *places = places_of(m, b, o, old);
+        to->hash += row_places_hash(m->j, places, n);
+        if (to->places)
+            output_write(to->places, places, n * sizeof *places);
+        else
+            rows_write_numbers(to->numbers, SCAN_U64, places, n,
+                               m->j->threads < PARTS_WRITERS ? m->j->threads : PARTS_WRITERS, NULL);
+        free(places);
+    }
+    to->n += n;
+    if ((m->j->unique || m->j->verify) && n > 0) {
+        const size_t row = order_at(o, o->n - 1);
+        m->last_bytes = (size_t)(b->starts[row + 1] - b->starts[row]);
+        m->last = must_realloc(m->last, m->last_bytes, 1);
+        memcpy(m->last, b->bytes + b->starts[row], m->last_bytes);
+    }
+}
+
+/* What was written leaves the sources. */
+static void advance(merge *m, const row_batch *b) {
+    for (size_t i = 0; i < m->count; i++) {
+        row_source *s = &m->sources[i];
+        const merge_range *range = &m->ranges[i];
+        const uint64_t *starts = b->starts;
+        const size_t bytes = (size_t)(starts[range->cut] - starts[range->begin]);
+        if (m->j->verify)
+            m->hash += rows_line_hash(b->bytes + starts[range->begin], bytes, m->j->threads);
+        s->begin += bytes;
+        s->n -= bytes;
+        s->place += range->cut - range->begin;
+        m->done += bytes;
+        if (range->cut == range->end)
+            s->take = s->take < s->room / 2 ? 2 * s->take : s->room;
+        else if (bytes < m->bytes[i] / 2 && s->take > MIN_TAKE)
+            s->take /= 2;
+    }
+}
+
+static void run_round(merge *m) {
+    sort_job *j = m->j;
+    row_batch b;
+    read_round(m, &b);
+    order o = {.keys = b.keys, .key_count = b.key_count, .n = b.n, .method = j->method};
+    const size_t n = cut_round(m, &b, &o);
+    row_batch_rank(&b, j);
+    order_sort(&o, &j->session, j->in.name, j->threads);
+    if (j->verify)
+        sort_verify_order(j, &o, false);
+    o.n = n;
+    if (j->unique)
+        order_unique(&o, &j->session, j->in.name, j->threads);
+    if (j->verify && j->unique)
+        sort_verify_order(j, &o, true);
+    write_round(m, &b, &o);
+    advance(m, &b);
+    free(o.index);
+    row_batch_free(&b);
+}
+
+void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to, uint64_t *hash) {
+    sort_job *j = kind->j;
+    merge m = {.kind = kind, .j = j, .cost = row_cost_of(kind), .sources = sources, .count = count, .to = to};
+    m.ranges = must_alloc(count, sizeof *m.ranges);
+    m.bytes = must_alloc(count, sizeof *m.bytes);
+    m.cost_share = j->memory / 8 * 5 / count;
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        row_source *s = &sources[i];
+        s->room = s->take = row_merge_room(j, count) + MIN_TAKE;
+        s->bytes = must_realloc(s->bytes, s->room > s->n ? s->room : s->n, 1);
+        total += s->end - s->at;
+    }
+    report_stage("merging ");
+    for (;;) {
+        size_t bytes = 0;
+        for (size_t i = 0; i < count; i++)
+            bytes += m.bytes[i] = bytes_of_round(&m, &sources[i]);
+        if (bytes == 0)
+            break;
+        run_round(&m);
+        report_progress(m.done, total);
+    }
+    if (to->rows && !j->unique && to->hash != m.hash)
+        sort_fail_verification(j, "what was merged does not have the lines that were read");
+    *hash += m.hash;
+    for (size_t i = 0; i < count; i++)
+        free(sources[i].bytes);
+    free(m.last);
+    free(m.bytes);
+    free(m.ranges);
+}
