@@ -89,13 +89,15 @@ static double fold_float(const prefix_check *c, double a, double b) {
     return c->out_type == SCAN_F32 ? (double)(float)r : r;
 }
 
-/* The last value of the Kogge-Stone scan over n <= 32 totals. */
+/* The last value of the Kogge-Stone scan over n <= 32 totals. The step over a distance d computes only what the last
+ * value needs: every 2 d-th value, counted from the last. They take the values between them, which it leaves alone.
+ */
 static double fold_lanes(const prefix_check *c, const double *totals, size_t n) {
     double z[32];
     memcpy(z, totals, n * sizeof *z);
-    for (size_t d = 1; d < 32; d *= 2)
-        for (size_t l = n; l-- > d;) /* downwards: z[l - d] is still the value of the step before */
-            z[l] = fold_float(c, z[l - d], z[l]);
+    for (size_t d = 1; d < n; d *= 2)
+        for (size_t end = n; end > d; end -= end > 2 * d ? 2 * d : end)
+            z[end - 1] = fold_float(c, z[end - 1 - d], z[end - 1]);
     return z[n - 1];
 }
 
