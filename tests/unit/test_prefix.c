@@ -13,9 +13,9 @@
 typedef __int128 wide;
 
 static wide wrap(scan_type type, wide x) {
-    unsigned bits = (unsigned)size_of_type(type) * 8;
-    unsigned __int128 mask = ((unsigned __int128)1 << bits) - 1, low = (unsigned __int128)x & mask;
-    return type_is_signed(type) && low >> (bits - 1) ? (wide)low - ((wide)1 << bits) : (wide)low;
+    const unsigned shift = 128 - 8 * (unsigned)size_of_type(type);
+    const unsigned __int128 high = (unsigned __int128)x << shift;
+    return type_is_signed(type) ? (wide)high >> shift : (wide)(high >> shift);
 }
 
 static wide get_integer(scan_type type, const void *at) {
@@ -155,14 +155,15 @@ static void check(scan_ctx *ctx, const scan_prefix_desc *d, size_t n, size_t off
     if (!in_place)
         memset(out, 0xa5, out_bytes);
     assert_int_equal(scan_prefix(ctx, d, in, out, n), SCAN_OK);
-    for (size_t i = 0; i < out_bytes; i++)
-        if (out[i] != expected[i]) {
-            size_t size = scan_type_size(d->out_type);
-            fail_msg("%s to %s, %s, kind %d, reverse %u, init %d, n %zu, offset %zu, end %d, in place %d, %s: element "
-                     "%zu is wrong",
-                     scan_type_name(d->type), scan_type_name(d->out_type), scan_op_name(d->op), (int)d->kind,
-                     d->reverse, d->init != NULL, n, offset, at_end, in_place, scan_ctx_ran(ctx), i / size);
-        }
+    if (memcmp(out, expected, out_bytes) != 0) {
+        size_t i = 0, size = scan_type_size(d->out_type);
+        while (out[i] == expected[i])
+            i++;
+        fail_msg("%s to %s, %s, kind %d, reverse %u, init %d, n %zu, offset %zu, end %d, in place %d, %s: element "
+                 "%zu is wrong",
+                 scan_type_name(d->type), scan_type_name(d->out_type), scan_op_name(d->op), (int)d->kind, d->reverse,
+                 d->init != NULL, n, offset, at_end, in_place, scan_ctx_ran(ctx), i / size);
+    }
     if (!in_place)
         assert_memory_equal(in, original, in_bytes);
 }
