@@ -130,11 +130,14 @@ static void write_rows(work *w) {
     row_batch_close(b);
     input_rewind(w->in);
     row_batch_open(b, b->type, false);
-    for (uint64_t done = 0; row_batch_next(b); done += b->n) {
+    uint64_t done = 0;
+    for (; row_batch_next(b) && b->n <= w->n - done; done += b->n) {
         uint64_t *room = value_stream_room(&w->values, b->n);
         spool_read(&w->spool, room, b->n * sizeof *room, done * sizeof *room);
         write_results(w, room);
     }
+    if (b->count || done != w->n)
+        die(EXIT_IO, "%s: changed while it was read: it had %llu rows at first", w->in->name, (unsigned long long)w->n);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
