@@ -271,12 +271,20 @@ __device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, uint32
     }
 }
 
+/* By threads of which there are `step`, word by word. */
+__device__ inline void copy_pass(sort_pass &to, const sort_pass &from, uint32_t first, uint32_t step) {
+    static_assert(sizeof(sort_pass) % sizeof(uint64_t) == 0 && alignof(sort_pass) == sizeof(uint64_t), "in words");
+    for (uint32_t i = first; i < sizeof(sort_pass) / sizeof(uint64_t); i += step)
+        reinterpret_cast<uint64_t *>(&to)[i] = reinterpret_cast<const uint64_t *>(&from)[i];
+}
+
 /* By one thread: the CTA's ticket is shared.next, and its pass begins. */
 template <class Shape> __device__ void begin_pass(sort_plan *plan, pass_shared<Shape> &shared, uint32_t which) {
     const uint32_t pass = shared.next / shared.launch.tiles;
-    if (pass > 0)
+    if (pass > 0) {
         wait_for(&plan->tiles_done[which + pass - 1], shared.launch.tiles);
-    shared.pass = plan->pass[which + pass];
+        copy_pass(shared.pass, plan->pass[which + pass], 0, 1);
+    }
     shared.passed = pass * shared.launch.tiles;
     shared.first = {shared.launch.epoch + pass, shared.next - shared.passed};
     shared.done = 0;
@@ -323,6 +331,8 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
             shared.summed.open();
             shared.written.open();
             shared.sorted.open();
+        } else if (threadIdx.x >= 32) { /* meanwhile; begin_pass() takes others that come first */
+            copy_pass(shared.pass, job.plan->pass[which], threadIdx.x - 32, blockDim.x - 32);
         }
     }
     __syncthreads();

@@ -34,7 +34,6 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int rank_threads = rank_warps * 32;
     static constexpr int look_back_threads = look_back_warps * 32;
     static constexpr int threads = rank_threads + look_back_threads;
-    static constexpr int digits_together = value_bytes ? 1 : 2; /* of a thread that looks back; measured likewise */
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
     static constexpr int best_rows = narrow ? 32 : widest == 8 ? 14 : 28;
     static constexpr int fitting_rows = ((roomy ? 74 : 40) << 10) / row_bytes / 2 * 2;
@@ -97,87 +96,78 @@ template <class Key> __device__ uint32_t table_place(const sort_pass &pass, uint
 }
 
 constexpr uint32_t inclusive_count = 1u << 31; /* in a state word: the tile's own keys and those of all before it */
-constexpr uint32_t look_back_window = 4;       /* tiles asked for together */
 
-/* How many keys of `digits` digits the tiles before `tile` have; those that are `done` are not asked for. words: the
- * first digit's own, in the state of this tile; the others lie `step` words after each other. Tiles are asked for in
- * windows, of which what is there is taken in order. The count of the first tile is an inclusive one. */
-template <class Shape, uint32_t digits>
-__device__ void look_back(const uint64_t *words, uint32_t step, uint32_t tile, uint32_t epoch, bool (&done)[digits],
-                          uint32_t (&sum)[digits]) {
-    uint32_t left[digits];      /* tiles not taken yet */
-    const uint64_t *at[digits]; /* the tile before which they are */
+/* What the state words of two neighbouring digits say. */
+struct digit_pair {
+    uint32_t count[2];
+};
+
+/* How many keys of two digits the tiles before `tile` have. words: the first digit's own, in the state of this tile.
+ * Tiles are asked for in windows, of which what is there is taken in order; a tile of which one count is an inclusive
+ * one and the other is not yet is asked for again. The counts of the first tile are inclusive ones. */
+template <class Shape> __device__ digit_pair look_back(const uint64_t *words, uint32_t tile, uint32_t epoch) {
+    constexpr uint32_t window = 4;
+    digit_pair sum = {};
+    uint32_t left = tile; /* tiles not taken yet */
+    for (bool more = tile > 0; more;) {
+        digit_pair counts[window];
+        bool there[window];
 #pragma unroll
-    for (uint32_t k = 0; k < digits; k++) {
-        left[k] = tile;
-        at[k] = words + k * step;
-    }
-    for (bool more = true; more;) {
-        uint32_t count[digits][look_back_window];
-        bool there[digits][look_back_window];
+        for (uint32_t w = 0; w < window; w++) {
+            counts[w] = {};
+            there[w] = w < left && try_load(words - (w + 1) * Shape::state_stride, epoch, counts[w]) &&
+                       !((counts[w].count[0] ^ counts[w].count[1]) & inclusive_count);
+        }
+        uint32_t taken = 0;
 #pragma unroll
-        for (uint32_t k = 0; k < digits; k++) {
-#pragma unroll
-            for (uint32_t w = 0; w < look_back_window; w++) {
-                count[k][w] = 0;
-                there[k][w] =
-                    !done[k] && w < left[k] && try_load(at[k] - (w + 1) * Shape::state_stride, epoch, count[k][w]);
+        for (uint32_t w = 0; w < window; w++) {
+            if (there[w] && taken == w && more) {
+                taken = w + 1;
+                sum.count[0] += counts[w].count[0] & ~inclusive_count;
+                sum.count[1] += counts[w].count[1] & ~inclusive_count;
+                more = !(counts[w].count[0] & inclusive_count);
             }
         }
-        more = false;
-#pragma unroll
-        for (uint32_t k = 0; k < digits; k++) {
-            uint32_t taken = 0;
-#pragma unroll
-            for (uint32_t w = 0; w < look_back_window; w++) {
-                if (there[k][w] && taken == w && !done[k]) {
-                    taken = w + 1;
-                    sum[k] += count[k][w] & ~inclusive_count;
-                    done[k] = count[k][w] & inclusive_count;
-                }
-            }
-            left[k] -= taken;
-            at[k] -= taken * Shape::state_stride;
-            more = more || !done[k];
-        }
+        left -= taken;
+        words -= taken * Shape::state_stride;
     }
+    return sum;
 }
 
-/* The CTA's tiles of a pass, from the one of its first ticket. By the warps that look back. before: of the digits, keys
- * with smaller ones, and those of this one in portions before. carry: NULL, or where the next portion finds that. */
+/* The CTA's tiles of a pass, from the one of its first ticket. By the warps that look back, a thread for two digits.
+ * before: of the digits, keys with smaller ones, and those of this one in portions before. carry: NULL, or where the
+ * next portion finds that. */
 template <class Key, class Shape>
 __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &shared, const uint64_t *before,
                                      uint64_t *carry) {
-    constexpr uint32_t step = Shape::look_back_threads, together = Shape::digits_together;
-    const uint32_t looker = threadIdx.x - Shape::rank_threads, stride = shared.pass.digit_mask + 1;
-    const uint32_t tiles = shared.launch.tiles;
+    static_assert(2 * Shape::look_back_threads == radix, "a thread has two digits");
+    const uint32_t first = 2 * (threadIdx.x - Shape::rank_threads), tiles = shared.launch.tiles;
     const uint32_t epoch = shared.first.epoch;
+    const bool decides = first <= shared.pass.digit_mask;
+    uint64_t begin[2] = {};
+    if (decides)
+        for (int k = 0; k < 2; k++)
+            begin[k] = before[first + k];
     shared.both.second_sync(shared.parity); /* having looked back from nothing yet */
     uint32_t tile = shared.first.number;
     uint32_t turn = shared.parity;
     for (; tile < tiles; turn ^= 1, tile = shared.tile[turn]) {
-        uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride;
+        uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride + first;
         perturb();
+        if (decides) {
+            const digit_pair sum = look_back<Shape>(words, tile, epoch);
+            digit_pair all;
 #pragma unroll
-        for (uint32_t at = looker; at < radix; at += together * step) {
-            uint32_t sum[together];
-            bool done[together];
+            for (int k = 0; k < 2; k++)
+                all.count[k] = (sum.count[k] + shared.counts[turn][first + k]) | inclusive_count;
+            if (tile > 0)
+                publish(words, epoch, all);
 #pragma unroll
-            for (uint32_t k = 0; k < together; k++) {
-                sum[k] = 0;
-                done[k] = tile == 0 || at + k * step >= stride;
-            }
-            look_back<Shape>(words + at, step, tile, epoch, done, sum);
-#pragma unroll
-            for (uint32_t k = 0; k < together; k++) {
-                const uint32_t d = at + k * step, all = sum[k] + shared.counts[turn][d];
-                if (d >= stride)
-                    continue;
-                if (tile > 0)
-                    publish(words + d, epoch, all | inclusive_count);
-                shared.base[turn][table_place<Key>(shared.pass, d)] = before[d] + sum[k] - shared.begins[turn][d];
+            for (uint32_t k = 0; k < 2; k++) {
+                const uint32_t d = first + k;
+                shared.base[turn][table_place<Key>(shared.pass, d)] = begin[k] + sum.count[k] - shared.begins[turn][d];
                 if (carry && tile == tiles - 1)
-                    carry[d] = before[d] + all;
+                    carry[d] = begin[k] + (all.count[k] & ~inclusive_count);
             }
         }
         __syncwarp(); /* lanes have looked back each for itself, and the barrier may be an aligned one */
