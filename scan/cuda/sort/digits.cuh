@@ -19,29 +19,68 @@ struct digit_spread {
     bool crowded;
 };
 
-/* A warp a digit: counts become the number of keys with smaller digits. */
-__device__ inline digit_spread scan_digit(sort_plan *plan, int row, uint64_t n, int lane) {
-    constexpr int each = radix / 32;
-    uint64_t count[each], sum = 0;
-    uint64_t most = 0;
+/* What some warps find of a row, each of a part of its values. Code that runs once takes as long as it takes to fetch:
+ * so a lane has two values, and not a whole row's share. */
+constexpr int row_parts = 4, part_values = radix / row_parts;
+
+struct row_part {
+    uint64_t keys, most; /* in all; of one value */
+    uint32_t set, clear; /* bits that are set, and clear, in some value that keys have */
+};
+
+struct part_counts {
+    uint64_t count[part_values / 32];
+
+    __device__ part_counts(const sort_plan *plan, int row, int part, int lane) {
+        const uint32_t first = first_of(part, lane);
+#pragma unroll
+        for (int k = 0; k < part_values / 32; k++)
+            count[k] = __ldcg(&plan->counts[row][first + k]); /* not from L1: other SMs added to it */
+    }
+    static __device__ uint32_t first_of(int part, int lane) { return part * part_values + lane * (part_values / 32); }
+};
+
+/* By a warp. */
+__device__ inline row_part find_part(const sort_plan *plan, int row, int part, int lane) {
+    const part_counts own(plan, row, part, lane);
+    uint64_t keys = 0, most = 0;
     uint32_t set = 0, clear = 0;
 #pragma unroll
-    for (int k = 0; k < each; k++) {
-        const uint32_t value = lane * each + k;
-        count[k] = __ldcg(&plan->counts[row][value]); /* not from L1: other SMs added to it */
-        sum += count[k];
-        most = max(most, count[k]);
-        set |= count[k] ? value : 0;
-        clear |= count[k] ? ~value : 0;
+    for (int k = 0; k < part_values / 32; k++) {
+        const uint32_t value = own.first_of(part, lane) + k;
+        keys += own.count[k];
+        most = max(most, own.count[k]);
+        set |= own.count[k] ? value : 0;
+        clear |= own.count[k] ? ~value : 0;
     }
-    uint64_t next = warp_inclusive<add<uint64_t>>(sum, lane) - sum;
+    return {warp_total<add<uint64_t>>(keys), warp_total<maximum<uint64_t>>(most), warp_or(set), warp_or(clear)};
+}
+
+/* By a warp: counts become the number of keys with smaller digits. */
+__device__ inline void place_part(sort_plan *plan, int row, int part, const row_part *parts, int lane) {
+    const part_counts own(plan, row, part, lane);
+    uint64_t keys = 0, before = 0;
 #pragma unroll
-    for (int k = 0; k < each; k++) {
-        plan->before[row][lane * each + k] = next;
-        next += count[k];
+    for (int k = 0; k < part_values / 32; k++)
+        keys += own.count[k];
+    for (int p = 0; p < part; p++)
+        before += parts[p].keys;
+    before += warp_inclusive<add<uint64_t>>(keys, lane) - keys;
+#pragma unroll
+    for (int k = 0; k < part_values / 32; k++) {
+        plan->before[row][own.first_of(part, lane) + k] = before;
+        before += own.count[k];
     }
-    most = warp_total<maximum<uint64_t>>(most);
-    return {most, warp_or(set) & warp_or(clear), most == n, most > n / 8};
+}
+
+__device__ inline digit_spread spread_of(const row_part *parts, uint64_t n) {
+    row_part all = parts[0];
+    for (int p = 1; p < row_parts; p++) {
+        all.most = max(all.most, parts[p].most);
+        all.set |= parts[p].set;
+        all.clear |= parts[p].clear;
+    }
+    return {all.most, all.set & all.clear, all.most == n, all.most > n / 8};
 }
 
 /* The digits that vary, the lowest first. */
@@ -52,15 +91,24 @@ struct varying_digits {
     even_code even;   /* of which they are, or of codes */
 };
 
-/* From the counts of rows, some of the even code. By the CTA. */
+/* From the counts of rows, some of the even code. plan->before is there after the CTA's next barrier: the first warp,
+ * which makes the plan, leaves it to the others. By the CTA. */
 __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {
-    const int rows = int((job.bits + digit_bits - 1) / digit_bits);
-    for (int row = warp_of_cta(); row < rows + even_rows; row += int(blockDim.x) / 32) {
-        const digit_spread s = scan_digit(job.plan, row, n, threadIdx.x % 32);
-        if (threadIdx.x % 32 == 0)
-            spread[row] = s;
+    __shared__ row_part parts[max_rows][row_parts];
+    const int rows = int((job.bits + digit_bits - 1) / digit_bits), all = (rows + even_rows) * row_parts,
+              warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
+    for (int i = warp_of_cta(); i < all; i += warps) {
+        const row_part part = find_part(job.plan, i / row_parts, i % row_parts, lane);
+        if (lane == 0)
+            parts[i / row_parts][i % row_parts] = part;
     }
     __syncthreads();
+    if (int(threadIdx.x) < rows + even_rows)
+        spread[threadIdx.x] = spread_of(parts[threadIdx.x], n);
+    __syncthreads();
+    if (warp_of_cta() > 0)
+        for (int i = warp_of_cta() - 1; i < all; i += warps - 1)
+            place_part(job.plan, i / row_parts, i % row_parts, parts[i / row_parts], lane);
     varying_digits digits;
     digits.count = digits.crowded = 0;
     digits.even = {};

@@ -16,7 +16,7 @@ struct sort_survey_kernel {
     const void *kernel;
     int threads, ctas; /* of an SM */
     int shared_bytes;
-    uint64_t tile; /* elements of a CTA, at a time */
+    uint64_t tile; /* elements of a CTA, at a time, at least */
 };
 
 struct sort_pass_cut {

@@ -27,11 +27,27 @@ struct sort_place {
 };
 
 /* Passes over `count` digits from the `first` that varies. to_out: where the first one goes, to `out` or else to the
- * scratch; the others take turns. more: something follows them. Answers where the last one goes. */
+ * scratch; the others take turns. more: something follows them. Answers where the last one goes. By the first warp, a
+ * lane for a pass. */
 __device__ inline sort_place plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first,
                                          uint32_t count, sort_pass *pass, sort_place at, bool to_out, bool more) {
-    for (uint32_t i = 0; i < count; i++, to_out = !to_out) {
+    const auto place_after = [&](uint32_t passes) -> sort_place {
+        if (passes == 0)
+            return at;
+        const bool odd = passes % 2 != 0;
+        const sort_buffer turn = to_out == odd ? BUFFER_OUT : BUFFER_FIRST;
+        if (job.keys_out)
+            return {turn, turn};
+        /* argsort: back and forth in the scratch, no keys from the last pass of all */
+        return {passes == count && !more           ? BUFFER_NONE
+                : (at.keys == BUFFER_FIRST) == odd ? BUFFER_SECOND
+                                                   : BUFFER_FIRST,
+                turn};
+    };
+    const uint32_t i = threadIdx.x;
+    if (i < count) {
         sort_pass &p = pass[i];
+        const sort_place from = place_after(i), to = place_after(i + 1);
         p.order = job.order;
         p.order.even = digits.even;
         p.row = digits.row[first + i];
@@ -43,17 +59,12 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
             p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
         }
         p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
-        p.keys_from = at.keys;
-        p.values_from = at.values;
-        at.keys = at.values = to_out ? BUFFER_OUT : BUFFER_FIRST;
-        if (!job.keys_out) /* argsort: back and forth in the scratch, no keys from the last pass of all */
-            at.keys = i + 1 == count && !more       ? BUFFER_NONE
-                      : p.keys_from == BUFFER_FIRST ? BUFFER_SECOND
-                                                    : BUFFER_FIRST;
-        p.keys_to = at.keys;
-        p.values_to = at.values;
+        p.keys_from = from.keys;
+        p.values_from = from.values;
+        p.keys_to = to.keys;
+        p.values_to = to.values;
     }
-    return at;
+    return place_after(count);
 }
 
 /* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
@@ -61,7 +72,8 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
 __device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
                                    sort_pass *pass, sort_buffer ends) {
     plan_passes(job, digits, first, count, pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
-    for (uint32_t i = 0; i < count; i++) {
+    const uint32_t i = threadIdx.x;
+    if (i < count) {
         sort_pass &p = pass[i];
         const bool last = i % packed_passes == packed_passes - 1 || i + 1 == count;
         p.keys_from = i % 2 ? BUFFER_SECOND : BUFFER_FIRST;
@@ -127,7 +139,7 @@ __device__ inline void plan_all(const sort_job &job, const varying_digits &digit
 __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
     __shared__ digit_spread spread[max_rows];
     varying_digits digits = find_digits(job, n, 0, spread);
-    if (threadIdx.x > 0)
+    if (warp_of_cta() > 0)
         return;
     const sort_buffer at = job.plan->local_keys;
     digits.ties = job.plan->ties;
@@ -135,7 +147,8 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
              at == BUFFER_IN ? job.keys_in != job.keys_out && digits.count % 2 != 0 : at != BUFFER_OUT);
 }
 
-/* By the last CTA of the first survey. memory: sample_slots words of shared memory, for keys of four bytes and more. */
+/* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for
+ * its pass. memory: sample_slots words of shared memory, for keys of four bytes and more. */
 __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[max_rows];
@@ -145,7 +158,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
                only_even = counts_even_only(job, even);
     const sort_narrow narrow = scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
     if (narrow.codes) {
-        if (threadIdx.x == 0)
+        if (warp_of_cta() == 0)
             plan_narrow(job, digits, narrow);
         return;
     }
@@ -157,7 +170,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = scattered && short_runs(job, digits, spread, n, memory);
-    if (threadIdx.x > 0)
+    if (warp_of_cta() > 0)
         return;
 
     plan->ties = digits.ties = job.ties && (!job.is_float || job.value_bytes || odd);

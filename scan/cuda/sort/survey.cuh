@@ -48,11 +48,18 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int ctas = wide ? narrow ? 2 : 1 : narrow ? 4 : 2; /* of an SM */
     static constexpr int columns = !wide ? 32 / int(sizeof(Key)) : sizeof(Key) == 8 ? 16 : 32;
     static constexpr int vectors = wide ? 4 : narrow ? 1 : int(sizeof(Key)) / 2; /* of 16 bytes, a thread and tile */
-    static constexpr uint64_t tile = uint64_t(threads) * vectors * vector_elements<key_bits<Key>>; /* keys */
+    static constexpr uint64_t layer = uint64_t(threads) * vector_elements<key_bits<Key>>; /* keys: a vector a thread */
+    static constexpr uint64_t tile = vectors * layer;                                     /* at most */
     static constexpr int counters = digits * radix;
     static constexpr int words = counters * columns;
     static_assert(!tries_even || words >= int(even_slots), "the sample's");
     static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
+
+    /* Keys of a tile. Few are divided among all CTAs. */
+    static __device__ uint64_t tile_of(uint64_t n) {
+        const uint64_t all = gridDim.x * layer; /* one layer each */
+        return wide || n >= tile * gridDim.x ? tile : (uint32_t(n) / uint32_t(all) + 1) * layer;
+    }
 };
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
@@ -240,19 +247,19 @@ template <class Key, bool wide> class survey {
         }
     }
 
-    template <bool ordered, bool only_even> __device__ void take_any(uint64_t first, bool aligned, bool copy) {
-        const uint64_t end = min(n, first + shape::tile);
+    template <bool ordered, bool only_even>
+    __device__ void take_any(uint64_t first, uint64_t end, bool aligned, bool copy) {
         if (wide && end - first == shape::tile)
             take_tile<wide, ordered, only_even>(first, end, aligned, copy);
         else
             take_tile<false, ordered, only_even>(first, end, aligned, copy);
     }
 
-    template <bool ordered> __device__ void tile(uint64_t first, bool aligned, bool copy) {
+    template <bool ordered> __device__ void tile(uint64_t first, uint64_t end, bool aligned, bool copy) {
         if constexpr (shape::tries_even)
             if (counts_even_only(job, even))
-                return take_any<ordered, true>(first, aligned, copy);
-        take_any<ordered, false>(first, aligned, copy);
+                return take_any<ordered, true>(first, end, aligned, copy);
+        take_any<ordered, false>(first, end, aligned, copy);
     }
 
     __device__ bool fell() const { return falls != 0; }
@@ -305,7 +312,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (!second)
         start.open(job);
 
-    const uint64_t n = sort_count(job), stride = gridDim.x * shape::tile;
+    const uint64_t n = sort_count(job), tile = shape::tile_of(n), stride = gridDim.x * tile;
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
@@ -326,12 +333,12 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             atomicOr(&plan->falls, 1u);
     }
     uint32_t asked = 0;
-    uint64_t first = blockIdx.x * shape::tile;
+    uint64_t first = blockIdx.x * tile;
     for (; first < n && !rose && !second; first += stride) {
         const bool more = n - first > stride;
-        s.template tile<true>(first, aligned, in_order && copies_keys);
+        const uint64_t end = min(n, first + tile);
+        s.template tile<true>(first, end, aligned, in_order && copies_keys);
         if (in_order) {
-            const uint64_t end = min(n, first + shape::tile);
             const bool copies = copies_values && !s.fell(); /* its share, by a thread that saw no descent */
             if (copies && job.value_bytes == 4)
                 copy_values<uint32_t>(job, first, end);
@@ -347,7 +354,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             rose = __syncthreads_or(s.rose());
     }
     for (; first < n; first += stride)
-        s.template tile<false>(first, aligned, false);
+        s.template tile<false>(first, min(n, first + tile), aligned, false);
     if (!second)
         start.wait(job);
     if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
@@ -358,16 +365,17 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         atomicOr(&plan->odd, 1u);
 
     add_counts<Key, wide>(counts, plan, shape::tries_even && counts_even_only(job, even) ? int(sizeof(Key)) : 0);
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        gpu_fence(); /* for what the CTA added before the barrier, and what the others did */
         last = atomicAdd(&plan->done, 1u) == (second ? 2 : 1) * gridDim.x - 1;
+        gpu_fence();
+    }
     __syncthreads();
     if (!second)
         start.close(job);
     if (!last)
         return;
-    __threadfence();
     call_plan(job, n, counts, even, second);
 }
 

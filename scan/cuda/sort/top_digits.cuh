@@ -80,6 +80,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
         return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
+    __syncthreads(); /* see find_digits() */
     const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
