@@ -26,6 +26,7 @@ enum key_kind {
     KEYS_NARROW,   /* some bits from the second byte on vary */
     KEYS_CLUSTERS, /* by their upper half, of `bits` keys each */
     KEYS_COPIES,   /* `bits` of each value */
+    KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_EVEN,     /* floats in [0, 1) */
     KEYS_EVEN_ODD  /* and -0 among them */
 };
@@ -40,6 +41,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_COPIES: return random_mix(random_below(&rng, n / bits)) & all;
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
+    case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_NARROW: {
         const uint64_t varying = ((1ull << bits) - 1) << 8;
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
@@ -66,13 +68,14 @@ struct plan_case {
     const char *name;
     scan_type type;
     key_kind kind;
-    uint32_t bits;      /* narrow keys: how many vary; clusters: keys in one; copies: of a value */
+    uint32_t bits;      /* narrow keys: how many vary; clusters: keys in one; copies: of a value; steps: bytes */
     bool one_digit;     /* makes buckets for the local stage; else two do */
     uint32_t passes;    /* wanted */
     uint32_t shift;     /* of the local stage */
     uint32_t codes;     /* that are counted */
     bool even, again;   /* by even codes; falls back to all digits */
     sort_finish finish; /* without passes */
+    bool sampled;       /* a sample sort may follow */
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
@@ -99,6 +102,8 @@ static const plan_case cases[] = {
     {"even doubles", SCAN_F64, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
     {"floats of any bits", SCAN_F32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"four digits, no sample sort", SCAN_U64, KEYS_STEPS, 3, false, 4, 32, 0, false, false, FINISH_NOTHING, true},
+    {"sample sort, not five digits", SCAN_U64, KEYS_STEPS, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
@@ -137,6 +142,7 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     job.is_float = job.ties = is_float;
     job.local = {2000, c->one_digit ? uint32_t(n / 128) : 150, 2, false};
     job.again_follows = !c->one_digit;
+    job.sampled = c->sampled;
     job.narrow_codes = is_float ? 0 : 1u << narrow_most_bits;
     job.narrow_counts = static_cast<unsigned long long *>(
         gpu_put(&d_counts, NULL, fill_counts_bytes(1u << narrow_most_bits) / 8, 8, 0));

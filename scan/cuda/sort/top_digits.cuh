@@ -22,7 +22,7 @@ struct top_choice {
 };
 
 /* Top digits after which the local stage, where it is not enough, costs less than what a sample sort saves. */
-constexpr uint32_t sampled_top = 3;
+constexpr uint32_t sampled_top = 4;
 
 /* Whether passes over `top` of `count` digits are worth the risk that a bucket of more than `widest` keys makes all
  * digits follow. pairs: of the sample, different keys of one bucket; bucket: the largest, if digits do not hang
@@ -80,7 +80,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
         return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
-    __syncthreads(); /* see find_digits() */
+    __syncthreads();                                    /* see find_digits() */
     const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
