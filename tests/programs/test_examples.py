@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("compact", "equalize", "prefix", "sort")
 OUTPUT_OPTIONS = ("-o", ">", "--rejected", "--indices", "--counts", "--plot", "--out-dir", "--json")
 TABLE = [("time", "magnitude", "depth_km", "place", "region", "price", "cost", "stock", "amount"),
-         ("2018-02-06T15:50:42.4Z", 6.4, 10, "Anchorage, Alaska", "north", 3, 2, 1, 5), ("2018-02-05", 6.1, 80, "", "south", 4, 9, 0, 7)]
+         ("2018-02-05", 6.1, 80, "", "south", 4, 9, 0, 7), ("2018-02-06T15:50:42.4Z", 6.4, 10, "Anchorage, Alaska", "north", 3, 2, 1, 5)]
 
 
 def manual(program):
@@ -32,7 +32,7 @@ def short_help(program):
 
 
 def make(path):
-    """An input: arrays and lines are in order, for what merges."""
+    """An input: arrays, lines and times are in order, for what merges."""
     if path.name in ("preise.csv", "konto.csv"):
         path.write_text("preis;Betrag\n9,25;1.234,50\n;2\n" if path.name == "preise.csv" else "Betrag;preis\n1.234,50;1\n2;3\n")
     elif path.suffix in (".csv", ".tsv"):
@@ -55,6 +55,9 @@ def make(path):
 
 def run(example, program, folder):
     folder.mkdir()
+    for place in re.findall(r" (/\w+) ", example):  # a folder elsewhere
+        (folder / place[1:]).mkdir()
+        example = example.replace(f" {place} ", f" {folder}{place} ")
     words = shlex.split(example)
     outputs = [after for word, after in zip(words, words[1:]) if word in OUTPUT_OPTIONS and after != "-"]
     for word in words:
