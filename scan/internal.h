@@ -20,6 +20,12 @@
             return scan_try_status_;                                                                                   \
     } while (0)
 
+/* One of the two inputs of a merge; values may be NULL. */
+typedef struct scan_merge_in {
+    const void *keys, *values;
+    size_t n;
+} scan_merge_in;
+
 /* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero. *_workspace returns
  * bytes and cannot fail. */
 typedef struct scan_backend_table {
@@ -48,6 +54,9 @@ typedef struct scan_backend_table {
     size_t (*sort_workspace)(const scan_ctx *, const scan_sort_desc *, size_t n);
     scan_status (*argsort)(scan_ctx *, const scan_sort_desc *, const void *keys, void *indices, size_t n);
     size_t (*argsort_workspace)(const scan_ctx *, const scan_sort_desc *, size_t n);
+    scan_status (*merge)(scan_ctx *, const scan_merge_desc *, const scan_merge_in *a, const scan_merge_in *b,
+                         void *keys_out, void *values_out);
+    size_t (*merge_workspace)(const scan_ctx *, const scan_merge_desc *, size_t n); /* n: of a and b together */
     scan_status (*histogram)(scan_ctx *, const scan_histogram_desc *, const void *in, uint64_t *bins, size_t n);
     size_t (*histogram_workspace)(const scan_ctx *, const scan_histogram_desc *, size_t n);
     scan_status (*equalize)(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, void *luts, size_t n);

@@ -456,6 +456,30 @@ SCAN_API scan_status scan_sort_workspace(const scan_ctx *ctx, const scan_sort_de
 SCAN_API scan_status scan_argsort(scan_ctx *ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n);
 SCAN_API scan_status scan_argsort_workspace(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, size_t *bytes);
 
+/* ---- merge ------------------------------------------------------------------------------------------------------- */
+
+typedef struct scan_merge_desc {
+    uint32_t struct_size;
+    scan_type type;      /* of the keys */
+    uint32_t descending; /* the order in which both inputs lie, as in scan_sort_desc */
+    uint32_t nan_first;
+    uint32_t value_bytes; /* 0 (keys alone), 4 or 8 */
+    uint32_t reserved;    /* 0 */
+    const uint64_t *a_n_device, *b_n_device; /* n_device of a_n and of b_n */
+} scan_merge_desc;
+
+/* Merges two arrays that are sorted by the order of scan_sort into one: of equal keys those of a come first, each in
+ * its order, so that the result is what scan_sort makes of a followed by b. Values move with their keys if value_bytes
+ * is 4 or 8 (aligned to that; else all NULL). a_keys, a_values: a_n elements; b_keys, b_values: b_n; keys_out,
+ * values_out: a_n + b_n. Inputs may overlap one another, outputs overlap nothing. Inputs that are not sorted leave
+ * outputs unspecified, and nothing else. Workspace: at most 1/64 of the bytes of the keys, plus 64 KiB. Deterministic.
+ * Errors: as scan_prefix. */
+SCAN_API scan_status scan_merge(scan_ctx *ctx, const scan_merge_desc *desc, const void *a_keys, const void *a_values,
+                                size_t a_n, const void *b_keys, const void *b_values, size_t b_n, void *keys_out,
+                                void *values_out);
+SCAN_API scan_status scan_merge_workspace(const scan_ctx *ctx, const scan_merge_desc *desc, size_t a_n, size_t b_n,
+                                          size_t *bytes);
+
 /* ---- histogram, equalization ------------------------------------------------------------------------------------- */
 
 /* Samples are u8 (256 bins) or u16 (65,536 bins). n counts pixels, each of `channels` interleaved samples. */

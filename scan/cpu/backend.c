@@ -109,6 +109,10 @@ VERB(sort,
      (ctx, desc, keys_in, keys_out, values_in, values_out, n))
 VERB(argsort, (scan_ctx * ctx, const scan_sort_desc *desc, const void *keys, void *indices, size_t n),
      (ctx, desc, keys, indices, n))
+VERB(merge,
+     (scan_ctx * ctx, const scan_merge_desc *desc, const scan_merge_in *a, const scan_merge_in *b, void *keys_out,
+      void *values_out),
+     (ctx, desc, a, b, keys_out, values_out))
 VERB(equalize, (scan_ctx * ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts, size_t n),
      (ctx, desc, in, out, luts, n))
 VERB(clahe, (scan_ctx * ctx, const scan_equalize_desc *desc, const void *in, void *out, size_t width, size_t height),
@@ -134,6 +138,8 @@ const scan_backend_table scan_cpu_backend = {
     .sort_workspace = scan_cpu_sort_workspace,
     .argsort = cpu_argsort,
     .argsort_workspace = scan_cpu_argsort_workspace,
+    .merge = cpu_merge,
+    .merge_workspace = scan_cpu_merge_workspace,
     .histogram = scan_cpu_histogram,
     .histogram_workspace = scan_cpu_histogram_workspace,
     .equalize = cpu_equalize,

@@ -38,6 +38,9 @@ scan_status scan_cpu_sort(scan_ctx *, const scan_sort_desc *, const void *keys_i
 size_t scan_cpu_sort_workspace(const scan_ctx *, const scan_sort_desc *, size_t n);
 scan_status scan_cpu_argsort(scan_ctx *, const scan_sort_desc *, const void *keys, void *indices, size_t n);
 size_t scan_cpu_argsort_workspace(const scan_ctx *, const scan_sort_desc *, size_t n);
+scan_status scan_cpu_merge(scan_ctx *, const scan_merge_desc *, const scan_merge_in *a, const scan_merge_in *b,
+                           void *keys_out, void *values_out);
+size_t scan_cpu_merge_workspace(const scan_ctx *, const scan_merge_desc *, size_t n);
 scan_status scan_cpu_histogram(scan_ctx *, const scan_histogram_desc *, const void *in, uint64_t *bins, size_t n);
 size_t scan_cpu_histogram_workspace(const scan_ctx *, const scan_histogram_desc *, size_t n);
 scan_status scan_cpu_equalize(scan_ctx *, const scan_equalize_desc *, const void *in, void *out, void *luts, size_t n);

@@ -212,6 +212,7 @@ scan_status load(scan_ctx *ctx) {
     SCAN_TRY(prefix_load(ctx));
     SCAN_TRY(select_load(ctx));
     SCAN_TRY(sort_load(ctx));
+    SCAN_TRY(merge_load(ctx));
     SCAN_TRY(histogram_load(ctx));
     SCAN_TRY(equalize_load(ctx));
     SCAN_TRY(clahe_load(ctx));

@@ -11,6 +11,7 @@
  *   select/         compaction and unique: one engine for every kind of selection
  *   sort/           radix sort and argsort
  *   samplesort/     the same by a sample of the keys, for any distribution
+ *   merge/          two sorted arrays into one
  *   image/          histograms, equalization, CLAHE
  *   grid/           how a prefix scan of a whole array is spread over CTAs, a file each
  *   block/          how a CTA scans a section, a file each
@@ -209,6 +210,11 @@ scan_status compact(scan_ctx *, const scan_compact_desc *, const void *in, const
 size_t compact_workspace(const scan_ctx *, const scan_compact_desc *, size_t n);
 scan_status unique(scan_ctx *, const scan_unique_desc *, const void *in, const scan_unique_out *, size_t n);
 size_t unique_workspace(const scan_ctx *, const scan_unique_desc *, size_t n);
+
+scan_status merge_load(scan_ctx *ctx);
+scan_status merge(scan_ctx *, const scan_merge_desc *, const scan_merge_in *a, const scan_merge_in *b, void *keys_out,
+                  void *values_out);
+size_t merge_workspace(const scan_ctx *, const scan_merge_desc *, size_t n);
 
 scan_status sort_open(scan_ctx *ctx); /* as prefix_open */
 scan_status sort_load(scan_ctx *ctx);

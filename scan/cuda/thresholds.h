@@ -70,6 +70,11 @@ constexpr uint32_t sampled_digits = 6;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 
+/* Threads of a CTA that merges a tile, and outputs of a thread: twice an odd number, so that the places of consecutive
+ * threads' outputs lie in different banks of shared memory. As many warps as an SM has fit its 228 KB. */
+constexpr int merge_threads = 256, merge_split_threads = 128;
+template <class Key> constexpr int merge_items = sizeof(Key) == 8 ? 10 : 18;
+
 } /* namespace scan_cuda */
 
 #endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Merge path: the two inputs span a grid, and merging is a walk through it from one corner to the other, a step right
+ * for an element of a, a step down for one of b. The walk crosses every diagonal once. Diagonal d holds the points that
+ * are d steps from the start, and a binary search finds the one that the walk passes: how many of the first d outputs
+ * come from a. So any part of the output can be merged without those before it.
+ *
+ *     d = 5:   a  1 4 4 7 9        of the first 5 outputs, 1 2 3 4 4, three come from a: a[2] = 4 goes before
+ *              b  2 3 5 8          b[2] = 5, and b[1] = 3 before a[3] = 7
+ *
+ * Twice: diagonals a tile apart, in global memory by a kernel of its own, because that waits for a chain of loads; then
+ * those of each thread, in the shared memory of the CTA that merges the tile. A thread merges its elements one by one,
+ * and writes where in shared memory each comes from. By these places the CTA then writes keys and values in order,
+ * consecutive threads to consecutive addresses; it reads values at that time only, from two runs of global memory.
+ *
+ * Work: n comparisons, and a search of log2(tile) for each thread. Traffic: n reads, n writes. Inputs that are not
+ * sorted give any counts between 0 and the tile's, all of which lie within the inputs.
+ *
+ * Source: Odeh, Green, Mwassi, Shmueli, Birk, "Merge Path - Parallel Merging Made Simple", 2012; Green, McColl, Bader,
+ * "GPU Merge Path", 2012.
+ */
+#ifndef SCAN_CUDA_MERGE_MERGE_CUH
+#define SCAN_CUDA_MERGE_MERGE_CUH
+
+#include "../device/kernel.cuh"
+#include "../device/ptx.cuh"
+#include "../sort/key_bits.cuh"
+#include "../thresholds.h"
+
+namespace scan_cuda {
+
+struct merge_side {
+    const void *keys, *values;
+    uint64_t n;
+    const uint64_t *n_device;
+};
+
+struct merge_job {
+    merge_side a, b;
+    void *keys_out, *values_out;
+    uint64_t *splits; /* of each tile and of the end: how many elements of a lie before it */
+    uint32_t value_bytes;
+    sort_order order;
+};
+
+template <class Key> constexpr int merge_tile = merge_threads *merge_items<Key>;
+
+__device__ inline uint64_t merge_count(const merge_side &side) {
+    return side.n_device ? min(side.n, *side.n_device) : side.n;
+}
+
+/* Of the first d outputs, how many come from a. Of equal keys those of a come first. */
+template <class Key, class N>
+__device__ N merge_split(const key_bits<Key> *a, N a_n, const key_bits<Key> *b, N b_n, N d, const sort_order &order) {
+    N low = d > b_n ? d - b_n : 0, high = min(d, a_n);
+    while (low < high) {
+        const N middle = low + (high - low) / 2;
+        if (plain_code<Key>(a[middle], order) <= plain_code<Key>(b[d - 1 - middle], order))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A thread a diagonal. */
+template <class Key>
+__global__ void __launch_bounds__(merge_split_threads)
+    merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles) {
+    using K = key_bits<Key>;
+    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
+    grid_dependency_wait();
+    if (t > tiles)
+        return;
+    const uint64_t a_n = merge_count(job.a), b_n = merge_count(job.b);
+    job.splits[t] = merge_split<Key>(static_cast<const K *>(job.a.keys), a_n, static_cast<const K *>(job.b.keys), b_n,
+                                     min(t * merge_tile<Key>, a_n + b_n), job.order);
+}
+
+/* A tile of the output, and what it is merged from. */
+struct merge_range {
+    uint64_t first, a_first, b_first;
+    uint32_t count, a_count;
+};
+
+template <class Key> __device__ merge_range range_of_tile(const merge_job &job, uint64_t tile, uint64_t n) {
+    merge_range r;
+    r.first = tile * merge_tile<Key>;
+    r.count = uint32_t(min(n - r.first, uint64_t(merge_tile<Key>)));
+    r.a_first = job.splits[tile];
+    r.b_first = r.first - r.a_first;
+    const uint64_t a_end = job.splits[tile + 1];
+    r.a_count = a_end > r.a_first ? uint32_t(min(a_end - r.a_first, uint64_t(r.count))) : 0;
+    return r;
+}
+
+/* Element i of a tile's elements of a and those of b behind them. */
+template <class T> __device__ const T *merge_source(const void *a, const void *b, const merge_range &r, uint32_t i) {
+    return i < r.a_count ? static_cast<const T *>(a) + (r.a_first + i)
+                         : static_cast<const T *>(b) + (r.b_first + (i - r.a_count));
+}
+
+template <class Key> struct merge_shared {
+    key_bits<Key> keys[merge_tile<Key> + merge_items<Key>]; /* of the last tile's threads some go on past its end */
+    uint32_t places[merge_tile<Key> / 2];                   /* of an output and the next, 16 bits each */
+};
+
+template <class Key> __device__ void load_keys(const merge_job &job, const merge_range &r, key_bits<Key> *keys) {
+    using K = key_bits<Key>;
+#pragma unroll
+    for (int k = 0; k < merge_items<Key>; k++) {
+        const uint32_t i = uint32_t(k) * merge_threads + threadIdx.x;
+        if (i < r.count) {
+            const K *from = merge_source<K>(job.a.keys, job.b.keys, r, i);
+            if constexpr (sizeof(K) >= 4)
+                copy_to_shared(&keys[i], from);
+            else
+                keys[i] = *from;
+        }
+    }
+    copies_arrive();
+    __syncthreads();
+}
+
+/* Merges this thread's outputs: where each lies in shared memory. */
+template <class Key>
+__device__ void merge_places(merge_shared<Key> &shared, const merge_range &r, const sort_order &order) {
+    using K = key_bits<Key>;
+    const uint32_t d = min(threadIdx.x * merge_items<Key>, r.count);
+    const K *b_keys = shared.keys + r.a_count;
+    uint32_t a =
+        merge_split<Key>(static_cast<const K *>(shared.keys), r.a_count, b_keys, r.count - r.a_count, d, order);
+    uint32_t b = r.a_count + (d - a);
+    K a_code = plain_code<Key>(shared.keys[a], order), b_code = plain_code<Key>(shared.keys[b], order);
+    uint32_t word = 0;
+#pragma unroll
+    for (int k = 0; k < merge_items<Key>; k++) {
+        const bool from_a = a < r.a_count && (b >= r.count || a_code <= b_code);
+        const uint32_t place = from_a ? a : b;
+        const K next = plain_code<Key>(shared.keys[place + 1], order);
+        a += from_a;
+        b += !from_a;
+        a_code = from_a ? next : a_code;
+        b_code = from_a ? b_code : next;
+        if (k % 2)
+            shared.places[(threadIdx.x * merge_items<Key> + uint32_t(k)) / 2] = word | place << 16;
+        word = place;
+    }
+    __syncthreads();
+}
+
+template <class V>
+__device__ void store_merged_value(const merge_job &job, const merge_range &r, uint32_t i, uint32_t place) {
+    static_cast<V *>(job.values_out)[r.first + i] = *merge_source<V>(job.a.values, job.b.values, r, place);
+}
+
+/* A CTA a tile. */
+template <class Key>
+__global__ void __launch_bounds__(merge_threads) merge_kernel(const __grid_constant__ merge_job job) {
+    using K = key_bits<Key>;
+    __shared__ merge_shared<Key> shared;
+    grid_dependency_wait();
+    const uint64_t n = merge_count(job.a) + merge_count(job.b);
+    if (uint64_t(blockIdx.x) * merge_tile<Key> >= n)
+        return;
+    const merge_range r = range_of_tile<Key>(job, blockIdx.x, n);
+    load_keys<Key>(job, r, shared.keys);
+    merge_places<Key>(shared, r, job.order);
+#pragma unroll
+    for (int k = 0; k < merge_items<Key>; k++) {
+        const uint32_t i = uint32_t(k) * merge_threads + threadIdx.x;
+        if (i >= r.count)
+            break;
+        const uint32_t place = shared.places[i / 2] >> i % 2 * 16 & 0xffff;
+        static_cast<K *>(job.keys_out)[r.first + i] = shared.keys[place];
+        if (job.value_bytes == 4)
+            store_merged_value<uint32_t>(job, r, i, place);
+        else if (job.value_bytes == 8)
+            store_merged_value<uint64_t>(job, r, i, place);
+    }
+}
+
+} /* namespace scan_cuda */
+
+#endif
