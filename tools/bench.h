@@ -39,6 +39,7 @@ extern "C" {
     X(SORT, sort, "keys alone")                                                                                        \
     X(PAIRS, pairs, "keys with values, stable")                                                                        \
     X(ARGSORT, argsort, "the stable permutation")                                                                      \
+    X(MERGE, merge, "two halves, each sorted, into one")                                                               \
     X(HISTOGRAM, histogram, "256 or 65,536 bins")                                                                      \
     X(EQUALIZE, equalize, "global equalization of grey pixels")                                                        \
     X(CLAHE, clahe, "contrast-limited adaptive equalization, 8 x 8 tiles")                                             \

@@ -100,6 +100,7 @@ const char *job_check(job *j) {
     case BENCH_UNIQUE:
     case BENCH_LENGTHS: return check_kept(j) ? NULL : "what is kept is not what a loop keeps";
     case BENCH_SORT:
+    case BENCH_MERGE:
     case BENCH_PAIRS:
     case BENCH_ARGSORT: return check_sorted(j) ? NULL : "not sorted, not stable, or not the same elements";
     case BENCH_HISTOGRAM: return check_histogram(j) ? NULL : "the counts are not those of a loop";

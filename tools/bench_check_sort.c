@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of sorts against scan.h's definition of their order, cut into one part a thread. Where positions travel along
- * (pairs, argsort) there is one right result, and it is the one in which every element comes before the next: by its
- * key, or at an equal key by its position. Keys alone are checked by order and by a hash of the multiset, and where
- * equal keys can be told apart (NaN, zeros of both signs, ranges of bits) against a stable sort written here.
+ * Checks of sorts and merges against scan.h's definition of their order, cut into one part a thread. Where positions
+ * travel along (pairs, argsort) there is one right result, and it is the one in which every element comes before the
+ * next: by its key, or at an equal key by its position. Keys alone are checked by order and by a hash of the multiset,
+ * and where equal keys can be told apart (NaN, zeros of both signs, ranges of bits) against a stable sort written here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static inline int compare_floats(const job *j, double a, double b) {
     COMPARE_##CLASS(name, ctype) static bool sorted_##name(const job *j, uint64_t begin, uint64_t end,                 \
                                                            uint64_t *sum) {                                            \
         const ctype *in = j->in, *out = j->out;                                                                        \
-        const bool positions = j->verb != BENCH_SORT, pairs = j->verb == BENCH_PAIRS;                                  \
+        const bool pairs = j->verb == BENCH_PAIRS, positions = pairs || j->verb == BENCH_ARGSORT;                      \
         const void *order = pairs ? j->values_out : j->out;                                                            \
         const unsigned bytes = pairs ? j->value_bytes : j->n < UINT64_C(1) << 32 ? 4 : 8;                              \
         uint64_t last = 0;                                                                                             \
@@ -168,5 +168,6 @@ bool check_sorted(const job *j) {
     if (!right || sum != 0)
         return false;
     const sort_order o = order_of_job(j);
-    return j->verb != BENCH_SORT || j->unstable || !can_tell_apart(j, &o) || is_stable_order(j, &o);
+    const bool keys_alone = j->verb == BENCH_SORT || j->verb == BENCH_MERGE;
+    return !keys_alone || j->unstable || !can_tell_apart(j, &o) || is_stable_order(j, &o);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUB's radix sort as a peer: keys, pairs, and for argsort pairs of keys and positions, where the positions are written
- * beforehand, untimed. Each is measured with n of 4 bytes and of 8, for which CUB has different kernels; either may be
- * faster (4-byte keys alone: 5.4 ms instead of 6.3 with 8 bytes, 2^28 on an H200).
+ * CUB's merge and radix sort as peers: keys, pairs, and for argsort pairs of keys and positions, where the positions
+ * are written beforehand, untimed. Each is measured with n of 4 bytes and of 8, for which CUB has different kernels;
+ * either may be faster (4-byte keys alone: 5.4 ms instead of 6.3 with 8 bytes, 2^28 on an H200).
  */
+#include <cub/device/device_merge.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include <cstdlib>
@@ -56,6 +57,14 @@ bool stable_sort(const uint64_t *numbers, uint64_t *numbers_out, uint32_t *posit
                                            stream) == cudaSuccess;
 }
 
+/* With lengths of 8 bytes. */
+template <class K> cudaError_t merge_keys(const job *j, void *memory, size_t &bytes) {
+    const K *in = static_cast<const K *>(j->d_in);
+    const int64_t half = int64_t(j->n / 2);
+    return cub::DeviceMerge::MergeKeys(memory, bytes, in, half, in + half, int64_t(j->n) - half,
+                                       static_cast<K *>(j->d_out), {}, stream);
+}
+
 /* Contenders with n of type N. */
 template <class K, class N> size_t contenders_with(const job *j, contender *list, const char *name) {
     switch (j->verb) {
@@ -73,6 +82,8 @@ template <class K, class N> size_t contenders_with(const job *j, contender *list
 }
 
 template <class K> size_t contenders_of(const job *j, contender *list) {
+    if (j->verb == BENCH_MERGE)
+        return add_peer(j, list, "merge", merge_keys<K>, run_peer<merge_keys<K>>);
     const size_t count = contenders_with<K, uint32_t>(j, list, "radix sort, u32 n");
     return count + contenders_with<K, uint64_t>(j, list + count, "radix sort, u64 n");
 }

@@ -119,8 +119,26 @@ static const char *fill_in(job *j, uint64_t seed) {
     return NULL;
 }
 
+/* Sorts the halves of a merge's input. */
+static const char *sort_halves(job *j) {
+    const size_t half = j->n / 2;
+    char *const parts[] = {j->in, (char *)j->in + half * type_bytes(j->type)};
+    const size_t lengths[] = {half, j->n - half};
+    const scan_options options = {.struct_size = sizeof options, .threads = j->threads};
+    const scan_sort_desc desc = {
+        .struct_size = sizeof desc, .type = j->type, .descending = j->descending, .nan_first = j->nan_first};
+    scan_ctx *cpu;
+    scan_status status = scan_ctx_create(&cpu, &options);
+    for (int p = 0; p < 2 && status == SCAN_OK; p++)
+        status = scan_sort(cpu, &desc, parts[p], parts[p], NULL, NULL, lengths[p]);
+    scan_ctx_destroy(cpu);
+    return status == SCAN_OK ? NULL : scan_status_string(status);
+}
+
 static const char *input(job *j, uint64_t seed) {
     const char *wrong = fill_in(j, seed);
+    if (wrong == NULL && j->verb == BENCH_MERGE)
+        wrong = sort_halves(j);
     if (wrong != NULL)
         return wrong;
     if (j->verb == BENCH_PREFIX && j->op == SCAN_MUL && scan_type_class(j->type) == SCAN_FLOAT)

@@ -130,6 +130,15 @@ template <class T> struct std_sort {
     }
 };
 
+template <class T> struct std_merge {
+    static bool run(job *j, contender *) {
+        limit_threads limit(j);
+        const T *in = static_cast<const T *>(j->in), *middle = in + j->n / 2;
+        std::merge(std::execution::par, in, middle, middle, in + j->n, static_cast<T *>(j->out));
+        return true;
+    }
+};
+
 template <class T> struct std_argsort {
     static bool run(job *j, contender *) {
         limit_threads limit(j);
@@ -194,6 +203,8 @@ size_t contenders([[maybe_unused]] const job *j, [[maybe_unused]] contender *lis
         add(list, count, "std::unique_copy par", pick<std_unique>(j->type));
     if (j->verb == BENCH_SORT && ordered)
         add(list, count, "std::sort par", pick<std_sort>(j->type), copy_keys);
+    if (j->verb == BENCH_MERGE && ordered)
+        add(list, count, "std::merge par", pick<std_merge>(j->type));
     if (j->verb == BENCH_ARGSORT && ordered && j->out_bytes == j->n * 4)
         add(list, count, "std::stable_sort par, indices", pick<std_argsort>(j->type));
 #endif

@@ -92,6 +92,15 @@ static scan_status call_argsort(job *j, const bench_algorithm *a) {
     return scan_argsort(j->ctx, &desc, j->d_in, j->d_out, j->n);
 }
 
+static scan_status call_merge(job *j, const bench_algorithm *a) {
+    (void)a;
+    scan_merge_desc desc = {
+        .struct_size = sizeof desc, .type = j->type, .descending = j->descending, .nan_first = j->nan_first};
+    const size_t half = j->n / 2;
+    return scan_merge(j->ctx, &desc, j->d_in, NULL, half, (char *)j->d_in + half * scan_type_size(j->type), NULL,
+                      j->n - half, j->d_out, NULL);
+}
+
 static scan_status call_histogram(job *j, const bench_algorithm *a) {
     (void)a;
     scan_histogram_desc desc = {.struct_size = sizeof desc, .type = j->type};
@@ -115,7 +124,7 @@ static scan_status (*const calls[BENCH_VERB_COUNT])(job *, const bench_algorithm
     [BENCH_INDICES] = call_compact, [BENCH_PARTITION] = call_compact,   [BENCH_UNIQUE] = call_unique,
     [BENCH_LENGTHS] = call_unique,  [BENCH_SORT] = call_sort,           [BENCH_PAIRS] = call_sort,
     [BENCH_ARGSORT] = call_argsort, [BENCH_HISTOGRAM] = call_histogram, [BENCH_EQUALIZE] = call_equalize,
-    [BENCH_CLAHE] = call_clahe,
+    [BENCH_CLAHE] = call_clahe,     [BENCH_MERGE] = call_merge,
 };
 
 /* Does not wait for the device; clock_stops() does. */

@@ -24,7 +24,7 @@ constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_uni
 constexpr uint64_t sampled_least = 25000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6;
 constexpr uint64_t samplesort_dense_most = 15000;
-constexpr int merge_threads = 64, merge_split_threads = 32;
+constexpr int merge_threads = 64, merge_split_threads = 64;
 template <class Key> constexpr int merge_items = sizeof(Key) == 8 ? 6 : 10;
 
 } /* namespace scan_cuda */

@@ -289,7 +289,7 @@ def test_odd_scans_on_a_device(tmp_path, kind):
 
 @emulated
 @pytest.mark.parametrize("verb", ["compact", "flagged", "indices", "partition", "unique", "lengths", "sort", "pairs",
-                                  "argsort", "histogram", "equalize", "clahe", "copy"])
+                                  "argsort", "merge", "histogram", "equalize", "clahe", "copy"])
 def test_every_verb_on_a_device(verb):
     run("--device", "cuda", "--verb", verb, "--n", "1000", "--no-peers", "--offset", "0,1")
 

@@ -16,22 +16,20 @@
 
 enum { WIDTH_4 = 8, WIDTH_8 = 4 };
 
+typedef __m256i vector;
+
 #define LOAD(at) _mm256_loadu_si256((const __m256i *)(at))
 
-SCAN_INLINE void store(void *at, __m256i x, bool streams) {
-    if (streams)
-        _mm256_stream_si256(at, x);
-    else
-        _mm256_store_si256(at, x);
-}
+#define STORE(at, x) _mm256_store_si256(at, x)
+#define STREAM(at, x) _mm256_stream_si256(at, x)
 
 /* A stage of the network: the lesser of each pair goes to the lanes that `upper` does not name. */
 #define STAGE_4(x, other, upper) _mm256_blend_epi32(_mm256_min_epu32(x, other), _mm256_max_epu32(x, other), upper)
 
-SCAN_INLINE size_t step_4(const scan_merge_job *job, size_t i, size_t out, bool streams) {
+SCAN_INLINE vector next_4(const scan_merge_job *job, size_t *i, size_t out) {
     const __m256i flip = _mm256_set1_epi32((int)(uint32_t)job->order.flip);
-    const __m256i a = _mm256_xor_si256(LOAD((const uint32_t *)job->a.keys + i), flip);
-    const __m256i forward = LOAD((const uint32_t *)job->b.keys + (out - i));
+    const __m256i a = _mm256_xor_si256(LOAD((const uint32_t *)job->a.keys + *i), flip);
+    const __m256i forward = LOAD((const uint32_t *)job->b.keys + (out - *i));
     const __m256i b =
         _mm256_xor_si256(_mm256_permutevar8x32_epi32(forward, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)), flip);
     __m256i x = _mm256_min_epu32(a, b);
@@ -39,8 +37,8 @@ SCAN_INLINE size_t step_4(const scan_merge_job *job, size_t i, size_t out, bool 
     x = STAGE_4(x, _mm256_permute2x128_si256(x, x, 1), 0xf0);
     x = STAGE_4(x, _mm256_shuffle_epi32(x, 0x4e), 0xcc);
     x = STAGE_4(x, _mm256_shuffle_epi32(x, 0xb1), 0xaa);
-    store((uint32_t *)job->keys_out + out, _mm256_xor_si256(x, flip), streams);
-    return (size_t)_mm_popcnt_u32((unsigned)from_a);
+    *i += (size_t)_mm_popcnt_u32((unsigned)from_a);
+    return _mm256_xor_si256(x, flip);
 }
 
 /* The same for signed codes of 8 bytes, for which there is no minimum. `upper` has those lanes set. */
@@ -49,17 +47,17 @@ SCAN_INLINE __m256i stage_8(__m256i x, __m256i other, __m256i upper) {
     return _mm256_blendv_epi8(x, other, swap);
 }
 
-SCAN_INLINE size_t step_8(const scan_merge_job *job, size_t i, size_t out, bool streams) {
+SCAN_INLINE vector next_8(const scan_merge_job *job, size_t *i, size_t out) {
     const __m256i flip = _mm256_set1_epi64x((int64_t)(job->order.flip ^ (uint64_t)INT64_MIN));
-    const __m256i a = _mm256_xor_si256(LOAD((const uint64_t *)job->a.keys + i), flip);
+    const __m256i a = _mm256_xor_si256(LOAD((const uint64_t *)job->a.keys + *i), flip);
     const __m256i b =
-        _mm256_xor_si256(_mm256_permute4x64_epi64(LOAD((const uint64_t *)job->b.keys + (out - i)), 0x1b), flip);
+        _mm256_xor_si256(_mm256_permute4x64_epi64(LOAD((const uint64_t *)job->b.keys + (out - *i)), 0x1b), flip);
     const __m256i from_b = _mm256_cmpgt_epi64(a, b);
     __m256i x = _mm256_blendv_epi8(a, b, from_b);
     x = stage_8(x, _mm256_permute4x64_epi64(x, 0x4e), _mm256_setr_epi64x(0, 0, -1, -1));
     x = stage_8(x, _mm256_shuffle_epi32(x, 0x4e), _mm256_setr_epi64x(0, -1, 0, -1));
-    store((uint64_t *)job->keys_out + out, _mm256_xor_si256(x, flip), streams);
-    return WIDTH_8 - (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(from_b)));
+    *i += WIDTH_8 - (size_t)_mm_popcnt_u32((unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(from_b)));
+    return _mm256_xor_si256(x, flip);
 }
 
 #include "simd_share.h"

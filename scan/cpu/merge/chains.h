@@ -119,6 +119,7 @@ SCAN_INLINE void scan_merge_share(const scan_merge_job *job, size_t first, size_
         if (k > 0)
             c[k - 1].end = c[k].out;
     }
+    const scan_merge_job here = *job; /* which no store changes, as far as the compiler can tell */
     for (;;) {
         size_t steps = SIZE_MAX;
         for (size_t k = 0; k < CHAINS; k++)
@@ -130,7 +131,7 @@ SCAN_INLINE void scan_merge_share(const scan_merge_job *job, size_t first, size_
             a[k] = c[k].a, out[k] = c[k].out;
         for (size_t i = 0; i < steps * width; i += width)
             for (size_t k = 0; k < CHAINS; k++)
-                a[k] += step(job, a[k], out[k] + i, kind);
+                a[k] += step(&here, a[k], out[k] + i, kind);
         for (size_t k = 0; k < CHAINS; k++)
             c[k].a = a[k], c[k].out += steps * width;
     }

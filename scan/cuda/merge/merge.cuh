@@ -49,13 +49,19 @@ __device__ inline uint64_t merge_count(const merge_side &side) {
     return side.n_device ? min(side.n, *side.n_device) : side.n;
 }
 
-/* Of the first d outputs, how many come from a. Of equal keys those of a come first. */
+/* Whether a[i] is among the first d outputs, if b[d - 1 - i] is the last of b that may be. Of equal keys those of a
+ * come first. */
 template <class Key, class N>
-__device__ N merge_split(const key_bits<Key> *a, N a_n, const key_bits<Key> *b, N b_n, N d, const sort_order &order) {
-    N low = d > b_n ? d - b_n : 0, high = min(d, a_n);
+__device__ bool merge_takes(const key_bits<Key> *a, const key_bits<Key> *b, N d, N i, const sort_order &order) {
+    return plain_code<Key>(a[i], order) <= plain_code<Key>(b[d - 1 - i], order);
+}
+
+/* Of the first d outputs, how many come from a: between low and high. */
+template <class Key, class N>
+__device__ N merge_split(const key_bits<Key> *a, const key_bits<Key> *b, N d, N low, N high, const sort_order &order) {
     while (low < high) {
         const N middle = low + (high - low) / 2;
-        if (plain_code<Key>(a[middle], order) <= plain_code<Key>(b[d - 1 - middle], order))
+        if (merge_takes<Key>(a, b, d, middle, order))
             low = middle + 1;
         else
             high = middle;
@@ -63,18 +69,47 @@ __device__ N merge_split(const key_bits<Key> *a, N a_n, const key_bits<Key> *b, 
     return low;
 }
 
-/* A thread a diagonal. */
+/* The same by a warp, in steps of 32 comparisons at once. */
+template <class Key>
+__device__ uint64_t merge_split_warp(const key_bits<Key> *a, const key_bits<Key> *b, uint64_t d, uint64_t low,
+                                     uint64_t high, const sort_order &order) {
+    while (low < high) {
+        const uint64_t step = (high - low) / 32 + 1, i = low + threadIdx.x % 32 * step;
+        const uint32_t taken = __popc(__ballot_sync(all_lanes, i < high && merge_takes<Key>(a, b, d, i, order)));
+        high = min(high, low + taken * step);
+        low = taken ? low + (taken - 1) * step + 1 : high;
+    }
+    return low;
+}
+
+/* A CTA finds the splits of its first and its last diagonal, far apart, and between these each thread finds one. So
+ * what most loads touch is a short part of either input, of which few pages are in use at once. */
 template <class Key>
 __global__ void __launch_bounds__(merge_split_threads)
     merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles) {
     using K = key_bits<Key>;
-    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
+    constexpr uint64_t tile = merge_tile<Key>;
+    __shared__ uint64_t ends[2];
     grid_dependency_wait();
+    const uint64_t a_n = merge_count(job.a), b_n = merge_count(job.b), n = a_n + b_n;
+    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
+    const uint64_t first = min((t - threadIdx.x) * tile, n), last = min(first + merge_split_threads * tile, n);
+    const K *a = static_cast<const K *>(job.a.keys), *b = static_cast<const K *>(job.b.keys);
+    if (threadIdx.x < 64) {
+        const uint64_t d = threadIdx.x < 32 ? first : last;
+        const uint64_t split = merge_split_warp<Key>(a, b, d, d > b_n ? d - b_n : 0, min(d, a_n), job.order);
+        if (threadIdx.x % 32 == 0)
+            ends[threadIdx.x / 32] = split;
+    }
+    __syncthreads();
     if (t > tiles)
         return;
-    const uint64_t a_n = merge_count(job.a), b_n = merge_count(job.b);
-    job.splits[t] = merge_split<Key>(static_cast<const K *>(job.a.keys), a_n, static_cast<const K *>(job.b.keys), b_n,
-                                     min(t * merge_tile<Key>, a_n + b_n), job.order);
+    /* The path goes from one end to the other. If the keys are not sorted it may not, but it stays within the inputs.
+     */
+    const uint64_t d = min(t * tile, n), least = d > b_n ? d - b_n : 0, most = min(d, a_n), b_last = last - ends[1];
+    const uint64_t low = min(max(max(least, ends[0]), d > b_last ? d - b_last : 0), most);
+    const uint64_t high = max(low, min(min(most, ends[1]), ends[0] + (d - first)));
+    job.splits[t] = merge_split<Key>(a, b, d, low, high, job.order);
 }
 
 /* A tile of the output, and what it is merged from. */
@@ -128,8 +163,9 @@ __device__ void merge_places(merge_shared<Key> &shared, const merge_range &r, co
     using K = key_bits<Key>;
     const uint32_t d = min(threadIdx.x * merge_items<Key>, r.count);
     const K *b_keys = shared.keys + r.a_count;
-    uint32_t a =
-        merge_split<Key>(static_cast<const K *>(shared.keys), r.a_count, b_keys, r.count - r.a_count, d, order);
+    const uint32_t b_count = r.count - r.a_count;
+    uint32_t a = merge_split<Key>(static_cast<const K *>(shared.keys), b_keys, d, d > b_count ? d - b_count : 0,
+                                  min(d, r.a_count), order);
     uint32_t b = r.a_count + (d - a);
     K a_code = plain_code<Key>(shared.keys[a], order), b_code = plain_code<Key>(shared.keys[b], order);
     uint32_t word = 0;
