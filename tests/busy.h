@@ -10,7 +10,7 @@
 
 #include "scan/scan.h"
 
-enum { BUSY_CALLS = 15 }; /* the calls of scan.h that take a context and return a status, but those of const contexts */
+enum { BUSY_CALLS = 16 }; /* the calls of scan.h that take a context and return a status, but those of const contexts */
 
 typedef struct busy_calls {
     scan_ctx *ctx;
@@ -33,6 +33,7 @@ static inline void *busy_make_calls(void *arg) {
     const scan_unique_desc unique = {.struct_size = sizeof unique, .type = SCAN_U8};
     const scan_unique_out runs = {.struct_size = sizeof runs, .kept = out};
     const scan_sort_desc sort = {.struct_size = sizeof sort, .type = SCAN_U8};
+    const scan_merge_desc merge = {.struct_size = sizeof merge, .type = SCAN_U8};
     const scan_histogram_desc histogram = {.struct_size = sizeof histogram, .type = SCAN_U8};
     const scan_equalize_desc equalize = {.struct_size = sizeof equalize, .type = SCAN_U8};
     scan_info info = {.struct_size = sizeof info};
@@ -44,6 +45,7 @@ static inline void *busy_make_calls(void *arg) {
     b->status[i++] = scan_unique(ctx, &unique, in, &runs, 64);
     b->status[i++] = scan_sort(ctx, &sort, in, out, NULL, NULL, 64);
     b->status[i++] = scan_argsort(ctx, &sort, in, out, 16);
+    b->status[i++] = scan_merge(ctx, &merge, in, NULL, 16, in, NULL, 16, out, NULL);
     b->status[i++] = scan_histogram(ctx, &histogram, in, bins, 64);
     b->status[i++] = scan_equalize(ctx, &equalize, in, out, NULL, 64);
     b->status[i++] = scan_clahe(ctx, &equalize, in, out, 8, 8);

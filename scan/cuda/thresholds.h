@@ -74,7 +74,7 @@ constexpr uint64_t samplesort_dense_most = ~0ull;
  * threads' outputs lie in different banks of shared memory. Of the sizes up to 48 KB a CTA these take the least time
  * on an H100. */
 constexpr int merge_threads = 256, merge_split_threads = 64;
-template <class Key> constexpr int merge_items = sizeof(Key) == 8 ? 18 : 22;
+template <class Key> constexpr int merge_items = sizeof(Key) == 4 ? 22 : 18;
 
 } /* namespace scan_cuda */
 

@@ -25,7 +25,7 @@ constexpr uint64_t sampled_least = 25000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int merge_threads = 64, merge_split_threads = 64;
-template <class Key> constexpr int merge_items = sizeof(Key) == 8 ? 6 : 10;
+template <class Key> constexpr int merge_items = sizeof(Key) == 4 ? 10 : 6;
 
 } /* namespace scan_cuda */
 

@@ -9,12 +9,12 @@
 namespace scan_cuda {
 
 struct merge_kernels {
-    const void *split, *merge;
-    uint32_t tile;
+    const void *merge;
+    uint64_t tile;
 };
 
 template <class Key> static merge_kernels make_kernels() {
-    return {address(merge_split_kernel<Key>), address(merge_kernel<Key>), uint32_t(merge_tile<Key>)};
+    return {address(merge_kernel<Key>), uint64_t(merge_tile<Key>)};
 }
 
 /* By bit class: integers by size, the two floats. */
@@ -38,14 +38,11 @@ size_t merge_workspace(const scan_ctx *, const scan_merge_desc *desc, size_t n) 
 }
 
 scan_status merge_load(scan_ctx *ctx) {
-    for (const merge_kernels &k : integer_kernels) {
-        SCAN_TRY(load_kernel(ctx, k.split));
+    SCAN_TRY(load_kernel(ctx, address(merge_split_kernel)));
+    for (const merge_kernels &k : integer_kernels)
         SCAN_TRY(load_kernel(ctx, k.merge));
-    }
-    for (const merge_kernels &k : float_kernels) {
-        SCAN_TRY(load_kernel(ctx, k.split));
+    for (const merge_kernels &k : float_kernels)
         SCAN_TRY(load_kernel(ctx, k.merge));
-    }
     return SCAN_OK;
 }
 
@@ -75,12 +72,14 @@ scan_status merge(scan_ctx *ctx, const scan_merge_desc *desc, const scan_merge_i
     job.keys_out = keys_out;
     job.values_out = values_out;
     job.splits = reinterpret_cast<uint64_t *>(scratch);
+    job.key_bytes = uint32_t(scan_type_size(desc->type));
     job.value_bytes = desc->value_bytes;
+    job.is_float = scan_is_float(desc->type);
     job.order = order_of(desc);
-    uint64_t tiles = tiles_of(desc, n);
-    void *split_arguments[] = {&job, &tiles}, *arguments[] = {&job};
-    SCAN_TRY(
-        launch_pdl(ctx, k.split, ceil_div(tiles + 1, merge_split_threads), merge_split_threads, split_arguments, 0));
+    uint64_t tiles = tiles_of(desc, n), tile = k.tile;
+    void *split_arguments[] = {&job, &tiles, &tile}, *arguments[] = {&job};
+    SCAN_TRY(launch_pdl(ctx, address(merge_split_kernel), ceil_div(tiles + 1, merge_split_threads), merge_split_threads,
+                        split_arguments, 0));
     return launch_pdl(ctx, k.merge, tiles, merge_threads, arguments, 0);
 }
 

@@ -39,9 +39,13 @@ struct merge_job {
     merge_side a, b;
     void *keys_out, *values_out;
     uint64_t *splits; /* of each tile and of the end: how many elements of a lie before it */
-    uint32_t value_bytes;
+    uint32_t key_bytes, value_bytes;
+    bool is_float;
     sort_order order;
 };
+
+/* Only keys of 4 bytes take more time to be merged than to be moved. */
+template <class Key> constexpr int merge_unroll = sizeof(Key) == 4 ? merge_items<Key> : 6;
 
 template <class Key> constexpr int merge_tile = merge_threads *merge_items<Key>;
 
@@ -49,19 +53,13 @@ __device__ inline uint64_t merge_count(const merge_side &side) {
     return side.n_device ? min(side.n, *side.n_device) : side.n;
 }
 
-/* Whether a[i] is among the first d outputs, if b[d - 1 - i] is the last of b that may be. Of equal keys those of a
- * come first. */
-template <class Key, class N>
-__device__ bool merge_takes(const key_bits<Key> *a, const key_bits<Key> *b, N d, N i, const sort_order &order) {
-    return plain_code<Key>(a[i], order) <= plain_code<Key>(b[d - 1 - i], order);
-}
-
-/* Of the first d outputs, how many come from a: between low and high. */
-template <class Key, class N>
-__device__ N merge_split(const key_bits<Key> *a, const key_bits<Key> *b, N d, N low, N high, const sort_order &order) {
+/* Of the first d outputs, how many come from a: between low and high. Of equal keys those of a come first: a[i] is
+ * among them unless b[d - 1 - i], the last that b would then have there, comes before it, which is what takes(i) says.
+ */
+template <class N, class Takes> __device__ N merge_split(N low, N high, Takes takes) {
     while (low < high) {
         const N middle = low + (high - low) / 2;
-        if (merge_takes<Key>(a, b, d, middle, order))
+        if (takes(middle))
             low = middle + 1;
         else
             high = middle;
@@ -70,34 +68,47 @@ __device__ N merge_split(const key_bits<Key> *a, const key_bits<Key> *b, N d, N 
 }
 
 /* The same by a warp, in steps of 32 comparisons at once. */
-template <class Key>
-__device__ uint64_t merge_split_warp(const key_bits<Key> *a, const key_bits<Key> *b, uint64_t d, uint64_t low,
-                                     uint64_t high, const sort_order &order) {
+template <class Takes> __device__ uint64_t merge_split_warp(uint64_t low, uint64_t high, Takes takes) {
     while (low < high) {
         const uint64_t step = (high - low) / 32 + 1, i = low + threadIdx.x % 32 * step;
-        const uint32_t taken = __popc(__ballot_sync(all_lanes, i < high && merge_takes<Key>(a, b, d, i, order)));
+        const uint32_t taken = __popc(__ballot_sync(all_lanes, i < high && takes(i)));
         high = min(high, low + taken * step);
         low = taken ? low + (taken - 1) * step + 1 : high;
     }
     return low;
 }
 
+template <class Key> __device__ uint64_t merge_code_at(const void *keys, uint64_t i, const sort_order &order) {
+    return plain_code<Key>(static_cast<const key_bits<Key> *>(keys)[i], order);
+}
+
+/* For any type, because it is the load that takes time. */
+__device__ inline uint64_t merge_code(const merge_job &job, const void *keys, uint64_t i) {
+    switch (job.key_bytes) {
+    case 1: return merge_code_at<uint8_t>(keys, i, job.order);
+    case 2: return merge_code_at<uint16_t>(keys, i, job.order);
+    case 4:
+        return job.is_float ? merge_code_at<float>(keys, i, job.order) : merge_code_at<uint32_t>(keys, i, job.order);
+    default:
+        return job.is_float ? merge_code_at<double>(keys, i, job.order) : merge_code_at<uint64_t>(keys, i, job.order);
+    }
+}
+
 /* A CTA finds the splits of its first and its last diagonal, far apart, and between these each thread finds one. So
  * what most loads touch is a short part of either input, of which few pages are in use at once. */
-template <class Key>
-__global__ void __launch_bounds__(merge_split_threads)
-    merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles) {
-    using K = key_bits<Key>;
-    constexpr uint64_t tile = merge_tile<Key>;
+static __global__ void __launch_bounds__(merge_split_threads)
+    merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles, uint64_t tile) {
     __shared__ uint64_t ends[2];
     grid_dependency_wait();
     const uint64_t a_n = merge_count(job.a), b_n = merge_count(job.b), n = a_n + b_n;
     const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
     const uint64_t first = min((t - threadIdx.x) * tile, n), last = min(first + merge_split_threads * tile, n);
-    const K *a = static_cast<const K *>(job.a.keys), *b = static_cast<const K *>(job.b.keys);
+    uint64_t d = threadIdx.x < 32 ? first : last;
+    const auto takes = [&](uint64_t i) {
+        return merge_code(job, job.a.keys, i) <= merge_code(job, job.b.keys, d - 1 - i);
+    };
     if (threadIdx.x < 64) {
-        const uint64_t d = threadIdx.x < 32 ? first : last;
-        const uint64_t split = merge_split_warp<Key>(a, b, d, d > b_n ? d - b_n : 0, min(d, a_n), job.order);
+        const uint64_t split = merge_split_warp(d > b_n ? d - b_n : 0, min(d, a_n), takes);
         if (threadIdx.x % 32 == 0)
             ends[threadIdx.x / 32] = split;
     }
@@ -106,10 +117,11 @@ __global__ void __launch_bounds__(merge_split_threads)
         return;
     /* The path goes from one end to the other. If the keys are not sorted it may not, but it stays within the inputs.
      */
-    const uint64_t d = min(t * tile, n), least = d > b_n ? d - b_n : 0, most = min(d, a_n), b_last = last - ends[1];
+    d = min(t * tile, n);
+    const uint64_t least = d > b_n ? d - b_n : 0, most = min(d, a_n), b_last = last - ends[1];
     const uint64_t low = min(max(max(least, ends[0]), d > b_last ? d - b_last : 0), most);
     const uint64_t high = max(low, min(min(most, ends[1]), ends[0] + (d - first)));
-    job.splits[t] = merge_split<Key>(a, b, d, low, high, job.order);
+    job.splits[t] = merge_split(low, high, takes);
 }
 
 /* A tile of the output, and what it is merged from. */
@@ -142,7 +154,7 @@ template <class Key> struct merge_shared {
 
 template <class Key> __device__ void load_keys(const merge_job &job, const merge_range &r, key_bits<Key> *keys) {
     using K = key_bits<Key>;
-#pragma unroll
+#pragma unroll merge_unroll < Key>
     for (int k = 0; k < merge_items<Key>; k++) {
         const uint32_t i = uint32_t(k) * merge_threads + threadIdx.x;
         if (i < r.count) {
@@ -164,12 +176,13 @@ __device__ void merge_places(merge_shared<Key> &shared, const merge_range &r, co
     const uint32_t d = min(threadIdx.x * merge_items<Key>, r.count);
     const K *b_keys = shared.keys + r.a_count;
     const uint32_t b_count = r.count - r.a_count;
-    uint32_t a = merge_split<Key>(static_cast<const K *>(shared.keys), b_keys, d, d > b_count ? d - b_count : 0,
-                                  min(d, r.a_count), order);
+    uint32_t a = merge_split(d > b_count ? d - b_count : 0, min(d, r.a_count), [&](uint32_t i) {
+        return plain_code<Key>(shared.keys[i], order) <= plain_code<Key>(b_keys[d - 1 - i], order);
+    });
     uint32_t b = r.a_count + (d - a);
     K a_code = plain_code<Key>(shared.keys[a], order), b_code = plain_code<Key>(shared.keys[b], order);
     uint32_t word = 0;
-#pragma unroll
+#pragma unroll merge_unroll < Key>
     for (int k = 0; k < merge_items<Key>; k++) {
         const bool from_a = a < r.a_count && (b >= r.count || a_code <= b_code);
         const uint32_t place = from_a ? a : b;
@@ -185,9 +198,15 @@ __device__ void merge_places(merge_shared<Key> &shared, const merge_range &r, co
     __syncthreads();
 }
 
-template <class V>
-__device__ void store_merged_value(const merge_job &job, const merge_range &r, uint32_t i, uint32_t place) {
-    static_cast<V *>(job.values_out)[r.first + i] = *merge_source<V>(job.a.values, job.b.values, r, place);
+__device__ inline uint32_t merged_place(const uint32_t *places, uint32_t i) {
+    return places[i / 2] >> i % 2 * 16 & 0xffff;
+}
+
+template <class V> __device__ void store_values(const merge_job &job, const merge_range &r, const uint32_t *places) {
+    V *out = static_cast<V *>(job.values_out) + r.first;
+#pragma unroll 8
+    for (uint32_t i = threadIdx.x; i < r.count; i += merge_threads)
+        out[i] = *merge_source<V>(job.a.values, job.b.values, r, merged_place(places, i));
 }
 
 /* A CTA a tile. */
@@ -202,18 +221,17 @@ __global__ void __launch_bounds__(merge_threads) merge_kernel(const __grid_const
     const merge_range r = range_of_tile<Key>(job, blockIdx.x, n);
     load_keys<Key>(job, r, shared.keys);
     merge_places<Key>(shared, r, job.order);
-#pragma unroll
+    K *out = static_cast<K *>(job.keys_out) + r.first;
+#pragma unroll merge_unroll < Key>
     for (int k = 0; k < merge_items<Key>; k++) {
         const uint32_t i = uint32_t(k) * merge_threads + threadIdx.x;
-        if (i >= r.count)
-            break;
-        const uint32_t place = shared.places[i / 2] >> i % 2 * 16 & 0xffff;
-        static_cast<K *>(job.keys_out)[r.first + i] = shared.keys[place];
-        if (job.value_bytes == 4)
-            store_merged_value<uint32_t>(job, r, i, place);
-        else if (job.value_bytes == 8)
-            store_merged_value<uint64_t>(job, r, i, place);
+        if (i < r.count)
+            out[i] = shared.keys[merged_place(shared.places, i)];
     }
+    if (job.value_bytes == 4)
+        store_values<uint32_t>(job, r, shared.places);
+    else if (job.value_bytes == 8)
+        store_values<uint64_t>(job, r, shared.places);
 }
 
 } /* namespace scan_cuda */
