@@ -463,8 +463,8 @@ typedef struct scan_merge_desc {
     scan_type type;      /* of the keys */
     uint32_t descending; /* the order in which both inputs lie, as in scan_sort_desc */
     uint32_t nan_first;
-    uint32_t value_bytes; /* 0 (keys alone), 4 or 8 */
-    uint32_t reserved;    /* 0 */
+    uint32_t value_bytes;                    /* 0 (keys alone), 4 or 8 */
+    uint32_t reserved;                       /* 0 */
     const uint64_t *a_n_device, *b_n_device; /* n_device of a_n and of b_n */
 } scan_merge_desc;
 
