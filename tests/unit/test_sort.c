@@ -103,6 +103,7 @@ static void check_all(fixture *f, const void *keys, size_t n, sort_case c) {
     check_sort(f, keys, n, c, 4, SCAN_SORT_AUTO);
     check_sort(f, keys, n, c, 8, SCAN_SORT_AUTO);
     check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+    check_sort(f, keys, n, c, random_u64(&f->random) & 1 ? 4 : 8, SCAN_SORT_RADIX);
     check_argsort(f, keys, n, c, SCAN_U64);
 }
 
@@ -153,6 +154,7 @@ static void test_large(void **state) {
         check_orders(f, LARGE_N + 1 + random_u64(&f->random) % 3, random_type(f), distributions[d]);
     check_orders(f, 2 * LARGE_N + 1, SCAN_U32, data_uniform);
     check_orders(f, 2 * LARGE_N, SCAN_F64, data_bell);
+    check_orders(f, 2 * LARGE_N, SCAN_F32, data_bell); /* bins that one thread sorts though they leave its cache */
 }
 
 static void test_bit_ranges(void **state) {
@@ -287,6 +289,8 @@ static void check_heavy(fixture *f, scan_type type, distribution *data) {
     check_argsort(f, keys, n, c, SCAN_U32);
     check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
     check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 4, SCAN_SORT_AUTO);
+    check_sort(f, keys, n, c, 8, SCAN_SORT_AUTO);
     check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
 }
 

@@ -54,9 +54,17 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .n = r.n,
                              .drop_keys = j->drop_keys,
                              .counts = (uint32_t *)(void *)scratch};
+    /* Pairs of one value, which a bin of their own has brought together, cost nothing but this. */
+    if (p->value_bytes > 0 && r.where != SCAN_SORT_IN &&
+        (p->kernels->ordered(local.from.keys, 0, r.n, j->order) & SCAN_SORT_ASCENDING)) {
+        if (j->drop_keys)
+            local.to.keys = NULL;
+        p->kernels->copy(local.from, local.to, 0, r.n);
+        return;
+    }
     if (j->drop_keys)
         local.to.keys = second_keys;
-    if (r.n > p->local_n) /* keys alone, where a partition put them: quicksort needs only one of both arrays beside */
+    if (r.n > p->local_n) /* where a partition put them: quicksort needs only one of both arrays beside */
         local.spare = r.where == SCAN_SORT_OUT ? offset(j->temporary, r.begin, p) : local.from;
     p->local(&local);
 }
@@ -94,6 +102,14 @@ static size_t count_agreeing(const uint64_t *sample, size_t n, unsigned shift) {
     return pairs;
 }
 
+/* Pairs of a sorted sample that are equal. */
+static size_t count_equal(const uint64_t *sample, size_t n) {
+    size_t pairs = 0;
+    for (size_t i = 1, run = 0; i < n; i++)
+        pairs += run = sample[i] == sample[i - 1] ? run + 1 : 0;
+    return pairs;
+}
+
 /* Chooses the digit of a range from a sample: of the leading bits that vary, or, where these leave bins that are too
  * large, by splitters. Returns the bits that vary in the sample: it may miss some. Every thread chooses the same. */
 static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sort_part *part,
@@ -107,11 +123,17 @@ static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sor
         varying |= sample[i] ^ part->first;
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-    const bool quick = scan_sort_is_quick(&j->plan); /* large bins cost it little */
+    const bool quick = scan_sort_is_quick(&j->plan) && !scan_sort_is_wide(&j->plan); /* large bins cost it little */
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
      * which on splitters are quicker: measured, vectors hold fewer keys of 8 bytes. */
     const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 8 : 64;
-    if (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2) {
+    /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
+    const bool repeats = j->plan.split != j->plan.kernels->scatter && j->plan.value_bytes > 0 &&
+                         count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 14;
+    if (repeats && scan_cpu_sort_choose_values(sample, SAMPLES, splitters)) {
+        part->splitters = splitters;
+    } else if (repeats ||
+               (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2)) {
         scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
         part->splitters = splitters;
     }
@@ -138,6 +160,18 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
             return varying;
         guess = varying;
     }
+}
+
+/* Whether the digit is all that decides: no bits below it vary, or each bin between splitters has one code. */
+static bool is_last(const scan_sort_job *j, const scan_sort_part *part, uint64_t varying) {
+    const scan_sort_splitters *s = part->splitters;
+    if (!s)
+        return (varying & ((1ull << part->shift) - 1)) == 0;
+    for (size_t d = 0; d <= s->n; d++)
+        for (unsigned t = 0; t < j->plan.threads; t++)
+            if (scan_sort_counts_of(j, t)[d] > 0 && (d == 0 || d == s->n || s->codes[d] - s->codes[d - 1] > 1))
+                return false;
+    return true;
 }
 
 /* This thread's first position of each bin; thread 0 also notes where bins start. */
@@ -234,7 +268,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         copy_part(j, r, part.from, thread);
         return;
     }
-    bool last = !part.splitters && (varying & ((1ull << part.shift) - 1)) == 0, without_keys;
+    bool last = is_last(j, &part, varying), without_keys;
     scan_sort_range to = place_range(j, r, last, &without_keys);
     part.to = place_of(j, to.where, to.shift);
     part.stream = r.n * (j->plan.key_bytes + j->plan.value_bytes) >= STREAM_BYTES;
@@ -244,7 +278,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     if (thread < j->plan.threads)
         scan_counts(j, r, &part, thread);
     scan_sort_barrier(j); /* scatter overwrites the counts */
-    if (last && j->only_codes) {
+    if (last && j->only_codes && !part.splitters) {
         fill_part(j, &part, thread);
         return;
     }

@@ -58,12 +58,14 @@ unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n) {
 static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const scan_sort_local *) {
     scan_sort_quick_table *table = quick_tables[scan_cpu(ctx)->simd];
     bool whole = desc->begin_bit == 0 && desc->end_bit == 8 * scan_type_size(desc->type);
-    if (!table || desc->value_bytes || !whole || desc->method == SCAN_SORT_RADIX)
+    if (!table || !whole || desc->method == SCAN_SORT_RADIX)
         return NULL;
-    return (*table)[kind_of_type[desc->type]];
+    return (*table)[kind_of_type[desc->type]][desc->value_bytes / 4];
 }
 
-bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) { return quick_of(ctx, desc) != NULL; }
+bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) {
+    return desc->value_bytes == 0 && quick_of(ctx, desc) != NULL;
+}
 
 /* What threads may use beside the data: the contract's 4 MiB, less what is laid out beside them, and a tenth. */
 static size_t areas_budget(size_t n, size_t element_bytes) { return ((size_t)3 << 20) + n / 10 * element_bytes; }
@@ -102,9 +104,11 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         .key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .bound_n = n, .threads = 1};
     unsigned threads = scan_pool_threads(scan_cpu(ctx)->pool);
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
-    p.local = scan_cpu_sort_can_quick(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
+    p.local = quick_of(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
     const bool quick = scan_sort_is_quick(&p);
-    p.split = quick ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]] : p.kernels->scatter;
+    p.split = quick && !scan_sort_is_wide(&p)
+                  ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4]
+                  : p.kernels->scatter;
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
@@ -112,10 +116,11 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.local_n = local_elements(&p, n, threads, simd);
     p.leaf_n = p.local_n;
     p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
-    if (quick) {
+    if (quick && !scan_sort_is_wide(&p)) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
-        p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
+        if (!argsort) /* whose leaves have keys in their thread's area */
+            p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
     }
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;

@@ -39,6 +39,36 @@ SCAN_INLINE __m256i permute(__m256i v, uint32_t front) {
     return _mm256_permutevar8x32_epi32(v, _mm256_srlv_epi32(_mm256_set1_epi32((int)front), shifts));
 }
 
+/* Vectors of the values of eight and of four keys, and those of a mask of keys brought to the front and stored. A whole
+ * vector may be written. */
+typedef __m256i vector_32_4, vector_64_8;
+typedef __m128i vector_64_4;
+typedef struct vector_32_8 {
+    __m256i low, high;
+} vector_32_8;
+
+SCAN_INLINE __m256i load_32_4(const uint32_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
+SCAN_INLINE __m256i load_64_8(const uint64_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
+SCAN_INLINE __m128i load_64_4(const uint32_t *from) { return _mm_loadu_si128((const __m128i *)(const void *)from); }
+SCAN_INLINE vector_32_8 load_32_8(const uint64_t *from) { return (vector_32_8){load_64_8(from), load_64_8(from + 4)}; }
+
+SCAN_INLINE void store_some_32_4(uint32_t *to, __m256i v, uint32_t bits) {
+    _mm256_storeu_si256((__m256i *)(void *)to, permute(v, fronts_32[bits & 0xff]));
+}
+SCAN_INLINE void store_some_64_8(uint64_t *to, __m256i v, uint32_t bits) {
+    _mm256_storeu_si256((__m256i *)(void *)to, permute(v, fronts_64[bits & 0xf]));
+}
+SCAN_INLINE void store_some_64_4(uint32_t *to, __m128i v, uint32_t bits) {
+    const __m128i lanes = _mm_srlv_epi32(_mm_set1_epi32((int)fronts_32[bits & 0xf]), _mm_setr_epi32(0, 4, 8, 12));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm_castps_si128(_mm_permutevar_ps(_mm_castsi128_ps(v), lanes)));
+}
+SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, uint32_t bits) {
+    store_some_64_8(to, v.low, bits);
+    store_some_64_8(to + quick_count(bits & 0xf, 4), v.high, bits >> 4);
+}
+
+#define LEAST_64 0x8000000000000000u
+#define V_SET1_64(x) _mm256_set1_epi64x((long long)(x))
 #define MAX_ROWS 16
 #define V __m256i
 #define V_LOAD(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
@@ -129,6 +159,13 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#define VALUE uint32_t
+#define PAIR(name) name##_32_4
+#include "quick_pairs.h"
+#define VALUE uint64_t
+#define PAIR(name) name##_32_8
+#include "quick_pairs.h"
+#include "quick_end.h"
 
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
 
@@ -210,10 +247,29 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#define VALUE uint32_t
+#define PAIR(name) name##_64_4
+#include "quick_pairs.h"
+#define VALUE uint64_t
+#define PAIR(name) name##_64_8
+#include "quick_pairs.h"
+#include "quick_end.h"
 
 scan_sort_quick_table scan_cpu_sort_quick_avx2 = {
-    NULL, NULL, quick_integers_32, quick_integers_64, quick_floats_32, quick_floats_64};
+    {NULL},
+    {NULL},
+    {quick_integers_32, quick_integers_32_4, quick_integers_32_8},
+    {quick_integers_64, quick_integers_64_4, quick_integers_64_8},
+    {quick_floats_32, quick_floats_32_4, quick_floats_32_8},
+    {quick_floats_64, quick_floats_64_4, quick_floats_64_8},
+};
 
 scan_sort_split_table scan_cpu_sort_split_avx2 = {
-    NULL, NULL, split_part_integers_32, split_part_integers_64, split_part_floats_32, split_part_floats_64};
+    {NULL},
+    {NULL},
+    {split_part_integers_32, distribute_integers_32_4, distribute_integers_32_8},
+    {split_part_integers_64, distribute_integers_64_4, distribute_integers_64_8},
+    {split_part_floats_32, distribute_floats_32_4, distribute_floats_32_8},
+    {split_part_floats_64, distribute_floats_64_4, distribute_floats_64_8},
+};
 #endif

@@ -44,6 +44,35 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
     return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
+/* Vectors of the values of 16 and of 8 keys, and those of a mask of keys brought to the front and stored. A whole
+ * vector may be written. */
+typedef __m512i vector_32_4, vector_64_8;
+typedef __m256i vector_64_4;
+typedef struct vector_32_8 {
+    __m512i low, high;
+} vector_32_8;
+
+SCAN_INLINE __m512i load_32_4(const uint32_t *from) { return _mm512_loadu_si512(from); }
+SCAN_INLINE __m512i load_64_8(const uint64_t *from) { return _mm512_loadu_si512(from); }
+SCAN_INLINE __m256i load_64_4(const uint32_t *from) { return _mm256_loadu_si256((const __m256i *)(const void *)from); }
+SCAN_INLINE vector_32_8 load_32_8(const uint64_t *from) { return (vector_32_8){load_64_8(from), load_64_8(from + 8)}; }
+
+SCAN_INLINE void store_some_32_4(uint32_t *to, __m512i v, __mmask16 bits) {
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(bits, v));
+}
+SCAN_INLINE void store_some_64_8(uint64_t *to, __m512i v, __mmask8 bits) {
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(bits, v));
+}
+SCAN_INLINE void store_some_64_4(uint32_t *to, __m256i v, __mmask8 bits) {
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_maskz_compress_epi32(bits, v));
+}
+SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
+    store_some_64_8(to, v.low, (__mmask8)bits);
+    store_some_64_8(to + quick_count(bits, 8), v.high, (__mmask8)(bits >> 8));
+}
+
+#define LEAST_64 0
+#define V_SET1_64(x) _mm512_set1_epi64((long long)(x))
 #define KEY uint32_t
 #define LANES 16
 #define INFINITY_BITS 0x7f800000u
@@ -88,6 +117,13 @@ SCAN_INLINE __m512i lane_numbers_32(void) {
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#define VALUE uint32_t
+#define PAIR(name) name##_32_4
+#include "quick_pairs.h"
+#define VALUE uint64_t
+#define PAIR(name) name##_32_8
+#include "quick_pairs.h"
+#include "quick_end.h"
 
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
 
@@ -137,12 +173,31 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#define VALUE uint32_t
+#define PAIR(name) name##_64_4
+#include "quick_pairs.h"
+#define VALUE uint64_t
+#define PAIR(name) name##_64_8
+#include "quick_pairs.h"
+#include "quick_end.h"
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 scan_sort_quick_table scan_cpu_sort_quick_avx512 = {
-    NULL, NULL, quick_integers_32, quick_integers_64, quick_floats_32, quick_floats_64};
+    {NULL},
+    {NULL},
+    {quick_integers_32, quick_integers_32_4, quick_integers_32_8},
+    {quick_integers_64, quick_integers_64_4, quick_integers_64_8},
+    {quick_floats_32, quick_floats_32_4, quick_floats_32_8},
+    {quick_floats_64, quick_floats_64_4, quick_floats_64_8},
+};
 
 scan_sort_split_table scan_cpu_sort_split_avx512 = {
-    NULL, NULL, split_part_integers_32, split_part_integers_64, split_part_floats_32, split_part_floats_64};
+    {NULL},
+    {NULL},
+    {split_part_integers_32, distribute_integers_32_4, distribute_integers_32_8},
+    {split_part_integers_64, distribute_integers_64_4, distribute_integers_64_8},
+    {split_part_floats_32, distribute_floats_32_4, distribute_floats_32_8},
+    {split_part_floats_64, distribute_floats_64_4, distribute_floats_64_8},
+};
 #endif

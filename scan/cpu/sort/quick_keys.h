@@ -117,37 +117,3 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
                        V_XOR(v, V_SELECT(V_NEGATIVE(V_XOR(v, V_SET1(flip))), V_SET1((KEY)(SIGN ^ flip)),
                                          V_SET1((KEY)(all ^ flip))))));
 }
-#undef TRANSFORM
-#undef SIGN
-
-/* What a width defines, of which the other width has its own. */
-#undef KEY
-#undef LANES
-#undef LEAST
-#undef MOST
-#undef INFINITY_BITS
-#undef NAME
-#undef V_MASK
-#undef V_BITS
-#undef V_MIN
-#undef V_MAX
-#undef V_MIN_MAX
-#undef V_MAX_MIN
-#undef V_EXCHANGE
-#undef V_INTERLEAVE_LOW
-#undef V_INTERLEAVE_HIGH
-#undef V_BELOW
-#undef V_MASK_LOAD
-#undef V_MASK_STORE
-#undef V_SET1
-#undef V_FIRST
-#undef V_ROTATE
-#undef V_LOWS
-#undef V_COMPRESS
-#undef V_EQUAL
-#undef V_TALLY
-#undef V_MASK_OR
-#undef V_UNSET
-#undef V_GREATER
-#undef V_NEGATIVE
-#undef V_SELECT

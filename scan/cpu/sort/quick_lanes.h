@@ -167,16 +167,17 @@ static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, V fli
 
 SCAN_INLINE V NAME(median)(V a, V b, V c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
 
-/* A median of medians of three, from 27 keys in three places, one somewhere in each third: at n / 4, n / 2, 3 n / 4 the
- * borders of runs would lie, and the same keys of all. n >= 4 * LANES. *repeats says whether others of them equal it.
- */
-SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats) {
+/* Where a pivot's candidates lie: three places, one somewhere in each third. At n / 4, n / 2, 3 n / 4 the borders of
+ * runs would lie, and the same keys of all. n >= 4 * LANES. */
+SCAN_INLINE void NAME(choose_places)(size_t n, size_t *places) {
     const size_t third = (n - LANES) / 3;
     const uint64_t hash = n * 0x9e3779b97f4a7c15u;
-#define PLACE(k) ((k)*third + ((size_t)(hash >> (16 * (k) + 16) & 0xffff) * third >> 16))
-    V a = V_XOR(flip, V_LOAD(x + PLACE(0))), b = V_XOR(flip, V_LOAD(x + PLACE(1))),
-      c = V_XOR(flip, V_LOAD(x + PLACE(2)));
-#undef PLACE
+    for (unsigned k = 0; k < 3; k++)
+        places[k] = k * third + ((size_t)(hash >> (16 * k + 16) & 0xffff) * third >> 16);
+}
+
+/* A median of medians of three, from 27 codes. *repeats says whether others of them equal it. */
+SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
     V m = NAME(median)(a, b, c);
     m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
     m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
@@ -185,6 +186,13 @@ SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats
                      quick_count(V_UNSET(V_EQUAL(c, pivot)), LANES);
     *repeats = unequal < 3 * LANES - 1;
     return V_FIRST(m);
+}
+
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats) {
+    size_t places[3];
+    NAME(choose_places)(n, places);
+    return NAME(pivot_of)(V_XOR(flip, V_LOAD(x + places[0])), V_XOR(flip, V_LOAD(x + places[1])),
+                          V_XOR(flip, V_LOAD(x + places[2])), repeats);
 }
 
 /* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */

@@ -80,19 +80,25 @@ static void NAME(split_piece)(const NAME(split) * s, const KEY *x, size_t n, uns
     NAME(split_piece)(s, highs, n - low, middle + 1, last, below);
 }
 
+/* Splitters, if any, are kept in `room` as vectors compare them. */
+static NAME(split) NAME(split_of)(scan_sort_order order, const scan_sort_splitters *splitters, KEY *room,
+                                  uint64_t *positions, bool is_float) {
+    const KEY flip = (KEY)order.flip, zero = (KEY)1 << (8 * sizeof(KEY) - 1);
+    for (unsigned k = 0; splitters && k < splitters->n; k++)
+        room[k] = (KEY)splitters->codes[k] ^ LEAST;
+    return (NAME(split)){.flip = V_SET1(flip ^ LEAST),
+                         .nan = V_SET1((KEY)order.nan ^ LEAST),
+                         .zero = V_SET1(zero ^ flip ^ LEAST),
+                         .is_float = is_float,
+                         .splitters = room,
+                         .positions = positions};
+}
+
 static void NAME(split_part)(const scan_sort_part *part, bool is_float) {
     KEY splitters[SCAN_SORT_MAX_SPLITTERS];
     const unsigned bins = part->splitters->n;
-    const KEY flip = (KEY)part->order.flip, zero = (KEY)1 << (8 * sizeof(KEY) - 1);
-    for (unsigned k = 0; k < bins; k++)
-        splitters[k] = (KEY)part->splitters->codes[k] ^ LEAST;
-    const NAME(split) s = {.flip = V_SET1(flip ^ LEAST),
-                           .nan = V_SET1((KEY)part->order.nan ^ LEAST),
-                           .zero = V_SET1(zero ^ flip ^ LEAST),
-                           .is_float = is_float,
-                           .splitters = splitters,
-                           .to = part->to.keys,
-                           .positions = part->positions};
+    NAME(split) s = NAME(split_of)(part->order, part->splitters, splitters, part->positions, is_float);
+    s.to = part->to.keys;
     for (size_t i = part->begin; i < part->end; i += NAME(PIECE)) {
         const size_t n = part->end - i < NAME(PIECE) ? part->end - i : NAME(PIECE);
         NAME(split_piece)(&s, (const KEY *)part->from.keys + i, n, 0, bins, part->buffers);

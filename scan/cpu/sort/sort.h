@@ -12,7 +12,7 @@
 enum {
     SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
     SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
-    SCAN_SORT_SPLITTER_BITS = 5,
+    SCAN_SORT_SPLITTER_BITS = 6,
     SCAN_SORT_MAX_SPLITTERS = (1 << SCAN_SORT_SPLITTER_BITS) - 1,
     SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
 };
@@ -37,8 +37,10 @@ typedef struct scan_sort_splitters {
     unsigned n;
 } scan_sort_splitters;
 
-/* splitters.c: sorts the codes of a sample, and chooses splitters from them. */
+/* splitters.c: sorts the codes of a sample, and chooses splitters from them: for bins of about the same size, or, if
+ * the sample has few values, for a bin of each; false if it has not. */
 void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n);
+bool scan_cpu_sort_choose_values(const uint64_t *sample, size_t n, scan_sort_splitters *splitters);
 void scan_cpu_sort_choose_splitters(const uint64_t *sample, size_t n, scan_sort_splitters *splitters);
 
 /* One thread's share of a partition. */
@@ -150,14 +152,17 @@ enum { SCAN_SORT_KEY_KINDS = 6 };
 typedef const scan_sort_kernels scan_sort_kernel_table[SCAN_SORT_KEY_KINDS][3];
 extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kernels_avx2, scan_cpu_sort_kernels_avx512;
 
-/* [kind of key]: sorts keys alone, of which all bits decide; from and spare may be the same. NULL where there is none.
- */
-typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS])(const scan_sort_local *local);
+/* [kind of key][value bytes / 4]: local() by quicksort, of keys of which all bits decide; from and spare may be the
+ * same. NULL where there is none. */
+typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_local *local);
 extern scan_sort_quick_table scan_cpu_sort_quick_avx2, scan_cpu_sort_quick_avx512;
 
-/* [kind of key]: scatter() by splitters of keys alone; its buffers are SCAN_SORT_SPLIT_BYTES. */
-typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS])(const scan_sort_part *part);
+/* [kind of key][value bytes / 4]: scatter() by splitters, in vectors; its buffers are SCAN_SORT_SPLIT_BYTES. */
+typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_part *part);
 extern scan_sort_split_table scan_cpu_sort_split_avx2, scan_cpu_sort_split_avx512;
-enum { SCAN_SORT_SPLIT_BYTES = 5 * 2 * (16384 + 64) /* two pieces and a vector for each splitter that a key meets */ };
+enum {
+    SCAN_SORT_SPLIT_BYTES =
+        6 * 2 * (16384 + 256) /* two pieces and a vector of both columns for each splitter that a key meets */
+};
 
 #endif

@@ -35,3 +35,17 @@ void scan_cpu_sort_choose_splitters(const uint64_t *sample, size_t n, scan_sort_
         add(s, code);
     }
 }
+
+bool scan_cpu_sort_choose_values(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
+    s->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && sample[i] == sample[i - 1])
+            continue;
+        if (s->n + 2 > SCAN_SORT_MAX_SPLITTERS)
+            return false;
+        if (sample[i] > 0)
+            add(s, sample[i] - 1);
+        add(s, sample[i]);
+    }
+    return true;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys with values, stable: the quicksort of quick_lanes.h and the distribution of quick_split.h with a column more.
+ * Included once a width of keys and once a width of values, VALUE, with vectors of values compressed as those of their
+ * keys are. A partition keeps the order of what it brings to either side, so all is stable but the network. That sorts
+ * numbers of 64 bits that end with the place of a key, and so are all different; then places say what goes where.
+ *
+ * Keys stay as they are, and are turned into codes where they are compared: equal codes may be keys of different bits.
+ */
+
+typedef struct PAIR(columns) {
+    KEY *keys;
+    VALUE *values;
+} PAIR(columns);
+
+SCAN_INLINE PAIR(columns) PAIR(from)(PAIR(columns) c, size_t begin) {
+    return (PAIR(columns)){c.keys + begin, c.values + begin};
+}
+
+/* Pairs whose codes are up to `last` go to lows, the others to highs: in vectors, as partition() of quick_lanes.h says
+ * when these may lie where x does. Returns how many are low. */
+SCAN_INLINE size_t PAIR(divide_by)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY last, PAIR(columns) lows,
+                                   PAIR(columns) highs, bool is_float) {
+    const V pivot = V_SET1(last);
+    size_t low = 0, high = 0, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const V v = V_LOAD(x.keys + i);
+        const PAIR(vector) w = PAIR(load)(x.values + i);
+        const V_BITS is_low = V_LOWS(NAME(code_of)(s, v, is_float), pivot), is_high = (V_BITS)~is_low;
+        V_STORE(lows.keys + low, V_COMPRESS(v, is_low));
+        V_STORE(highs.keys + high, V_COMPRESS(v, is_high));
+        PAIR(store_some)(lows.values + low, w, is_low);
+        PAIR(store_some)(highs.values + high, w, is_high);
+        const size_t count = quick_count(is_low, LANES);
+        low += count;
+        high += LANES - count;
+    }
+    if (i < n) {
+        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
+        const V_BITS is_low = V_LOWS(NAME(code_of)(s, V_MASK_LOAD(V_SET1(0), some, x.keys + i), is_float), pivot);
+        for (V_BITS bits = is_low; i < n; i++, bits = (V_BITS)(bits >> 1)) {
+            const KEY key = x.keys[i];
+            const VALUE value = x.values[i];
+            const size_t count = bits & 1;
+            *(count ? lows.keys + low : highs.keys + high) = key;
+            *(count ? lows.values + low : highs.values + high) = value;
+            low += count;
+            high += 1 - count;
+        }
+    }
+    return low;
+}
+
+static size_t PAIR(divide_integers)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY last, PAIR(columns) lows,
+                                    PAIR(columns) highs) {
+    return PAIR(divide_by)(s, x, n, last, lows, highs, false);
+}
+static size_t PAIR(divide_floats)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY last, PAIR(columns) lows,
+                                  PAIR(columns) highs) {
+    return PAIR(divide_by)(s, x, n, last, lows, highs, true);
+}
+static size_t PAIR(divide)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY last, PAIR(columns) lows,
+                           PAIR(columns) highs) {
+    return (s->is_float ? PAIR(divide_floats) : PAIR(divide_integers))(s, x, n, last, lows, highs);
+}
+
+/* ---- the distribution to bins ------------------------------------------------------------------------------------ */
+
+enum { PAIR(PIECE) = 16384 / (sizeof(KEY) + sizeof(VALUE)) };
+
+/* Room for one piece of a level of the recursion, and for the vector that may be written behind it. */
+typedef struct PAIR(piece) {
+    KEY keys[PAIR(PIECE) + LANES];
+    VALUE values[PAIR(PIECE) + LANES];
+} PAIR(piece);
+
+static void PAIR(distribute_piece)(const NAME(split) * s, PAIR(columns) x, size_t n, PAIR(columns) to, unsigned bin,
+                                   unsigned last, PAIR(piece) * room) {
+    if (n == 0)
+        return;
+    if (bin == last) {
+        if (to.keys)
+            memcpy(to.keys + s->positions[bin], x.keys, n * sizeof(KEY));
+        memcpy(to.values + s->positions[bin], x.values, n * sizeof(VALUE));
+        s->positions[bin] += n;
+        return;
+    }
+    const unsigned middle = (bin + last) / 2;
+    const PAIR(columns) lows = {room[0].keys, room[0].values}, highs = {room[1].keys, room[1].values};
+    const size_t low = PAIR(divide)(s, x, n, s->splitters[middle], lows, highs);
+    PAIR(distribute_piece)(s, lows, low, to, bin, middle, room + 2);
+    PAIR(distribute_piece)(s, highs, n - low, to, middle + 1, last, room + 2);
+}
+
+static void PAIR(distribute)(const scan_sort_part *part, bool is_float) {
+    KEY splitters[SCAN_SORT_MAX_SPLITTERS];
+    VALUE numbers[PAIR(PIECE)];
+    const NAME(split) s = NAME(split_of)(part->order, part->splitters, splitters, part->positions, is_float);
+    const PAIR(columns) from = {part->from.keys, part->from.values}, to = {part->to.keys, part->to.values};
+    for (size_t i = part->begin; i < part->end; i += PAIR(PIECE)) {
+        const size_t n = part->end - i < PAIR(PIECE) ? part->end - i : PAIR(PIECE);
+        PAIR(columns) x = {from.keys + i, numbers};
+        if (from.values)
+            x.values = from.values + i;
+        else
+            for (size_t k = 0; k < n; k++)
+                numbers[k] = (VALUE)(i + k);
+        PAIR(distribute_piece)(&s, x, n, to, 0, part->splitters->n, part->buffers);
+    }
+}
+
+static void PAIR(distribute_integers)(const scan_sort_part *part) { PAIR(distribute)(part, false); }
+static void PAIR(distribute_floats)(const scan_sort_part *part) { PAIR(distribute)(part, true); }
+
+/* ---- the quicksort ----------------------------------------------------------------------------------------------- */
+
+enum { PAIR(FEW) = MAX_ROWS * sizeof(V) / 8, PAIR(MOST_RADIX) = 1 << 14 };
+
+static void network_64(const uint64_t *from, uint64_t *to, size_t n, size_t room, V flip);
+
+/* Elements whose items agree in all but their places may differ in bits of their codes that an item has no room for. */
+static void PAIR(insert)(const KEY *codes, uint64_t *items, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i;
+             k > 0 && items[k] >> 8 == items[k - 1] >> 8 && codes[items[k] & 0xff] < codes[items[k - 1] & 0xff]; k--) {
+            const uint64_t item = items[k];
+            items[k] = items[k - 1];
+            items[k - 1] = item;
+        }
+}
+
+/* Sorts at most FEW pairs; to.keys is NULL if keys are not wanted. */
+static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns) to, size_t n) {
+    KEY keys[PAIR(FEW)], codes[PAIR(FEW)];
+    VALUE values[PAIR(FEW)];
+    uint64_t items[PAIR(FEW)];
+    __asm__("" : "=m"(items)); /* gcc does not see that the network masks what is not set */
+    memcpy(keys, x.keys, n * sizeof(KEY));
+    memset(keys + n, 0, (LANES - n % LANES) % LANES * sizeof(KEY));
+    if (x.values)
+        memcpy(values, x.values, n * sizeof(VALUE));
+    else
+        for (size_t i = 0; i < n; i++)
+            values[i] = (VALUE)i;
+    KEY varying = 0;
+    for (size_t i = 0; i < n; i += LANES)
+        V_STORE(codes + i, V_XOR(V_SET1(LEAST), NAME(code_of)(s, V_LOAD(keys + i), s->is_float)));
+    for (size_t i = 0; i < n; i++)
+        varying |= codes[i] ^ codes[0];
+    /* Of wide codes the leading bits of those that vary. */
+    const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)varying | 1), shift = bits > 56 ? bits - 56 : 0;
+    for (size_t i = 0; i < n; i++)
+        items[i] = ((uint64_t)(codes[i] >> shift) << 8 | i) ^ LEAST_64;
+    network_64(items, items, n, PAIR(FEW), V_SET1_64(LEAST_64));
+    if (shift > 0)
+        PAIR(insert)(codes, items, n);
+    for (size_t i = 0; to.keys && i < n; i++)
+        to.keys[i] = keys[items[i] & 0xff];
+    for (size_t i = 0; i < n; i++)
+        to.values[i] = values[items[i] & 0xff];
+}
+
+/* A pivot, from n >= 4 * LANES keys. */
+static KEY PAIR(choose_pivot)(const NAME(split) * s, const KEY *x, size_t n, bool *repeats) {
+    size_t places[3];
+    NAME(choose_places)(n, places);
+    V a = V_LOAD(x + places[0]), b = V_LOAD(x + places[1]), c = V_LOAD(x + places[2]);
+    if (s->is_float)
+        return NAME(pivot_of)(NAME(code_of)(s, a, true), NAME(code_of)(s, b, true), NAME(code_of)(s, c, true), repeats);
+    return NAME(pivot_of)(V_XOR(s->flip, a), V_XOR(s->flip, b), V_XOR(s->flip, c), repeats);
+}
+
+static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
+    QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
+}
+
+/* Pairs where they are, by the radix sort. */
+static void PAIR(give_up)(const scan_sort_local *l, bool is_float, PAIR(columns) to, PAIR(columns) other, size_t n) {
+    scan_sort_local rest = *l;
+    rest.from = rest.to = (scan_sort_columns){to.keys, to.values};
+    rest.spare = (scan_sort_columns){other.keys, other.values};
+    rest.n = n;
+    PAIR(radix)(&rest, is_float);
+}
+
+/* Whether the leading bits of those that vary spread the keys, as far as a sample shows: then the radix sort, which
+ * looks at a few bits more than n keys have, is quicker than partitions in short vectors. */
+static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
+    enum { SAMPLES = 32 };
+    KEY keys[SAMPLES];
+    uint64_t codes[SAMPLES], varying = 0;
+    size_t agree = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        keys[i] = x[scan_sort_anywhere(i, n)];
+    for (size_t i = 0; i < SAMPLES; i += LANES)
+        V_STORE(keys + i, V_XOR(V_SET1(LEAST), NAME(code_of)(s, V_LOAD(keys + i), s->is_float)));
+    for (size_t i = 0; i < SAMPLES; i++) {
+        codes[i] = keys[i];
+        varying |= codes[i] ^ codes[0];
+    }
+    scan_cpu_sort_sort_codes(codes, SAMPLES);
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(varying | 1), looked_at = 64 - (unsigned)__builtin_clzll(n);
+    for (size_t i = 1; i < SAMPLES; i++)
+        agree += bits <= looked_at || (codes[i] ^ codes[i - 1]) >> (bits - looked_at) == 0;
+    return agree < 2;
+}
+
+/* As quick() of quick_lanes.h: x is `to` or `other`, or neither. */
+static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) x, PAIR(columns) to,
+                        PAIR(columns) other, size_t n, unsigned depth) {
+    while (n > PAIR(FEW)) {
+        if (depth-- == 0) {
+            memmove(to.keys, x.keys, n * sizeof(KEY));
+            memmove(to.values, x.values, n * sizeof(VALUE));
+            PAIR(give_up)(l, s->is_float, to, other, n);
+            return;
+        }
+        bool repeats;
+        const KEY pivot = PAIR(choose_pivot)(s, x.keys, n, &repeats);
+        size_t low = PAIR(divide)(s, x, n, pivot, to, other), below = low;
+        const PAIR(columns) behind = PAIR(from)(other, n - low);
+        if (repeats || low == n) { /* those equal to the pivot are final */
+            below = pivot == LEAST ? 0 : PAIR(divide)(s, to, low, (KEY)(pivot - 1), to, behind);
+            if (pivot != LEAST) {
+                memcpy(to.keys + below, behind.keys, (low - below) * sizeof(KEY));
+                memcpy(to.values + below, behind.values, (low - below) * sizeof(VALUE));
+            }
+        }
+        if (below > 0)
+            PAIR(quick)(s, l, to, to, behind, below, depth);
+        n -= low;
+        to = PAIR(from)(to, low);
+        x = other;
+    }
+    if (n > 0)
+        PAIR(sort_few)(s, x, to, n);
+}
+
+static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
+    const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, NULL, is_float);
+    if (sizeof(KEY) == 8 && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) && PAIR(are_spread)(&s, l->from.keys, l->n)) {
+        scan_sort_local radix = *l;
+        if (l->from.keys == l->spare.keys) {
+            radix.from.keys = memcpy(l->to.keys, l->from.keys, l->n * sizeof(KEY));
+            radix.from.values = memcpy(l->to.values, l->from.values, l->n * sizeof(VALUE));
+        }
+        PAIR(radix)(&radix, is_float);
+        return;
+    }
+    const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
+    PAIR(columns) x = {l->from.keys, l->from.values};
+    if (l->n > PAIR(FEW) && !x.values) {
+        x.values = other.values;
+        for (size_t i = 0; i < l->n; i++)
+            x.values[i] = (VALUE)i;
+    }
+    if (l->n > PAIR(FEW))
+        PAIR(quick)(&s, l, x, to, other, l->n, depth_for(l->n));
+    else
+        PAIR(sort_few)(&s, x, to, l->n);
+}
+
+static void PAIR(quick_integers)(const scan_sort_local *l) { PAIR(quick_pairs)(l, false); }
+static void PAIR(quick_floats)(const scan_sort_local *l) { PAIR(quick_pairs)(l, true); }
+
+#undef PAIR
+#undef VALUE
