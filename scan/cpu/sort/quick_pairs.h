@@ -200,8 +200,10 @@ static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     }
     scan_cpu_sort_sort_codes(codes, SAMPLES);
     const unsigned bits = 64 - (unsigned)__builtin_clzll(varying | 1), looked_at = 64 - (unsigned)__builtin_clzll(n);
+    if (bits <= looked_at + 6)
+        return true; /* it looks at all of them */
     for (size_t i = 1; i < SAMPLES; i++)
-        agree += bits <= looked_at || (codes[i] ^ codes[i - 1]) >> (bits - looked_at) == 0;
+        agree += (codes[i] ^ codes[i - 1]) >> (bits - looked_at) == 0;
     return agree < 2;
 }
 
