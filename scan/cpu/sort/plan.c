@@ -8,7 +8,8 @@ enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
     ALONE_N = 1 << 17, /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     BESIDE_SPARES = 96 << 10, /* of an area */
-    LEAVES_A_THREAD = 4 /* at least, where quicksort serves: else one thread would work when the others are done */
+    LEAVES_A_THREAD = 4, /* at least, where quicksort serves: else one thread would work when the others are done ... */
+    BARRIERS_N = 1 << 12 /* ... but that costs less than barriers, which take the longer the more threads there are */
 };
 
 /* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition
@@ -119,9 +120,11 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     if (quick && !scan_sort_is_wide(&p)) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
-        if (!argsort) /* whose leaves have keys in their thread's area */
+        if (!argsort)
             p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
     }
+    if (quick && !argsort) /* whose leaves have keys in their thread's area */
+        p.leaf_n = scan_sort_larger(p.leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
