@@ -79,6 +79,7 @@ typedef struct scan_sort_job {
 
 static inline size_t scan_sort_round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 static inline size_t scan_sort_larger(size_t a, size_t b) { return a > b ? a : b; }
+static inline unsigned scan_sort_top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
 static inline size_t scan_sort_smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* One thread with an area sorts outside the pool: to wake the others costs more than they could do. */
@@ -145,6 +146,12 @@ static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t
 
 /* Bits of the digit that cuts n elements into bins of about bin_n. */
 unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
+
+/* splitters.c: chooses the digit of the n keys of a part's range from a sample: of the leading bits that vary, or,
+ * where these leave bins that are too large, by splitters. Returns the bits that vary in the sample: it may miss some.
+ * Every thread chooses the same. */
+uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *part, size_t begin, size_t n,
+                                    scan_sort_splitters *splitters);
 
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort);
 scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc);

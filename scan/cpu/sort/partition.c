@@ -5,16 +5,16 @@
  *   partition   all threads together: a stable scatter by the leading bits that vary into bins that fit a cache. Each
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
- *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h) from where the
- *               partition put them to the output. A bin too large for that is partitioned again, by the bits below;
- *               for quicksort only one that would keep a thread busy when the others are done is too large.
+ *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
+ * the partition put them to the output. A bin too large for that is partitioned again, by the bits below; for quicksort
+ * only one that would keep a thread busy when the others are done is too large.
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
- * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins (splitters.c,
- * quick_split.h). Input in order already is copied, in strictly the other order reversed. Of keys alone those that are
- * frequent are counted (heavy.c), or all if they are of few values or lie close together (few.c, count.c), and not
- * moved.
+ * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
+ * few values (splitters.c, quick_split.h, quick_pairs.h). Input in order already is copied, in strictly the other order
+ * reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values or lie close
+ * together (few.c, count.c), and not moved.
  */
 #include "job.h"
 
@@ -89,62 +89,11 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
 
 /* ---- one partition, all threads ---------------------------------------------------------------------------------- */
 
-static unsigned top_bit(uint64_t x) { return 63u - (unsigned)__builtin_clzll(x); }
-
-/* Pairs of a sorted sample that agree in all but the lowest `shift` bits and are not equal. */
-static size_t count_agreeing(const uint64_t *sample, size_t n, unsigned shift) {
-    size_t pairs = 0;
-    for (size_t begin = 0, end, equal; begin < n; begin = end)
-        for (end = begin + 1, equal = 1; end < n && sample[end] >> shift == sample[begin] >> shift; end++) {
-            equal = sample[end] == sample[end - 1] ? equal + 1 : 1;
-            pairs += end - begin + 1 - equal;
-        }
-    return pairs;
-}
-
-/* Pairs of a sorted sample that are equal. */
-static size_t count_equal(const uint64_t *sample, size_t n) {
-    size_t pairs = 0;
-    for (size_t i = 1, run = 0; i < n; i++)
-        pairs += run = sample[i] == sample[i - 1] ? run + 1 : 0;
-    return pairs;
-}
-
-/* Chooses the digit of a range from a sample: of the leading bits that vary, or, where these leave bins that are too
- * large, by splitters. Returns the bits that vary in the sample: it may miss some. Every thread chooses the same. */
-static uint64_t choose_digit(const scan_sort_job *j, scan_sort_range r, scan_sort_part *part,
-                             scan_sort_splitters *splitters) {
-    enum { SAMPLES = 256 };
-    uint64_t sample[SAMPLES], varying = 0;
-    const void *keys = place_of(j, r.where, r.shift).keys;
-    for (size_t i = 0; i < SAMPLES; i++)
-        sample[i] = j->plan.kernels->code(keys, r.begin + scan_sort_anywhere(i, r.n), j->order);
-    for (size_t i = 0; i < SAMPLES; i++)
-        varying |= sample[i] ^ part->first;
-    scan_cpu_sort_sort_codes(sample, SAMPLES);
-    const unsigned top = top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-    const bool quick = scan_sort_is_quick(&j->plan) && !scan_sort_is_wide(&j->plan); /* large bins cost it little */
-    /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
-     * which on splitters are quicker: measured, vectors hold fewer keys of 8 bytes. */
-    const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 8 : 64;
-    /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
-    const bool repeats = j->plan.split != j->plan.kernels->scatter && j->plan.value_bytes > 0 &&
-                         count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 14;
-    if (repeats && scan_cpu_sort_choose_values(sample, SAMPLES, splitters)) {
-        part->splitters = splitters;
-    } else if (repeats ||
-               (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2)) {
-        scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
-        part->splitters = splitters;
-    }
-    return varying;
-}
-
 /* Counts the digits in every thread's part; what varies is exact afterwards. */
 static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, uint64_t guess,
                              unsigned thread) {
     for (;;) {
-        unsigned top = top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
+        unsigned top = scan_sort_top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
         part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top < bits ? top : bits;
         part->shift = top > part->bits ? top - part->bits : 0;
         if (thread < j->plan.threads) {
@@ -156,7 +105,7 @@ static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part
         for (unsigned t = 0; t < j->plan.threads; t++)
             varying |= *scan_sort_positions_of(j, t);
         scan_sort_barrier(j);
-        if (varying == 0 || part->splitters || top_bit(varying) <= top_bit(guess | 1))
+        if (varying == 0 || part->splitters || scan_sort_top_bit(varying) <= scan_sort_top_bit(guess | 1))
             return varying;
         guess = varying;
     }
@@ -263,7 +212,8 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         return;
     }
     scan_sort_splitters splitters;
-    const uint64_t guess = choose_digit(j, r, &part, &splitters), varying = count_digits(j, r, &part, guess, thread);
+    const uint64_t guess = scan_cpu_sort_choose_digit(j, &part, r.begin, r.n, &splitters),
+                   varying = count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         copy_part(j, r, part.from, thread);
         return;

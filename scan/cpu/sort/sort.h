@@ -37,10 +37,8 @@ typedef struct scan_sort_splitters {
     unsigned n;
 } scan_sort_splitters;
 
-/* splitters.c: sorts the codes of a sample, and chooses splitters from them: for bins of about the same size, or, if
- * the sample has few values, for a bin of each; false if it has not. */
+/* splitters.c: sorts the codes of a sample, and chooses splitters from them. */
 void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n);
-bool scan_cpu_sort_choose_values(const uint64_t *sample, size_t n, scan_sort_splitters *splitters);
 void scan_cpu_sort_choose_splitters(const uint64_t *sample, size_t n, scan_sort_splitters *splitters);
 
 /* One thread's share of a partition. */
