@@ -184,7 +184,8 @@ static void PAIR(give_up)(const scan_sort_local *l, bool is_float, PAIR(columns)
 }
 
 /* Whether the leading bits of those that vary spread the keys, as far as a sample shows: then the radix sort, which
- * looks at a few bits more than n keys have, is quicker than partitions in short vectors. */
+ * looks at a few bits more than n keys have and need not move keys in its last pass, is quicker than partitions in
+ * short vectors, or where keys are not wanted. */
 static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     enum { SAMPLES = 32 };
     KEY keys[SAMPLES];
@@ -240,11 +241,13 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
 
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
     const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, NULL, is_float);
-    if (sizeof(KEY) == 8 && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) && PAIR(are_spread)(&s, l->from.keys, l->n)) {
+    if ((sizeof(KEY) == 8 || l->drop_keys) && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) &&
+        PAIR(are_spread)(&s, l->from.keys, l->n)) {
         scan_sort_local radix = *l;
         if (l->from.keys == l->spare.keys) {
             radix.from.keys = memcpy(l->to.keys, l->from.keys, l->n * sizeof(KEY));
-            radix.from.values = memcpy(l->to.values, l->from.values, l->n * sizeof(VALUE));
+            if (l->from.values)
+                radix.from.values = memcpy(l->to.values, l->from.values, l->n * sizeof(VALUE));
         }
         PAIR(radix)(&radix, is_float);
         return;
