@@ -82,10 +82,10 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
     const bool quick = scan_sort_is_quick(&j->plan) && !scan_sort_is_wide(&j->plan); /* large bins cost it little */
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
-     * which on splitters are quicker: measured, vectors hold fewer keys of 8 bytes. */
-    const size_t larger = !quick ? 32 : j->plan.key_bytes == 4 ? 8 : 64;
+     * which on splitters are quicker: measured. Vectors hold fewer keys of 8 bytes; leaves of argsort are smaller. */
+    const size_t vectors = j->plan.key_bytes == 8 ? 64 : j->drop_keys ? 16 : 8, larger = quick ? vectors : 32;
     /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
-    const bool repeats = j->plan.split != j->plan.kernels->scatter && j->plan.value_bytes > 0 &&
+    const bool repeats = j->plan.split != j->plan.kernels->scatter && j->plan.value_bytes > 0 && !j->drop_keys &&
                          count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 14;
     if (repeats && choose_values(sample, SAMPLES, splitters)) {
         part->splitters = splitters;
