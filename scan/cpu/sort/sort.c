@@ -45,7 +45,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     j.heavy = p->heavy_bytes ? (scan_sort_heavy *)(void *)(workspace + p->stack_bytes) : NULL;
     j.areas = workspace + p->stack_bytes + p->heavy_bytes;
     if (j.n <= SCAN_SORT_TINY) {
-        uint64_t spare[SCAN_SORT_TINY];
+        uint64_t spare[SCAN_SORT_TINY], keys[SCAN_SORT_TINY];
+        if (argsort) /* keys are scratch, and n may be as small: no workspace then */
+            j.out.keys = keys;
         p->local(&(scan_sort_local){
             .order = j.order, .from = in, .to = j.out, .spare = {spare, NULL}, .n = j.n, .drop_keys = argsort});
         return SCAN_OK;
