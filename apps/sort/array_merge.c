@@ -110,16 +110,16 @@ static void fill(const merge *m, size_t i) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-/* Keeps the first of equal keys; returns how many. */
-static size_t keep_first(const merge *m, const order_key *key, uint64_t *places, size_t n) {
+size_t array_keep_first(const sort_job *j, const order_key *key, uint64_t *places, size_t n) {
     const order o = {.keys = key, .key_count = 1, .n = n};
+    const size_t size = scan_type_size(key->type);
     uint8_t *starts = must_alloc(n, 1);
     unsigned char *data = key->data;
     size_t kept = 0;
-    order_find_runs(&o, starts, m->j->threads);
+    order_find_runs(&o, starts, j->threads);
     for (size_t i = 0; i < n; i++)
         if (starts[i]) {
-            memcpy(data + kept * m->size, data + i * m->size, m->size);
+            memcpy(data + kept * size, data + i * size, size);
             if (places)
                 places[kept] = places[i];
             kept++;
@@ -128,10 +128,9 @@ static size_t keep_first(const merge *m, const order_key *key, uint64_t *places,
     return kept;
 }
 
-static void verify(const merge *m, const order_key *key, size_t n, bool strict) {
+static void verify(const sort_job *j, const order_key *key, size_t n, bool strict) {
     const order o = {.keys = key, .key_count = 1, .n = n};
-    if (order_first_disorder(&o, strict, m->j->threads) != ORDER_NONE)
-        sort_fail_verification(m->j, "the result is not in order");
+    sort_verify_order(j, &o, strict);
 }
 
 /* Sorts n elements, of which the first was handed on already if there is a last one, and hands the others on. */
@@ -145,11 +144,11 @@ static void sort_round(merge *m, order_key *key, uint64_t *places, size_t n) {
     else
         order_sort_keys(key, n, false, j->method, &j->session, j->in.name);
     if (j->verify)
-        verify(m, key, n, false);
+        verify(j, key, n, false);
     if (j->unique)
-        n = keep_first(m, key, places, n);
+        n = array_keep_first(j, key, places, n);
     if (j->verify && j->unique)
-        verify(m, key, n, true);
+        verify(j, key, n, true);
     m->emit(m->arg, (unsigned char *)key->data + old * m->size, places ? places + old : NULL, n - old);
     m->kept += n - old;
     if (j->unique || j->verify) {

@@ -37,6 +37,9 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
 /* With --verify a sum over all elements, and their places if there are any: equal for the same in any order. Else 0. */
 uint64_t array_hash(const sort_job *j, scan_type type, void *keys, uint64_t *places, size_t n);
 
+/* Keeps the first of equal ones among n sorted keys, with its place if there are any. Returns how many. */
+size_t array_keep_first(const sort_job *j, const order_key *key, uint64_t *places, size_t n);
+
 /* ---- array_spool.c ------------------------------------------------------------------------------------------------
  */
 

@@ -23,22 +23,6 @@ size_t sort_part_elements(const sort_job *j, scan_type type) {
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-static size_t unique_pairs(const sort_job *j, const order_key *key, uint64_t *places, size_t n) {
-    const order o = {.keys = key, .key_count = 1, .n = n};
-    const size_t size = scan_type_size(key->type);
-    unsigned char *data = key->data;
-    uint8_t *starts = must_alloc(n, 1);
-    size_t kept = 0;
-    order_find_runs(&o, starts, j->threads);
-    for (size_t i = 0; i < n; i++)
-        if (starts[i]) {
-            memcpy(data + kept * size, data + i * size, size);
-            places[kept++] = places[i];
-        }
-    free(starts);
-    return kept;
-}
-
 /* Sorts the elements of a part with their places; returns how many remain. */
 static size_t sort_pairs(sort_job *j, order_key *key, uint64_t *places, size_t n) {
     const uint64_t hash = array_hash(j, key->type, key->data, places, n);
@@ -47,7 +31,7 @@ static size_t sort_pairs(sort_job *j, order_key *key, uint64_t *places, size_t n
     if (j->verify && (hash != array_hash(j, key->type, key->data, places, n) ||
                       order_first_disorder(&o, false, j->threads) != ORDER_NONE))
         sort_fail_verification(j, "a part is not in order, or does not have the input's elements");
-    return j->unique ? unique_pairs(j, key, places, n) : n;
+    return j->unique ? array_keep_first(j, key, places, n) : n;
 }
 
 static void write_part(sort_job *j, array_spool *s, order_key *key, size_t n, uint64_t first) {
