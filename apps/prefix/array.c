@@ -129,12 +129,7 @@ static scan_status download_next(void *arg, stream_lane *lane, size_t piece) {
 static void keep_fold(work *w, const slot *x) { memcpy(w->fold.bytes, x->carry.host, sizeof w->fold); }
 
 static void verify_piece(const work *w, prefix_check *check, const slot *x) {
-    report_phase before = report_enter(PHASE_VERIFY);
-    size_t wrong = prefix_check_run(check, x->in.host, x->out.host, x->n, w->job->reverse);
-    if (wrong != x->n)
-        die(EXIT_NEGATIVE, "%s: verification failed: element %llu of the result is wrong", w->r->in->name,
-            (unsigned long long)(x->first + wrong));
-    report_enter(before);
+    prefix_check_result(check, w->job, w->r->in->name, x->in.host, x->out.host, x->n, x->first);
 }
 
 static void write_piece(const work *w, prefix_check *check, const slot *x) {

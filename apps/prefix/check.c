@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/report.h"
 #include "prefix.h"
 
 static bool is_signed(scan_type type) { return scan_type_class(type) == SCAN_SIGNED; }
@@ -218,4 +219,14 @@ size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t
             wrong = i;
     }
     return wrong;
+}
+
+void prefix_check_result(prefix_check *c, const prefix_job *job, const char *name, const void *values,
+                         const void *results, size_t n, uint64_t first) {
+    report_phase before = report_enter(PHASE_VERIFY);
+    const size_t wrong = prefix_check_run(c, values, results, n, job->reverse);
+    if (wrong != n)
+        die(EXIT_NEGATIVE, "%s: verification failed: element %llu of the result is wrong", name,
+            (unsigned long long)(first + wrong));
+    report_enter(before);
 }

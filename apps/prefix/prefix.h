@@ -73,6 +73,10 @@ void prefix_normalize(const scan_prefix_desc *desc, bool is_bool, void *result, 
 /* True for algorithms that scan only whole arrays: they have no carry. */
 bool prefix_is_whole(const prefix_job *job);
 
+/* One call of the scan. carry: room of SCAN_CARRY_BYTES for the fold of all, or NULL. In whole.c. */
+void prefix_scan(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc, const void *values,
+                 void *results, size_t n, void *carry);
+
 /* Scans n values in one call; with --verify the result is checked. Returns a new allocation. In whole.c. */
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
                    const void *values, size_t n);
@@ -114,5 +118,9 @@ bool prefix_check_next(prefix_check *c, const void *element, const void *result)
 
 /* Takes n elements, from the first to the last or in reverse. Returns the index of the first wrong result, or n. */
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse);
+
+/* The same in the job's direction: exit 1 if a result is wrong. first: the place of the first element in the input. */
+void prefix_check_result(prefix_check *c, const prefix_job *job, const char *name, const void *values,
+                         const void *results, size_t n, uint64_t first);
 
 #endif

@@ -8,40 +8,13 @@
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 
-typedef struct call {
-    const prefix_job *job;
-    scan_prefix_desc desc;
-    const uint64_t *values;
-    uint64_t *results;
-    size_t n;
-    uint64_t *carry; /* NULL: not wanted */
-} call;
-
-static scan_status scan_values(void *arg, session *s) {
-    const call *a = arg;
-    scan_prefix_desc desc = a->desc;
-    void *in, *out, *carry = NULL;
-    desc.algorithm = prefix_algorithm(a->job, s, s->on_host);
-    SESSION_TRY(session_upload(s, a->values, a->n * sizeof *a->values, &in));
-    SESSION_TRY(session_alloc_result(s, a->results, a->n * sizeof *a->results, &out));
-    if (a->carry)
-        SESSION_TRY(session_alloc_result(s, a->carry, SCAN_CARRY_BYTES, &carry));
-    desc.carry_out = carry;
-    SESSION_TRY(scan_prefix(s->ctx, &desc, in, out, a->n));
-    SESSION_TRY(session_wait(s));
-    if (a->carry)
-        SESSION_TRY(session_download(s, a->carry, carry, sizeof *a->carry));
-    return session_download(s, a->results, out, a->n * sizeof *a->results);
-}
-
 /* The next n values; if they are whole groups, their fold is kept. */
 static void scan_next(value_stream *v, const uint64_t *values, uint64_t *results, size_t n, bool whole) {
     uint64_t carry[SCAN_CARRY_BYTES / sizeof(uint64_t)];
-    call a = {v->job, v->desc, values, results, n, whole ? carry : NULL};
+    scan_prefix_desc desc = v->desc;
     if (v->folded)
-        a.desc.init = v->fold.bytes;
-    session_try(v->s, v->name, scan_values, &a);
-    report_moved(PHASE_COMPUTE, n * (sizeof *values + sizeof *results));
+        desc.init = v->fold.bytes;
+    prefix_scan(v->job, v->s, v->name, &desc, values, results, n, whole ? carry : NULL);
     if (!whole)
         return;
     v->fold.bits = carry[0];
@@ -68,14 +41,8 @@ uint64_t *value_stream_room(value_stream *v, size_t n) {
 }
 
 static void verify(value_stream *v, const uint64_t *values, const uint64_t *results, size_t n, uint64_t first) {
-    if (!v->job->common->verify)
-        return;
-    report_phase before = report_enter(PHASE_VERIFY);
-    size_t wrong = prefix_check_run(&v->check, values, results, n, v->job->reverse);
-    if (wrong != n)
-        die(EXIT_NEGATIVE, "%s: verification failed: element %llu of the result is wrong", v->name,
-            (unsigned long long)(first + wrong));
-    report_enter(before);
+    if (v->job->common->verify)
+        prefix_check_result(&v->check, v->job, v->name, values, results, n, first);
 }
 
 uint64_t *value_stream_scan(value_stream *v, size_t n) {

@@ -21,21 +21,33 @@ typedef struct scanning {
     const prefix_job *job;
     scan_prefix_desc desc;
     const void *values;
-    void *result;
+    void *results;
     size_t n;
+    void *carry; /* NULL: not wanted */
 } scanning;
 
 static scan_status scan_values(void *arg, session *s) {
     const scanning *a = arg;
     scan_prefix_desc desc = a->desc;
-    size_t out_bytes = a->n * scan_type_size(desc.out_type);
-    void *in, *out;
+    const size_t out_bytes = a->n * scan_type_size(desc.out_type);
+    void *in, *out, *carry = NULL;
     desc.algorithm = prefix_algorithm(a->job, s, s->on_host);
     SESSION_TRY(session_upload(s, a->values, a->n * scan_type_size(desc.type), &in));
-    SESSION_TRY(session_alloc_result(s, a->result, out_bytes, &out));
+    SESSION_TRY(session_alloc_result(s, a->results, out_bytes, &out));
+    if (a->carry)
+        SESSION_TRY(session_alloc_result(s, a->carry, SCAN_CARRY_BYTES, &carry));
+    desc.carry_out = carry;
     SESSION_TRY(scan_prefix(s->ctx, &desc, in, out, a->n));
     SESSION_TRY(session_wait(s));
-    return session_download(s, a->result, out, out_bytes);
+    if (a->carry)
+        SESSION_TRY(session_download(s, a->carry, carry, sizeof(uint64_t)));
+    return session_download(s, a->results, out, out_bytes);
+}
+
+void prefix_scan(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc, const void *values,
+                 void *results, size_t n, void *carry) {
+    session_try(s, name, scan_values, &(scanning){job, *desc, values, results, n, carry});
+    report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
 }
 
 void *prefix_whole(const prefix_job *job, session *s, const char *name, const scan_prefix_desc *desc,
@@ -45,15 +57,9 @@ void *prefix_whole(const prefix_job *job, session *s, const char *name, const sc
     if (job->common->verify)
         prefix_check_begin(&check, desc);
     prefix_choose(job, s, desc, n);
-    session_try(s, name, scan_values, &(scanning){job, *desc, values, result, n});
-    report_moved(PHASE_COMPUTE, n * (scan_type_size(desc->type) + scan_type_size(desc->out_type)));
-    if (job->common->verify) {
-        report_phase before = report_enter(PHASE_VERIFY);
-        size_t wrong = prefix_check_run(&check, values, result, n, job->reverse);
-        if (wrong != n)
-            die(EXIT_NEGATIVE, "%s: verification failed: element %zu of the result is wrong", name, wrong);
-        report_enter(before);
-    }
+    prefix_scan(job, s, name, desc, values, result, n, NULL);
+    if (job->common->verify)
+        prefix_check_result(&check, job, name, values, result, n, 0);
     prefix_normalize(desc, false, result, n);
     return result;
 }
