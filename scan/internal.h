@@ -26,6 +26,9 @@ typedef struct scan_merge_in {
     size_t n;
 } scan_merge_in;
 
+/* What tells the order of a merge: that of a sort by all bits. In merge.c. */
+scan_sort_desc scan_merge_order(const scan_merge_desc *desc);
+
 /* One backend. Descriptors arrive checked, copied and with their defaults filled in; n may be zero. *_workspace returns
  * bytes and cannot fail. */
 typedef struct scan_backend_table {

@@ -9,6 +9,14 @@ SCAN_FIRST_STRUCT(scan_merge_desc, b_n_device, 40);
 /* Up to this length in all, the sum of the sizes of a few arrays does not overflow. */
 static const size_t MAX_ELEMENTS = SIZE_MAX / 64;
 
+scan_sort_desc scan_merge_order(const scan_merge_desc *desc) {
+    return (scan_sort_desc){.struct_size = sizeof(scan_sort_desc),
+                            .type = desc->type,
+                            .descending = desc->descending,
+                            .nan_first = desc->nan_first,
+                            .end_bit = (uint32_t)(8 * scan_type_size(desc->type))};
+}
+
 /* Copies the descriptor and checks its fields. */
 static scan_status take_desc(scan_ctx *ctx, scan_merge_desc *copy, const scan_merge_desc *desc, size_t a_n,
                              size_t b_n) {

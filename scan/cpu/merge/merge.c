@@ -46,17 +46,12 @@ static scan_merge_kernel *kernel_of(scan_simd simd, scan_sort_kind kind) {
     return kernel ? kernel : scan_merge_portable[log2_bytes][kind.is_float][kind.value_bytes / 4];
 }
 
-static scan_sort_order order_of(const scan_merge_desc *desc) {
-    const unsigned width = (unsigned)(8 * scan_type_size(desc->type));
-    const uint64_t all = ~0ull >> (64 - width), sign = scan_is_signed(desc->type) ? 1ull << (width - 1) : 0;
-    return (scan_sort_order){
-        .flip = (desc->descending ? all : 0) ^ sign, .mask = all, .nan = desc->nan_first ? 0 : all};
-}
-
 scan_status scan_cpu_merge(scan_ctx *ctx, const scan_merge_desc *desc, const scan_merge_in *a, const scan_merge_in *b,
                            void *keys_out, void *values_out) {
     scan_cpu_state *state = scan_cpu(ctx);
-    scan_merge_job job = {.a = *a, .b = *b, .keys_out = keys_out, .values_out = values_out, .order = order_of(desc)};
+    const scan_sort_desc order = scan_merge_order(desc);
+    scan_merge_job job = {.a = *a, .b = *b, .keys_out = keys_out, .values_out = values_out};
+    job.order = scan_cpu_sort_order(&order);
     job.a.n = scan_cpu_count(a->n, desc->a_n_device);
     job.b.n = scan_cpu_count(b->n, desc->b_n_device);
     job.kind = (scan_sort_kind){(unsigned)scan_type_size(desc->type), scan_is_float(desc->type), desc->value_bytes};

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../../scan.h"
+
 #define SCAN_INLINE static inline __attribute__((always_inline))
 
 typedef struct scan_sort_order {
@@ -23,6 +25,9 @@ typedef struct scan_sort_order {
     uint64_t mask; /* integers: the bits that decide */
     uint64_t nan;  /* floats: the code of NaN */
 } scan_sort_order;
+
+/* In plan.c. */
+scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc);
 
 /* What the generic routines are instantiated over; always compile-time constants. */
 typedef struct scan_sort_kind {

@@ -154,7 +154,6 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *pa
                                     scan_sort_splitters *splitters);
 
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort);
-scan_sort_order scan_cpu_sort_order(const scan_sort_desc *desc);
 
 /* Whether quicksort can serve. */
 bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);

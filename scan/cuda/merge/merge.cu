@@ -46,17 +46,6 @@ scan_status merge_load(scan_ctx *ctx) {
     return SCAN_OK;
 }
 
-static sort_order order_of(const scan_merge_desc *desc) {
-    const unsigned width = unsigned(8 * scan_type_size(desc->type));
-    const uint64_t all = ~0ull >> (64 - width);
-    sort_order order = {};
-    order.flip = desc->descending ? all : 0;
-    order.nan = desc->nan_first ? 0 : all;
-    if (scan_is_signed(desc->type))
-        order.flip ^= 1ull << (width - 1);
-    return order;
-}
-
 scan_status merge(scan_ctx *ctx, const scan_merge_desc *desc, const scan_merge_in *a, const scan_merge_in *b,
                   void *keys_out, void *values_out) {
     const uint64_t n = a->n + b->n;
@@ -75,7 +64,8 @@ scan_status merge(scan_ctx *ctx, const scan_merge_desc *desc, const scan_merge_i
     job.key_bytes = uint32_t(scan_type_size(desc->type));
     job.value_bytes = desc->value_bytes;
     job.is_float = scan_is_float(desc->type);
-    job.order = order_of(desc);
+    const scan_sort_desc order = scan_merge_order(desc);
+    job.order = sort_order_of(&order);
     uint64_t tiles = tiles_of(desc, n), tile = k.tile;
     void *split_arguments[] = {&job, &tiles, &tile}, *arguments[] = {&job};
     SCAN_TRY(launch_pdl(ctx, address(merge_split_kernel), ceil_div(tiles + 1, merge_split_threads), merge_split_threads,

@@ -16,6 +16,7 @@
 
 #include <type_traits>
 
+#include "../../scan.h"
 #include "../device/element.cuh"
 
 namespace scan_cuda {
@@ -56,6 +57,9 @@ struct sort_order {
     uint32_t begin; /* the lowest bit that decides; codes begin there */
     even_code even; /* of floats, instead of their code, where a digit is taken */
 };
+
+/* In sort.cu; without even_code. */
+sort_order sort_order_of(const scan_sort_desc *desc);
 
 template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;

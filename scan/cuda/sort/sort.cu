@@ -13,7 +13,7 @@
 
 namespace scan_cuda {
 
-static sort_order order_of(const scan_sort_desc *desc) {
+sort_order sort_order_of(const scan_sort_desc *desc) {
     const unsigned width = unsigned(8 * scan_type_size(desc->type));
     const uint64_t all = ~0ull >> (64 - width);
     sort_order order = {};
@@ -206,7 +206,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     if (c.path > PATH_CLUSTER)
         SCAN_TRY(take_workspace(ctx, c.state_bytes, c.scratch_bytes(), &state, &scratch));
     job.n_device = desc->n_device;
-    job.order = order_of(desc);
+    job.order = sort_order_of(desc);
     job.bits = c.bits;
     job.key_bytes = uint32_t(scan_type_size(desc->type));
     job.value_bytes = desc->value_bytes;
