@@ -27,6 +27,7 @@ const char *scan_status_string(scan_status status) {
         [SCAN_ERR_DEVICE] = "device error",
         [SCAN_ERR_DEVICE_LOST] = "device lost",
         [SCAN_ERR_BUSY] = "the context is in use by another call",
+        [SCAN_ERR_PEER] = "another rank failed",
     };
     const char *name = NAME_OF(names, status);
     return name ? name : "unknown status";

@@ -113,7 +113,8 @@ typedef enum scan_status {
     SCAN_ERR_NO_BACKEND = 9,   /* this build or machine has no such backend */
     SCAN_ERR_DEVICE = 10,      /* a device call failed; the context is still usable */
     SCAN_ERR_DEVICE_LOST = 11, /* the device fails every call until the process ends, or does not answer in time */
-    SCAN_ERR_BUSY = 12         /* another call on this context has not returned: see "Threads" */
+    SCAN_ERR_BUSY = 12,        /* another call on this context has not returned: see "Threads" */
+    SCAN_ERR_PEER = 13         /* scan_dist.h: another rank failed */
 } scan_status;
 
 /* Returns a short English phrase for a status, never NULL. Static storage. */

@@ -27,7 +27,8 @@ static const uint64_t pays_from[WORK_COUNT] = {
 int session_exit_code(scan_status status) {
     switch (status) {
     case SCAN_OK: return EXIT_DONE;
-    case SCAN_ERR_MEMORY: return EXIT_IO;
+    case SCAN_ERR_MEMORY:
+    case SCAN_ERR_PEER: return EXIT_IO;
     case SCAN_ERR_NO_BACKEND:
     case SCAN_ERR_DEVICE:
     case SCAN_ERR_DEVICE_LOST: return EXIT_DEVICE;

@@ -31,6 +31,24 @@ int main(void) {
 """
 
 
+DIST_USER = """
+#include <scan/scan_dist.h>
+#include <stdio.h>
+int main(void) {
+    uint32_t in[5] = {3, 1, 4, 1, 5}, out[5];
+    scan_ctx *ctx;
+    scan_dist_comm *comm;
+    scan_prefix_desc sum = {sizeof sum, SCAN_U32};
+    if (scan_ctx_create(&ctx, NULL) || scan_dist_comm_create(&comm, NULL) || scan_dist_comm_use(comm, ctx) ||
+        scan_dist_prefix(comm, &sum, in, out, 5)) return 1;
+    printf("%u %s\\n", out[4], scan_version());
+    scan_dist_comm_destroy(comm);
+    scan_ctx_destroy(ctx);
+    return 0;
+}
+"""
+
+
 def run(*command, **more):
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=300, check=False, **more)
@@ -89,6 +107,47 @@ target_link_libraries(user PRIVATE {target})
     check_user(tmp_path / "b/user", version, library if shared else None)
 
 
+def needs_dist(library):
+    if not (library / "libscan_dist.so").exists():
+        pytest.skip("no MPI: libscan_dist is not built")
+
+
+def test_find_package_dist(prefix, library, version, tmp_path):
+    """The consumer of libscan_dist needs neither MPI's header nor its library to link."""
+    needs_dist(library)
+    (tmp_path / "main.c").write_text(DIST_USER)
+    (tmp_path / "CMakeLists.txt").write_text(f"""
+cmake_minimum_required(VERSION 3.16)
+project(user C)
+find_package(scan {version} REQUIRED)
+add_executable(user main.c)
+target_link_libraries(user PRIVATE scan::scan_dist)
+""")
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path / "b")
+    check_user(tmp_path / "b/user", version, library)
+
+
+def test_pkg_config_dist(prefix, library, version, tmp_path):
+    needs_dist(library)
+    needs("pkg-config", "cc")
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(library / "pkgconfig"))
+    flags = run("pkg-config", "--cflags", "--libs", "scan_dist", env=environment).split()
+    (tmp_path / "main.c").write_text(DIST_USER)
+    run("cc", tmp_path / "main.c", "-o", tmp_path / "user", *flags)
+    check_user(tmp_path / "user", version, library)
+
+
+def test_library_needs_no_mpi(library):
+    """libscan knows nothing of libscan_dist, which exports what its header declares."""
+    needs_dist(library)
+    needs("nm", "readelf")
+    assert "mpi" not in run("readelf", "-dW", library / "libscan.so")
+    names = run("nm", "-D", "--defined-only", library / "libscan_dist.so").split()[2::3]
+    declared = set(re.findall(r"^SCAN_API.*?\b(scan_dist_\w+)\(", (ROOT / "scan/dist/scan_dist.h").read_text(), re.M))
+    assert {name.split("@")[0] for name in names} - {"SCAN_DIST_0"} == declared
+
+
 def test_other_versions_are_refused(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text("""
 cmake_minimum_required(VERSION 3.16)
@@ -121,6 +180,10 @@ def test_files(prefix, library, version):
                  ["libscan.a", "libscan.so", "libscan.so.0", f"libscan.so.{version}", "pkgconfig/scan.pc",
                   "cmake/scan/scan-config.cmake", "cmake/scan/scan-config-version.cmake",
                   "cmake/scan/scan-targets.cmake", "cmake/scan/scan-targets-release.cmake"]}
+    if (library / "libscan_dist.so").exists():
+        expected |= {"include/scan/scan_dist.h"}
+        expected |= {str((library / name).relative_to(prefix)) for name in
+                     ["libscan_dist.so", "libscan_dist.so.0", f"libscan_dist.so.{version}", "pkgconfig/scan_dist.pc"]}
     found = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
     found = {re.sub("scan-targets-[a-z]+", "scan-targets-release", name) for name in found}
     assert found == expected
@@ -176,8 +239,9 @@ def test_shared_library_headers(library, version):
     ("clang", "c", "c11"), ("clang++", "c++", "c++17")])
 def test_header_is_strict(prefix, compiler, language, standard):
     needs(compiler)
+    headers = [prefix / "include/scan/scan.h", ROOT / "scan/dist/scan_dist.h"]
     run(compiler, "-x", language, f"-std={standard}", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Werror",
-        "-fsyntax-only", "-I", prefix / "include", prefix / "include/scan/scan.h",
+        "-fsyntax-only", "-I", prefix / "include", *headers,
         *(["-Wno-pragma-once-outside-header"] if compiler.startswith("clang") else []))
 
 

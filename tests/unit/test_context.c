@@ -300,7 +300,7 @@ static void names(void **state) {
     assert_string_equal(scan_sort_method_name(SCAN_SORT_QUICK), "quick");
     assert_string_equal(scan_sort_method_name(SCAN_SORT_SAMPLE), "sample");
     assert_null(scan_sort_method_name((scan_sort_method)5));
-    for (int s = SCAN_OK; s <= SCAN_ERR_BUSY; s++)
+    for (int s = SCAN_OK; s <= SCAN_ERR_PEER; s++)
         assert_string_not_equal(scan_status_string((scan_status)s), "unknown status");
     assert_string_equal(scan_status_string((scan_status)99), "unknown status");
     int major, minor, patch;

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of libscan_dist share.
+ *
+ *   comm.c       communicators: creation, texts of failures, memory for calls
+ *   wire_mpi.c   moves bytes between ranks by MPI, and carries alarms
+ *   exchange.c   the one loop that waits; gathering and agreement built on it
+ *   prefix.c     one file per verb
+ *
+ * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
+ * agreement (scan_dist_begin, scan_dist_end), and between two agreements a rank that has failed still takes part in
+ * every exchange, with whatever bytes there are.
+ */
+#ifndef SCAN_DIST_DIST_H
+#define SCAN_DIST_DIST_H
+
+#include <stdbool.h>
+
+#include "scan_dist.h"
+
+/* Forwards a failure to the caller. */
+#define SCAN_TRY(expression)                                                                                           \
+    do {                                                                                                               \
+        const scan_status try_status = (expression);                                                                   \
+        if (try_status != SCAN_OK)                                                                                     \
+            return try_status;                                                                                         \
+    } while (0)
+
+enum { SCAN_DIST_WORDS = 256 };
+
+/* One side of a transfer. Transfers between the same two ranks are matched in the order in which they are listed. */
+typedef struct scan_dist_move {
+    void *at; /* only read on the sending side */
+    size_t bytes;
+    uint32_t peer;
+} scan_dist_move;
+
+typedef struct scan_dist_moves {
+    const scan_dist_move *list;
+    size_t count;
+} scan_dist_moves;
+
+/* What a rank that cannot go on tells the others. */
+typedef struct scan_dist_alarm {
+    uint32_t rank;
+    int32_t status;
+    char words[SCAN_DIST_WORDS];
+} scan_dist_alarm;
+
+/* How bytes in host memory go from rank to rank. Failures are texts: NULL is success. */
+typedef struct scan_dist_wire {
+    /* Begins transfers; none is under way. A peer is never the rank itself. */
+    const char *(*begin)(void *state, scan_dist_moves sends, scan_dist_moves receives);
+    const char *(*test)(void *state, bool *done);
+    bool (*hear)(void *state, scan_dist_alarm *alarm);
+    /* Tells all others; returns when they can hear it, or at the latest when that many seconds have passed. */
+    void (*tell)(void *state, const scan_dist_alarm *alarm, double seconds);
+    void (*close)(void *state, bool broken);
+} scan_dist_wire;
+
+/* Opens MPI: sets the wire's table and state, rank and size. */
+scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm);
+
+/* What every rank says when a call begins. */
+typedef struct scan_dist_record {
+    uint64_t status;
+    uint64_t call; /* a hash of the verb and its descriptor */
+    uint64_t n;
+    uint64_t extra;
+} scan_dist_record;
+
+struct scan_dist_comm {
+    const scan_dist_wire *wire;
+    void *wire_state;
+    uint32_t rank, size, local_rank, local_size;
+    bool broken;
+    double timeout;
+    scan_ctx *ctx;
+    scan_info ctx_info;
+    scan_ctx *host; /* CPU, one thread: folds values of other ranks */
+    void *workspace;
+    size_t workspace_bytes;
+    uint64_t *none;            /* context memory: a count of 0, for calls that only check their arguments */
+    scan_dist_record *records; /* of all ranks, since the last agreement */
+    uint64_t *starts;          /* size + 1: for verbs */
+    scan_dist_move *moves;     /* 2 size + 2 places for the lists of an exchange */
+    scan_status cause;
+    uint32_t cause_rank;
+    char detail[SCAN_DIST_WORDS];
+};
+
+/* ---- comm.c ------------------------------------------------------------------------------------------------------ */
+
+/* Writes the detail (printf format) and returns status. */
+__attribute__((format(printf, 3, 4))) scan_status scan_dist_fail(scan_dist_comm *comm, scan_status status,
+                                                                 const char *format, ...);
+
+/* Takes the detail of a call on a context, and returns its status. */
+scan_status scan_dist_take(scan_dist_comm *comm, const scan_ctx *ctx, scan_status status);
+
+/* Creates what any wire's communicator has. Not collective. */
+scan_status scan_dist_comm_init(scan_dist_comm *comm);
+
+/* Copies as much of a caller's struct as it has into the `size` bytes at `desc`, the rest is 0. Whether struct_size is
+ * right is for the verb to say. ARGUMENT if it is NULL or no context is in use, PEER if the communicator is broken. */
+scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name);
+
+/* Copies between host and context memory, and waits for it. */
+scan_status scan_dist_download(scan_dist_comm *comm, void *to_host, const void *from, size_t bytes);
+scan_status scan_dist_upload(scan_dist_comm *comm, void *to, const void *from_host, size_t bytes);
+
+/* Returns context memory of at least `bytes` bytes, whose content is lost after the call. */
+scan_status scan_dist_workspace(scan_dist_comm *comm, size_t bytes, void **memory);
+
+/* ---- exchange.c -------------------------------------------------------------------------------------------------- */
+
+/* Moves bytes in host memory, and waits for it. A transfer may be from a rank to itself. PEER: the communicator is
+ * broken. */
+scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
+
+/* The same in context memory. */
+scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
+
+scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all);
+
+/* Sums arrays of `count` integers of all ranks; every rank gets the sums. Host memory from scan_dist_sums, which
+ * returns NULL if there is none; the caller frees it. */
+uint64_t *scan_dist_sums(const scan_dist_comm *comm, size_t count);
+scan_status scan_dist_sum(scan_dist_comm *comm, uint64_t *values, size_t count);
+
+/* Agreement at the start of a call: `status` is this rank's so far. With SCAN_OK, comm->records has what each rank
+ * gave. */
+scan_status scan_dist_begin(scan_dist_comm *comm, scan_status status, uint64_t call, uint64_t n, uint64_t extra);
+
+/* Agreement at the end of a call. */
+scan_status scan_dist_end(scan_dist_comm *comm, scan_status status);
+
+/* Adds a descriptor's field to the hash of a call. */
+uint64_t scan_dist_hash(uint64_t hash, uint64_t field);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exchanges: the one loop that waits for other ranks, and what is built on it.
+ *
+ * A rank that waits polls, so that it hears an alarm. After a while it sleeps between polls if what it waits for is
+ * small: then it waits for a rank that works, which may need this processor. A large exchange comes after an agreement,
+ * all ranks are in it, and MPI moves bytes only while it is called.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dist.h"
+
+enum {
+    SMALL_BYTES = 64 << 10,
+    YIELDS = 200, /* before the first sleep */
+    MAX_SLEEP_NS = 200000
+};
+
+typedef struct patience {
+    unsigned polls;
+    long sleep_ns;
+    bool large;
+} patience;
+
+static void rest(patience *p) {
+    if (p->large || p->polls++ < YIELDS) {
+        sched_yield();
+        return;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = p->sleep_ns}, NULL);
+    if (p->sleep_ns < MAX_SLEEP_NS)
+        p->sleep_ns += p->sleep_ns / 4;
+}
+
+/* ---- transfers --------------------------------------------------------------------------------------------------- */
+
+static scan_status heard(scan_dist_comm *comm, const scan_dist_alarm *alarm) {
+    comm->broken = true;
+    comm->cause = (scan_status)alarm->status;
+    comm->cause_rank = alarm->rank;
+    return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", alarm->rank, SCAN_DIST_WORDS - 32, alarm->words);
+}
+
+static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
+    scan_dist_abort(comm, SCAN_ERR_PEER, words);
+    return SCAN_ERR_PEER;
+}
+
+static scan_status wait_for_wire(scan_dist_comm *comm, bool large) {
+    patience p = {.sleep_ns = 10000, .large = large};
+    for (;;) {
+        bool done = false;
+        scan_dist_alarm alarm;
+        const char *failed = comm->wire->test(comm->wire_state, &done);
+        if (failed)
+            return wire_failed(comm, failed);
+        if (done)
+            return SCAN_OK;
+        if (comm->wire->hear(comm->wire_state, &alarm))
+            return heard(comm, &alarm);
+        rest(&p);
+    }
+}
+
+/* Copies what the rank sends to itself. The lists have such transfers in the same order. */
+static void copy_own(scan_dist_moves sends, scan_dist_moves receives, uint32_t rank) {
+    size_t s = 0;
+    for (size_t r = 0; r < receives.count; r++) {
+        if (receives.list[r].peer != rank)
+            continue;
+        while (sends.list[s].peer != rank)
+            s++;
+        if (receives.list[r].bytes)
+            memcpy(receives.list[r].at, sends.list[s].at, receives.list[r].bytes);
+        s++;
+    }
+}
+
+static size_t bytes_of(scan_dist_moves moves) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < moves.count; i++)
+        bytes += moves.list[i].bytes;
+    return bytes;
+}
+
+scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    const char *failed = comm->wire->begin(comm->wire_state, sends, receives);
+    if (failed)
+        return wire_failed(comm, failed);
+    copy_own(sends, receives, comm->rank);
+    return wait_for_wire(comm, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
+}
+
+scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+    return scan_dist_exchange_host(comm, sends, receives);
+}
+
+/* ---- gathering --------------------------------------------------------------------------------------------------- */
+
+/* Bruck's algorithm: in step k a rank has the data of k ranks from its own on, and gets those of the next k. */
+scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all) {
+    const uint32_t size = comm->size, rank = comm->rank;
+    char *at = all;
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    if (bytes == 0)
+        return SCAN_OK;
+    memcpy(at + rank * bytes, mine, bytes);
+    for (uint32_t have = 1; have < size; have *= 2) {
+        const uint32_t more = have < size - have ? have : size - have;
+        scan_dist_move sends[2], receives[2];
+        size_t count[2] = {0, 0};
+        for (int receiving = 0; receiving < 2; receiving++) {
+            /* of the ranks first ... first + more - 1, which may go round the end */
+            const uint32_t first = receiving ? (rank + have) % size : rank;
+            const uint32_t peer = receiving ? first : (rank + size - have) % size;
+            const uint32_t straight = more < size - first ? more : size - first;
+            scan_dist_move *list = receiving ? receives : sends;
+            list[count[receiving]++] = (scan_dist_move){at + first * bytes, straight * bytes, peer};
+            if (straight < more)
+                list[count[receiving]++] = (scan_dist_move){at, (more - straight) * bytes, peer};
+        }
+        SCAN_TRY(
+            scan_dist_exchange_host(comm, (scan_dist_moves){sends, count[0]}, (scan_dist_moves){receives, count[1]}));
+    }
+    return SCAN_OK;
+}
+
+scan_status scan_dist_all_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all) {
+    if (!comm)
+        return SCAN_ERR_ARGUMENT;
+    scan_status status = bytes && (!mine || !all)
+                             ? scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_all_gather: a pointer is NULL")
+                             : SCAN_OK;
+    SCAN_TRY(scan_dist_begin(comm, status, scan_dist_hash('g', bytes), bytes, 0));
+    return scan_dist_gather(comm, mine, bytes, all);
+}
+
+uint64_t *scan_dist_sums(const scan_dist_comm *comm, size_t count) {
+    const size_t slice = (count + comm->size - 1) / comm->size;
+    return calloc(2 * comm->size * slice, sizeof(uint64_t));
+}
+
+/* Rank r sums slice r of all ranks; then every rank gathers the slices. */
+scan_status scan_dist_sum(scan_dist_comm *comm, uint64_t *values, size_t count) {
+    const uint32_t size = comm->size;
+    const size_t slice = (count + size - 1) / size;
+    uint64_t *received = values + size * slice;
+    scan_dist_move *sends = comm->moves, *receives = sends + size;
+    for (uint32_t r = 0; r < size; r++) {
+        sends[r] = (scan_dist_move){values + r * slice, slice * sizeof *values, r};
+        receives[r] = (scan_dist_move){received + r * slice, slice * sizeof *values, r};
+    }
+    SCAN_TRY(scan_dist_exchange_host(comm, (scan_dist_moves){sends, size}, (scan_dist_moves){receives, size}));
+    for (uint32_t r = 1; r < size; r++)
+        for (size_t i = 0; i < slice; i++)
+            received[i] += received[r * slice + i];
+    return scan_dist_gather(comm, received, slice * sizeof *values, values);
+}
+
+/* ---- agreement --------------------------------------------------------------------------------------------------- */
+
+/* One round of FNV-1a on 64 bits at a time, with a rotation to bring high bits down. */
+uint64_t scan_dist_hash(uint64_t hash, uint64_t field) {
+    hash = (hash ^ field) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash << 23 | hash >> 41;
+}
+
+/* The words of the lowest rank that failed, from that rank to all others. */
+static scan_status spread_words(scan_dist_comm *comm, uint32_t from, char *words) {
+    scan_dist_move *moves = comm->moves;
+    size_t count = 0;
+    if (comm->rank != from) {
+        moves[0] = (scan_dist_move){words, SCAN_DIST_WORDS, from};
+        return scan_dist_exchange_host(comm, (scan_dist_moves){NULL, 0}, (scan_dist_moves){moves, 1});
+    }
+    memcpy(words, comm->detail, SCAN_DIST_WORDS);
+    for (uint32_t r = 0; r < comm->size; r++)
+        if (r != from)
+            moves[count++] = (scan_dist_move){words, SCAN_DIST_WORDS, r};
+    return scan_dist_exchange_host(comm, (scan_dist_moves){moves, count}, (scan_dist_moves){NULL, 0});
+}
+
+static scan_status agree_on_failure(scan_dist_comm *comm, uint32_t failed, scan_status status) {
+    char words[SCAN_DIST_WORDS];
+    SCAN_TRY(spread_words(comm, failed, words));
+    words[SCAN_DIST_WORDS - 1] = 0;
+    comm->cause = (scan_status)comm->records[failed].status;
+    comm->cause_rank = failed;
+    if (status != SCAN_OK)
+        return status;
+    return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", failed, SCAN_DIST_WORDS - 32, words);
+}
+
+scan_status scan_dist_begin(scan_dist_comm *comm, scan_status status, uint64_t call, uint64_t n, uint64_t extra) {
+    const scan_dist_record mine = {(uint64_t)status, call, n, extra};
+    if (status == SCAN_OK && !comm->broken)
+        comm->detail[0] = 0;
+    SCAN_TRY(scan_dist_gather(comm, &mine, sizeof mine, comm->records));
+    for (uint32_t r = 0; r < comm->size; r++)
+        if (comm->records[r].status != SCAN_OK)
+            return agree_on_failure(comm, r, status);
+    for (uint32_t r = 1; r < comm->size; r++)
+        if (comm->records[r].call != comm->records[0].call) {
+            comm->cause = SCAN_ERR_ARGUMENT;
+            comm->cause_rank = r;
+            return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "ranks 0 and %u make different calls or pass different %s",
+                                  r, "descriptors");
+        }
+    return SCAN_OK;
+}
+
+scan_status scan_dist_end(scan_dist_comm *comm, scan_status status) { return scan_dist_begin(comm, status, 'e', 0, 0); }
+
+scan_status scan_dist_agree(scan_dist_comm *comm, scan_status status, const char *words) {
+    if (!comm)
+        return SCAN_ERR_ARGUMENT;
+    if (status != SCAN_OK && !comm->broken)
+        scan_dist_fail(comm, status, "%s", words ? words : scan_status_string(status));
+    return scan_dist_begin(comm, status, 'a', 0, 0);
+}
+
+void scan_dist_abort(scan_dist_comm *comm, scan_status status, const char *words) {
+    if (!comm || comm->broken)
+        return;
+    scan_dist_alarm alarm = {.rank = comm->rank, .status = (int32_t)status};
+    scan_dist_fail(comm, status, "%s", words ? words : scan_status_string(status));
+    memcpy(alarm.words, comm->detail, SCAN_DIST_WORDS);
+    comm->broken = true;
+    comm->cause = status;
+    comm->cause_rank = comm->rank;
+    comm->wire->tell(comm->wire_state, &alarm, comm->timeout);
+}
+
+/* ---- all to all -------------------------------------------------------------------------------------------------- */
+
+static size_t list_shares(const scan_dist_comm *comm, scan_dist_move *moves, void *at, const size_t *bytes) {
+    size_t count = 0;
+    char *place = at;
+    for (uint32_t r = 0; r < comm->size; r++) {
+        if (bytes[r])
+            moves[count++] = (scan_dist_move){place, bytes[r], r};
+        place += bytes[r];
+    }
+    return count;
+}
+
+/* Compares what each rank sends here with what this one expects. The sizes, p of each rank, stand in `starts`. */
+static scan_status check_sizes(scan_dist_comm *comm, const size_t *to_bytes, const size_t *from_bytes) {
+    const uint32_t size = comm->size;
+    scan_dist_move *sends = comm->moves, *receives = sends + size;
+    for (uint32_t r = 0; r < size; r++) {
+        sends[r] = (scan_dist_move){(void *)(uintptr_t)&to_bytes[r], sizeof(size_t), r};
+        receives[r] = (scan_dist_move){&comm->starts[r], sizeof(size_t), r};
+    }
+    SCAN_TRY(scan_dist_exchange_host(comm, (scan_dist_moves){sends, size}, (scan_dist_moves){receives, size}));
+    for (uint32_t r = 0; r < size; r++)
+        if (comm->starts[r] != from_bytes[r])
+            return scan_dist_fail(comm, SCAN_ERR_ARGUMENT,
+                                  "scan_dist_all_to_all: rank %u sends %zu bytes, from_bytes says %zu", r,
+                                  (size_t)comm->starts[r], from_bytes[r]);
+    return SCAN_OK;
+}
+
+scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, const size_t *to_bytes, void *from,
+                                 const size_t *from_bytes) {
+    if (!comm)
+        return SCAN_ERR_ARGUMENT;
+    scan_status status = SCAN_OK;
+    if (!to_bytes || !from_bytes)
+        status = scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_all_to_all: to_bytes or from_bytes is NULL");
+    SCAN_TRY(scan_dist_begin(comm, status, 't', 0, 0));
+    status = check_sizes(comm, to_bytes, from_bytes);
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    scan_dist_move *sends = comm->moves, *receives = sends + comm->size;
+    const size_t send_count = list_shares(comm, sends, (void *)(uintptr_t)to, to_bytes);
+    const size_t receive_count = list_shares(comm, receives, from, from_bytes);
+    if (status == SCAN_OK && ((send_count && !to) || (receive_count && !from)))
+        status = scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_all_to_all: a pointer is NULL");
+    SCAN_TRY(scan_dist_begin(comm, status, 't', 0, 0));
+    return scan_dist_exchange_host(comm, (scan_dist_moves){sends, send_count},
+                                   (scan_dist_moves){receives, receive_count});
+}

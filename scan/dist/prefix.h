@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two halves of scan_dist_prefix share: prefix.c has the call, prefix_groups.c says which rank has which group
+ * and moves the groups that borders of shares cut.
+ */
+#ifndef SCAN_DIST_PREFIX_H
+#define SCAN_DIST_PREFIX_H
+
+#include "dist.h"
+
+typedef struct scan_dist_prefix_job {
+    scan_dist_comm *comm;
+    scan_prefix_desc desc;
+    const char *in;
+    char *out;
+    size_t n, in_size, out_size;
+    bool ordered;
+    uint32_t step;
+    uint64_t total; /* elements of the whole array */
+    uint64_t group; /* elements of a group */
+    size_t head;    /* elements of a group that begins on an earlier step */
+    size_t main;    /* elements of groups of this rank alone */
+    size_t tail;    /* elements of a group that begins here and goes on */
+    size_t edge;    /* elements of that group, with those of later steps */
+    size_t piece;   /* elements of a reduction at a time, unless ordered */
+    char *scratch;  /* output of reductions */
+    char *carries;  /* BATCH of them */
+    char *edge_in, *edge_out;
+    char *host_carries;
+    uint64_t *totals; /* host: of whole groups, or one */
+    uint64_t edge_total;
+} scan_dist_prefix_job;
+
+/* Finds the rank's step, where every step begins, and the parts of this rank's share. */
+void scan_dist_prefix_groups(scan_dist_prefix_job *j);
+
+/* Returns the rank of a step. */
+uint32_t scan_dist_prefix_rank(const scan_dist_prefix_job *j, uint32_t step);
+
+/* Returns the memory of `count` elements from position `at` on in an array of `n`. */
+char *scan_dist_prefix_place(const scan_dist_prefix_job *j, const void *array, size_t n, size_t at, size_t count,
+                             size_t size);
+
+/* Moves elements of groups that borders cut to their owners, or results back. */
+scan_status scan_dist_prefix_edges(const scan_dist_prefix_job *j, bool back);
+
+#endif

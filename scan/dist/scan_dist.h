@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan_dist: verbs of scan.h on arrays that are split over processes ("ranks"), on one machine or many. MPI starts the
+ * ranks and moves the bytes; results are those of one context on the whole array, bit for bit.
+ *
+ *     scan_ctx *ctx;
+ *     scan_dist_comm *comm;
+ *     scan_prefix_desc sum = {.struct_size = sizeof sum, .type = SCAN_F64};
+ *     if (scan_ctx_create(&ctx, NULL) == SCAN_OK && scan_dist_comm_create(&comm, NULL) == SCAN_OK &&
+ *         scan_dist_comm_use(comm, ctx) == SCAN_OK)
+ *         scan_dist_prefix(comm, &sum, in, out, n);      // in, out: this rank's n elements
+ *
+ * Conventions: those of scan.h, and
+ *   Shares     An array is split over the ranks in order: rank 0 has its first elements, rank 1 the next, and so on.
+ *              Each rank gives the call its own share and the length of it. Lengths differ as they like; shares may be
+ *              empty, and then pointers may be NULL. The whole array may exceed 2^32 elements, as may a share.
+ *   Collective A call is made by every rank of the communicator, in the same order and with the same descriptor
+ *              (pointers in it aside), else it is SCAN_ERR_ARGUMENT on every rank. Only scan_dist_comm_info,
+ *              scan_dist_detail, scan_dist_cause and scan_dist_abort concern one rank alone.
+ *   Memory     Arrays are in context memory of the context that scan_dist_comm_use named. A call keeps what it
+ *              allocates for the next one, until another context is named or the communicator is destroyed.
+ *   Order      A call waits: for the other ranks, and until its results are complete on this rank.
+ *   Threads    One thread at a time calls anything on a communicator, and nothing else on its context meanwhile.
+ *   n_device   and carry_in and carry_out are SCAN_ERR_ARGUMENT here: lengths must be known to the host.
+ *   Errors     A call begins with one small exchange of every rank's status and length, so that what is wrong on one
+ *              rank, an argument or want of memory, is known to all before anything is moved. That rank gets its own
+ *              status, the others SCAN_ERR_PEER; scan_dist_cause names the rank and its status, scan_dist_detail says
+ *              the reason. What fails later on one rank is told at the end of the call in the same way: outputs then
+ *              hold anything. After either the communicator is as good as before.
+ *              If a rank ends or calls scan_dist_abort, or MPI fails, every call of every other rank, also one that is
+ *              waiting, returns SCAN_ERR_PEER, and so does each later one: the communicator is of no more use than to
+ *              be destroyed, and scan_dist_comm_info says broken. Memory that was passed to the interrupted call must
+ *              not be freed: MPI may still read or write there. The process should end.
+ *   Waiting    Waiting for a rank that works has no limit of time. The environment variable SCAN_DIST_TIMEOUT=SECONDS
+ *              (10) limits what follows a failure: how long a rank tries to tell the others.
+ */
+#ifndef SCAN_SCAN_DIST_H
+#define SCAN_SCAN_DIST_H
+
+#include <scan/scan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- communicator ------------------------------------------------------------------------------------------------ */
+
+typedef struct scan_dist_comm scan_dist_comm;
+
+typedef struct scan_dist_options {
+    uint32_t struct_size;
+    uint32_t reserved;    /* 0 */
+    const void *mpi_comm; /* the address of an MPI_Comm, which is duplicated; NULL: MPI_COMM_WORLD, and MPI is
+                             initialized if it is not */
+    char *detail;         /* detail_bytes long: the reason when scan_dist_comm_create fails, terminated */
+    size_t detail_bytes;
+} scan_dist_options;
+
+/* Creates a communicator. options NULL: of all ranks. On failure *comm is NULL. Collective.
+ * Errors: ARGUMENT, VERSION, MEMORY, PEER (MPI cannot be initialized, or fails). */
+SCAN_API scan_status scan_dist_comm_create(scan_dist_comm **comm, const scan_dist_options *options);
+
+/* Frees the communicator, not its context. The one that initialized MPI finalizes it, unless it is broken; MPI cannot
+ * be initialized again in this process. Collective; a broken communicator waits for no other rank. NULL is fine. */
+SCAN_API void scan_dist_comm_destroy(scan_dist_comm *comm);
+
+typedef struct scan_dist_info {
+    uint32_t struct_size; /* set by the caller */
+    uint32_t rank;        /* 0 ... size - 1 */
+    uint32_t size;
+    uint32_t local_rank; /* among the ranks on this machine, in the order of rank: to choose a device by */
+    uint32_t local_size;
+    uint32_t broken; /* 1: only scan_dist_comm_destroy is left to call */
+} scan_dist_info;
+
+SCAN_API scan_status scan_dist_comm_info(const scan_dist_comm *comm, scan_dist_info *info);
+
+/* Names the context in which verbs compute and whose memory they take. It must live until the communicator is
+ * destroyed or uses another; NULL: none. Collective.
+ * Errors: MEMORY, PEER, NO_BACKEND (a context of the CUDA backend: this build has no NCCL). */
+SCAN_API scan_status scan_dist_comm_use(scan_dist_comm *comm, scan_ctx *ctx);
+
+/* Returns the last failure in words, "" if none; valid until the next call. */
+SCAN_API const char *scan_dist_detail(const scan_dist_comm *comm);
+
+/* Returns the status that the last failed call had on the rank where it failed, and, if rank is not NULL, that rank.
+ * SCAN_OK if no call has failed. SCAN_ERR_PEER if the rank ended or its failure is not known. */
+SCAN_API scan_status scan_dist_cause(const scan_dist_comm *comm, uint32_t *rank);
+
+/* ---- agreement, and small data in host memory -------------------------------------------------------------------- */
+
+/* Agrees on whether all ranks are well: returns SCAN_OK if every rank passes SCAN_OK. Else a rank that passed another
+ * status gets that one back, the others SCAN_ERR_PEER, and scan_dist_detail has the words (NULL: the status in words)
+ * of the lowest such rank. Collective. */
+SCAN_API scan_status scan_dist_agree(scan_dist_comm *comm, scan_status status, const char *words);
+
+/* Tells all other ranks that this one cannot go on: the call in which they wait, or else their next, is SCAN_ERR_PEER
+ * with these words (NULL: the status in words). For what happens outside a call of this header: where every rank comes
+ * to scan_dist_agree, that is better. The communicator is broken from here on. Not collective. Returns when the others
+ * can hear of it, at the latest after SCAN_DIST_TIMEOUT. */
+SCAN_API void scan_dist_abort(scan_dist_comm *comm, scan_status status, const char *words);
+
+/* all: receives `bytes` bytes from each rank, in the order of ranks. Host memory. Collective, with the same `bytes`.
+ * Errors: ARGUMENT, PEER. */
+SCAN_API scan_status scan_dist_all_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all);
+
+/* Sends to_bytes[r] bytes to each rank r and receives from_bytes[r] from it; what goes to or comes from rank 0 is first
+ * in `to` and `from`, rank 1 next, without gaps. Host memory; `to` and `from` may not overlap. from_bytes must be what
+ * the senders say. Collective. Errors: ARGUMENT (sizes that differ, on every rank), MEMORY, PEER. */
+SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, const size_t *to_bytes, void *from,
+                                          const size_t *from_bytes);
+
+/* ---- verbs ------------------------------------------------------------------------------------------------------- */
+
+/* Like scan_prefix, over the whole array: in, out: this rank's n elements of it. init is folded in once, before the
+ * first element of the array (reverse: after the last), and is the same on every rank. in == out is allowed as there.
+ * The bits are those of one context. For float add and mul, ranks pass the elements of a group (1 MiB, scan.h) that
+ * their borders cut to one of them and back; the other operators move one value a rank. Memory: 4 MiB. Reads a share
+ * twice (the last rank's: once). Deterministic. Errors: as scan_prefix, and ARGUMENT (no context is in use), PEER;
+ * ALGORITHM also for float add and mul by a teaching grid. */
+SCAN_API scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc, const void *in, void *out,
+                                      size_t n);
+
+/* Like scan_histogram, of the whole array: bins receives on every rank the counts of all ranks. n counts the pixels of
+ * this rank, mask is of its share. Integers, so deterministic. Errors: as scan_histogram, and ARGUMENT (no context is
+ * in use), PEER. */
+SCAN_API scan_status scan_dist_histogram(scan_dist_comm *comm, const scan_histogram_desc *desc, const void *in,
+                                         uint64_t *bins, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

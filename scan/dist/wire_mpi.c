@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes between ranks by MPI. Only non-blocking calls once a communicator exists, so that a rank that waits can hear
+ * that another one failed. Counts of MPI are int: a transfer goes in chunks of CHUNK bytes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mpi.h>
+
+#include "dist.h"
+
+enum { CHUNK = 1 << 30, TAG = 1 };
+
+typedef struct mpi_wire {
+    MPI_Comm data, alarms; /* duplicates: nothing of the caller's is received here */
+    bool initialized;      /* MPI, by this communicator */
+    MPI_Request *requests;
+    size_t count, room;
+    scan_dist_alarm told;
+    char words[MPI_MAX_ERROR_STRING + 32];
+} mpi_wire;
+
+static const char *explain(mpi_wire *w, const char *call, int error) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    if (MPI_Error_string(error, text, &length) != MPI_SUCCESS)
+        length = 0;
+    snprintf(w->words, sizeof w->words, "%s: %.*s", call, length, text);
+    return w->words;
+}
+
+/* Forwards a failure of MPI as text. */
+#define MPI_TRY(w, call, arguments)                                                                                    \
+    do {                                                                                                               \
+        const int mpi_error = call arguments;                                                                          \
+        if (mpi_error != MPI_SUCCESS)                                                                                  \
+            return explain(w, #call, mpi_error);                                                                       \
+    } while (0)
+
+/* ---- transfers --------------------------------------------------------------------------------------------------- */
+
+static size_t chunks_of(scan_dist_moves moves) {
+    size_t count = 0;
+    for (size_t i = 0; i < moves.count; i++)
+        count += moves.list[i].bytes / CHUNK + 1;
+    return count;
+}
+
+static const char *post(mpi_wire *w, scan_dist_moves moves, bool sending, int rank) {
+    for (size_t i = 0; i < moves.count; i++) {
+        char *at = moves.list[i].at;
+        const int peer = (int)moves.list[i].peer;
+        for (size_t left = peer == rank ? 0 : moves.list[i].bytes; left;) {
+            const int bytes = left < CHUNK ? (int)left : CHUNK;
+            MPI_Request *request = &w->requests[w->count];
+            if (sending)
+                MPI_TRY(w, MPI_Isend, (at, bytes, MPI_BYTE, peer, TAG, w->data, request));
+            else
+                MPI_TRY(w, MPI_Irecv, (at, bytes, MPI_BYTE, peer, TAG, w->data, request));
+            w->count++;
+            at += bytes;
+            left -= (size_t)bytes;
+        }
+    }
+    return NULL;
+}
+
+static const char *mpi_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
+    mpi_wire *w = state;
+    const size_t needed = chunks_of(sends) + chunks_of(receives);
+    int rank;
+    if (needed > w->room) {
+        MPI_Request *requests = realloc(w->requests, needed * sizeof *requests);
+        if (!requests)
+            return "no memory for the requests of an exchange";
+        w->requests = requests;
+        w->room = needed;
+    }
+    w->count = 0;
+    MPI_TRY(w, MPI_Comm_rank, (w->data, &rank));
+    const char *failed = post(w, receives, false, rank);
+    return failed ? failed : post(w, sends, true, rank);
+}
+
+static const char *mpi_test(void *state, bool *done) {
+    mpi_wire *w = state;
+    int all = 0;
+    MPI_TRY(w, MPI_Testall, ((int)w->count, w->requests, &all, MPI_STATUSES_IGNORE));
+    *done = all;
+    return NULL;
+}
+
+/* ---- alarms ------------------------------------------------------------------------------------------------------ */
+
+static bool mpi_hear(void *state, scan_dist_alarm *alarm) {
+    mpi_wire *w = state;
+    MPI_Status from;
+    int there = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, w->alarms, &there, &from) != MPI_SUCCESS || !there)
+        return false;
+    if (MPI_Recv(alarm, sizeof *alarm, MPI_BYTE, from.MPI_SOURCE, TAG, w->alarms, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return false;
+    alarm->words[SCAN_DIST_WORDS - 1] = 0;
+    return true;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A rank that has ended takes no message, and MPI may fail to send it: the others are told all the same. */
+static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) {
+    mpi_wire *w = state;
+    int size = 0, rank = 0;
+    const double until = now() + seconds;
+    w->told = *alarm;
+    MPI_Comm_size(w->alarms, &size);
+    MPI_Comm_rank(w->alarms, &rank);
+    MPI_Request *requests = malloc((size_t)size * sizeof *requests);
+    if (!requests)
+        return;
+    for (int r = 0; r < size; r++)
+        if (r == rank || MPI_Isend(&w->told, sizeof w->told, MPI_BYTE, r, TAG, w->alarms, &requests[r]) != MPI_SUCCESS)
+            requests[r] = MPI_REQUEST_NULL;
+    int all = 0;
+    while (MPI_Testall(size, requests, &all, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !all && now() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    for (int r = 0; r < size; r++)
+        if (requests[r] != MPI_REQUEST_NULL)
+            MPI_Request_free(&requests[r]);
+    free(requests);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
+
+/* What a broken communicator was doing goes on in MPI: its duplicates stay, and MPI is not finalized, for that would
+ * wait for ranks that do not come. */
+static void mpi_close(void *state, bool broken) {
+    mpi_wire *w = state;
+    if (!broken) {
+        MPI_Comm_free(&w->data);
+        MPI_Comm_free(&w->alarms);
+        if (w->initialized)
+            MPI_Finalize();
+    }
+    if (!broken || w->count == 0) {
+        free(w->requests);
+        free(w);
+    }
+}
+
+static const scan_dist_wire mpi_table = {
+    .begin = mpi_begin, .test = mpi_test, .hear = mpi_hear, .tell = mpi_tell, .close = mpi_close};
+
+static const char *initialize(mpi_wire *w) {
+    int flag = 0;
+    MPI_TRY(w, MPI_Finalized, (&flag));
+    if (flag)
+        return "MPI is finalized: it cannot be used again in this process";
+    MPI_TRY(w, MPI_Initialized, (&flag));
+    if (flag)
+        return NULL;
+    MPI_TRY(w, MPI_Init_thread, (NULL, NULL, MPI_THREAD_FUNNELED, &flag));
+    w->initialized = true;
+    return NULL;
+}
+
+static const char *count_local(mpi_wire *w, scan_dist_comm *comm) {
+    MPI_Comm local;
+    int rank = 0, size = 1;
+    MPI_TRY(w, MPI_Comm_split_type, (w->data, MPI_COMM_TYPE_SHARED, (int)comm->rank, MPI_INFO_NULL, &local));
+    MPI_Comm_rank(local, &rank);
+    MPI_Comm_size(local, &size);
+    MPI_Comm_free(&local);
+    comm->local_rank = (uint32_t)rank;
+    comm->local_size = (uint32_t)size;
+    return NULL;
+}
+
+static const char *duplicate(mpi_wire *w, scan_dist_comm *comm, const void *given) {
+    MPI_Comm of = MPI_COMM_WORLD;
+    int rank = 0, size = 0;
+    if (given)
+        memcpy(&of, given, sizeof of);
+    MPI_TRY(w, MPI_Comm_dup, (of, &w->data));
+    MPI_TRY(w, MPI_Comm_dup, (of, &w->alarms));
+    MPI_TRY(w, MPI_Comm_set_errhandler, (w->data, MPI_ERRORS_RETURN));
+    MPI_TRY(w, MPI_Comm_set_errhandler, (w->alarms, MPI_ERRORS_RETURN));
+    MPI_TRY(w, MPI_Comm_rank, (w->data, &rank));
+    MPI_TRY(w, MPI_Comm_size, (w->data, &size));
+    comm->rank = (uint32_t)rank;
+    comm->size = (uint32_t)size;
+    return count_local(w, comm);
+}
+
+scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm) {
+    mpi_wire *w = calloc(1, sizeof *w);
+    if (!w)
+        return scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for a communicator");
+    const char *failed = initialize(w);
+    if (!failed)
+        failed = duplicate(w, comm, mpi_comm);
+    if (failed) {
+        scan_dist_fail(comm, SCAN_ERR_PEER, "%s", failed);
+        free(w);
+        return SCAN_ERR_PEER;
+    }
+    comm->wire = &mpi_table;
+    comm->wire_state = w;
+    return SCAN_OK;
+}
