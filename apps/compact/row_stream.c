@@ -152,7 +152,7 @@ static void run(stream *all, unsigned threads) {
         session_open(&all->helpers[i], &alone);
     all->chunks = must_alloc(chunks, size);
     memset(all->chunks, 0, chunks * size);
-    pipeline_run(&(pipeline){read_chunk, search_chunk, write_chunk, all, chunks, threads});
+    pipeline_run(&(pipeline){read_chunk, search_chunk, write_chunk, all, chunks, .threads = threads});
     for (size_t i = 0; i < chunks; i++) {
         row_chunk *own = chunk_at(all, i);
         free(own->kept_text.bytes);

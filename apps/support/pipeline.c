@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "die.h"
 #include "report_phase.h"
 
 typedef struct run {
@@ -18,17 +19,40 @@ typedef struct run {
     bool ended;                  /* no more can be read */
     bool *done;                  /* the piece in a slot is to be written */
     unsigned workers;
+    bool failed; /* work of a helper died of the error */
+    fatal_error error;
     uint64_t phase_ns[PHASE_COUNT]; /* of the helpers */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 } run;
 
+typedef struct task {
+    const pipeline *p;
+    size_t slot;
+    unsigned worker;
+} task;
+
+static void work(void *arg) {
+    const task *t = arg;
+    t->p->work(t->p->arg, t->slot, t->worker);
+}
+
 /* All of the following are called with the mutex held, and let it go while they are busy. */
 static void work_on_next(run *r, unsigned worker) {
     size_t slot = r->taken++ % r->p->slots;
+    task t = {r->p, slot, worker};
+    fatal_error error;
+    bool lives = true;
     pthread_mutex_unlock(&r->mutex);
-    r->p->work(r->p->arg, slot, worker);
+    if (worker)
+        lives = die_catch(&error, work, &t);
+    else
+        work(&t);
     pthread_mutex_lock(&r->mutex);
+    if (!lives && !r->failed) {
+        r->failed = true;
+        r->error = error;
+    }
     r->done[slot] = true;
     pthread_cond_broadcast(&r->changed);
 }
@@ -71,15 +95,18 @@ static void *help(void *arg) {
 /* What waits to be written goes first, so that slots become free. Then the helpers get what they need, one piece each
  * beside what they are at. */
 static void lead(run *r, size_t helpers) {
+    const bool works = !r->p->serial || helpers == 0;
     pthread_mutex_lock(&r->mutex);
     while (!(r->ended && r->written == r->read)) {
+        if (r->failed)
+            rethrow_fatal(&r->error);
         bool room = !r->ended && r->read - r->written < r->p->slots;
         size_t waiting = r->read - r->taken;
         if (r->written < r->read && r->done[r->written % r->p->slots])
             write_next(r);
         else if (room && waiting <= helpers)
             read_next(r);
-        else if (waiting > 0)
+        else if (waiting > 0 && works)
             work_on_next(r, 0);
         else
             pthread_cond_wait(&r->changed, &r->mutex);
@@ -98,7 +125,8 @@ static void report_helpers(const run *r) {
 void pipeline_run(const pipeline *p) {
     run r = {.p = p, .done = must_alloc(p->slots, sizeof *r.done)};
     pthread_t helper[PIPELINE_MAX_THREADS];
-    size_t wanted = p->threads < PIPELINE_MAX_THREADS ? p->threads : PIPELINE_MAX_THREADS, started = 0;
+    const size_t asked = p->serial ? 2 : p->threads;
+    size_t wanted = asked < PIPELINE_MAX_THREADS ? asked : PIPELINE_MAX_THREADS, started = 0;
     for (size_t i = 0; i < p->slots; i++)
         r.done[i] = false;
     pthread_mutex_init(&r.mutex, NULL);

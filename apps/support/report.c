@@ -2,6 +2,7 @@
  *
  * --stats, --json and the progress bar.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,9 @@ static struct {
     uint64_t bar_ns;   /* when the bar was drawn last; 0: it is not on the screen */
 } report;
 
+/* A thread beside the main one says that a device has failed: of facts and the bar. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "read",  "upload",
                                                      "compute", "download", "write", "verify"};
 
@@ -56,24 +60,27 @@ static fact *fact_of(const char *key) {
 }
 
 void report_text(const char *key, const char *text) {
-    fact *f = fact_of(key);
     size_t bytes = strlen(text) + 1;
+    char *copy = memcpy(must_alloc(bytes, 1), text, bytes);
+    pthread_mutex_lock(&lock);
+    fact *f = fact_of(key);
     free(f->text);
-    f->text = memcpy(must_alloc(bytes, 1), text, bytes);
+    f->text = copy;
     f->kind = FACT_TEXT;
+    pthread_mutex_unlock(&lock);
 }
 
-void report_number(const char *key, uint64_t number) {
+static void report_integer(const char *key, int kind, uint64_t number) {
+    pthread_mutex_lock(&lock);
     fact *f = fact_of(key);
-    f->kind = FACT_NUMBER;
+    f->kind = kind;
     f->number = number;
+    pthread_mutex_unlock(&lock);
 }
 
-void report_flag(const char *key, bool flag) {
-    fact *f = fact_of(key);
-    f->kind = FACT_FLAG;
-    f->number = flag;
-}
+void report_number(const char *key, uint64_t number) { report_integer(key, FACT_NUMBER, number); }
+
+void report_flag(const char *key, bool flag) { report_integer(key, FACT_FLAG, flag); }
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
@@ -92,10 +99,7 @@ void report_stage(const char *stage) {
     report.stage_ns = report_clock();
 }
 
-void report_progress(uint64_t done, uint64_t total) {
-    uint64_t now = report_clock();
-    if (!bar_wanted(now))
-        return;
+static void draw_bar(uint64_t now, uint64_t done, uint64_t total) {
     report.bar_ns = now;
     die_before_line(report_clear_bar);
     const char *stage = report.stage ? report.stage : "";
@@ -116,10 +120,20 @@ void report_progress(uint64_t done, uint64_t total) {
             (double)total / 1e9, rate, left);
 }
 
+void report_progress(uint64_t done, uint64_t total) {
+    uint64_t now = report_clock();
+    pthread_mutex_lock(&lock);
+    if (bar_wanted(now))
+        draw_bar(now, done, total);
+    pthread_mutex_unlock(&lock);
+}
+
 void report_clear_bar(void) {
+    pthread_mutex_lock(&lock);
     if (report.bar_ns)
         fprintf(stderr, "\r%99s\r", "");
     report.bar_ns = 0;
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- the two reports --------------------------------------------------------------------------------------------- */

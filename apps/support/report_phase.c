@@ -18,7 +18,7 @@ typedef struct phase_clock {
 static struct {
     phase_clock clock; /* the main thread's */
     uint64_t start_ns;
-    uint64_t moved[PHASE_COUNT]; /* bytes; read and written are counted below */
+    atomic_uint_fast64_t moved[PHASE_COUNT]; /* bytes; read and written are counted below */
     bool overlap;
     bool stopped;
     atomic_uint_fast64_t bytes_read;
@@ -63,7 +63,9 @@ void report_bytes(size_t read, size_t written) {
         counted.bytes_written += written;
 }
 
-void report_moved(report_phase phase, uint64_t bytes) { counted.moved[phase] += bytes; }
+void report_moved(report_phase phase, uint64_t bytes) {
+    atomic_fetch_add_explicit(&counted.moved[phase], bytes, memory_order_relaxed);
+}
 
 void report_time(report_phase phase, uint64_t ns) { counted.clock.phase_ns[phase] += ns; }
 
@@ -82,7 +84,8 @@ report_totals report_clock_stop(void) {
                             .bytes_written = counted.bytes_written,
                             .overlap = counted.overlap};
     memcpy(totals.phase_ns, counted.clock.phase_ns, sizeof totals.phase_ns);
-    memcpy(totals.bytes, counted.moved, sizeof totals.bytes);
+    for (int phase = 0; phase < PHASE_COUNT; phase++)
+        totals.bytes[phase] = counted.moved[phase];
     totals.bytes[PHASE_READ] = totals.bytes_read;
     totals.bytes[PHASE_WRITE] = totals.bytes_written;
     return totals;

@@ -37,7 +37,8 @@ void report_bytes(size_t read, size_t written);
 
 /* Bytes that a phase moved, and time spent on it that the main thread's clock did not count. report_overlap: threads
  * worked beside each other. For PHASE_COMPUTE the bytes are those of a step's input and output (elements, flags and
- * indices), each counted once, however often the step goes over them. In the main thread. */
+ * indices), each counted once, however often the step goes over them. report_moved: in any thread; the others in the
+ * main thread. */
 void report_moved(report_phase phase, uint64_t bytes);
 void report_time(report_phase phase, uint64_t ns);
 void report_overlap(void);

@@ -121,7 +121,7 @@ static void stream_within(size_t ring_bytes, output *out, size_t blocks, size_t 
     r.slots = must_alloc(slots, sizeof *r.slots);
     for (size_t i = 0; i < slots; i++)
         r.slots[i] = (slot){.buffer = must_alloc(block_bytes ? block_bytes : 1, 1)};
-    pipeline_run(&(pipeline){take_block, fill_block, write_block, &r, slots, threads});
+    pipeline_run(&(pipeline){take_block, fill_block, write_block, &r, slots, .threads = threads});
     for (size_t i = 0; i < slots; i++)
         free(r.slots[i].buffer);
     free(r.slots);
