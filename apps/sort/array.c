@@ -127,6 +127,10 @@ void sort_array(sort_job *j, data_format format) {
         stream_array(j, &reader, &key);
         return;
     }
+    if (known && !fits && !j->check) {
+        sort_array_parts(j, &reader, &key, 0);
+        return;
+    }
     key.data = fits ? array_read_all(&reader, &n) : read_most(&reader, most, &n);
     if (fits || n < most)
         sort_whole(j, &reader, &key, n);

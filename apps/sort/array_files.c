@@ -92,7 +92,7 @@ static void merge_in_levels(sort_job *j, array_file *files, array_reader *opened
         free(sources);
     }
     const array_reader vector = as_vector(opened);
-    array_merge_parts(j, &vector, &spool, spool.keys.written / opened->size);
+    array_merge_parts(j, &vector, &spool, spool.ends[spool.count - 1]);
     array_spool_close(&spool);
 }
 

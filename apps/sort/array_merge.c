@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rounds: every source fills its region, merge_cut says what of each may be written, and that is copied together,
- * sorted and handed on. The last element of a round stays, before those of the next, so that --unique and --verify see
- * the border between them.
+ * sorted and handed on: while one is sorted, the one before is written and the next is read. The element of a round
+ * that comes last stays, before those of the next, so that --unique and --verify see the border between them.
  */
 #include "array_merge.h"
 
@@ -11,12 +11,20 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "order_merge.h"
 #include "row_check.h"
 #include "row_sort.h"
 
-enum { MAX_WAYS = 512, MIN_WAYS = 16, REGION_BYTES = 256 << 10 };
+enum { MAX_WAYS = 512, MIN_WAYS = 16, REGION_BYTES = 256 << 10, ROUNDS = 2 };
+
+/* What is sorted at once: `old` elements, 0 or 1, which were handed on before, and those of one round. */
+typedef struct merge_round {
+    order_key key;
+    uint64_t *places; /* NULL without --argsort */
+    size_t old, n, room;
+} merge_round;
 
 typedef struct merge {
     sort_job *j;
@@ -26,19 +34,19 @@ typedef struct merge {
     merge_range *ranges;
     size_t count;
     uint64_t *places; /* of the regions; NULL without --argsort */
+    merge_round rounds[ROUNDS];
     unsigned char last[sizeof(uint64_t)];
-    uint64_t last_place;
     bool has_last;
     array_emit *emit;
     void *arg;
-    uint64_t taken, kept, hash;
+    uint64_t taken, kept, total, hash;
 } merge;
 
-/* Bytes of memory that the elements of all regions take, for one byte of keys and places: themselves, their copy, and
- * the workspace of its sort, as scan.h bounds it. */
+/* The elements of all regions, for one byte of keys and places: themselves, two rounds, and the workspace of the sort,
+ * as scan.h bounds it. */
 static size_t region_elements(const sort_job *j, scan_type type) {
     double bytes = (double)scan_type_size(type) + (j->argsort ? sizeof(uint64_t) : 0);
-    return (size_t)((double)j->memory / (3.2 * bytes + 1));
+    return (size_t)((double)j->memory / (4.2 * bytes + 1));
 }
 
 size_t array_merge_ways(const sort_job *j, scan_type type) {
@@ -65,10 +73,6 @@ static size_t read_spool(const merge *m, array_source *s, size_t to, size_t n) {
         part_file_read(&s->spool->places, m->places + to, n * sizeof *m->places, s->at * sizeof *m->places);
     s->at += n;
     s->ended = s->at == s->end;
-    if (!s->ended) {
-        size_t next = s->end - s->at < m->room ? (size_t)(s->end - s->at) : m->room;
-        part_file_expect(&s->spool->keys, next * m->size, s->at * m->size);
-    }
     return n;
 }
 
@@ -133,86 +137,111 @@ static void verify(const sort_job *j, const order_key *key, size_t n, bool stric
     sort_verify_order(j, &o, strict);
 }
 
-/* Sorts n elements, of which the first was handed on already if there is a last one, and hands the others on. */
-static void sort_round(merge *m, order_key *key, uint64_t *places, size_t n) {
-    sort_job *j = m->j;
-    const size_t old = m->has_last;
-    m->hash +=
-        array_hash(j, key->type, (unsigned char *)key->data + old * m->size, places ? places + old : NULL, n - old);
-    if (places)
-        order_sort_pairs(key, places, n, j->method, &j->session, j->in.name);
-    else
-        order_sort_keys(key, n, false, j->method, &j->session, j->in.name);
-    if (j->verify)
-        verify(j, key, n, false);
-    if (j->unique)
-        n = array_keep_first(j, key, places, n);
-    if (j->verify && j->unique)
-        verify(j, key, n, true);
-    m->emit(m->arg, (unsigned char *)key->data + old * m->size, places ? places + old : NULL, n - old);
-    m->kept += n - old;
-    if (j->unique || j->verify) {
-        memcpy(m->last, (unsigned char *)key->data + (n - 1) * m->size, m->size);
-        m->last_place = places ? places[n - 1] : 0;
-        m->has_last = true;
-    }
-}
-
 /* Copies what the cuts say out of all regions. */
-static void run_round(merge *m) {
-    size_t n = m->has_last, total = n;
-    for (size_t i = 0; i < m->count; i++)
-        total += m->ranges[i].cut - m->ranges[i].begin;
-    order_key key = m->key;
-    unsigned char *keys = key.data = must_alloc(total, m->size);
-    uint64_t *places = m->places ? must_alloc(total, sizeof *places) : NULL;
-    memcpy(keys, m->last, n * m->size);
-    if (places && n)
-        places[0] = m->last_place;
+static void gather(merge *m, merge_round *r) {
+    unsigned char *keys = r->key.data;
+    size_t n = r->old;
     for (size_t i = 0; i < m->count; i++) {
         const size_t begin = m->ranges[i].begin, count = m->ranges[i].cut - begin;
         memcpy(keys + n * m->size, element(m, begin), count * m->size);
-        if (places)
-            memcpy(places + n, m->places + begin, count * sizeof *places);
+        if (r->places)
+            memcpy(r->places + n, m->places + begin, count * sizeof *r->places);
         m->sources[i].begin += count;
         m->sources[i].n -= count;
         n += count;
     }
-    m->taken += total - m->has_last;
-    if (total > m->has_last)
-        sort_round(m, &key, places, total);
-    free(key.data);
-    free(places);
+    r->n = n;
+    m->taken += n - r->old;
+}
+
+/* A device leaves memory that has room for what it sorted. */
+static void make_room(const merge *m, merge_round *r, size_t n) {
+    if (r->room >= n)
+        return;
+    r->room = m->count * m->room + 1;
+    free(r->key.data);
+    r->key.data = must_alloc(r->room, m->size);
+    if (m->places && !r->places)
+        r->places = must_alloc(r->room, sizeof *r->places);
+}
+
+static bool read_round(void *arg, size_t slot) {
+    merge *m = arg;
+    merge_round *r = &m->rounds[slot];
+    const order regions = {.keys = &m->key, .key_count = 1};
+    size_t total = 0;
+    for (size_t i = 0; i < m->count; i++)
+        fill(m, i);
+    merge_cut(&regions, m->ranges, m->count);
+    for (size_t i = 0; i < m->count; i++)
+        total += m->ranges[i].cut - m->ranges[i].begin;
+    if (total == 0)
+        return false;
+    make_room(m, r, m->has_last + total);
+    r->old = m->has_last;
+    memcpy(r->key.data, m->last, r->old * m->size);
+    if (r->places)
+        r->places[0] = 0;
+    if (m->j->unique || m->j->verify) {
+        memcpy(m->last, element(m, merge_last(&regions, m->ranges, m->count)), m->size);
+        m->has_last = true;
+    }
+    gather(m, r);
+    return true;
+}
+
+static void sort_round(void *arg, size_t slot, unsigned worker) {
+    merge *m = arg;
+    sort_job *j = m->j;
+    merge_round *r = &m->rounds[slot];
+    (void)worker;
+    m->hash += array_hash(j, r->key.type, (unsigned char *)r->key.data + r->old * m->size,
+                          r->places ? r->places + r->old : NULL, r->n - r->old);
+    if (r->places)
+        order_sort_pairs(&r->key, r->places, r->n, j->method, &j->session, j->in.name);
+    else
+        order_sort_keys(&r->key, r->n, false, j->method, &j->session, j->in.name);
+    r->room = j->session.on_host || r->places ? r->room : r->n;
+    if (j->verify)
+        verify(j, &r->key, r->n, false);
+    if (j->unique)
+        r->n = array_keep_first(j, &r->key, r->places, r->n);
+    if (j->verify && j->unique)
+        verify(j, &r->key, r->n, true);
+}
+
+static void write_round(void *arg, size_t slot) {
+    merge *m = arg;
+    const merge_round *r = &m->rounds[slot];
+    m->emit(m->arg, (unsigned char *)r->key.data + r->old * m->size, r->places ? r->places + r->old : NULL,
+            r->n - r->old);
+    m->kept += r->n - r->old;
+    report_progress(m->taken * m->size, m->total * m->size);
 }
 
 uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, array_emit *emit, void *arg,
                      uint64_t *hash) {
     merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
-    const order regions = {.keys = &m.key, .key_count = 1};
     m.sources = sources;
     m.count = count;
     m.room = region_elements(j, type) / count + 1;
     m.key.data = must_alloc(count * (m.room + 1), m.size);
     m.places = j->argsort ? must_alloc(count * (m.room + 1), sizeof *m.places) : NULL;
     m.ranges = must_alloc(count, sizeof *m.ranges);
-    uint64_t total = 0;
+    for (size_t i = 0; i < ROUNDS; i++)
+        m.rounds[i].key = sort_key(j, type, NULL, NULL);
     for (size_t i = 0; i < count; i++) {
         sources[i].begin = i * (m.room + 1);
         sources[i].n = 0;
-        total += sources[i].end - sources[i].at;
+        m.total += sources[i].end - sources[i].at;
     }
     report_stage("merging ");
-    for (bool left = true; left;) {
-        left = false;
-        for (size_t i = 0; i < count; i++)
-            fill(&m, i);
-        merge_cut(&regions, m.ranges, count);
-        run_round(&m);
-        for (size_t i = 0; i < count; i++)
-            left |= sources[i].n > 0 || !sources[i].ended;
-        report_progress(m.taken * m.size, total * m.size);
-    }
+    pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
     *hash += m.hash;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        free(m.rounds[i].key.data);
+        free(m.rounds[i].places);
+    }
     free(m.ranges);
     free(m.places);
     free(m.key.data);

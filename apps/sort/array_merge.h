@@ -40,18 +40,19 @@ uint64_t array_hash(const sort_job *j, scan_type type, void *keys, uint64_t *pla
 /* Keeps the first of equal ones among n sorted keys, with its place if there are any. Returns how many. */
 size_t array_keep_first(const sort_job *j, const order_key *key, uint64_t *places, size_t n);
 
-/* ---- array_spool.c ------------------------------------------------------------------------------------------------
- */
+/* ---- array_spool.c ----------------------------------------------------------------------------------------------- */
 
 void array_spool_open(array_spool *s, const sort_job *j);
+void array_spool_write(array_spool *s, const void *keys, const uint64_t *places, size_t n, size_t size);
 void array_spool_end_part(array_spool *s, size_t size);
 void array_spool_close(array_spool *s);
 
-/* Merges sources into one more part of a spool. */
+/* Merges sources into one more part of a spool, which is still written. */
 void array_merge_into(sort_job *j, scan_type type, array_source *sources, size_t count, array_spool *to,
                       uint64_t *hash);
 
-/* Merges all parts, at once or in several levels, into the output; `reader` is that of the input, of n elements. */
+/* Merges all parts of a spool that is written, at once or in several levels, into the output; `reader` is that of the
+ * input, of n elements. */
 void array_merge_parts(sort_job *j, const array_reader *reader, array_spool *s, uint64_t n);
 
 /* The output of a merge: array_result_emit is an array_emit with one of these as arg. */

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrays larger than the memory they may have. Parts that fit are sorted one after another into a spool and merged from
- * there, at once or, if they are many, in several levels: always neighbours, so that equal elements keep their order.
+ * Arrays larger than the memory they may have. Parts that fit are sorted one after another into a spool, each while the
+ * one before is written and the next is read, and merged from there, at once or, if they are many, in several levels:
+ * always neighbours, so that equal elements keep their order.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "array_merge.h"
 #include "memory.h"
 #include "row_check.h"
 #include "row_sort.h"
 
-/* Elements themselves, --argsort their places, and the workspace of the sort, as scan.h bounds it; and what --unique
- * and the library's small needs take. */
-size_t sort_part_elements(const sort_job *j, scan_type type) {
+enum { PARTS = 2 }; /* in memory: one is sorted, one is written and then read anew */
+
+/* The elements that fit, `copies` times: themselves, --argsort their places, the workspace of the sort, as scan.h
+ * bounds it; and what --unique and the library's small needs take. */
+static size_t fitting(const sort_job *j, scan_type type, double copies) {
     double bytes = (double)scan_type_size(type) + (j->argsort ? sizeof(uint64_t) : 0);
-    return (size_t)((double)j->memory / (j->check ? bytes : 2.15 * bytes + (j->unique ? 1 : 0)));
+    return (size_t)((double)j->memory / (j->check ? bytes : (copies + 1.15) * bytes + (j->unique ? 1 : 0)));
 }
+
+size_t sort_part_elements(const sort_job *j, scan_type type) { return fitting(j, type, 1); }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
@@ -34,43 +40,96 @@ static size_t sort_pairs(sort_job *j, order_key *key, uint64_t *places, size_t n
     return j->unique ? array_keep_first(j, key, places, n) : n;
 }
 
-static void write_part(sort_job *j, array_spool *s, order_key *key, size_t n, uint64_t first) {
-    const size_t size = scan_type_size(key->type);
-    uint64_t *places = j->argsort ? must_alloc(n, sizeof *places) : NULL;
-    for (size_t i = 0; places && i < n; i++)
-        places[i] = first + i;
-    n = places ? sort_pairs(j, key, places, n) : sort_keys(j, key, n);
-    s->hash += array_hash(j, key->type, key->data, places, n);
-    output *out = part_file_begin(&s->keys);
-    output_write(out, key->data, n * size);
-    part_file_end(&s->keys, out);
-    if (places) {
-        out = part_file_begin(&s->places);
-        output_write(out, places, n * sizeof *places);
-        part_file_end(&s->places, out);
-    }
-    array_spool_end_part(s, size);
-    free(places);
+typedef struct part {
+    order_key key;
+    uint64_t *places; /* NULL without --argsort */
+    size_t n, room;
+    uint64_t first; /* the place of its first element in the input */
+} part;
+
+typedef struct parts {
+    sort_job *j;
+    array_reader *reader;
+    part slots[PARTS];
+    size_t most;    /* elements of a part */
+    uint64_t total; /* elements read */
+    array_spool *spool;
+} parts;
+
+/* Takes n elements that have been read. */
+static void begin_part(parts *p, part *to, size_t n) {
+    sort_refuse_nan(p->j, p->reader, &to->key, n, p->total);
+    to->n = n;
+    to->first = p->total;
+    p->total += n;
+    if (array_can_seek(p->reader))
+        input_expect(&p->j->in, p->most * p->reader->size);
 }
 
-/* The first part, of n elements, is in key->data. Returns the number of all elements. */
-static uint64_t write_parts(sort_job *j, array_reader *reader, order_key *key, size_t n, array_spool *s) {
-    const size_t most = n;
-    uint64_t total = 0;
-    report_stage("sorting parts ");
-    while (n > 0) {
-        sort_refuse_nan(j, reader, key, n, total);
-        if (array_can_seek(reader))
-            input_expect(&j->in, most * reader->size);
-        write_part(j, s, key, n, total);
-        total += n;
-        report_progress(total * reader->size, reader->counted ? reader->header.count * reader->size : 0);
-        free(key->data);
-        key->data = must_alloc(most, reader->size);
-        n = array_read(reader, key->data, most);
+/* A device leaves memory that has room for what it sorted. */
+static bool read_part(void *arg, size_t slot) {
+    parts *p = arg;
+    part *to = &p->slots[slot];
+    if (to->room < p->most) {
+        free(to->key.data);
+        to->key.data = must_alloc(p->most, p->reader->size);
+        to->room = p->most;
     }
-    free(key->data);
-    return total;
+    if (p->j->argsort && !to->places)
+        to->places = must_alloc(p->most, sizeof *to->places);
+    const size_t n = array_read(p->reader, to->key.data, p->most);
+    if (n > 0)
+        begin_part(p, to, n);
+    return n > 0;
+}
+
+static void sort_part(void *arg, size_t slot, unsigned worker) {
+    parts *p = arg;
+    part *of = &p->slots[slot];
+    (void)worker;
+    for (size_t i = 0; of->places && i < of->n; i++)
+        of->places[i] = of->first + i;
+    of->n = of->places ? sort_pairs(p->j, &of->key, of->places, of->n) : sort_keys(p->j, &of->key, of->n);
+    of->room = p->j->session.on_host || of->places ? of->room : of->n;
+    p->spool->hash += array_hash(p->j, of->key.type, of->key.data, of->places, of->n);
+}
+
+static void write_part(void *arg, size_t slot) {
+    parts *p = arg;
+    const part *from = &p->slots[slot];
+    array_spool_write(p->spool, from->key.data, from->places, from->n, p->reader->size);
+    array_spool_end_part(p->spool, p->reader->size);
+    report_progress(from->first * p->reader->size, p->reader->counted ? p->reader->header.count * p->reader->size : 0);
+}
+
+/* What was read before it was known that it is a part: it has the memory alone. */
+static void write_first(parts *p, order_key *key, size_t n) {
+    part *first = &p->slots[0];
+    first->key.data = key->data;
+    first->places = p->j->argsort ? must_alloc(n, sizeof *first->places) : NULL;
+    begin_part(p, first, n);
+    sort_part(p, 0, 0);
+    write_part(p, 0);
+    free(first->key.data);
+    free(first->places);
+    first->key.data = first->places = NULL;
+    first->room = 0;
+}
+
+/* The first n elements are in key->data. Returns the number of all elements. */
+static uint64_t write_parts(sort_job *j, array_reader *reader, order_key *key, size_t n, array_spool *s) {
+    parts p = {.j = j, .reader = reader, .most = fitting(j, reader->type, PARTS), .spool = s};
+    for (size_t i = 0; i < PARTS; i++)
+        p.slots[i].key = sort_key(j, reader->type, NULL, NULL);
+    report_stage("sorting parts ");
+    if (n > 0)
+        write_first(&p, key, n);
+    pipeline_run(&(pipeline){read_part, sort_part, write_part, &p, .slots = PARTS, .serial = true});
+    for (size_t i = 0; i < PARTS; i++) {
+        free(p.slots[i].key.data);
+        free(p.slots[i].places);
+    }
+    return p.total;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -105,11 +164,14 @@ void sort_array_parts(sort_job *j, array_reader *reader, order_key *key, size_t 
         return;
     }
     const uint64_t bytes = reader->counted ? reader->header.count * (reader->size + (j->argsort ? 8 : 0)) : 0;
+    const size_t most = fitting(j, reader->type, PARTS);
     if (bytes)
-        part_file_need_room(bytes, j->out_path, bytes);
-    sort_choose_device(j, n * reader->size);
+        part_file_need_room(bytes, j->out_path, bytes,
+                            reader->header.count / most >= array_merge_ways(j, reader->type));
+    sort_choose_device(j, most * reader->size);
     j->in_parts = true;
     memory_keep_none();
+    output_pass_cache(j->out);
     array_spool_open(&spool, j);
     const uint64_t total = write_parts(j, reader, key, n, &spool);
     report_number("elements", total);

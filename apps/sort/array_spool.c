@@ -20,9 +20,14 @@ void array_spool_open(array_spool *s, const sort_job *j) {
 
 void array_spool_close(array_spool *s) {
     part_file_close(&s->keys);
-    if (s->places.fd >= 0)
-        part_file_close(&s->places);
+    part_file_close(&s->places);
     free(s->ends);
+}
+
+static void end_writing(array_spool *s) {
+    part_file_end(&s->keys);
+    if (s->places.out)
+        part_file_end(&s->places);
 }
 
 void array_spool_end_part(array_spool *s, size_t size) {
@@ -30,11 +35,10 @@ void array_spool_end_part(array_spool *s, size_t size) {
         s->room = 2 * s->room + 16;
         s->ends = must_realloc(s->ends, s->room, sizeof *s->ends);
     }
-    s->ends[s->count++] = s->keys.written / size;
+    s->ends[s->count++] = output_bytes(s->keys.out) / size;
 }
 
-/* ---- the output ---------------------------------------------------------------------------------------------------
- */
+/* ---- the output -------------------------------------------------------------------------------------------------- */
 
 void array_result_begin(array_result *r, const sort_job *j, const array_reader *reader, uint64_t n, bool known) {
     const scan_type type = !j->argsort ? reader->type : n >> 32 ? SCAN_U64 : SCAN_U32;
@@ -69,17 +73,19 @@ void array_result_end(array_result *r, uint64_t kept) {
 typedef struct spool_target {
     const sort_job *j;
     array_spool *spool;
-    output *keys, *places;
-    size_t size;
     scan_type type;
 } spool_target;
+
+void array_spool_write(array_spool *s, const void *keys, const uint64_t *places, size_t n, size_t size) {
+    output_write(s->keys.out, keys, n * size);
+    if (places)
+        output_write(s->places.out, places, n * sizeof *places);
+}
 
 static void emit_to_spool(void *arg, const void *keys, uint64_t *places, size_t n) {
     spool_target *t = arg;
     t->spool->hash += array_hash(t->j, t->type, (void *)(uintptr_t)keys, places, n);
-    output_write(t->keys, keys, n * t->size);
-    if (places)
-        output_write(t->places, places, n * sizeof *places);
+    array_spool_write(t->spool, keys, places, n, scan_type_size(t->type));
 }
 
 /* The sources that are the parts first ... first + count - 1. */
@@ -95,14 +101,9 @@ static array_source *sources_of(const array_spool *s, size_t first, size_t count
 
 void array_merge_into(sort_job *j, scan_type type, array_source *sources, size_t count, array_spool *to,
                       uint64_t *hash) {
-    spool_target t = {.j = j, .spool = to, .size = scan_type_size(type), .type = type};
-    t.keys = part_file_begin(&to->keys);
-    t.places = j->argsort ? part_file_begin(&to->places) : NULL;
+    spool_target t = {.j = j, .spool = to, .type = type};
     array_merge(j, type, sources, count, emit_to_spool, &t, hash);
-    part_file_end(&to->keys, t.keys);
-    if (t.places)
-        part_file_end(&to->places, t.places);
-    array_spool_end_part(to, t.size);
+    array_spool_end_part(to, scan_type_size(type));
 }
 
 /* Merges neighbouring parts, up to `ways` of them into one, in a new spool. */
@@ -110,6 +111,7 @@ static void merge_level(sort_job *j, scan_type type, array_spool *s, size_t ways
     array_spool merged;
     uint64_t hash = 0;
     array_spool_open(&merged, j);
+    end_writing(s);
     for (size_t first = 0; first < s->count; first += ways) {
         size_t count = s->count - first < ways ? s->count - first : ways;
         array_source *sources = sources_of(s, first, count);
@@ -128,6 +130,7 @@ void array_merge_parts(sort_job *j, const array_reader *reader, array_spool *s, 
     uint64_t hash = 0;
     while (s->count > ways)
         merge_level(j, reader->type, s, ways);
+    end_writing(s);
     array_source *sources = sources_of(s, 0, s->count);
     array_result_begin(&result, j, reader, n, true);
     uint64_t kept = array_merge(j, reader->type, sources, s->count, array_result_emit, &result, &hash);

@@ -30,3 +30,12 @@ void merge_cut(const order *o, merge_range *sources, size_t count) {
         sources[i].cut =
             first == count || i == first ? sources[i].end : cut_of(o, &sources[i], sources[first].end - 1, i < first);
 }
+
+size_t merge_last(const order *o, const merge_range *sources, size_t count) {
+    size_t last = ORDER_NONE;
+    for (size_t i = 0; i < count; i++)
+        if (sources[i].cut > sources[i].begin &&
+            (last == ORDER_NONE || order_compare(o, sources[i].cut - 1, last) >= 0))
+            last = sources[i].cut - 1;
+    return last;
+}

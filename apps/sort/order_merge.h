@@ -22,4 +22,7 @@ typedef struct merge_range {
 /* Sets the cuts of all sources. order_compare is called some count * log(rows) times. */
 void merge_cut(const order *o, merge_range *sources, size_t count);
 
+/* Returns the row that comes last among those before the cuts; ORDER_NONE if there are none. */
+size_t merge_last(const order *o, const merge_range *sources, size_t count);
+
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rounds: the first rows of every source are put one behind the other and read as a part of the input, with their keys;
- * merge_cut says which of them may be written; the part is sorted, and those are its first ones. A source of which all
+ * merge_cut says which of them may be written; the part is sorted, and those are its first ones. While one is sorted,
+ * the one before is written and the next is read. A source of which all
  * was written gives more to the next round, one that waits for others gives less, so that sources whose rows come one
- * after another are not sorted again and again. The last row of a round stays, before those of the next, so that
- * --unique and --verify see the border between them.
+ * after another are not sorted again and again. The row of a round that comes last stays, before those of the next, so
+ * that --unique and --verify see the border between them.
  */
 #include "row_merge.h"
 
@@ -12,13 +13,21 @@
 #include <string.h>
 
 #include "apps/support/alloc.h"
+#include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "order_merge.h"
 #include "row_check.h"
 #include "row_parts.h"
 #include "row_sort.h"
 
-enum { MAX_WAYS = 512, MIN_WAYS = 16, ROOM_BYTES = 256 << 10, MIN_TAKE = 4 << 10 };
+enum { MAX_WAYS = 512, MIN_WAYS = 16, ROOM_BYTES = 256 << 10, MIN_TAKE = 4 << 10, ROUNDS = 2 };
+
+typedef struct merge_round {
+    row_batch b;
+    order o;
+    size_t old, n;    /* of the sorted rows n are written; `old` of them, 0 or 1, were written before */
+    uint64_t *places; /* by the numbers of the rows; NULL without --argsort */
+} merge_round;
 
 typedef struct merge {
     row_kind *kind;
@@ -29,14 +38,15 @@ typedef struct merge {
     merge_range *ranges;
     size_t *bytes; /* of each source, in a round */
     size_t count;
-    unsigned char *last; /* the last row written, for the next round */
+    merge_round rounds[ROUNDS];
+    unsigned char *last; /* the row that comes last of those before the next round */
     size_t last_bytes;
     row_target *to;
-    uint64_t hash, done;
+    uint64_t hash, done, total;
 } merge;
 
-/* A third of the memory is for what sources have waiting, and the rest for a round. */
-size_t row_merge_room(const sort_job *j, size_t count) { return j->memory / 3 / count; }
+/* A quarter of the memory is for what sources have waiting, and the rest for rounds. */
+size_t row_merge_room(const sort_job *j, size_t count) { return j->memory / 4 / count; }
 
 size_t row_merge_ways(const sort_job *j) {
     size_t ways = row_merge_room(j, ROOM_BYTES);
@@ -63,7 +73,6 @@ static void fill(row_source *s) {
     s->at += bytes;
     s->n += bytes;
     s->ended = s->at == s->end;
-    part_file_expect(&s->spool->rows, s->end - s->at < s->room ? s->end - s->at : s->room, s->at);
 }
 
 /* Returns how many bytes, whole rows, the source gives to a round: some `take`, within its share of the memory, but a
@@ -95,8 +104,8 @@ static size_t bytes_of_round(const merge *m, row_source *s) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-/* Puts the rows of a round together, behind the first row of the input and the last row written. */
-static void read_round(const merge *m, row_batch *b) {
+/* Puts the rows of a round together, behind the first row of the input and the last one before. */
+static void put_together(const merge *m, row_batch *b) {
     const row_kind *kind = m->kind;
     size_t n = kind->first_row_bytes, total = n + m->last_bytes;
     input in;
@@ -147,48 +156,28 @@ static size_t cut_round(const merge *m, const row_batch *b, const order *o) {
     return rows;
 }
 
-/* The places in the input of the rows that are written, in their order. */
-static uint64_t *places_of(merge *m, const row_batch *b, const order *o, size_t old) {
-    uint64_t *of_row = must_alloc(b->n, sizeof *of_row), *places = must_alloc(o->n - old, sizeof *places);
+/* The places in the input of the rows that are written. */
+static uint64_t *read_places(merge *m, const row_batch *b) {
+    uint64_t *of_row = must_alloc(b->n, sizeof *of_row);
     for (size_t i = 0; i < m->count; i++) {
         const merge_range *range = &m->ranges[i];
         part_file_read(&m->sources[i].spool->places, of_row + range->begin,
                        (range->cut - range->begin) * sizeof *of_row, m->sources[i].place * sizeof *of_row);
         m->hash += row_places_hash(m->j, of_row + range->begin, range->cut - range->begin);
     }
-    for (size_t i = old; i < o->n; i++)
-        places[i - old] = of_row[order_at(o, i)];
-    free(of_row);
-    return places;
+    return of_row;
 }
 
-static void write_round(merge *m, const row_batch *b, const order *o) {
-    row_target *to = m->to;
-    const size_t old = m->last_bytes > 0, n = o->n - old;
-    const unsigned char *index = (const unsigned char *)o->index + old * scan_type_size(o->type);
-    const rows from = {b->bytes, b->starts, m->j->verify ? &to->hash : NULL};
-    if (to->rows)
-        rows_write_within(PARTS_RING_BYTES, to->rows, &from, index, o->type, n, m->j->threads);
-    if (to->places || to->numbers) {
-        uint64_t *places = places_of(m, b, o, old);
-        to->hash += row_places_hash(m->j, places, n);
-        if (to->places)
-            output_write(to->places, places, n * sizeof *places);
-        else
-            rows_write_numbers(to->numbers, SCAN_U64, places, n,
-                               m->j->threads < PARTS_WRITERS ? m->j->threads : PARTS_WRITERS, NULL);
-        free(places);
-    }
-    to->n += n;
-    if ((m->j->unique || m->j->verify) && n > 0) {
-        const size_t row = order_at(o, o->n - 1);
-        m->last_bytes = (size_t)(b->starts[row + 1] - b->starts[row]);
-        m->last = must_realloc(m->last, m->last_bytes, 1);
-        memcpy(m->last, b->bytes + b->starts[row], m->last_bytes);
-    }
+static void keep_last(merge *m, const row_batch *b, const order *o) {
+    const size_t row = merge_last(o, m->ranges, m->count);
+    if (row == ORDER_NONE || !(m->j->unique || m->j->verify))
+        return;
+    m->last_bytes = (size_t)(b->starts[row + 1] - b->starts[row]);
+    m->last = must_realloc(m->last, m->last_bytes, 1);
+    memcpy(m->last, b->bytes + b->starts[row], m->last_bytes);
 }
 
-/* What was written leaves the sources. */
+/* What is written leaves the sources. */
 static void advance(merge *m, const row_batch *b) {
     for (size_t i = 0; i < m->count; i++) {
         row_source *s = &m->sources[i];
@@ -208,25 +197,71 @@ static void advance(merge *m, const row_batch *b) {
     }
 }
 
-static void run_round(merge *m) {
+static bool read_round(void *arg, size_t slot) {
+    merge *m = arg;
+    merge_round *r = &m->rounds[slot];
+    size_t bytes = 0;
+    for (size_t i = 0; i < m->count; i++)
+        bytes += m->bytes[i] = bytes_of_round(m, &m->sources[i]);
+    if (bytes == 0)
+        return false;
+    put_together(m, &r->b);
+    r->o = (order){.keys = r->b.keys, .key_count = r->b.key_count, .n = r->b.n, .method = m->j->method};
+    r->old = m->last_bytes > 0;
+    r->n = cut_round(m, &r->b, &r->o);
+    r->places = m->to->places || m->to->numbers ? read_places(m, &r->b) : NULL;
+    keep_last(m, &r->b, &r->o);
+    advance(m, &r->b);
+    return true;
+}
+
+static void sort_round(void *arg, size_t slot, unsigned worker) {
+    merge *m = arg;
+    merge_round *r = &m->rounds[slot];
     sort_job *j = m->j;
-    row_batch b;
-    read_round(m, &b);
-    order o = {.keys = b.keys, .key_count = b.key_count, .n = b.n, .method = j->method};
-    const size_t n = cut_round(m, &b, &o);
-    row_batch_rank(&b, j);
-    order_sort(&o, &j->session, j->in.name, j->threads);
+    order *o = &r->o;
+    (void)worker;
+    row_batch_rank(&r->b, j);
+    order_sort(o, &j->session, j->in.name, j->threads);
     if (j->verify)
-        sort_verify_order(j, &o, false);
-    o.n = n;
+        sort_verify_order(j, o, false);
+    o->n = r->n;
     if (j->unique)
-        order_unique(&o, &j->session, j->in.name, j->threads);
+        order_unique(o, &j->session, j->in.name, j->threads);
     if (j->verify && j->unique)
-        sort_verify_order(j, &o, true);
-    write_round(m, &b, &o);
-    advance(m, &b);
-    free(o.index);
-    row_batch_free(&b);
+        sort_verify_order(j, o, true);
+}
+
+/* Writes the places of n rows, which are in this order from place `old` on. */
+static void write_places(const sort_job *j, row_target *to, const merge_round *r, size_t n) {
+    uint64_t *places = must_alloc(n, sizeof *places);
+    for (size_t i = 0; i < n; i++)
+        places[i] = r->places[order_at(&r->o, r->old + i)];
+    to->hash += row_places_hash(j, places, n);
+    if (to->places)
+        output_write(to->places, places, n * sizeof *places);
+    else
+        rows_write_numbers(to->numbers, SCAN_U64, places, n, j->threads < PARTS_WRITERS ? j->threads : PARTS_WRITERS,
+                           NULL);
+    free(places);
+}
+
+static void write_round(void *arg, size_t slot) {
+    merge *m = arg;
+    merge_round *r = &m->rounds[slot];
+    row_target *to = m->to;
+    const size_t n = r->o.n - r->old;
+    const unsigned char *index = (const unsigned char *)r->o.index + r->old * scan_type_size(r->o.type);
+    const rows from = {r->b.bytes, r->b.starts, m->j->verify ? &to->hash : NULL};
+    if (to->rows)
+        rows_write_within(PARTS_RING_BYTES, to->rows, &from, index, r->o.type, n, m->j->threads);
+    if (r->places)
+        write_places(m->j, to, r, n);
+    to->n += n;
+    report_progress(m->done, m->total);
+    free(r->places);
+    free(r->o.index);
+    row_batch_free(&r->b);
 }
 
 void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to, uint64_t *hash) {
@@ -234,24 +269,15 @@ void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to
     merge m = {.kind = kind, .j = j, .cost = row_cost_of(kind), .sources = sources, .count = count, .to = to};
     m.ranges = must_alloc(count, sizeof *m.ranges);
     m.bytes = must_alloc(count, sizeof *m.bytes);
-    m.cost_share = j->memory / 8 * 5 / count;
-    uint64_t total = 0;
+    m.cost_share = j->memory / 4 * 3 / ROUNDS / count;
     for (size_t i = 0; i < count; i++) {
         row_source *s = &sources[i];
         s->room = s->take = row_merge_room(j, count) + MIN_TAKE;
         s->bytes = must_realloc(s->bytes, s->room > s->n ? s->room : s->n, 1);
-        total += s->end - s->at;
+        m.total += s->end - s->at;
     }
     report_stage("merging ");
-    for (;;) {
-        size_t bytes = 0;
-        for (size_t i = 0; i < count; i++)
-            bytes += m.bytes[i] = bytes_of_round(&m, &sources[i]);
-        if (bytes == 0)
-            break;
-        run_round(&m);
-        report_progress(m.done, total);
-    }
+    pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
     if (to->rows && !j->unique && to->hash != m.hash)
         sort_fail_verification(j, "what was merged does not have the lines that were read");
     *hash += m.hash;

@@ -57,10 +57,11 @@ void row_spool_close(row_spool *s);
 /* Ends a part of so many rows. */
 void row_spool_end_part(row_spool *s, uint64_t n);
 
-/* Merges sources into one more part of a spool. */
+/* Merges sources into one more part of a spool, which is still written. */
 void row_merge_into(row_kind *kind, row_source *sources, size_t count, row_spool *to, uint64_t *hash);
 
-/* Merges all parts, at once or in several levels, into the output, behind the head. Returns the number of rows. */
+/* Merges all parts of a spool that is written, at once or in several levels, into the output, behind the head. Returns
+ * the number of rows. */
 uint64_t row_merge_parts(row_kind *kind, row_spool *s, const unsigned char *head, size_t head_bytes);
 
 /* Adds checked rows of a file to what the source has in memory; sets `ended`. In row_files.c. */

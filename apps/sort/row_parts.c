@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines and rows larger than the memory they may have. Parts that fit are sorted one after another into a spool and
- * merged from there.
+ * Lines and rows larger than the memory they may have. Parts that fit are sorted one after another into a spool, each
+ * while the one before is written and the next is read, and merged from there.
  */
 #include "row_parts.h"
 
@@ -10,6 +10,7 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "memory.h"
 #include "row_check.h"
@@ -77,83 +78,135 @@ static uint64_t check_parts(row_parts *p, row_batch *b) {
     return total;
 }
 
-/* Sorts a part into the spool. first: the place of its first row in the input. */
-static void write_part(sort_job *j, row_kind *kind, row_batch *b, row_spool *s, uint64_t first) {
-    order o = {.keys = b->keys, .key_count = b->key_count, .n = b->n, .method = j->method};
-    uint64_t hash = 0;
-    row_batch_rank(b, j);
-    row_batch_index(b, kind);
-    sort_rows(j, &o);
-    output *out = part_file_begin(&s->rows);
-    rows_write_within(PARTS_RING_BYTES, out, &(rows){b->bytes, b->starts, j->verify ? &hash : NULL}, o.index, o.type,
-                      o.n, j->threads);
-    part_file_end(&s->rows, out);
-    if (j->verify && !j->unique)
-        sort_verify_lines(j, b->bytes + b->head_bytes, b->n_bytes - b->head_bytes, hash);
-    if (j->argsort) {
-        uint64_t *places = must_alloc(o.n, sizeof *places);
-        for (size_t i = 0; i < o.n; i++)
-            places[i] = first + order_at(&o, i);
-        s->hash += row_places_hash(j, places, o.n);
-        out = part_file_begin(&s->places);
-        output_write(out, places, o.n * sizeof *places);
-        part_file_end(&s->places, out);
-        free(places);
-    }
-    s->hash += hash;
-    row_spool_end_part(s, o.n);
-    free(o.index);
+/* ---- sorting ----------------------------------------------------------------------------------------------------- */
+
+enum { PARTS = 2 }; /* in memory: one is sorted, one is written and then read anew */
+
+typedef struct part {
+    row_batch b;
+    order o;
+    uint64_t first; /* the place of its first row in the input */
+} part;
+
+typedef struct sorted_parts {
+    row_parts *from;
+    part slots[PARTS];
+    uint64_t total; /* rows read */
+    row_spool spool;
+} sorted_parts;
+
+static void begin_part(sorted_parts *p, part *to) {
+    const sort_job *j = p->from->kind->j;
+    to->o = (order){.keys = to->b.keys, .key_count = to->b.key_count, .n = to->b.n, .method = j->method};
+    to->first = p->total;
+    p->total += to->b.n;
+    input_expect(&j->in, to->b.n_bytes);
+    report_progress(j->in.fetched, j->in.extent.size);
 }
 
-static void sort_parts(row_parts *p, row_batch *b) {
-    row_kind *kind = p->kind;
+static bool read_part(void *arg, size_t slot) {
+    sorted_parts *p = arg;
+    part *to = &p->slots[slot];
+    if (!row_parts_next(p->from, &to->b))
+        return false;
+    begin_part(p, to);
+    return true;
+}
+
+static void sort_part(void *arg, size_t slot, unsigned worker) {
+    sorted_parts *p = arg;
+    part *of = &p->slots[slot];
+    sort_job *j = p->from->kind->j;
+    (void)worker;
+    row_batch_rank(&of->b, j);
+    row_batch_index(&of->b, p->from->kind);
+    sort_rows(j, &of->o);
+}
+
+static void write_places(const sort_job *j, const part *from, row_spool *s) {
+    const size_t n = from->o.n;
+    uint64_t *places = must_alloc(n, sizeof *places);
+    for (size_t i = 0; i < n; i++)
+        places[i] = from->first + order_at(&from->o, i);
+    s->hash += row_places_hash(j, places, n);
+    output_write(s->places.out, places, n * sizeof *places);
+    free(places);
+}
+
+static void write_part(void *arg, size_t slot) {
+    sorted_parts *p = arg;
+    part *from = &p->slots[slot];
+    const row_batch *b = &from->b;
+    const sort_job *j = p->from->kind->j;
+    uint64_t hash = 0;
+    rows_write_within(PARTS_RING_BYTES, p->spool.rows.out, &(rows){b->bytes, b->starts, j->verify ? &hash : NULL},
+                      from->o.index, from->o.type, from->o.n, j->threads);
+    if (j->verify && !j->unique)
+        sort_verify_lines(j, b->bytes + b->head_bytes, b->n_bytes - b->head_bytes, hash);
+    if (j->argsort)
+        write_places(j, from, &p->spool);
+    p->spool.hash += hash;
+    row_spool_end_part(&p->spool, from->o.n);
+    free(from->o.index);
+    row_batch_free(&from->b);
+}
+
+/* The first part was read before it was known that it is one: it has the memory alone. */
+static void write_parts(sorted_parts *p) {
+    report_stage("sorting parts ");
+    begin_part(p, &p->slots[0]);
+    sort_part(p, 0, 0);
+    write_part(p, 0);
+    p->from->reader.budget /= PARTS;
+    p->from->reader.usual /= PARTS;
+    pipeline_run(&(pipeline){read_part, sort_part, write_part, p, .slots = PARTS, .serial = true});
+}
+
+/* slots[0] has been read. */
+static void sort_parts(sorted_parts *p) {
+    row_kind *kind = p->from->kind;
     sort_job *j = kind->j;
-    row_spool spool;
-    uint64_t total = 0;
-    const size_t head_bytes = b->head_bytes;
-    unsigned char *head = memcpy(must_alloc(head_bytes, 1), b->bytes, head_bytes);
+    const row_batch *first = &p->slots[0].b;
+    const size_t head_bytes = first->head_bytes;
+    unsigned char *head = memcpy(must_alloc(head_bytes, 1), first->bytes, head_bytes);
     if (j->in.extent.sized)
-        part_file_need_room(j->in.extent.size, j->out_path, j->in.extent.size);
-    sort_choose_device(j, (b->key_count ? b->key_count : 1) * b->n * sizeof(uint64_t));
+        part_file_need_room(j->in.extent.size, j->out_path, j->in.extent.size,
+                            j->in.extent.size / (first->n_bytes / PARTS + 1) >= row_merge_ways(j));
+    sort_choose_device(j, (first->key_count ? first->key_count : 1) * first->n * sizeof(uint64_t));
     j->in_parts = true;
     memory_keep_none();
-    row_spool_open(&spool, j);
-    report_stage("sorting parts ");
-    do {
-        report_progress(j->in.fetched, j->in.extent.size);
-        input_expect(&j->in, b->n_bytes);
-        write_part(j, kind, b, &spool, total);
-        total += b->n;
-        row_batch_free(b);
-    } while (row_parts_next(p, b));
-    report_number(format_is_table(kind->format) ? "rows" : "lines", total);
-    report_number("parts", spool.count);
+    output_pass_cache(j->out);
+    row_spool_open(&p->spool, j);
+    write_parts(p);
+    report_number(format_is_table(kind->format) ? "rows" : "lines", p->total);
+    report_number("parts", p->spool.count);
     row_kind merging = *kind;
     merging.types = NULL;
-    report_number("kept", row_merge_parts(&merging, &spool, head, head_bytes));
-    row_spool_close(&spool);
+    report_number("kept", row_merge_parts(&merging, &p->spool, head, head_bytes));
+    row_spool_close(&p->spool);
     free(head);
 }
 
 void sort_row_parts(row_kind *kind) {
     sort_job *j = kind->j;
-    row_parts p = {.kind = kind,
-                   .reader = {.in = &j->in, .kind = kind, .cost = row_cost_of(kind), .budget = j->memory}};
-    row_batch b;
-    if (!row_parts_next(&p, &b)) { /* an empty input */
+    row_parts from = {.kind = kind,
+                      .reader = {.in = &j->in, .kind = kind, .cost = row_cost_of(kind), .budget = j->memory}};
+    sorted_parts p = {.from = &from};
+    row_batch *first = &p.slots[0].b;
+    if (!row_parts_next(&from, first)) { /* an empty input */
         input none;
         input_of_memory(&none, j->in.name, must_alloc(INPUT_TAIL_BYTES, 1), 0, 0);
-        row_batch_read(&b, kind, &none);
+        row_batch_read(first, kind, &none);
     }
-    if (row_parts_ended(&p)) {
-        sort_whole_rows(kind, &b);
-        row_batch_free(&b);
+    if (row_parts_ended(&from)) {
+        sort_whole_rows(kind, first);
+        row_batch_free(first);
     } else if (j->check) {
-        const uint64_t total = check_parts(&p, &b);
+        const uint64_t total = check_parts(&from, first);
         report_number(format_is_table(kind->format) ? "rows" : "lines", total);
         report_number("kept", total);
     } else {
-        sort_parts(&p, &b);
+        sort_parts(&p);
     }
-    row_reader_close(&p.reader);
+    row_reader_close(&from.reader);
 }

@@ -141,7 +141,7 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
     const size_t part_of_budget = r->budget / 64;
     const size_t step = part_of_budget < MIN_STEP ? MIN_STEP : part_of_budget > MAX_STEP ? MAX_STEP : part_of_budget;
     part p = {.n = before + r->rest_bytes, .counted = before};
-    p.room = p.n + 4 * step;
+    p.room = p.n + (r->usual > 4 * step ? r->usual + step : 4 * step); /* memory that grows is not in huge pages */
     p.bytes = must_alloc(p.room + INPUT_TAIL_BYTES, 1);
     if (r->rest_bytes)
         memcpy(p.bytes + before, r->rest, r->rest_bytes);
@@ -155,6 +155,7 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
         r->rest = memcpy(must_alloc(r->rest_bytes, 1), p.bytes + cut, r->rest_bytes);
         p.n = cut;
     }
+    r->usual = p.n - before;
     r->lines += input_count_bytes(p.bytes + before, p.bytes + p.n, '\n');
     *bytes = p.bytes;
     *n_bytes = p.n;

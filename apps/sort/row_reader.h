@@ -34,6 +34,7 @@ typedef struct row_reader {
     size_t budget;
     unsigned char *rest; /* what has been read and is not in a part yet */
     size_t rest_bytes;
+    size_t usual; /* bytes of the last part */
     size_t lines; /* of the file, in parts so far */
     bool ended;   /* the last part was the last one */
 } row_reader;

@@ -17,9 +17,14 @@ void row_spool_open(row_spool *s, const sort_job *j) {
 
 void row_spool_close(row_spool *s) {
     part_file_close(&s->rows);
-    if (s->places.fd >= 0)
-        part_file_close(&s->places);
+    part_file_close(&s->places);
     free(s->ends);
+}
+
+static void end_writing(row_spool *s) {
+    part_file_end(&s->rows);
+    if (s->places.out)
+        part_file_end(&s->places);
 }
 
 void row_spool_end_part(row_spool *s, uint64_t n) {
@@ -28,7 +33,7 @@ void row_spool_end_part(row_spool *s, uint64_t n) {
         s->ends = must_realloc(s->ends, s->room, sizeof *s->ends);
     }
     const uint64_t before = s->count ? s->ends[s->count - 1].places : 0;
-    s->ends[s->count++] = (struct row_spool_end){s->rows.written, before + n};
+    s->ends[s->count++] = (struct row_spool_end){output_bytes(s->rows.out), before + n};
 }
 
 static row_source *sources_of(const row_spool *s, size_t first, size_t count) {
@@ -46,12 +51,8 @@ static row_source *sources_of(const row_spool *s, size_t first, size_t count) {
 }
 
 void row_merge_into(row_kind *kind, row_source *sources, size_t count, row_spool *to, uint64_t *hash) {
-    const bool argsort = kind->j->argsort;
-    row_target t = {.rows = part_file_begin(&to->rows), .places = argsort ? part_file_begin(&to->places) : NULL};
+    row_target t = {.rows = to->rows.out, .places = to->places.out};
     row_merge(kind, sources, count, &t, hash);
-    part_file_end(&to->rows, t.rows);
-    if (argsort)
-        part_file_end(&to->places, t.places);
     to->hash += t.hash;
     row_spool_end_part(to, t.n);
 }
@@ -61,6 +62,7 @@ static void merge_level(row_kind *kind, row_spool *s, size_t ways) {
     row_spool merged;
     uint64_t hash = 0;
     row_spool_open(&merged, kind->j);
+    end_writing(s);
     for (size_t first = 0; first < s->count; first += ways) {
         size_t count = s->count - first < ways ? s->count - first : ways;
         row_source *sources = sources_of(s, first, count);
@@ -79,6 +81,7 @@ uint64_t row_merge_parts(row_kind *kind, row_spool *s, const unsigned char *head
     uint64_t hash = 0;
     while (s->count > ways)
         merge_level(kind, s, ways);
+    end_writing(s);
     row_source *sources = sources_of(s, 0, s->count);
     row_target to = {.rows = j->argsort ? NULL : j->out, .numbers = j->argsort ? j->out : NULL};
     if (!j->argsort)

@@ -19,13 +19,19 @@
 #include "spool.h"
 
 enum { BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
+/* Past the page cache whole blocks are written, of a size that suits every disk. In pieces of 2 MiB a virtual disk
+ * writes as fast as in larger ones, 2 GB/s, and half as fast in pieces of 256 KiB. */
+enum { BLOCK_BYTES = 4 << 10, UNCACHED_BYTES = 2 << 20 };
 
 struct output {
     const char *name;
     int fd;
     bool direct; /* no file of its own: stdout, a pipe, a device */
+    bool over;   /* a file of the caller's */
     bool synced;
+    bool uncached; /* written past the page cache, from a buffer of UNCACHED_BYTES */
     output_file file;
+    uint64_t taken;          /* bytes of output_write */
     uint64_t written, begun; /* bytes of the file, and those of them whose way to the disk has begun */
     size_t head_bytes;
     bool held; /* direct, and the head is not known yet: data wait in the buffer and in the spool */
@@ -99,6 +105,12 @@ static void wait_writable(int fd) {
     poll(&p, 1, -1);
 }
 
+/* Returns true if the file was written past the page cache and no longer is. */
+static bool write_cached(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_DIRECT) && fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
 static void write_full(const char *name, int fd, const void *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
@@ -107,6 +119,8 @@ static void write_full(const char *name, int fd, const void *data, size_t bytes)
             done += (size_t)n;
         else if (errno == EAGAIN)
             wait_writable(fd);
+        else if (errno == EINVAL && write_cached(fd)) /* not whole blocks of this disk */
+            continue;
         else if (errno != EINTR)
             die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
     }
@@ -121,7 +135,7 @@ static void write_file(output *out, const char *data, size_t bytes) {
         write_full(out->name, out->fd, data + done, n);
         done += n;
         out->written += n;
-        if (out->written - out->begun >= DISK_BYTES) {
+        if (!out->uncached && out->written - out->begun >= DISK_BYTES) {
             sync_file_range(out->fd, (off_t)out->begun, (off_t)(out->written - out->begun), SYNC_FILE_RANGE_WRITE);
             out->begun = out->written;
         }
@@ -137,20 +151,59 @@ static void write_through(output *out, const void *data, size_t bytes) {
         write_file(out, data, bytes);
 }
 
-static void flush(output *out) {
+static void flush_buffer(output *out) {
     if (out->used)
         write_through(out, out->buffer, out->used);
     out->used = 0;
 }
+
+/* What is left of an uncached output is no whole block. */
+static void flush(output *out) {
+    if (out->uncached)
+        write_cached(out->fd);
+    out->uncached = false;
+    flush_buffer(out);
+}
+
+static void write_blocks(output *out, const unsigned char *data, size_t bytes) {
+    while (bytes > 0) {
+        size_t n = bytes < UNCACHED_BYTES - out->used ? bytes : UNCACHED_BYTES - out->used;
+        memcpy(out->buffer + out->used, data, n);
+        out->used += n;
+        data += n;
+        bytes -= n;
+        if (out->used == UNCACHED_BYTES)
+            flush_buffer(out);
+    }
+}
+
+void output_pass_cache(output *out) {
+    const int flags = fcntl(out->fd, F_GETFL);
+    if (out->uncached || out->written > 0 || out->used > 0 || (out->direct && !out->over) || flags < 0)
+        return;
+    unsigned char *buffer = aligned_alloc(BLOCK_BYTES, UNCACHED_BYTES);
+    if (!buffer || fcntl(out->fd, F_SETFL, flags | O_DIRECT) != 0) {
+        free(buffer);
+        return;
+    }
+    free(out->buffer);
+    out->buffer = buffer;
+    out->uncached = true;
+}
+
+uint64_t output_bytes(const output *out) { return out->taken; }
 
 void output_write(output *out, const void *data, size_t bytes) {
     if (bytes == 0)
         return;
     report_phase before = report_enter(PHASE_WRITE);
     out->synced = false;
-    if (bytes > BUFFER_BYTES - out->used)
-        flush(out);
-    if (bytes >= BUFFER_BYTES) {
+    out->taken += bytes;
+    if (!out->uncached && bytes > BUFFER_BYTES - out->used)
+        flush_buffer(out);
+    if (out->uncached) {
+        write_blocks(out, data, bytes);
+    } else if (bytes >= BUFFER_BYTES) {
         write_through(out, data, bytes);
     } else {
         memcpy(out->buffer + out->used, data, bytes);
@@ -162,7 +215,7 @@ void output_write(output *out, const void *data, size_t bytes) {
 
 output *output_over(int fd, const char *name) {
     output *out = must_alloc(1, sizeof *out);
-    *out = (output){.name = name, .fd = fd, .direct = true, .buffer = must_alloc(BUFFER_BYTES, 1)};
+    *out = (output){.name = name, .fd = fd, .direct = true, .over = true, .buffer = must_alloc(BUFFER_BYTES, 1)};
     return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct output output;
 
@@ -20,6 +21,14 @@ output *output_open(const char *path, bool force, bool binary);
 /* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). Small pieces are collected. Times count
  * as PHASE_WRITE (report_phase.h). */
 void output_write(output *out, const void *data, size_t bytes);
+
+/* Before any data: what follows is written to the disk at once, past the page cache, where the file system can do that
+ * and the output is a regular file of its own. For files that are larger than memory: the copy into the cache takes
+ * more time than the disk, and what the cache has of the file is dropped before anybody reads it. */
+void output_pass_cache(output *out);
+
+/* Returns how many bytes were given to output_write. */
+uint64_t output_bytes(const output *out);
 
 /* For formats whose head holds a count that is known at the end only: output_reserve_head before any data, then
  * output_write for the data, then output_write_head with as many bytes as were reserved. Stdout and pipes cannot be
