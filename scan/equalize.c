@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan_equalize: argument checks, then the backend. An empty image still has tables (the identity), so the backend is
- * called with n == 0 if luts is given.
+ * scan_equalize: argument checks, then the backend. An empty image still has tables and a histogram, so the backend is
+ * called with n == 0 if luts or bins_out is given.
  */
 #include "equalize_check.h"
 
@@ -45,6 +45,36 @@ static scan_status check_desc(scan_ctx *ctx, scan_equalize_desc *desc, const sca
     return SCAN_OK;
 }
 
+/* Histograms that tables are made of: one for grey and luma, three for channels; of 65,536 bins for the luma of
+ * imagemagick. vips scales 16-bit images by the largest sample of all channels. */
+static size_t bins_of(const scan_equalize_desc *desc) {
+    const bool color = desc->channels >= 3, words = desc->type == SCAN_U16;
+    if (color && desc->color == SCAN_COLOR_LUMA)
+        return words || desc->like == SCAN_LIKE_IMAGEMAGICK ? 65536 : 256;
+    const size_t planes = words && desc->like == SCAN_LIKE_VIPS ? desc->channels : color ? 3 : 1;
+    return planes * (words ? 65536 : 256);
+}
+
+/* bins_in and bins_out may be the same memory: it then stays as it is. */
+static scan_status check_bins(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts,
+                              size_t n) {
+    const size_t size = scan_type_size(desc->type), tables = luts ? 3 * (size == 1 ? 256u : 65536u) : 0;
+    const scan_array from = {desc->bins_in, desc->bins_in ? bins_of(desc) : 0, 8, "bins_in"};
+    const scan_array to = {desc->bins_out, desc->bins_out ? bins_of(desc) : 0, 8, "bins_out"};
+    const scan_array others[] = {{in, n * desc->channels, size, "in"},
+                                 {out, n * desc->channels, size, "out"},
+                                 {desc->mask, desc->mask ? n : 0, 1, "mask"},
+                                 {luts, tables, size, "luts"}};
+    SCAN_TRY(scan_check_array(ctx, from));
+    SCAN_TRY(scan_check_array(ctx, to));
+    for (int i = 0; i < 4; i++) {
+        SCAN_TRY(scan_check_disjoint(ctx, to, others[i]));
+        if (i % 2) /* written */
+            SCAN_TRY(scan_check_disjoint(ctx, from, others[i]));
+    }
+    return desc->bins_in == desc->bins_out ? SCAN_OK : scan_check_disjoint(ctx, from, to);
+}
+
 static scan_status check_luts(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts,
                               size_t n) {
     size_t size = scan_type_size(desc->type);
@@ -65,9 +95,11 @@ static scan_status equalize_entered(scan_ctx *ctx, const scan_equalize_desc *giv
                                     void *luts, size_t n) {
     scan_equalize_desc desc;
     SCAN_TRY(check_desc(ctx, &desc, given, n));
-    SCAN_TRY(scan_check_images(ctx, &desc, in, out, n));
+    const bool count_only = desc.bins_out && !out && !luts;
+    SCAN_TRY(scan_check_images(ctx, &desc, in, count_only ? (void *)(uintptr_t)in : out, n));
     SCAN_TRY(check_luts(ctx, &desc, in, out, luts, n));
-    if (n == 0 && !luts)
+    SCAN_TRY(check_bins(ctx, &desc, in, out, luts, n));
+    if (n == 0 && !luts && !desc.bins_out)
         return SCAN_OK;
     return ctx->backend->equalize(ctx, &desc, in, out, luts, n);
 }
@@ -76,6 +108,15 @@ scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *given, const 
                           size_t n) {
     SCAN_TRY(scan_enter(ctx));
     return scan_leave(ctx, equalize_entered(ctx, given, in, out, luts, n));
+}
+
+scan_status scan_equalize_bins(const scan_equalize_desc *given, size_t *count) {
+    if (!count)
+        return SCAN_ERR_ARGUMENT;
+    scan_equalize_desc desc;
+    SCAN_TRY(check_desc(NULL, &desc, given, 0));
+    *count = bins_of(&desc);
+    return SCAN_OK;
 }
 
 scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *given, size_t n, size_t *bytes) {

@@ -538,6 +538,9 @@ typedef struct scan_equalize_desc {
     double clip;         /* scan_clahe only: the clip limit; 0: 2.0; negative: no limit */
     const uint8_t *mask; /* scan_equalize only: one byte a pixel; the histogram counts pixels where it is nonzero, every
                             pixel is mapped; NULL: all */
+    /* scan_equalize only: tables for several images, or for one in parts. Context memory, scan_equalize_bins counts. */
+    const uint64_t *bins_in; /* the histograms that tables are made of; this image is not counted */
+    uint64_t *bins_out;      /* receives the histograms; out may then be NULL, and luts too: nothing is mapped */
 } scan_equalize_desc;
 
 /* Histogram, its scan, the look-up table, the map. in, out: n pixels of interleaved samples; in == out allowed.
@@ -547,6 +550,10 @@ SCAN_API scan_status scan_equalize(scan_ctx *ctx, const scan_equalize_desc *desc
                                    size_t n);
 SCAN_API scan_status scan_equalize_workspace(const scan_ctx *ctx, const scan_equalize_desc *desc, size_t n,
                                              size_t *bytes);
+
+/* *count: the length of bins_in and bins_out. Histograms of several images are added number by number, for the same
+ * type, channels, like and color: the sum gives the tables of all of them together. Errors: ARGUMENT, TYPE, VERSION. */
+SCAN_API scan_status scan_equalize_bins(const scan_equalize_desc *desc, size_t *count);
 
 /* Contrast-limited adaptive equalization, for grey images bit for bit OpenCV's CLAHE. in, out: width * height pixels,
  * rows one after another; in == out allowed. Errors: as scan_prefix. */

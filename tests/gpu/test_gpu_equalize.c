@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "gpu_images.h"
+#include "tests/equalize_parts.h"
 
 enum mask_kind { MASK_NONE, MASK_SOME, MASK_EMPTY, MASK_FULL };
 
@@ -133,6 +134,31 @@ static void matrix(void **state) {
                     if (!gpu_is_small || !wide || (s + channels + (size_t)like) % 7 == 0)
                         check(&c);
                 }
+}
+
+/* Tables of two parts together are those that the CPU backend makes of the whole. */
+static void in_parts(void **state) {
+    (void)state;
+    gpu_need();
+    enum { N = 3001 };
+    static uint16_t in[4 * N], expected[4 * N], got[4 * N], luts[3 * 65536], got_luts[3 * 65536];
+    static uint8_t mask[N];
+    for (unsigned k = 0; k < 2 * 5 * 4 * 2; k += gpu_is_small ? 7 : 1) {
+        const scan_type type = gpu_sample_types[k % 2];
+        scan_equalize_desc d = {.struct_size = sizeof d, .type = type, .channels = 1 + k / 10 % 4};
+        d.like = (scan_like)(k / 2 % 5);
+        d.color = k / 40 ? SCAN_COLOR_CHANNELS : SCAN_COLOR_LUMA;
+        d.mask = k % 3 ? NULL : mask;
+        gpu_fill_image(type, (int)(k % GPU_IMAGE_SHAPES), in, N * d.channels, k);
+        for (size_t i = 0; i < N; i++)
+            mask[i] = (uint8_t)(i % (2 + k) == 0 ? 1 : 0);
+        const size_t tables = d.channels >= 3 && k / 40 ? 3 : 1;
+        const size_t lut_bytes = tables * gpu_levels(type) * scan_type_size(type);
+        cpu_ok(scan_equalize(cpu, &d, in, expected, luts, N));
+        gpu_ok(equalize_in_parts(gpu, &d, in, got, got_luts, lut_bytes, N, k % 8 ? N / 3 : 0));
+        assert_memory_equal(got, expected, N * d.channels * scan_type_size(type));
+        assert_memory_equal(got_luts, luts, lut_bytes);
+    }
 }
 
 /* Grey images of 8 bits: both sides of what each CTA of one launch takes, and of what the largest cluster does. */
@@ -371,15 +397,11 @@ static void large(void **state) {
 
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, one_launch_ends),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, image_sizes),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, addresses),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, real_images),
-        GPU_TEST(GPU_STRESS | GPU_SMALL, queued),
-        GPU_TEST(GPU_STRESS | GPU_SMALL, captured),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace),
-        GPU_TEST(GPU_LARGE, large),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),          GPU_TEST(GPU_MATRIX | GPU_SMALL, in_parts),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, one_launch_ends), GPU_TEST(GPU_MATRIX | GPU_SMALL, image_sizes),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, addresses),       GPU_TEST(GPU_MATRIX | GPU_SMALL, real_images),
+        GPU_TEST(GPU_STRESS | GPU_SMALL, queued),          GPU_TEST(GPU_STRESS | GPU_SMALL, captured),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, workspace),       GPU_TEST(GPU_LARGE, large),
     };
     return gpu_main("gpu_equalize", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

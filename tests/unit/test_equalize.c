@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "image_support.h"
+#include "tests/equalize_parts.h"
 
 typedef struct image {
     scan_type type;
@@ -356,6 +357,65 @@ static void beyond_32_bits(void **state) {
     repeated_destroy(out);
 }
 
+/* Tables of two parts together are those of the whole, whose formulas the tests above check. */
+static void in_parts(void **state) {
+    (void)state;
+    enum { N = 5003 };
+    static uint16_t in[4 * N], whole[4 * N], parts[4 * N], luts[3 * 65536], part_luts[3 * 65536];
+    static uint8_t mask[N];
+    scan_ctx *ctx = context_with_threads(2);
+    for (unsigned k = 0; k < 2 * 5 * 4 * 2; k++) {
+        const scan_type type = k % 2 ? SCAN_U16 : SCAN_U8;
+        const uint32_t channels = 1 + k / 10 % 4;
+        scan_equalize_desc d = {
+            .struct_size = sizeof d, .type = type, .channels = channels, .mask = k % 3 ? NULL : mask};
+        d.like = (scan_like)(k / 2 % 5);
+        d.color = k / 40 ? SCAN_COLOR_CHANNELS : SCAN_COLOR_LUMA;
+        fill_picture((picture)(k % PICTURES), type, in, N * channels, k);
+        for (size_t i = 0; i < N; i++)
+            mask[i] = (uint8_t)(i % (2 + k) == 0 ? k : 0);
+        memset(luts, 0, sizeof luts);
+        memset(part_luts, 0, sizeof part_luts);
+        assert_int_equal(scan_equalize(ctx, &d, in, whole, luts, N), SCAN_OK);
+        const size_t tables = channels >= 3 && k / 40 ? 3 : 1,
+                     lut_bytes = tables * bins_of(type) * scan_type_size(type);
+        assert_int_equal(equalize_in_parts(ctx, &d, in, parts, part_luts, lut_bytes, N, k % 7 ? N / 3 : 0), SCAN_OK);
+        assert_memory_equal(parts, whole, N * channels * scan_type_size(type));
+        assert_memory_equal(part_luts, luts, lut_bytes);
+    }
+    scan_ctx_destroy(ctx);
+}
+
+static void bins_errors(scan_ctx *ctx) {
+    static uint64_t bins[65536];
+    static uint8_t in[600], out[600];
+    const scan_equalize_desc good = {.struct_size = sizeof good, .type = SCAN_U8};
+    scan_equalize_desc d = good;
+    size_t count;
+    assert_int_equal(scan_equalize_bins(&d, &count), SCAN_OK);
+    assert_int_equal(count, 256);
+    assert_int_equal(scan_equalize_bins(&d, NULL), SCAN_ERR_ARGUMENT);
+    assert_int_equal(scan_equalize_bins(NULL, &count), SCAN_ERR_ARGUMENT);
+    d.bins_out = bins;
+    assert_int_equal(scan_equalize(ctx, &d, in, NULL, NULL, 600), SCAN_OK);
+    assert_int_equal(bins[0], 600);
+    assert_int_equal(scan_equalize(ctx, &d, in, NULL, out, 256), SCAN_ERR_ARGUMENT); /* tables without a map */
+    assert_int_equal(scan_equalize(ctx, &d, (uint8_t *)bins + 2040, NULL, NULL, 600), SCAN_ERR_OVERLAP);
+    assert_int_equal(scan_equalize(ctx, &d, NULL, NULL, NULL, 0), SCAN_OK);
+    assert_int_equal(bins[0], 0);
+    d.bins_out = (uint64_t *)(void *)((uint8_t *)bins + 1);
+    assert_int_equal(scan_equalize(ctx, &d, in, out, NULL, 600), SCAN_ERR_ALIGNMENT);
+    d = good, d.bins_in = bins;
+    assert_int_equal(scan_equalize(ctx, &d, in, (uint8_t *)bins, NULL, 600), SCAN_ERR_OVERLAP);
+    assert_int_equal(scan_equalize(ctx, &d, in, NULL, NULL, 600), SCAN_ERR_ARGUMENT);
+    d.bins_out = bins + 1;
+    assert_int_equal(scan_equalize(ctx, &d, in, out, NULL, 600), SCAN_ERR_OVERLAP);
+    d.bins_out = bins;
+    bins[5] = 7;
+    assert_int_equal(scan_equalize(ctx, &d, in, out, NULL, 600), SCAN_OK);
+    assert_int_equal(bins[5], 7);
+}
+
 static void errors(void **state) {
     (void)state;
     scan_ctx *ctx = context_with_threads(1);
@@ -394,6 +454,7 @@ static void errors(void **state) {
     assert_int_equal(scan_equalize(ctx, &good, NULL, NULL, luts, 0), SCAN_OK);
     assert_int_equal(luts[40000], 40000);
 
+    bins_errors(ctx);
     size_t bytes;
     assert_int_equal(scan_equalize_workspace(ctx, &good, 64, &bytes), SCAN_OK);
     void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -409,7 +470,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_small_size), cmocka_unit_test(every_picture), cmocka_unit_test(switches_and_threads),
         cmocka_unit_test(streamed),         cmocka_unit_test(by_hand),       cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(in_parts),         cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,16 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
     unsigned char *workspace = memory, *tables = workspace + l.luts;
     uint64_t *bins = (uint64_t *)(workspace + l.bins);
     const unsigned threads = scan_cpu_image_threads(ctx, n * desc->channels);
-    scan_cpu_count_image(ctx, &p.counting, in, n, bins, workspace, threads);
+    const size_t bin_bytes = p.counting.planes * scan_cpu_bins(scan_cpu_bin_type(&p.counting)) * sizeof *bins;
+    if (desc->bins_in)
+        memcpy(bins, desc->bins_in, bin_bytes);
+    else
+        scan_cpu_count_image(ctx, &p.counting, in, n, bins, workspace, threads);
+    if (desc->bins_out)
+        memcpy(desc->bins_out, bins, bin_bytes);
+    scan_cpu_note(ctx, "histogram and map");
+    if (!out && !luts)
+        return SCAN_OK;
     fill_tables(desc, &p, bins, tables);
     if (luts)
         memcpy(luts, tables, p.tables * table_bytes(desc->type));
@@ -160,7 +169,6 @@ scan_status scan_cpu_equalize(scan_ctx *ctx, const scan_equalize_desc *desc, con
         m.luts[i] = tables + table * table_bytes(desc->type);
     }
     scan_pool_run(scan_cpu(ctx)->pool, threads, map_task, &m);
-    scan_cpu_note(ctx, "histogram and map");
     return SCAN_OK;
 }
 

@@ -143,7 +143,8 @@ static equalize_plan plan_of(const scan_ctx *ctx, const scan_equalize_desc *desc
     if (desc->like == SCAN_LIKE_VIPS && !bytes && p.view == VIEW_CHANNEL)
         p.planes = desc->channels;
     p.words = !bytes || p.view == VIEW_REC709;
-    p.small = bytes && desc->channels == 1 && n <= max_cta_pixels * uint64_t(state_of(ctx)->image_cluster);
+    p.small = bytes && desc->channels == 1 && !desc->bins_in && !desc->bins_out &&
+              n <= max_cta_pixels * uint64_t(state_of(ctx)->image_cluster);
     if (!p.small)
         p.bins_bytes = align_up(p.planes * (p.words ? word_bins : byte_bins) * sizeof(uint64_t));
     if (p.words) {
@@ -187,6 +188,20 @@ static scan_status map_image(scan_ctx *ctx, const scan_equalize_desc *desc, map_
     return launch(ctx, map_kernels[!bytes][channels - 1], ctas, threads, arguments, job.staged ? word_table_bytes : 0);
 }
 
+/* Counts the image, or takes bins_in, into the scratch of the call. */
+static scan_status take_bins(scan_ctx *ctx, const scan_equalize_desc *desc, const equalize_plan &p,
+                             const count_job &count) {
+    const size_t bytes = p.planes * (p.words ? word_bins : byte_bins) * sizeof(uint64_t);
+    const cudaStream_t stream = state_of(ctx)->stream;
+    if (desc->bins_in)
+        SCAN_CUDA_TRY(ctx, cudaMemcpyAsync(count.bins, desc->bins_in, bytes, cudaMemcpyDeviceToDevice, stream));
+    else
+        SCAN_TRY(count_image(ctx, desc->type, desc->channels, count));
+    if (desc->bins_out && desc->bins_out != desc->bins_in)
+        SCAN_CUDA_TRY(ctx, cudaMemcpyAsync(desc->bins_out, count.bins, bytes, cudaMemcpyDeviceToDevice, stream));
+    return SCAN_OK;
+}
+
 scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *in, void *out, void *luts, size_t n) {
     const equalize_plan p = plan_of(ctx, desc, n);
     const size_t size = scan_type_size(desc->type), pixel_bytes = desc->channels * size;
@@ -217,7 +232,9 @@ scan_status equalize(scan_ctx *ctx, const scan_equalize_desc *desc, const void *
         map.span = span_of(out, 1, in, 1);
         return equalize_small(ctx, count, map);
     }
-    SCAN_TRY(count_image(ctx, desc->type, desc->channels, count));
+    SCAN_TRY(take_bins(ctx, desc, p, count));
+    if (!out && !luts)
+        return SCAN_OK;
     if (p.words) {
         section_facts *facts = reinterpret_cast<section_facts *>(scratch + p.bins_bytes);
         if (!map.tables)
