@@ -135,7 +135,20 @@ scan_status scan_dist_begin(scan_dist_comm *comm, scan_status status, uint64_t c
 /* Agreement at the end of a call. */
 scan_status scan_dist_end(scan_dist_comm *comm, scan_status status);
 
-/* Adds a descriptor's field to the hash of a call. */
+/* Adds a descriptor's field, or fields, to the hash of a call. */
 uint64_t scan_dist_hash(uint64_t hash, uint64_t field);
+uint64_t scan_dist_hash_all(uint64_t hash, const uint64_t *fields, size_t count);
+
+/* ---- share.c ----------------------------------------------------------------------------------------------------- */
+
+/* From the lengths in the records, where every share begins: comm->starts. Returns the length of the whole array. */
+uint64_t scan_dist_find_starts(scan_dist_comm *comm);
+
+/* This rank's share by comm->starts and the records. */
+scan_dist_place scan_dist_place_of(const scan_dist_comm *comm);
+
+/* The type of indices for the whole array, whose starts are known, and the index of this rank's first element. ARGUMENT
+ * if they do not fit. */
+scan_status scan_dist_settle_index(scan_dist_comm *comm, scan_type *type, uint64_t *index_base);
 
 #endif

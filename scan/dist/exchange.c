@@ -165,10 +165,16 @@ scan_status scan_dist_sum(scan_dist_comm *comm, uint64_t *values, size_t count) 
 
 /* ---- agreement --------------------------------------------------------------------------------------------------- */
 
-/* One round of FNV-1a on 64 bits at a time, with a rotation to bring high bits down. */
+/* Multiplication spreads a field to the bits above it, the rotation brings those down for the next. */
 uint64_t scan_dist_hash(uint64_t hash, uint64_t field) {
     hash = (hash ^ field) * UINT64_C(0x9e3779b97f4a7c15);
     return hash << 23 | hash >> 41;
+}
+
+uint64_t scan_dist_hash_all(uint64_t hash, const uint64_t *fields, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        hash = scan_dist_hash(hash, fields[i]);
+    return hash;
 }
 
 /* The words of the lowest rank that failed, from that rank to all others. */

@@ -215,12 +215,10 @@ static uint64_t call_of(const scan_prefix_desc *desc) {
     const uint64_t fields[] = {
         desc->type,           desc->out_type,        desc->op,          desc->kind, desc->reverse,
         desc->algorithm.grid, desc->algorithm.block, desc->init != NULL};
-    uint64_t hash = 'p', init = 0;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        hash = scan_dist_hash(hash, fields[i]);
+    uint64_t init = 0;
     if (desc->init)
         memcpy(&init, desc->init, scan_type_size(desc->out_type));
-    return scan_dist_hash(hash, init);
+    return scan_dist_hash(scan_dist_hash_all('p', fields, sizeof fields / sizeof *fields), init);
 }
 
 static scan_status run(job *j) {

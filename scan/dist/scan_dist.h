@@ -25,8 +25,8 @@
  *   Errors     A call begins with one small exchange of every rank's status and length, so that what is wrong on one
  *              rank, an argument or want of memory, is known to all before anything is moved. That rank gets its own
  *              status, the others SCAN_ERR_PEER; scan_dist_cause names the rank and its status, scan_dist_detail says
- *              the reason. What fails later on one rank is told at the end of the call in the same way: outputs then
- *              hold anything. After either the communicator is as good as before.
+ *              the reason. What fails later on one rank is told at the end of the call in the same way. After
+ *              either, outputs hold anything, and the communicator is as good as before.
  *              If a rank ends or calls scan_dist_abort, or MPI fails, every call of every other rank, also one that is
  *              waiting, returns SCAN_ERR_PEER, and so does each later one: the communicator is of no more use than to
  *              be destroyed, and scan_dist_comm_info says broken. Memory that was passed to the interrupted call must
@@ -120,6 +120,49 @@ SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, 
  * ALGORITHM also for float add and mul by a teaching grid. */
 SCAN_API scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc, const void *in, void *out,
                                       size_t n);
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+/* Where a share lies in its array, in elements. */
+typedef struct scan_dist_place {
+    uint64_t before; /* on lower ranks */
+    uint64_t count;  /* on this rank */
+    uint64_t total;  /* on all ranks */
+} scan_dist_place;
+
+/* now: the share of this rank, which has n elements. even: its share of the same array in equal shares, of which the
+ * first may have one element more. Either may be NULL. Collective. Errors: ARGUMENT, PEER. */
+SCAN_API scan_status scan_dist_share(scan_dist_comm *comm, size_t n, scan_dist_place *now, scan_dist_place *even);
+
+/* Moves an array from one split to another, in the same order: this rank has n elements of element_bytes bytes before,
+ * and out_n after, any numbers that add up to the same on all ranks. in and out may not overlap. With the numbers of
+ * scan_dist_share it balances what compaction leaves. Deterministic.
+ * Errors: ARGUMENT (no context is in use, lengths that do not add up), OVERLAP, PEER. */
+SCAN_API scan_status scan_dist_redistribute(scan_dist_comm *comm, size_t element_bytes, const void *in, size_t n,
+                                            void *out, size_t out_n);
+
+/* ---- more verbs -------------------------------------------------------------------------------------------------- */
+
+/* Like scan_compact, of the whole array: in, the columns, flags and outputs are of this rank's share; what is kept
+ * stays on the rank that has it. Indices are those of the whole array: index_base is the index of its first element,
+ * and index_type 0 settles by its length. kept, if not NULL: where this rank's kept elements lie among those of all,
+ * host memory; then every output may be NULL. Nothing but counts is moved.
+ * Deterministic. Errors: as scan_compact, and ARGUMENT (no context is in use), PEER. */
+SCAN_API scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_desc *desc, const void *in,
+                                       const scan_compact_out *out, size_t n, scan_dist_place *kept);
+
+/* Like scan_unique, of the whole array: a run of equal elements that goes over borders of shares is one run. It belongs
+ * to the rank of its first element, which gets its whole length. index_base, index_type and runs: as index_base,
+ * index_type and kept of scan_dist_compact. kept == in is SCAN_ERR_OVERLAP. Deterministic.
+ * Errors: as scan_unique, and ARGUMENT (no context is in use), PEER. */
+SCAN_API scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_desc *desc, const void *in,
+                                      const scan_unique_out *out, size_t n, scan_dist_place *runs);
+
+/* Like scan_equalize, with tables of all ranks' histogram: for an image in parts, or images that share tables. n counts
+ * the pixels of this rank, mask is of its share; luts receives the tables on every rank. bins_in and bins_out are
+ * ARGUMENT. Integers, so deterministic. Errors: as scan_equalize, and ARGUMENT (no context is in use), PEER. */
+SCAN_API scan_status scan_dist_equalize(scan_dist_comm *comm, const scan_equalize_desc *desc, const void *in, void *out,
+                                        void *luts, size_t n);
 
 /* Like scan_histogram, of the whole array: bins receives on every rank the counts of all ranks. n counts the pixels of
  * this rank, mask is of its share. Integers, so deterministic. Errors: as scan_histogram, and ARGUMENT (no context is

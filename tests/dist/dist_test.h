@@ -6,6 +6,7 @@
 #ifndef TESTS_DIST_DIST_TEST_H
 #define TESTS_DIST_DIST_TEST_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -91,5 +92,8 @@ static inline void *copy_bytes(const void *from, size_t bytes) {
 void test_comm(const dist_test *t);
 void test_prefix(const dist_test *t);
 void test_histogram(const dist_test *t);
+void test_compact(const dist_test *t);
+void test_unique(const dist_test *t);
+void test_equalize(const dist_test *t);
 
 #endif

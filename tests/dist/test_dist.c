@@ -27,6 +27,9 @@ int main(void) {
     test_comm(t);
     test_prefix(t);
     test_histogram(t);
+    test_compact(t);
+    test_unique(t);
+    test_equalize(t);
 
     scan_dist_comm_destroy(tests.comm);
     scan_ctx_destroy(tests.ctx);

@@ -3,8 +3,6 @@
  * scan_dist_prefix: the bytes of one context on the whole array, for every type, operator, direction and kind, with
  * shares of all shapes; sums of integers and of floats also against loops of their own.
  */
-#include <math.h>
-
 #include "dist_test.h"
 #include "tests/unit/float_order.h"
 
