@@ -14,6 +14,10 @@ scan_status scan_dist_fail(scan_dist_comm *comm, scan_status status, const char 
     va_start(arguments, format);
     vsnprintf(comm->detail, sizeof comm->detail, format, arguments);
     va_end(arguments);
+    if (status != SCAN_ERR_PEER) {
+        comm->cause = status;
+        comm->cause_rank = comm->rank;
+    }
     return status;
 }
 
@@ -53,7 +57,7 @@ scan_status scan_dist_comm_init(scan_dist_comm *comm) {
     comm->timeout = timeout_of_environment();
     comm->records = calloc(comm->size, sizeof *comm->records);
     comm->starts = calloc((size_t)comm->size + 1, sizeof *comm->starts);
-    comm->moves = calloc(2 * (size_t)comm->size + 2, sizeof *comm->moves);
+    comm->moves = calloc(4 * (size_t)comm->size + 4, sizeof *comm->moves);
     if (!comm->records || !comm->starts || !comm->moves)
         return scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for a communicator of %u ranks", comm->size);
     const scan_status status = scan_ctx_create(&comm->host, &one_thread);

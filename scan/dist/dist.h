@@ -83,7 +83,7 @@ struct scan_dist_comm {
     uint64_t *none;            /* context memory: a count of 0, for calls that only check their arguments */
     scan_dist_record *records; /* of all ranks, since the last agreement */
     uint64_t *starts;          /* size + 1: for verbs */
-    scan_dist_move *moves;     /* 2 size + 2 places for the lists of an exchange */
+    scan_dist_move *moves;     /* 4 size + 4 places for the lists of an exchange */
     scan_status cause;
     uint32_t cause_rank;
     char detail[SCAN_DIST_WORDS];
@@ -146,6 +146,9 @@ uint64_t scan_dist_find_starts(scan_dist_comm *comm);
 
 /* This rank's share by comm->starts and the records. */
 scan_dist_place scan_dist_place_of(const scan_dist_comm *comm);
+
+/* Do arrays share a byte? Empty ones share nothing. */
+bool scan_dist_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes);
 
 /* The type of indices for the whole array, whose starts are known, and the index of this rank's first element. ARGUMENT
  * if they do not fit. */

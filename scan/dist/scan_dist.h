@@ -158,6 +158,22 @@ SCAN_API scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_
 SCAN_API scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_desc *desc, const void *in,
                                       const scan_unique_out *out, size_t n, scan_dist_place *runs);
 
+/* Like scan_sort, of the whole array: this rank gives n keys (and values) of it and gets out_n of the sorted one, any
+ * numbers that add up to the same on all ranks: those of scan_dist_share are equal to within one element. Shares have
+ * these lengths whatever the keys: equal ones are divided where a share ends. Stable: of equal keys those of lower
+ * ranks come first. keys_in == keys_out and values_in == values_out are allowed, with room for the larger number.
+ * Memory: (n + out_n) keys and values, and what scan_sort needs. Every element moves to its rank at once; merges
+ * follow. Deterministic. Errors: as scan_sort, and ARGUMENT (no context is in use, lengths that do not add up), PEER.
+ */
+SCAN_API scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys_in,
+                                    void *keys_out, const void *values_in, void *values_out, size_t n, size_t out_n);
+
+/* Like scan_argsort, of the whole array: keys are this rank's n, indices the out_n that its share of the permutation
+ * has; they count from the first element of rank 0. index_type 0 settles by the length of the whole array. Memory:
+ * 2 (n + out_n) keys and indices. Else as scan_dist_sort. */
+SCAN_API scan_status scan_dist_argsort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys,
+                                       void *indices, size_t n, size_t out_n);
+
 /* Like scan_equalize, with tables of all ranks' histogram: for an image in parts, or images that share tables. n counts
  * the pixels of this rank, mask is of its share; luts receives the tables on every rank. bins_in and bins_out are
  * ARGUMENT. Integers, so deterministic. Errors: as scan_equalize, and ARGUMENT (no context is in use), PEER. */

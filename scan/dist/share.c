@@ -44,7 +44,7 @@ scan_status scan_dist_settle_index(scan_dist_comm *comm, scan_type *type, uint64
 
 /* ---- redistribute ------------------------------------------------------------------------------------------------ */
 
-static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
+bool scan_dist_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
     return a_bytes && b_bytes && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
@@ -56,7 +56,7 @@ static scan_status check(scan_dist_comm *comm, size_t size, const void *in, size
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "elements of %zu bytes do not fit the address space", size);
     if ((n && !in) || (out_n && !out))
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "in or out is NULL");
-    if (overlap(in, bytes, out, out_bytes))
+    if (scan_dist_overlap(in, bytes, out, out_bytes))
         return scan_dist_fail(comm, SCAN_ERR_OVERLAP, "in and out overlap");
     return SCAN_OK;
 }

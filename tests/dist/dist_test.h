@@ -95,5 +95,6 @@ void test_histogram(const dist_test *t);
 void test_compact(const dist_test *t);
 void test_unique(const dist_test *t);
 void test_equalize(const dist_test *t);
+void test_sort(const dist_test *t);
 
 #endif

@@ -30,6 +30,7 @@ int main(void) {
     test_compact(t);
     test_unique(t);
     test_equalize(t);
+    test_sort(t);
 
     scan_dist_comm_destroy(tests.comm);
     scan_ctx_destroy(tests.ctx);
