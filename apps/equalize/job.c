@@ -168,7 +168,7 @@ static bool verify(equalize_job *job, const char *out_name) {
 static bool load(equalize_job *job) {
     const equalize_options *o = job->options;
     image in;
-    if (!image_load_finish(image_load_start(job->in_name), &in, &job->error))
+    if (!image_load_finish(image_load_start(job->in_name, o->max_bytes), &in, &job->error))
         return false;
     job->file_bytes = in.file_bytes;
     if (!o->keep_input && !o->verify && job->lane->on_host) {

@@ -36,7 +36,8 @@ struct image_load {
     image img;      /* PGM and PPM: ready */
     decode_job job; /* the parent's copy, which the child cannot change */
     decode_job *shared;
-    int child; /* -1: none */
+    int child;        /* -1: none */
+    size_t max_bytes; /* of memory */
 };
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -231,11 +232,19 @@ static image_load *load_new(const char *name) {
     if (!load)
         return NULL;
     load->child = -1;
+    load->max_bytes = SIZE_MAX;
     load->name = strdup(name);
     if (load->name)
         return load;
     free(load);
     return NULL;
+}
+
+/* What a job holds: the file, what decodes it, its pixels and, encoded, at most as much again. The pixels of a PGM or
+ * PPM are in the file. */
+static size_t need_of(const image_header *header, size_t file_bytes) {
+    const bool decoded = header->format == IMAGE_PNG || header->format == IMAGE_JPEG;
+    return 2 * file_bytes + (decoded ? 2 * image_bytes(header) + decode_arena_bytes(header, file_bytes) : 0);
 }
 
 /* The pixels of a PGM or PPM stay in `file`. */
@@ -245,6 +254,14 @@ static void load_bytes(image_load *load, uint8_t *file, size_t bytes) {
     load->failed = !probe_image(load->name, file, bytes, &header, &load->error);
     if (load->failed)
         return;
+    const size_t need = need_of(&header, bytes);
+    if (need > load->max_bytes) {
+        load->failed = !image_fail(&load->error, EXIT_IO,
+                                   "%s: needs %zu MiB of memory, more than -S says: only a binary PGM or PPM file goes "
+                                   "in bands, to the same format, by --method global without --plot and --verify",
+                                   load->name, (need >> 20) + 1);
+        return;
+    }
     if (!profile_find(file, bytes, header.format, &load->profile)) {
         load->failed = !image_fail(&load->error, EXIT_IO, "%s: no memory for its colour profile", load->name);
         return;
@@ -259,12 +276,13 @@ static void load_bytes(image_load *load, uint8_t *file, size_t bytes) {
         load->img.pixels = pixels;
 }
 
-image_load *image_load_start(const char *path) {
+image_load *image_load_start(const char *path, size_t max_bytes) {
     if (path && strcmp(path, "-") == 0)
         path = NULL;
     image_load *load = load_new(path ? path : "stdin");
     if (!load)
         return NULL;
+    load->max_bytes = max_bytes;
     uint8_t *file = NULL;
     size_t bytes = 0;
     load->failed = !read_file(path, load->name, &file, &bytes, &load->error);

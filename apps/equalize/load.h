@@ -10,8 +10,9 @@
 typedef struct image_load image_load;
 
 /* Reads the file ("-" or NULL: stdin), checks its structure and starts to decode it in a child process, so that several
- * images can be on their way at once. Needs sandbox_start. Never NULL except without memory. Any thread may call it. */
-image_load *image_load_start(const char *path);
+ * images can be on their way at once. A failure if the work on it needs more memory than max_bytes, which the message
+ * then says. Needs sandbox_start. Never NULL except without memory. Any thread may call it. */
+image_load *image_load_start(const char *path, size_t max_bytes);
 
 /* Waits for the pixels. Frees the load in any case; a load that is NULL fails for lack of memory. */
 bool image_load_finish(image_load *load, image *out, image_error *error);

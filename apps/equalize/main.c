@@ -10,6 +10,7 @@
 
 #include "apps/support/cli.h"
 #include "apps/support/die.h"
+#include "apps/support/memory.h"
 #include "apps/support/names.h"
 #include "apps/support/number.h"
 #include "apps/support/report.h"
@@ -44,6 +45,10 @@ static const char help[] =
     "                        (default: luma; channels like pillow and vips)\n"
     "  --mask IMAGE          global: only pixels where this grey image is not 0 count; all are mapped\n"
     "  --plot FILE           draw the histograms before and after as SVG\n"
+    "  -S, --memory SIZE     use so much memory for an image: a number of K, or with b, K, M, G, T, P, E or %; from "
+    "1M\n"
+    "                        (default half of what is free). Binary PGM and PPM that are larger go to the same in\n"
+    "                        bands; what does not go in bands and needs more is refused\n"
     "  --quality N           of JPEG output, 1 to 100 (default 95)\n"
     "  --out-dir DIR         write each image to DIR, made if it is missing, under its own name; a folder stands for\n"
     "                        the images in it by their extensions, without subfolders; a bad image is reported and\n"
@@ -52,12 +57,13 @@ static const char help[] =
 
 static const char short_help[] = "Usage: @ [OPTION]... IMAGE [-o FILE]   (@ --help says more)\n";
 
-enum { METHOD = 1, LIKE, CLIP, TILES, COLOR, MASK, PLOT, QUALITY, OUT_DIR };
+enum { METHOD = 1, LIKE, CLIP, TILES, COLOR, MASK, PLOT, QUALITY, OUT_DIR, MEMORY };
 
 static const cli_option options[] = {
-    {"method", 0, true, METHOD},   {"like", 0, true, LIKE}, {"clip", 0, true, CLIP}, {"tiles", 0, true, TILES},
-    {"color", 0, true, COLOR},     {"mask", 0, true, MASK}, {"plot", 0, true, PLOT}, {"quality", 0, true, QUALITY},
-    {"out-dir", 0, true, OUT_DIR}, {NULL, 0, false, 0},
+    {"method", 0, true, METHOD},   {"like", 0, true, LIKE},       {"clip", 0, true, CLIP},
+    {"tiles", 0, true, TILES},     {"color", 0, true, COLOR},     {"mask", 0, true, MASK},
+    {"plot", 0, true, PLOT},       {"quality", 0, true, QUALITY}, {"out-dir", 0, true, OUT_DIR},
+    {"memory", 'S', true, MEMORY}, {NULL, 0, false, 0},
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -112,6 +118,10 @@ static void take_option(program *p, int key) {
         o->quality = (unsigned)cli_number(c->option, c->value, 1, 100);
         p->quality_given = true;
         break;
+    case MEMORY:
+        p->memory = memory_of_option(c->option, c->value);
+        p->memory_given = true;
+        break;
     case OUT_DIR:
         p->out_dir = cli_file(c);
         c->data_in_files = true;
@@ -163,7 +173,7 @@ static bool make_mask(const char *name, image *mask, image_error *error) {
 
 static void load_mask(program *p) {
     image_error error;
-    if (!image_load_finish(image_load_start(p->mask_path), &p->mask, &error) ||
+    if (!image_load_finish(image_load_start(p->mask_path, SIZE_MAX), &p->mask, &error) ||
         !make_mask(p->mask_path, &p->mask, &error))
         die(error.code, "--mask %s", error.text);
     p->options.mask = &p->mask;
@@ -180,6 +190,9 @@ int main(int argc, char **argv) {
     check_options(&p);
     p.options.verify = p.c.common.verify;
     p.options.keep_input = p.plot_path != NULL;
+    p.options.max_bytes = p.memory_given ? p.memory : SIZE_MAX;
+    if (!p.memory_given)
+        p.memory = memory_default();
     const char *path = p.out_dir ? NULL : cli_operand(&p.c);
     report_start(&p.c.common);
     session_open(&p.s, &p.c.common);

@@ -21,6 +21,7 @@ typedef struct equalize_options {
     unsigned quality;
     bool verify;
     bool keep_input;   /* the plot needs it */
+    size_t max_bytes;  /* of memory, of what is loaded: with -S */
     const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
 } equalize_options;
 

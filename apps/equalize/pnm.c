@@ -95,34 +95,28 @@ static bool read_plain(reader *r, uint8_t *to, size_t samples, uint32_t full, ui
     return true;
 }
 
-static bool read_8_bit(reader *r, uint8_t *to, size_t samples, uint32_t maxval) {
+static bool read_8_bit(const reader *r, uint8_t *to, size_t samples, size_t first, uint32_t maxval) {
     for (size_t i = 0; i < samples; i++) {
         if (to[i] > maxval)
-            return above_maxval(r, i, to[i], maxval);
+            return above_maxval(r, first + i, to[i], maxval);
         to[i] = (uint8_t)scaled(to[i], 255, maxval);
     }
     return true;
 }
 
-static bool read_16_bit(reader *r, uint16_t *to, const uint8_t *from, size_t samples, uint32_t maxval) {
+static bool read_16_bit(const reader *r, uint16_t *to, const uint8_t *from, size_t samples, size_t first,
+                        uint32_t maxval) {
     for (size_t i = 0; i < samples; i++) {
         uint32_t value = (uint32_t)from[2 * i] << 8 | from[2 * i + 1];
         if (value > maxval)
-            return above_maxval(r, i, value, maxval);
+            return above_maxval(r, first + i, value, maxval);
         to[i] = (uint16_t)scaled(value, 65535, maxval);
     }
     return true;
 }
 
-/* What a header says. */
-typedef struct layout {
-    bool plain;
-    uint32_t maxval;
-    size_t samples;
-    size_t bytes; /* of the samples in memory; the same in the file if it is not plain */
-} layout;
-
-static bool read_header(reader *r, image_header *header, layout *l) {
+static bool read_header(reader *r, pnm_layout *l) {
+    image_header *header = &l->header;
     if (r->bytes < 3 || r->data[0] != 'P' || (!is_blank(r->data[2]) && r->data[2] != '#') || r->data[1] < '2' ||
         r->data[1] > '6' || r->data[1] == '4')
         return image_fail(r->error, EXIT_USAGE, "%s: not a PGM or PPM", r->name);
@@ -143,14 +137,14 @@ static bool read_header(reader *r, image_header *header, layout *l) {
                           r->name, width, height, IMAGE_MAX_PNM_BYTES >> 20);
     l->bytes = image_bytes(header);
     l->samples = image_pixels(header) * header->channels;
+    l->at = r->at;
     return true;
 }
 
 bool pnm_max_bytes(const char *name, const uint8_t *head, size_t bytes, size_t *max_bytes, image_error *error) {
     reader r = {.name = name, .data = head, .bytes = bytes, .error = error};
-    image_header header;
-    layout l;
-    if (!read_header(&r, &header, &l)) {
+    pnm_layout l;
+    if (!read_header(&r, &l)) {
         if (bytes >= IMAGE_HEAD_BYTES && r.at == bytes)
             image_fail(error, EXIT_USAGE, "%s: its header is longer than %zu KiB", name, IMAGE_HEAD_BYTES >> 10);
         return false;
@@ -170,9 +164,10 @@ bool pnm_too_long(const char *name, const uint8_t *head, image_error *error) {
 bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *header, uint8_t **pixels,
               image_error *error) {
     reader r = {.name = name, .data = file, .bytes = bytes, .error = error};
-    layout l;
-    if (!read_header(&r, header, &l))
+    pnm_layout l;
+    if (!read_header(&r, &l))
         return false;
+    *header = l.header;
     size_t left = bytes - r.at;
     if (l.plain && 2 * l.samples - 1 > left)
         return image_fail(error, EXIT_USAGE, "%s: truncated: %zu bytes cannot hold %u x %u samples", name, left,
@@ -186,28 +181,54 @@ bool pnm_read(const char *name, uint8_t *file, size_t bytes, image_header *heade
     if (l.plain)
         return read_plain(&r, file, l.samples, header->depth == 16 ? 65535 : 255, l.maxval);
     if (header->depth == 16)
-        return read_16_bit(&r, (uint16_t *)(void *)file, file + r.at, l.samples, l.maxval);
+        return read_16_bit(&r, (uint16_t *)(void *)file, file + r.at, l.samples, 0, l.maxval);
     *pixels = file + r.at;
-    return l.maxval == 255 || read_8_bit(&r, *pixels, l.samples, l.maxval);
+    return l.maxval == 255 || read_8_bit(&r, *pixels, l.samples, 0, l.maxval);
 }
 
-bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {
-    char head[64];
-    size_t samples = image_pixels(header) * header->channels;
-    bool wide = header->depth == 16;
-    int head_bytes = snprintf(head, sizeof head, "P%c\n%u %u\n%u\n", header->channels == 3 ? '6' : '5', header->width,
-                              header->height, wide ? 65535u : 255u);
-    if (!image_file_reserve(file, (size_t)head_bytes + image_bytes(header)) ||
-        !image_file_append(file, head, (size_t)head_bytes))
-        return image_fail(error, EXIT_IO, "%s: no memory for the file", name);
-    if (!wide)
-        return image_file_append(file, pixels, image_bytes(header));
-    const uint16_t *from = pixels;
-    uint8_t *to = file->data + file->bytes;
-    for (size_t i = 0; i < samples; i++) {
-        to[2 * i] = (uint8_t)(from[i] >> 8);
-        to[2 * i + 1] = (uint8_t)from[i];
+/* ---- in bands ---------------------------------------------------------------------------------------------------- */
+
+bool pnm_read_layout(const char *name, const uint8_t *head, size_t bytes, pnm_layout *l, image_error *error) {
+    reader r = {.name = name, .data = head, .bytes = bytes, .error = error};
+    return read_header(&r, l);
+}
+
+bool pnm_read_samples(const char *name, const pnm_layout *l, void *samples, size_t n, size_t first,
+                      image_error *error) {
+    const reader r = {.name = name, .error = error};
+    if (l->header.depth == 16)
+        return read_16_bit(&r, samples, samples, n, first, l->maxval);
+    return l->maxval == 255 || read_8_bit(&r, samples, n, first, l->maxval);
+}
+
+static void swap_bytes(uint8_t *to, const uint16_t *from, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t sample = from[i];
+        to[2 * i] = (uint8_t)(sample >> 8);
+        to[2 * i + 1] = (uint8_t)sample;
     }
+}
+
+void pnm_write_samples(const image_header *header, void *samples, size_t n) {
+    if (header->depth == 16)
+        swap_bytes(samples, samples, n);
+}
+
+size_t pnm_write_header(const image_header *header, char to[PNM_HEADER_BYTES]) {
+    return (size_t)snprintf(to, PNM_HEADER_BYTES, "P%c\n%u %u\n%u\n", header->channels == 3 ? '6' : '5', header->width,
+                            header->height, header->depth == 16 ? 65535u : 255u);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error) {
+    char head[PNM_HEADER_BYTES];
+    const size_t head_bytes = pnm_write_header(header, head);
+    if (!image_file_reserve(file, head_bytes + image_bytes(header)) || !image_file_append(file, head, head_bytes))
+        return image_fail(error, EXIT_IO, "%s: no memory for the file", name);
+    if (header->depth != 16)
+        return image_file_append(file, pixels, image_bytes(header));
+    swap_bytes(file->data + file->bytes, pixels, image_pixels(header) * header->channels);
     file->bytes += image_bytes(header);
     return true;
 }

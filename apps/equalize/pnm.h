@@ -21,6 +21,33 @@ bool pnm_max_bytes(const char *name, const uint8_t *head, size_t bytes, size_t *
 /* The failure of a file that has more. */
 bool pnm_too_long(const char *name, const uint8_t *head, image_error *error);
 
+/* ---- in bands ---------------------------------------------------------------------------------------------------- */
+
+/* What a header says. */
+typedef struct pnm_layout {
+    image_header header;
+    bool plain; /* text */
+    uint32_t maxval;
+    size_t at; /* where the samples begin in the file */
+    size_t samples;
+    size_t bytes; /* of the samples in memory; the same in the file if it is not plain */
+} pnm_layout;
+
+/* A failure if the head, of up to IMAGE_HEAD_BYTES, has no good header. */
+bool pnm_read_layout(const char *name, const uint8_t *head, size_t bytes, pnm_layout *l, image_error *error);
+
+/* Makes n samples of a file that is not plain, from number `first` on, those of the image, where they are. */
+bool pnm_read_samples(const char *name, const pnm_layout *l, void *samples, size_t n, size_t first, image_error *error);
+
+/* The other way round. */
+void pnm_write_samples(const image_header *header, void *samples, size_t n);
+
+/* The header of pnm_write. Returns its length. */
+enum { PNM_HEADER_BYTES = 64 };
+size_t pnm_write_header(const image_header *header, char to[PNM_HEADER_BYTES]);
+
+/* ---- in memory --------------------------------------------------------------------------------------------------- */
+
 /* P5 or P6 with maxval 255 or 65535, appended to file. */
 bool pnm_write(const char *name, const image_header *header, const void *pixels, image_file *file, image_error *error);
 

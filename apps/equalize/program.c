@@ -36,6 +36,15 @@ void program_note_profile(program *p, const equalize_job *job) {
          job->dropped == PROFILE_BROKEN ? "it is damaged" : "the output has no place for one; PNG and JPEG have");
 }
 
+void program_report_image(const program *p, const char *name, const image_header *h) {
+    report_text("input", name);
+    report_number("width", h->width);
+    report_number("height", h->height);
+    report_number("channels", h->channels);
+    report_number("bits", h->depth);
+    program_report_method(p);
+}
+
 void program_report_method(const program *p) {
     const equalize_options *o = &p->options;
     char tiles[32];

@@ -19,6 +19,8 @@ typedef struct program {
     const char *plot_path;
     const char *out_dir;
     image mask;
+    size_t memory;     /* -S, or what a run without it may use */
+    bool memory_given; /* -S */
     session s;
     bool device_failed; /* the CPU has taken over */
     bool dropped_profile;
@@ -35,6 +37,9 @@ void program_note_failure(program *p, const char *failure);
 
 /* Warns, once, that an image has lost its ICC profile. */
 void program_note_profile(program *p, const equalize_job *job);
+
+/* Reports an image and what was done with it. */
+void program_report_image(const program *p, const char *name, const image_header *h);
 
 /* Reports the method and its parameters. */
 void program_report_method(const program *p);

@@ -10,6 +10,7 @@
 #include "apps/support/die.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
+#include "bands.h"
 #include "plot.h"
 #include "run.h"
 
@@ -52,6 +53,17 @@ static void write_plot(program *p, const equalize_job *job, output *out) {
     free(after);
 }
 
+/* ---- in bands ---------------------------------------------------------------------------------------------------- */
+
+static int run_bands(program *p, bands_image *image, output *out) {
+    program_choose_device(p, image->in.extent.size);
+    bands_run(image, p, out);
+    program_report_image(p, image->in.name, &image->layout.header);
+    session_report(&p->s);
+    report_finish();
+    return EXIT_DONE;
+}
+
 /* ---- the image --------------------------------------------------------------------------------------------------- */
 
 int run_one(program *p, const char *path) {
@@ -61,6 +73,9 @@ int run_one(program *p, const char *path) {
         die_usage("%s: is a folder; --out-dir DIR says where its images go", path);
     output *out = output_open(common->output, common->force, true);
     output *plot_out = p->plot_path ? output_open(p->plot_path, common->force, false) : NULL;
+    bands_image bands;
+    if (bands_open(&bands, p, path))
+        return run_bands(p, &bands, out);
     program_choose_device(p, path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0);
     equalize_lane lane = program_new_lane(p, p->s.ctx, common->threads);
     equalize_job job = {
@@ -78,12 +93,7 @@ int run_one(program *p, const char *path) {
     program_note_profile(p, &job);
     if (plot_out)
         write_plot(p, &job, plot_out);
-    report_text("input", job.in_name);
-    report_number("width", job.out.header.width);
-    report_number("height", job.out.header.height);
-    report_number("channels", job.out.header.channels);
-    report_number("bits", job.out.header.depth);
-    program_report_method(p);
+    program_report_image(p, job.in_name, &job.out.header);
     if (common->verify)
         report_flag("verified", true);
     session_report(&p->s);

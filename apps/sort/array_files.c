@@ -7,10 +7,10 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/memory.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
 #include "array_merge.h"
-#include "memory.h"
 
 typedef struct array_file {
     input in;

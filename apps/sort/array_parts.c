@@ -9,10 +9,10 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/memory.h"
 #include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "array_merge.h"
-#include "memory.h"
 #include "row_check.h"
 #include "row_sort.h"
 

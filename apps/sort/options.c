@@ -7,9 +7,9 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/memory.h"
 #include "apps/support/names.h"
 #include "apps/support/parallel.h"
-#include "memory.h"
 #include "sort.h"
 
 static const char help[] =

@@ -7,9 +7,9 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/memory.h"
 #include "apps/support/output.h"
 #include "apps/support/report.h"
-#include "memory.h"
 #include "row_check.h"
 #include "row_merge.h"
 #include "row_parts.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much memory a sort may use: -S.
+ * How much memory a job may use: -S.
  */
-#ifndef APPS_SORT_MEMORY_H
-#define APPS_SORT_MEMORY_H
+#ifndef APPS_SUPPORT_MEMORY_H
+#define APPS_SUPPORT_MEMORY_H
 
 #include <stddef.h>
 

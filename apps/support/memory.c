@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/support/alloc.h"
-#include "apps/support/die.h"
+#include "alloc.h"
+#include "die.h"
 
 static size_t scaled(size_t number, char suffix) {
     static const char suffixes[] = "KMGTPE";
