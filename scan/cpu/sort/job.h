@@ -21,8 +21,8 @@ typedef struct scan_sort_range {
 /* Sizes that follow from the descriptor, n and the threads of the context: the layout of the workspace. */
 typedef struct scan_sort_plan {
     const scan_sort_kernels *kernels;
-    void (*local)(const scan_sort_local *); /* kernels->local, or quicksort */
-    void (*split)(const scan_sort_part *);  /* by splitters: kernels->scatter, or that of quicksort */
+    void (*local)(const scan_sort_local *);  /* kernels->local, or quicksort */
+    void (*split)(const scan_sort_pieces *); /* NULL: partitions by splitters are kernels->scatter's */
     size_t key_bytes, value_bytes;
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
@@ -30,10 +30,14 @@ typedef struct scan_sort_plan {
     size_t leaf_n;       /* elements of a bin that one thread sorts; from local_n */
     size_t bin_n;        /* elements a bin should have */
     unsigned digit_bits; /* widest partition */
-    unsigned threads;    /* that have an area */
-    size_t spare_bytes;  /* keys of local_n elements */
-    size_t area_bytes;   /* a thread's: counts, positions, buffers or scratch */
+    /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
+     * which on splitters are quicker than bits. */
+    size_t skew;
+    unsigned threads;   /* that have an area */
+    size_t spare_bytes; /* keys of local_n elements */
+    size_t area_bytes;  /* a thread's: counts, positions, buffers or scratch */
     size_t stack_bytes, keys_bytes, values_bytes;
+    size_t pieces_a_thread, pieces_bytes; /* counts of the pieces that partitions by splitters divide */
     size_t heavy_bytes;
     size_t second_keys_n, second_keys_bytes; /* argsort: room for the keys of ranges that are in the output */
     size_t total_bytes;
@@ -66,6 +70,7 @@ typedef struct scan_sort_job {
     size_t stacked;
     uint64_t *starts; /* of each bin of the partition under way, and its end */
     char *areas;
+    uint16_t *piece_counts;
     atomic_size_t next_bin;
     atomic_uint order_flags;
     scan_sort_heavy *heavy; /* [SCAN_SORT_MAX_HEAVY], in order; NULL where there may be none */
@@ -152,6 +157,16 @@ unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
  * Every thread chooses the same. */
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *part, size_t begin, size_t n,
                                     scan_sort_splitters *splitters);
+
+/* pieces.c: a partition by splitters in two steps, and the bins that are final then, as bits: their keys are all equal.
+ * In between there are a barrier and the scan of the counts that divide has left in the part. */
+void scan_cpu_sort_divide(const scan_sort_job *job, const scan_sort_part *part, unsigned thread);
+void scan_cpu_sort_gather(const scan_sort_job *job, const scan_sort_part *part, unsigned thread);
+uint64_t scan_cpu_sort_pure_bins(const scan_sort_splitters *splitters);
+size_t scan_cpu_sort_piece_elements(const scan_sort_plan *plan);
+static inline bool scan_sort_is_final(uint64_t final, size_t bin) {
+    return bin < SCAN_SORT_SPLITTER_BINS && (final >> bin & 1);
+}
 
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort);
 

@@ -6,13 +6,13 @@
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
  *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
- * the partition put them to the output. A bin too large for that is partitioned again, by the bits below; for quicksort
- * only one that would keep a thread busy when the others are done is too large.
+ *               the partition put them to the output. A bin too large for that is partitioned again, by the bits below;
+ *               for quicksort only one that would keep a thread busy when the others are done is too large.
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
- * few values (splitters.c, quick_split.h, quick_pairs.h). Input in order already is copied, in strictly the other order
+ * few values (splitters.c; in vectors: pieces.c). Input in order already is copied, in strictly the other order
  * reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values or lie close
  * together (few.c, count.c), and not moved.
  */
@@ -70,7 +70,7 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
 }
 
 /* `partitioned` is where the partition under way has put its range. */
-static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, unsigned thread) {
+static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, uint64_t final, unsigned thread) {
     enum { AT_ONCE = 4 };
     if (thread >= j->plan.threads)
         return;
@@ -81,7 +81,7 @@ static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins
         for (size_t end = scan_sort_smaller(bin + AT_ONCE, bins); bin < end; bin++) {
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
                                  partitioned.shift};
-            if (r.n > 0 && r.n <= j->plan.leaf_n)
+            if (r.n > 0 && r.n <= j->plan.leaf_n && !scan_sort_is_final(final, bin))
                 sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
     }
@@ -140,10 +140,10 @@ static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_par
         j->starts[bins] = sum;
 }
 
-static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins) {
+static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, uint64_t final) {
     for (size_t d = 0; d < bins; d++) {
         size_t n = j->starts[d + 1] - j->starts[d];
-        if (n > j->plan.leaf_n)
+        if (n > j->plan.leaf_n && !scan_sort_is_final(final, d))
             j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, partitioned.where, partitioned.shift};
     }
 }
@@ -198,6 +198,24 @@ static bool is_ascending(scan_sort_job *j, scan_sort_range r, const scan_sort_pa
     return ascending;
 }
 
+/* A range that splitters partition in vectors: to the output, wherever it is. */
+static void sort_by_pieces(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, unsigned thread) {
+    const scan_sort_range to = {r.begin, r.n, SCAN_SORT_OUT, 0};
+    const uint64_t final = scan_cpu_sort_pure_bins(part->splitters);
+    part->bits = SCAN_SORT_SPLITTER_BITS;
+    if (r.where == SCAN_SORT_TEMPORARY) /* is divided where others may still look for splitters */
+        scan_sort_barrier(j);
+    scan_cpu_sort_divide(j, part, thread);
+    scan_sort_barrier(j);
+    if (thread < j->plan.threads)
+        scan_counts(j, r, part, thread);
+    scan_cpu_sort_gather(j, part, thread);
+    scan_sort_barrier(j);
+    if (thread == 0)
+        push_large_bins(j, to, SCAN_SORT_SPLITTER_BINS, final);
+    sort_bins(j, to, SCAN_SORT_SPLITTER_BINS, final, thread);
+}
+
 static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
     scan_sort_part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
@@ -212,8 +230,12 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         return;
     }
     scan_sort_splitters splitters;
-    const uint64_t guess = scan_cpu_sort_choose_digit(j, &part, r.begin, r.n, &splitters),
-                   varying = count_digits(j, r, &part, guess, thread);
+    const uint64_t guess = scan_cpu_sort_choose_digit(j, &part, r.begin, r.n, &splitters);
+    if (part.splitters && j->plan.split) {
+        sort_by_pieces(j, r, &part, thread);
+        return;
+    }
+    const uint64_t varying = count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         copy_part(j, r, part.from, thread);
         return;
@@ -233,7 +255,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         return;
     }
     if (thread < j->plan.threads)
-        (part.splitters ? j->plan.split : j->plan.kernels->scatter)(&part);
+        j->plan.kernels->scatter(&part);
     scan_sort_barrier(j);
     if (last) {
         if (to.where == SCAN_SORT_TEMPORARY)
@@ -247,8 +269,8 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         scan_sort_barrier(j);
     }
     if (thread == 0)
-        push_large_bins(j, to, bins);
-    sort_bins(j, to, bins, thread);
+        push_large_bins(j, to, bins, 0);
+    sort_bins(j, to, bins, 0, thread);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

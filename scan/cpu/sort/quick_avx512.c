@@ -195,9 +195,9 @@ scan_sort_quick_table scan_cpu_sort_quick_avx512 = {
 scan_sort_split_table scan_cpu_sort_split_avx512 = {
     {NULL},
     {NULL},
-    {split_part_integers_32, distribute_integers_32_4, distribute_integers_32_8},
-    {split_part_integers_64, distribute_integers_64_4, distribute_integers_64_8},
-    {split_part_floats_32, distribute_floats_32_4, distribute_floats_32_8},
-    {split_part_floats_64, distribute_floats_64_4, distribute_floats_64_8},
+    {split_pieces_integers_32, divide_pieces_integers_32_4, divide_pieces_integers_32_8},
+    {split_pieces_integers_64, divide_pieces_integers_64_4, divide_pieces_integers_64_8},
+    {split_pieces_floats_32, divide_pieces_floats_32_4, divide_pieces_floats_32_8},
+    {split_pieces_floats_64, divide_pieces_floats_64_4, divide_pieces_floats_64_8},
 };
 #endif

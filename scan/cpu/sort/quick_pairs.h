@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys with values, stable: the quicksort of quick_lanes.h and the distribution of quick_split.h with a column more.
+ * Keys with values, stable: the quicksort of quick_lanes.h and the pieces of quick_split.h with a column more.
  * Included once a width of keys and once a width of values, VALUE, with vectors of values compressed as those of their
  * keys are. A partition keeps the order of what it brings to either side, so all is stable but the network. That sorts
  * numbers of 64 bits that end with the place of a key, and so are all different; then places say what goes where.
@@ -64,53 +64,50 @@ static size_t PAIR(divide)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY
     return (s->is_float ? PAIR(divide_floats) : PAIR(divide_integers))(s, x, n, last, lows, highs);
 }
 
-/* ---- the distribution to bins ------------------------------------------------------------------------------------ */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-enum { PAIR(PIECE) = 16384 / (sizeof(KEY) + sizeof(VALUE)) };
-
-/* Room for one piece of a level of the recursion, and for the vector that may be written behind it. */
-typedef struct PAIR(piece) {
-    KEY keys[PAIR(PIECE) + LANES];
-    VALUE values[PAIR(PIECE) + LANES];
-} PAIR(piece);
-
-static void PAIR(distribute_piece)(const NAME(split) * s, PAIR(columns) x, size_t n, PAIR(columns) to, unsigned bin,
-                                   unsigned last, PAIR(piece) * room) {
-    if (n == 0)
-        return;
-    if (bin == last) {
-        if (to.keys)
-            memcpy(to.keys + s->positions[bin], x.keys, n * sizeof(KEY));
-        memcpy(to.values + s->positions[bin], x.values, n * sizeof(VALUE));
-        s->positions[bin] += n;
-        return;
+/* As split_piece() of quick_split.h. */
+static void PAIR(divide_piece)(const NAME(split) * s, PAIR(columns) x, size_t n, PAIR(columns) to, PAIR(columns) other,
+                               unsigned bin, unsigned last, unsigned node) {
+    while (n > 0 && bin < last) {
+        const unsigned middle = s->middles[node];
+        const size_t low = PAIR(divide)(s, x, n, s->splitters[middle], to, other);
+        PAIR(divide_piece)(s, to, low, to, PAIR(from)(other, n - low), bin, middle, node + 1);
+        x = other;
+        to = PAIR(from)(to, low);
+        n -= low;
+        node += middle - bin + 1;
+        bin = middle + 1;
     }
-    const unsigned middle = (bin + last) / 2;
-    const PAIR(columns) lows = {room[0].keys, room[0].values}, highs = {room[1].keys, room[1].values};
-    const size_t low = PAIR(divide)(s, x, n, s->splitters[middle], lows, highs);
-    PAIR(distribute_piece)(s, lows, low, to, bin, middle, room + 2);
-    PAIR(distribute_piece)(s, highs, n - low, to, middle + 1, last, room + 2);
+    s->counts[bin] = (uint16_t)n;
+    if (x.keys != to.keys)
+        memcpy(to.keys, x.keys, n * sizeof(KEY));
+    if (x.values != to.values)
+        memcpy(to.values, x.values, n * sizeof(VALUE));
 }
 
-static void PAIR(distribute)(const scan_sort_part *part, bool is_float) {
-    KEY splitters[SCAN_SORT_MAX_SPLITTERS];
-    VALUE numbers[PAIR(PIECE)];
-    const NAME(split) s = NAME(split_of)(part->order, part->splitters, splitters, part->positions, is_float);
-    const PAIR(columns) from = {part->from.keys, part->from.values}, to = {part->to.keys, part->to.values};
-    for (size_t i = part->begin; i < part->end; i += PAIR(PIECE)) {
-        const size_t n = part->end - i < PAIR(PIECE) ? part->end - i : PAIR(PIECE);
-        PAIR(columns) x = {from.keys + i, numbers};
-        if (from.values)
-            x.values = from.values + i;
+static void PAIR(divide_pieces)(const scan_sort_pieces *p, bool is_float) {
+    enum { PIECE = SCAN_SORT_PIECE_BYTES / (sizeof(KEY) + sizeof(VALUE)) };
+    KEY splitters[SCAN_SORT_MAX_SPLITTERS], keys[PIECE];
+    VALUE values[PIECE];
+    NAME(split) s = NAME(split_of)(p->order, p->splitters, splitters, is_float);
+    s.counts = p->counts;
+    for (size_t i = p->begin; i < p->end; i += PIECE, s.counts += SCAN_SORT_SPLITTER_BINS) {
+        const size_t n = p->end - i < PIECE ? p->end - i : PIECE;
+        const PAIR(columns) to = {(KEY *)p->to.keys + i, (VALUE *)p->to.values + i};
+        PAIR(columns) x = {(KEY *)p->from.keys + i, to.values};
+        if (p->from.values)
+            x.values = (VALUE *)p->from.values + i;
         else
             for (size_t k = 0; k < n; k++)
-                numbers[k] = (VALUE)(i + k);
-        PAIR(distribute_piece)(&s, x, n, to, 0, part->splitters->n, part->buffers);
+                to.values[k] = (VALUE)(i + k);
+        memset(s.counts, 0, SCAN_SORT_SPLITTER_BINS * sizeof *s.counts);
+        PAIR(divide_piece)(&s, x, n, to, (PAIR(columns)){keys, values}, 0, p->splitters->n, 0);
     }
 }
 
-static void PAIR(distribute_integers)(const scan_sort_part *part) { PAIR(distribute)(part, false); }
-static void PAIR(distribute_floats)(const scan_sort_part *part) { PAIR(distribute)(part, true); }
+static void PAIR(divide_pieces_integers)(const scan_sort_pieces *p) { PAIR(divide_pieces)(p, false); }
+static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_pieces)(p, true); }
 
 /* ---- the quicksort ----------------------------------------------------------------------------------------------- */
 
@@ -240,7 +237,7 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
 }
 
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
-    const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, NULL, is_float);
+    const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
     if ((sizeof(KEY) == 8 || l->drop_keys) && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) &&
         PAIR(are_spread)(&s, l->from.keys, l->n)) {
         scan_sort_local radix = *l;

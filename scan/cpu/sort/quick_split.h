@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stable distribution of keys alone to the bins of a partition by splitters, included by quick_lanes.h's users once
- * a width. A piece of the input that stays in the L1 is split in two by the middle splitter, the halves likewise, as
- * quicksort does; what is left of it is copied to its bin. No counter and no buffer of a bin waits for a store of the
- * key before, which is what a scatter to few bins suffers from.
+ * The stable division of a piece of the input, which stays in the L1, into bins by splitters: included by the users of
+ * quick_lanes.h once a width, for keys alone; quick_pairs.h has the same with values. The piece is divided in two by
+ * one splitter, its parts likewise, as quicksort does, along a tree whose heavier branches are shorter (splitters.c).
+ * No counter and no buffer of a bin waits for a store of the key before, which is what a scatter to few bins suffers
+ * from.
  */
-
-enum { NAME(PIECE) = 16384 / sizeof(KEY) };
 
 typedef struct NAME(split) {
     V flip, nan, zero;
     bool is_float;
     const KEY *splitters;
-    KEY *to;
-    uint64_t *positions;
+    const uint8_t *middles;
+    uint16_t *counts;
 } NAME(split);
 
 /* The codes of code.h, in the order that vectors compare. */
@@ -27,32 +26,40 @@ SCAN_INLINE V NAME(code_of)(const NAME(split) * s, V v, bool is_float) {
                     V_SELECT(V_EQUAL(magnitude, V_SET1(0)), s->zero, code));
 }
 
-/* Keys whose codes are up to `last` go to lows, the others to highs, which have room for a vector more. */
+/* Keys whose codes are up to `last` go to lows, the others to highs: as partition() of quick_lanes.h, where these may
+ * lie. Returns how many are low. */
 SCAN_INLINE size_t NAME(split_by)(const NAME(split) * s, const KEY *x, size_t n, KEY last, KEY *lows, KEY *highs,
                                   bool is_float) {
     const V pivot = V_SET1(last);
     size_t low = 0, high = 0, i = 0;
-#define STEP(v, valid)                                                                                                 \
+#define STEP(at)                                                                                                       \
     do {                                                                                                               \
-        const V v_ = v;                                                                                                \
-        const V_BITS low_ = V_LOWS(NAME(code_of)(s, v_, is_float), pivot) & (valid), high_ = (V_BITS)~low_ & (valid);  \
+        const V v_ = V_LOAD(x + (at));                                                                                 \
+        const V_BITS low_ = V_LOWS(NAME(code_of)(s, v_, is_float), pivot);                                             \
+        const size_t count_ = quick_count(low_, LANES);                                                                \
         V_STORE(lows + low, V_COMPRESS(v_, low_));                                                                     \
-        V_STORE(highs + high, V_COMPRESS(v_, high_));                                                                  \
-        low += quick_count(low_, LANES);                                                                               \
-        high += quick_count(high_, LANES);                                                                             \
+        V_STORE(highs + high, V_COMPRESS(v_, (V_BITS)~low_));                                                          \
+        low += count_;                                                                                                 \
+        high += LANES - count_;                                                                                        \
     } while (0)
-    const V_BITS all = (V_BITS)((1u << LANES) - 1);
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        STEP(V_LOAD(x + i), all);
-        STEP(V_LOAD(x + i + LANES), all);
-        STEP(V_LOAD(x + i + 2 * LANES), all);
-        STEP(V_LOAD(x + i + 3 * LANES), all);
+        STEP(i);
+        STEP(i + LANES);
+        STEP(i + 2 * LANES);
+        STEP(i + 3 * LANES);
     }
-    for (; i < n; i += LANES) {
-        const V_BITS valid = n - i < LANES ? (V_BITS)((1u << (n - i)) - 1) : all;
-        STEP(V_MASK_LOAD(V_SET1(0), V_BELOW(V_SET1(n - i < LANES ? n - i : LANES), 0), x + i), valid);
-    }
+    for (; i + LANES <= n; i += LANES)
+        STEP(i);
 #undef STEP
+    if (i < n) {
+        const V v = V_MASK_LOAD(V_SET1(0), V_BELOW(V_SET1(n - i), 0), x + i);
+        const V_BITS valid = (V_BITS)((1u << (n - i)) - 1),
+                     is_low = V_LOWS(NAME(code_of)(s, v, is_float), pivot) & valid, is_high = (V_BITS)~is_low & valid;
+        const size_t count = quick_count(is_low, LANES);
+        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low));
+        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high));
+        low += count;
+    }
     return low;
 }
 
@@ -63,26 +70,29 @@ static size_t NAME(split_floats)(const NAME(split) * s, const KEY *x, size_t n, 
     return NAME(split_by)(s, x, n, last, lows, highs, true);
 }
 
-/* Keys of the bins from `bin` to `last`; room: for two pieces a level of the recursion. */
-static void NAME(split_piece)(const NAME(split) * s, const KEY *x, size_t n, unsigned bin, unsigned last, KEY *room) {
-    if (n == 0)
-        return;
-    if (bin == last) {
-        memcpy(s->to + s->positions[bin], x, n * sizeof(KEY));
-        s->positions[bin] += n;
-        return;
+/* Divides n keys at x into the bins from `bin` to `last`, whose tree begins at `node`. As quick() of quick_lanes.h: x
+ * is `to` or `other`, or neither. */
+static void NAME(split_piece)(const NAME(split) * s, const KEY *x, size_t n, KEY *to, KEY *other, unsigned bin,
+                              unsigned last, unsigned node) {
+    while (n > 0 && bin < last) {
+        const unsigned middle = s->middles[node];
+        const size_t low =
+            (s->is_float ? NAME(split_floats) : NAME(split_integers))(s, x, n, s->splitters[middle], to, other);
+        NAME(split_piece)(s, to, low, to, other + (n - low), bin, middle, node + 1);
+        x = other;
+        to += low;
+        n -= low;
+        node += middle - bin + 1;
+        bin = middle + 1;
     }
-    const unsigned middle = (bin + last) / 2;
-    KEY *lows = room, *highs = lows + NAME(PIECE) + LANES, *below = highs + NAME(PIECE) + LANES;
-    const size_t low =
-        (s->is_float ? NAME(split_floats) : NAME(split_integers))(s, x, n, s->splitters[middle], lows, highs);
-    NAME(split_piece)(s, lows, low, bin, middle, below);
-    NAME(split_piece)(s, highs, n - low, middle + 1, last, below);
+    s->counts[bin] = (uint16_t)n;
+    if (x != to)
+        memcpy(to, x, n * sizeof(KEY));
 }
 
 /* Splitters, if any, are kept in `room` as vectors compare them. */
-static NAME(split) NAME(split_of)(scan_sort_order order, const scan_sort_splitters *splitters, KEY *room,
-                                  uint64_t *positions, bool is_float) {
+static NAME(split)
+    NAME(split_of)(scan_sort_order order, const scan_sort_splitters *splitters, KEY *room, bool is_float) {
     const KEY flip = (KEY)order.flip, zero = (KEY)1 << (8 * sizeof(KEY) - 1);
     for (unsigned k = 0; splitters && k < splitters->n; k++)
         room[k] = (KEY)splitters->codes[k] ^ LEAST;
@@ -91,19 +101,20 @@ static NAME(split) NAME(split_of)(scan_sort_order order, const scan_sort_splitte
                          .zero = V_SET1(zero ^ flip ^ LEAST),
                          .is_float = is_float,
                          .splitters = room,
-                         .positions = positions};
+                         .middles = splitters ? splitters->middles : NULL};
 }
 
-static void NAME(split_part)(const scan_sort_part *part, bool is_float) {
-    KEY splitters[SCAN_SORT_MAX_SPLITTERS];
-    const unsigned bins = part->splitters->n;
-    NAME(split) s = NAME(split_of)(part->order, part->splitters, splitters, part->positions, is_float);
-    s.to = part->to.keys;
-    for (size_t i = part->begin; i < part->end; i += NAME(PIECE)) {
-        const size_t n = part->end - i < NAME(PIECE) ? part->end - i : NAME(PIECE);
-        NAME(split_piece)(&s, (const KEY *)part->from.keys + i, n, 0, bins, part->buffers);
+static void NAME(split_pieces)(const scan_sort_pieces *p, bool is_float) {
+    enum { PIECE = SCAN_SORT_PIECE_BYTES / sizeof(KEY) };
+    KEY splitters[SCAN_SORT_MAX_SPLITTERS], other[PIECE];
+    NAME(split) s = NAME(split_of)(p->order, p->splitters, splitters, is_float);
+    s.counts = p->counts;
+    for (size_t i = p->begin; i < p->end; i += PIECE, s.counts += SCAN_SORT_SPLITTER_BINS) {
+        const size_t n = p->end - i < PIECE ? p->end - i : PIECE;
+        memset(s.counts, 0, SCAN_SORT_SPLITTER_BINS * sizeof *s.counts);
+        NAME(split_piece)(&s, (const KEY *)p->from.keys + i, n, (KEY *)p->to.keys + i, other, 0, p->splitters->n, 0);
     }
 }
 
-static void NAME(split_part_integers)(const scan_sort_part *part) { NAME(split_part)(part, false); }
-static void NAME(split_part_floats)(const scan_sort_part *part) { NAME(split_part)(part, true); }
+static void NAME(split_pieces_integers)(const scan_sort_pieces *p) { NAME(split_pieces)(p, false); }
+static void NAME(split_pieces_floats)(const scan_sort_pieces *p) { NAME(split_pieces)(p, true); }

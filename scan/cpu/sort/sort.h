@@ -13,7 +13,8 @@ enum {
     SCAN_SORT_MAX_DIGIT_BITS = 11, /* of the partition and of the passes in cache */
     SCAN_SORT_MAX_BINS = 1 << SCAN_SORT_MAX_DIGIT_BITS,
     SCAN_SORT_SPLITTER_BITS = 6,
-    SCAN_SORT_MAX_SPLITTERS = (1 << SCAN_SORT_SPLITTER_BITS) - 1,
+    SCAN_SORT_SPLITTER_BINS = 1 << SCAN_SORT_SPLITTER_BITS,
+    SCAN_SORT_MAX_SPLITTERS = SCAN_SORT_SPLITTER_BINS - 1,
     SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
 };
 
@@ -35,6 +36,9 @@ static inline size_t scan_sort_anywhere(size_t i, size_t n) {
 typedef struct scan_sort_splitters {
     uint64_t codes[SCAN_SORT_MAX_SPLITTERS];
     unsigned n;
+    /* The tree of comparisons: the splitter that divides a range of bins, then those of its lower part, then those of
+     * its upper part. */
+    uint8_t middles[SCAN_SORT_MAX_SPLITTERS];
 } scan_sort_splitters;
 
 /* splitters.c: sorts the codes of a sample, and chooses splitters from them. */
@@ -155,12 +159,20 @@ extern scan_sort_kernel_table scan_cpu_sort_kernels_portable, scan_cpu_sort_kern
 typedef void (*const scan_sort_quick_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_local *local);
 extern scan_sort_quick_table scan_cpu_sort_quick_avx2, scan_cpu_sort_quick_avx512;
 
-/* [kind of key][value bytes / 4]: scatter() by splitters, in vectors; its buffers are SCAN_SORT_SPLIT_BYTES. */
-typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_part *part);
+/* Elements that are divided piece by piece: those of a piece into bins by splitters, from one array to the same place
+ * of another, or where they are. */
+typedef struct scan_sort_pieces {
+    scan_sort_order order;
+    scan_sort_columns from, to; /* bases of the whole arrays */
+    size_t begin, end;
+    const scan_sort_splitters *splitters;
+    uint16_t *counts; /* [pieces][SCAN_SORT_SPLITTER_BINS], out */
+} scan_sort_pieces;
+
+enum { SCAN_SORT_PIECE_BYTES = 32768 }; /* keys and values: half an L1 */
+
+/* [kind of key][value bytes / 4]: that, in vectors. NULL where there is none. */
+typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_pieces *pieces);
 extern scan_sort_split_table scan_cpu_sort_split_avx2, scan_cpu_sort_split_avx512;
-enum {
-    SCAN_SORT_SPLIT_BYTES =
-        6 * 2 * (16384 + 256) /* two pieces and a vector of both columns for each splitter that a key meets */
-};
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "job.h"
 
-enum { BINS = 16 }; /* of equal shares of the sample; each may add a splitter for a frequent value */
+enum { BINS = 32 }; /* of equal shares of the sample; each may add a splitter for a frequent value */
 
 /* Shell's sort: a sample is small. */
 void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n) {
@@ -51,6 +51,30 @@ static bool choose_values(const uint64_t *sample, size_t n, scan_sort_splitters 
     return true;
 }
 
+/* The tree of the bins from `bin` to `last`, from `node` on: less[d] is the weight of the bins before bin d. */
+static void plant(scan_sort_splitters *s, const uint32_t *less, unsigned bin, unsigned last, unsigned node) {
+    if (bin == last)
+        return;
+    unsigned middle = bin;
+    while (middle + 1 < last && less[middle + 2] + less[middle + 1] <= less[bin] + less[last + 1])
+        middle++;
+    s->middles[node] = (uint8_t)middle;
+    plant(s, less, bin, middle, node + 1);
+    plant(s, less, middle + 1, last, node + 1 + (middle - bin));
+}
+
+/* A tree that takes few comparisons to the bins that are frequent in the sample. */
+static void plant_tree(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
+    uint32_t less[SCAN_SORT_SPLITTER_BINS + 1] = {0};
+    for (size_t d = 0, i = 0; d <= s->n; d++) {
+        size_t begin = i;
+        while (i < n && (d == s->n || sample[i] <= s->codes[d]))
+            i++;
+        less[d + 1] = less[d] + 2 * (uint32_t)(i - begin) + 1; /* one that is not in the sample may be in the range */
+    }
+    plant(s, less, 0, s->n, 0);
+}
+
 /* Pairs of a sorted sample that agree in all but the lowest `shift` bits and are not equal. */
 static size_t count_agreeing(const uint64_t *sample, size_t n, unsigned shift) {
     size_t pairs = 0;
@@ -80,19 +104,17 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
         varying |= sample[i] ^ part->first;
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
-    const bool quick = scan_sort_is_quick(&j->plan) && !scan_sort_is_wide(&j->plan); /* large bins cost it little */
-    /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
-     * which on splitters are quicker: measured. Vectors hold fewer keys of 8 bytes; leaves of argsort are smaller. */
-    const size_t vectors = j->plan.key_bytes == 8 ? 64 : j->drop_keys ? 16 : 8, larger = quick ? vectors : 32;
     /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
-    const bool repeats = j->plan.split != j->plan.kernels->scatter && j->plan.value_bytes > 0 && !j->drop_keys &&
+    const bool repeats = j->plan.split && j->plan.value_bytes > 0 && !j->drop_keys &&
                          count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 14;
     if (repeats && choose_values(sample, SAMPLES, splitters)) {
         part->splitters = splitters;
-    } else if (repeats ||
-               (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits > larger * SAMPLES * SAMPLES / 2)) {
+    } else if (repeats || (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits >=
+                                             j->plan.skew * SAMPLES * SAMPLES / 2)) {
         scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
         part->splitters = splitters;
     }
+    if (part->splitters)
+        plant_tree(sample, SAMPLES, splitters);
     return varying;
 }
