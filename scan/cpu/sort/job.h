@@ -158,6 +158,13 @@ unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *part, size_t begin, size_t n,
                                     scan_sort_splitters *splitters);
 
+/* ordered.c: copies a thread's part of a range to the output; the order of a part of n keys and of the key after it,
+ * and of a thread's part of the input; and copies or reverses the input, or returns false if it is in neither order. */
+void scan_cpu_sort_copy_part(const scan_sort_job *job, scan_sort_range range, scan_sort_columns from, unsigned thread);
+unsigned scan_cpu_sort_order_of_part(const scan_sort_job *job, const void *keys, size_t begin, size_t end, size_t n);
+unsigned scan_cpu_sort_order_of_input(const scan_sort_job *job, unsigned thread);
+bool scan_cpu_sort_finish_ordered(const scan_sort_job *job, unsigned flags, unsigned thread);
+
 /* pieces.c: a partition by splitters in two steps, and the bins that are final then, as bits: their keys are all equal.
  * In between there are a barrier and the scan of the counts that divide has left in the part. */
 void scan_cpu_sort_divide(const scan_sort_job *job, const scan_sort_part *part, unsigned thread);

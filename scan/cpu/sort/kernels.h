@@ -56,17 +56,24 @@ SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order
     SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
                                          scan_sort_kind kind) {                                                        \
         enum { AT_ONCE = 128 };                                                                                        \
-        unsigned flags = SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;                                                   \
-        for (size_t i = begin; i + 1 < end && flags; i += AT_ONCE) {                                                   \
+        unsigned flags = SCAN_SORT_ORDERS;                                                                             \
+        int##width##_t codes[AT_ONCE + 1]; /* of floats: others are made as quickly twice */                           \
+        for (size_t i = begin; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING); i += AT_ONCE) {    \
             const size_t count = end - 1 - i < AT_ONCE ? end - 1 - i : AT_ONCE;                                        \
-            int##width##_t up = 0, not_down = 0;                                                                       \
+            int##width##_t up = 0, down = 0, same = 0;                                                                 \
+            for (size_t k = 0; kind.is_float && k <= count; k++)                                                       \
+                codes[k] = scan_sort_signed_code_##width(keys, i + k, order, kind);                                    \
             for (size_t k = 0; k < count; k++) {                                                                       \
-                int##width##_t a = scan_sort_signed_code_##width(keys, i + k, order, kind),                            \
-                               b = scan_sort_signed_code_##width(keys, i + k + 1, order, kind);                        \
+                const int##width##_t a = kind.is_float ? codes[k]                                                      \
+                                                       : scan_sort_signed_code_##width(keys, i + k, order, kind),      \
+                                     b = kind.is_float ? codes[k + 1]                                                  \
+                                                       : scan_sort_signed_code_##width(keys, i + k + 1, order, kind);  \
                 up |= (int##width##_t) - (a > b);                                                                      \
-                not_down |= (int##width##_t) - (a <= b);                                                               \
+                down |= (int##width##_t) - (a < b);                                                                    \
+                same |= (int##width##_t) - (a == b);                                                                   \
             }                                                                                                          \
-            flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (not_down ? 0u : SCAN_SORT_DESCENDING);                         \
+            flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (down ? 0u : SCAN_SORT_DESCENDING) |                            \
+                     (same ? 0u : SCAN_SORT_NO_TIES);                                                                  \
         }                                                                                                              \
         return flags;                                                                                                  \
     }
@@ -79,7 +86,7 @@ ORDERED(64)
 SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
     const char *first = (const char *)keys + begin * kind.key_bytes;
     if (begin + 1 < end && memcmp(first, first + kind.key_bytes, (end - begin - 1) * kind.key_bytes) == 0)
-        return SCAN_SORT_ASCENDING; /* one key again and again */
+        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING; /* one key again and again */
     switch (kind.key_bytes) {
     case 1: return ordered_8(keys, begin, end, order, kind);
     case 2: return ordered_16(keys, begin, end, order, kind);
@@ -225,6 +232,10 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void reverse_##name(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n) {     \
         reverse(from, to, begin, end, n, kind_##name);                                                                 \
     }                                                                                                                  \
+    static void turn_ties_##name(const void *keys, size_t before, scan_sort_columns to, size_t begin, size_t end,      \
+                                 scan_sort_order order) {                                                              \
+        turn_ties(keys, before, to, begin, end, order, kind_##name);                                                   \
+    }                                                                                                                  \
     static void copy_##name(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end) {                  \
         copy(from, to, begin, end, kind_##name);                                                                       \
     }                                                                                                                  \
@@ -271,6 +282,7 @@ SCAN_SORT_KEYS(VALUE_KINDS)
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
      reverse_##name,                                                                                                   \
+     turn_ties_##name,                                                                                                 \
      copy_##name,                                                                                                      \
      fetch_##name,                                                                                                     \
      histogram_##name,                                                                                                 \

@@ -15,26 +15,8 @@
 #define SCAN_CPU_SORT_LOCAL_H
 
 #include "distribute.h"
+#include "reverse.h"
 #include "sort.h"
-
-/* Elements begin ... end of the reversed array; in place the elements are swapped, for begin ... end in its first half.
- */
-SCAN_INLINE void reverse(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n,
-                         scan_sort_kind kind) {
-    for (size_t i = begin; i < end; i++) {
-        size_t other = n - 1 - i;
-        uint64_t a = scan_sort_load(from.keys, i, kind.key_bytes), b = scan_sort_load(from.keys, other, kind.key_bytes);
-        if (to.keys) {
-            scan_sort_store(to.keys, i, b, kind.key_bytes);
-            scan_sort_store(to.keys, other, a, kind.key_bytes);
-        }
-        if (kind.value_bytes) {
-            uint64_t c = load_value(from, i, kind), d = load_value(from, other, kind);
-            scan_sort_store(to.values, i, d, kind.value_bytes);
-            scan_sort_store(to.values, other, c, kind.value_bytes);
-        }
-    }
-}
 
 /* At most SCAN_SORT_TINY elements, on the stack. */
 SCAN_INLINE void sort_tiny(const scan_sort_local *l, scan_sort_kind kind) {

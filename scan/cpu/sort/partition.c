@@ -34,16 +34,6 @@ static scan_sort_columns offset(scan_sort_columns c, size_t begin, const scan_so
                                c.values ? (char *)c.values + begin * p->value_bytes : NULL};
 }
 
-static void copy_part(const scan_sort_job *j, scan_sort_range r, scan_sort_columns from, unsigned thread) {
-    size_t begin, end;
-    scan_sort_part_of(j, r.begin, r.n, thread, &begin, &end);
-    scan_sort_columns to = j->out;
-    if (j->drop_keys)
-        to.keys = NULL;
-    if (begin < end)
-        j->plan.kernels->copy(from, to, begin, end);
-}
-
 static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratch) {
     const scan_sort_plan *p = &j->plan;
     char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t), *second_keys = keys + p->spare_bytes;
@@ -178,18 +168,12 @@ static void fill_part(const scan_sort_job *j, const scan_sort_part *part, unsign
     }
 }
 
-/* The order of a part of the keys and of the one after it, if that is before `n`. */
-static unsigned order_of_part(const scan_sort_job *j, const void *keys, size_t begin, size_t end, size_t n) {
-    if (begin == end)
-        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING;
-    return j->plan.kernels->ordered(keys, begin, scan_sort_smaller(end + 1, n), j->order);
-}
-
 /* Whether a range is in order: many are of one value. */
 static bool is_ascending(scan_sort_job *j, scan_sort_range r, const scan_sort_part *part, unsigned thread) {
     if (thread < j->plan.threads)
         *scan_sort_positions_of(j, thread) =
-            order_of_part(j, part->from.keys, part->begin, part->end, r.begin + r.n) & SCAN_SORT_ASCENDING;
+            scan_cpu_sort_order_of_part(j, part->from.keys, part->begin, part->end, r.begin + r.n) &
+            SCAN_SORT_ASCENDING;
     scan_sort_barrier(j);
     bool ascending = true;
     for (unsigned t = 0; t < j->plan.threads; t++)
@@ -226,7 +210,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         part.buffers = scan_sort_buffers_of(j, thread);
     }
     if (r.where != SCAN_SORT_IN && is_ascending(j, r, &part, thread)) {
-        copy_part(j, r, part.from, thread);
+        scan_cpu_sort_copy_part(j, r, part.from, thread);
         return;
     }
     scan_sort_splitters splitters;
@@ -237,7 +221,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     }
     const uint64_t varying = count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
-        copy_part(j, r, part.from, thread);
+        scan_cpu_sort_copy_part(j, r, part.from, thread);
         return;
     }
     bool last = is_last(j, &part, varying), without_keys;
@@ -259,7 +243,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_barrier(j);
     if (last) {
         if (to.where == SCAN_SORT_TEMPORARY)
-            copy_part(j, r, j->temporary, thread);
+            scan_cpu_sort_copy_part(j, r, j->temporary, thread);
         return;
     }
     if (without_keys) {
@@ -275,27 +259,8 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static unsigned order_of_input(const scan_sort_job *j, unsigned thread) {
-    size_t begin, end;
-    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
-    return order_of_part(j, j->in.keys, begin, end, j->n);
-}
-
-/* Copies or reverses what is in order already; false if it is not. */
-static bool finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thread) {
-    size_t begin, end;
-    if (flags & SCAN_SORT_ASCENDING) {
-        copy_part(j, (scan_sort_range){.n = j->n}, j->in, thread);
-    } else if (flags & SCAN_SORT_DESCENDING) {
-        scan_sort_part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
-        scan_sort_columns to = {j->drop_keys ? NULL : j->out.keys, j->out.values};
-        j->plan.kernels->reverse(j->in, to, begin, end, j->n);
-    }
-    return flags != 0;
-}
-
 void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
-    if (!finish_ordered(j, order_of_input(j, 0), 0))
+    if (!scan_cpu_sort_finish_ordered(j, scan_cpu_sort_order_of_input(j, 0), 0))
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
@@ -334,9 +299,9 @@ static void sort_all(scan_sort_job *j, unsigned thread) {
 void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     (void)threads;
     scan_sort_job *j = arg;
-    atomic_fetch_and_explicit(&j->order_flags, order_of_input(j, thread), memory_order_relaxed);
+    atomic_fetch_and_explicit(&j->order_flags, scan_cpu_sort_order_of_input(j, thread), memory_order_relaxed);
     scan_sort_barrier(j);
-    if (finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+    if (scan_cpu_sort_finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
     if (scan_cpu_sort_by_few(j, thread))
         return;

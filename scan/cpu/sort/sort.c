@@ -60,7 +60,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     }
     j.starts = (uint64_t *)(void *)(workspace + scan_sort_round_up((n / p->local_n + 1) * sizeof(scan_sort_range)));
     atomic_init(&j.next_bin, 0);
-    atomic_init(&j.order_flags, SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);
+    atomic_init(&j.order_flags, SCAN_SORT_ORDERS);
     scan_pool_run(j.pool, p->threads, scan_cpu_sort_task, &j);
     return SCAN_OK;
 }

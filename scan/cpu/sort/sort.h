@@ -119,12 +119,15 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
-enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2 }; /* descending: strictly */
+/* What the order of keys may be: both where all are equal. */
+enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2, SCAN_SORT_NO_TIES = 4, SCAN_SORT_ORDERS = 7 };
 
 typedef struct scan_sort_kernels {
     uint64_t (*code)(const void *keys, size_t i, scan_sort_order order);
     unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order);
     void (*reverse)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n);
+    void (*turn_ties)(const void *keys, size_t last, scan_sort_columns to, size_t begin, size_t end,
+                      scan_sort_order order);
     void (*copy)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end);
     void (*fetch)(const void *keys, const void *indices, scan_sort_columns to, size_t begin, size_t end);
     void (*histogram)(scan_sort_part *part);
