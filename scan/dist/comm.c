@@ -45,7 +45,7 @@ static bool rest_is_zero(const void *given, size_t known) {
     return true;
 }
 
-static double timeout_of_environment(void) {
+double scan_dist_timeout(void) {
     const char *text = getenv("SCAN_DIST_TIMEOUT");
     char *end;
     const double seconds = text ? strtod(text, &end) : 0;
@@ -54,7 +54,7 @@ static double timeout_of_environment(void) {
 
 scan_status scan_dist_comm_init(scan_dist_comm *comm) {
     const scan_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
-    comm->timeout = timeout_of_environment();
+    comm->timeout = scan_dist_timeout();
     comm->records = calloc(comm->size, sizeof *comm->records);
     comm->starts = calloc((size_t)comm->size + 1, sizeof *comm->starts);
     comm->moves = calloc(4 * (size_t)comm->size + 4, sizeof *comm->moves);
@@ -118,6 +118,7 @@ static void drop_workspace(scan_dist_comm *comm) {
 }
 
 static void drop_context(scan_dist_comm *comm) {
+    scan_dist_close_link(comm);
     drop_workspace(comm);
     scan_free(comm->ctx, comm->none);
     comm->none = NULL;
@@ -162,8 +163,8 @@ static scan_status take_context(scan_dist_comm *comm, scan_ctx *ctx) {
     if (!ctx)
         return SCAN_OK;
     SCAN_TRY(scan_ctx_info(ctx, &comm->ctx_info));
-    if (comm->ctx_info.backend != SCAN_BACKEND_CPU)
-        return scan_dist_fail(comm, SCAN_ERR_NO_BACKEND, "this build of scan_dist has no NCCL: it serves the CPU only");
+    if (comm->ctx_info.backend != SCAN_BACKEND_CPU && !scan_dist_has_link())
+        return scan_dist_open_link(comm); /* says so */
     SCAN_TRY(scan_dist_take(comm, ctx, scan_malloc(ctx, sizeof none, &memory)));
     comm->none = memory;
     return scan_dist_upload(comm, comm->none, &none, sizeof none);
@@ -177,6 +178,8 @@ scan_status scan_dist_comm_use(scan_dist_comm *comm, scan_ctx *ctx) {
     scan_status status = comm->broken ? SCAN_ERR_PEER : take_context(comm, ctx);
     const uint64_t kind = (uint64_t)comm->ctx_info.backend * 2 + !ctx;
     status = scan_dist_begin(comm, status, scan_dist_hash('u', kind), 0, 0);
+    if (status == SCAN_OK && comm->ctx_info.backend != SCAN_BACKEND_CPU)
+        status = scan_dist_open_link(comm);
     if (status != SCAN_OK && !comm->broken)
         drop_context(comm);
     return status;

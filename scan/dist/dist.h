@@ -3,7 +3,9 @@
  * What the files of libscan_dist share.
  *
  *   comm.c       communicators: creation, texts of failures, memory for calls
- *   wire_mpi.c   moves bytes between ranks by MPI, and carries alarms
+ *   wire_mpi.c   moves bytes in host memory between ranks by MPI, and carries alarms
+ *   nccl.c       moves bytes in device memory by NCCL; no_nccl.c where there is none
+ *   ended.c      says which rank on this machine has ended
  *   exchange.c   the one loop that waits; gathering and agreement built on it
  *   prefix.c     one file per verb
  *
@@ -47,7 +49,7 @@ typedef struct scan_dist_alarm {
     char words[SCAN_DIST_WORDS];
 } scan_dist_alarm;
 
-/* How bytes in host memory go from rank to rank. Failures are texts: NULL is success. */
+/* How bytes go from rank to rank. Failures are texts: NULL is success. */
 typedef struct scan_dist_wire {
     /* Begins transfers; none is under way. A peer is never the rank itself. */
     const char *(*begin)(void *state, scan_dist_moves sends, scan_dist_moves receives);
@@ -61,6 +63,10 @@ typedef struct scan_dist_wire {
 /* Opens MPI: sets the wire's table and state, rank and size. */
 scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm);
 
+/* Opens the link between the devices of the contexts in use. Collective. */
+bool scan_dist_has_link(void);
+scan_status scan_dist_open_link(scan_dist_comm *comm);
+
 /* What every rank says when a call begins. */
 typedef struct scan_dist_record {
     uint64_t status;
@@ -72,6 +78,8 @@ typedef struct scan_dist_record {
 struct scan_dist_comm {
     const scan_dist_wire *wire;
     void *wire_state;
+    const scan_dist_wire *link; /* between devices: begin, test, close; NULL: none is in use */
+    void *link_state;
     uint32_t rank, size, local_rank, local_size;
     bool broken;
     double timeout;
@@ -98,6 +106,9 @@ __attribute__((format(printf, 3, 4))) scan_status scan_dist_fail(scan_dist_comm 
 /* Takes the detail of a call on a context, and returns its status. */
 scan_status scan_dist_take(scan_dist_comm *comm, const scan_ctx *ctx, scan_status status);
 
+/* SCAN_DIST_TIMEOUT in seconds. */
+double scan_dist_timeout(void);
+
 /* Creates what any wire's communicator has. Not collective. */
 scan_status scan_dist_comm_init(scan_dist_comm *comm);
 
@@ -118,7 +129,14 @@ scan_status scan_dist_workspace(scan_dist_comm *comm, size_t bytes, void **memor
  * broken. */
 scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
 
-/* The same in context memory. */
+/* Waits for what the link has begun; `failed`: why it did not begin, or NULL. */
+scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed);
+
+/* What cannot be waited for any more is aborted, else it is closed with all ranks. */
+void scan_dist_close_link(scan_dist_comm *comm);
+
+/* The same in context memory. On CUDA a failure to wait for the context's work is told to all ranks, which breaks the
+ * communicator. */
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
 
 scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all);

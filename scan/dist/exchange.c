@@ -7,6 +7,7 @@
  * all ranks are in it, and MPI moves bytes only while it is called.
  */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,8 +38,15 @@ static void rest(patience *p) {
 
 /* ---- transfers --------------------------------------------------------------------------------------------------- */
 
+void scan_dist_close_link(scan_dist_comm *comm) {
+    if (comm->link)
+        comm->link->close(comm->link_state, comm->broken);
+    comm->link = NULL;
+}
+
 static scan_status heard(scan_dist_comm *comm, const scan_dist_alarm *alarm) {
     comm->broken = true;
+    scan_dist_close_link(comm);
     comm->cause = (scan_status)alarm->status;
     comm->cause_rank = alarm->rank;
     return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", alarm->rank, SCAN_DIST_WORDS - 32, alarm->words);
@@ -49,12 +57,13 @@ static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
     return SCAN_ERR_PEER;
 }
 
-static scan_status wait_for_wire(scan_dist_comm *comm, bool large) {
+/* Waits for what `wire` has begun. */
+static scan_status wait_for(scan_dist_comm *comm, const scan_dist_wire *wire, void *state, bool large) {
     patience p = {.sleep_ns = 10000, .large = large};
     for (;;) {
         bool done = false;
         scan_dist_alarm alarm;
-        const char *failed = comm->wire->test(comm->wire_state, &done);
+        const char *failed = wire->test(state, &done);
         if (failed)
             return wire_failed(comm, failed);
         if (done)
@@ -93,11 +102,26 @@ scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends,
     if (failed)
         return wire_failed(comm, failed);
     copy_own(sends, receives, comm->rank);
-    return wait_for_wire(comm, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
+    return wait_for(comm, comm->wire, comm->wire_state, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
+}
+
+scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed) {
+    return failed ? wire_failed(comm, failed) : wait_for(comm, comm->link, comm->link_state, true);
 }
 
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
-    return scan_dist_exchange_host(comm, sends, receives);
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    if (!comm->link)
+        return scan_dist_exchange_host(comm, sends, receives);
+    const scan_status status = scan_ctx_sync(comm->ctx);
+    if (status != SCAN_OK) {
+        char words[SCAN_DIST_WORDS];
+        snprintf(words, sizeof words, "%s", scan_ctx_detail(comm->ctx));
+        scan_dist_abort(comm, status, words);
+        return status;
+    }
+    return scan_dist_wait_for_link(comm, comm->link->begin(comm->link_state, sends, receives));
 }
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */
@@ -241,6 +265,7 @@ void scan_dist_abort(scan_dist_comm *comm, scan_status status, const char *words
     comm->cause = status;
     comm->cause_rank = comm->rank;
     comm->wire->tell(comm->wire_state, &alarm, comm->timeout);
+    scan_dist_close_link(comm);
 }
 
 /* ---- all to all -------------------------------------------------------------------------------------------------- */

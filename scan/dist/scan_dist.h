@@ -19,6 +19,10 @@
  *              scan_dist_detail, scan_dist_cause and scan_dist_abort concern one rank alone.
  *   Memory     Arrays are in context memory of the context that scan_dist_comm_use named. A call keeps what it
  *              allocates for the next one, until another context is named or the communicator is destroyed.
+ *   Devices    On CUDA, device memory goes from rank to rank by NCCL, where this library was built with it. Each rank
+ *              has a device of its own: NCCL refuses two ranks on one. Few and small things, counts and splitters, go
+ *              by MPI in host memory. This was run with 1, 2 and 3 ranks on one H200, with NCCL told that they are on
+ *              different machines; it has not been run on several GPUs yet.
  *   Order      A call waits: for the other ranks, and until its results are complete on this rank.
  *   Threads    One thread at a time calls anything on a communicator, and nothing else on its context meanwhile.
  *   n_device   and carry_in and carry_out are SCAN_ERR_ARGUMENT here: lengths must be known to the host.
@@ -31,6 +35,8 @@
  *              waiting, returns SCAN_ERR_PEER, and so does each later one: the communicator is of no more use than to
  *              be destroyed, and scan_dist_comm_info says broken. Memory that was passed to the interrupted call must
  *              not be freed: MPI may still read or write there. The process should end.
+ *              Ranks see at once that another one on their machine has ended. Of other machines the launcher knows;
+ *              those of MPI (mpirun, srun) then end the whole job.
  *   Waiting    Waiting for a rank that works has no limit of time. The environment variable SCAN_DIST_TIMEOUT=SECONDS
  *              (10) limits what follows a failure: how long a rank tries to tell the others.
  */
@@ -76,8 +82,8 @@ typedef struct scan_dist_info {
 SCAN_API scan_status scan_dist_comm_info(const scan_dist_comm *comm, scan_dist_info *info);
 
 /* Names the context in which verbs compute and whose memory they take. It must live until the communicator is
- * destroyed or uses another; NULL: none. Collective.
- * Errors: MEMORY, PEER, NO_BACKEND (a context of the CUDA backend: this build has no NCCL). */
+ * destroyed or uses another; NULL: none. All ranks name a context of the same backend, or none. Collective.
+ * Errors: ARGUMENT, MEMORY, PEER, NO_BACKEND (a context of the CUDA backend, and this build has no NCCL), DEVICE. */
 SCAN_API scan_status scan_dist_comm_use(scan_dist_comm *comm, scan_ctx *ctx);
 
 /* Returns the last failure in words, "" if none; valid until the next call. */

@@ -2,6 +2,10 @@
  *
  * Bytes between ranks by MPI. Only non-blocking calls once a communicator exists, so that a rank that waits can hear
  * that another one failed. Counts of MPI are int: a transfer goes in chunks of CHUNK bytes.
+ *
+ * MPI does not say that a process on this machine has ended; its launcher does, to those that it then ends. So that a
+ * rank ends with a reason, also under a launcher that leaves the others alone, ranks on one machine watch each other
+ * (ended.c). A process that ends in order has met all others in MPI_Finalize, and nobody waits for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +14,7 @@
 
 #include <mpi.h>
 
-#include "dist.h"
+#include "ended.h"
 
 enum { CHUNK = 1 << 30, TAG = 1 };
 
@@ -20,6 +24,8 @@ typedef struct mpi_wire {
     MPI_Request *requests;
     size_t count, room;
     scan_dist_alarm told;
+    scan_dist_ended *ended; /* NULL: nobody can be watched */
+    double timeout;
     char words[MPI_MAX_ERROR_STRING + 32];
 } mpi_wire;
 
@@ -95,18 +101,6 @@ static const char *mpi_test(void *state, bool *done) {
 
 /* ---- alarms ------------------------------------------------------------------------------------------------------ */
 
-static bool mpi_hear(void *state, scan_dist_alarm *alarm) {
-    mpi_wire *w = state;
-    MPI_Status from;
-    int there = 0;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, w->alarms, &there, &from) != MPI_SUCCESS || !there)
-        return false;
-    if (MPI_Recv(alarm, sizeof *alarm, MPI_BYTE, from.MPI_SOURCE, TAG, w->alarms, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-        return false;
-    alarm->words[SCAN_DIST_WORDS - 1] = 0;
-    return true;
-}
-
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -125,7 +119,8 @@ static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) 
     if (!requests)
         return;
     for (int r = 0; r < size; r++)
-        if (r == rank || MPI_Isend(&w->told, sizeof w->told, MPI_BYTE, r, TAG, w->alarms, &requests[r]) != MPI_SUCCESS)
+        if (r == rank || r == (int)alarm->rank ||
+            MPI_Isend(&w->told, sizeof w->told, MPI_BYTE, r, TAG, w->alarms, &requests[r]) != MPI_SUCCESS)
             requests[r] = MPI_REQUEST_NULL;
     int all = 0;
     while (MPI_Testall(size, requests, &all, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !all && now() < until)
@@ -134,6 +129,33 @@ static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) 
         if (requests[r] != MPI_REQUEST_NULL)
             MPI_Request_free(&requests[r]);
     free(requests);
+}
+
+static bool receive_alarm(mpi_wire *w, scan_dist_alarm *alarm) {
+    MPI_Status from;
+    int there = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, w->alarms, &there, &from) != MPI_SUCCESS || !there)
+        return false;
+    if (MPI_Recv(alarm, sizeof *alarm, MPI_BYTE, from.MPI_SOURCE, TAG, w->alarms, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return false;
+    alarm->words[SCAN_DIST_WORDS - 1] = 0;
+    return true;
+}
+
+/* A rank may have said why it ends. */
+static bool mpi_hear(void *state, scan_dist_alarm *alarm) {
+    mpi_wire *w = state;
+    uint32_t ended;
+    if (receive_alarm(w, alarm))
+        return true;
+    if (!scan_dist_find_ended(w->ended, &ended))
+        return false;
+    if (receive_alarm(w, alarm) || receive_alarm(w, alarm))
+        return true;
+    *alarm = (scan_dist_alarm){.rank = ended, .status = SCAN_ERR_PEER};
+    snprintf(alarm->words, sizeof alarm->words, "the process has ended");
+    mpi_tell(w, alarm, w->timeout);
+    return true;
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
@@ -148,6 +170,7 @@ static void mpi_close(void *state, bool broken) {
         if (w->initialized)
             MPI_Finalize();
     }
+    scan_dist_unwatch(w->ended);
     if (!broken || w->count == 0) {
         free(w->requests);
         free(w);
@@ -182,6 +205,19 @@ static const char *count_local(mpi_wire *w, scan_dist_comm *comm) {
     return NULL;
 }
 
+/* Every rank tells which process it is. */
+static const char *watch(mpi_wire *w, const scan_dist_comm *comm) {
+    const scan_dist_process own = scan_dist_own_process();
+    scan_dist_process *all = malloc(comm->size * sizeof *all);
+    if (!all)
+        return "no memory for the processes of all ranks";
+    const int error = MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, w->data);
+    if (error == MPI_SUCCESS)
+        w->ended = scan_dist_watch(all, comm->rank, comm->size);
+    free(all);
+    return error == MPI_SUCCESS ? NULL : explain(w, "MPI_Allgather", error);
+}
+
 static const char *duplicate(mpi_wire *w, scan_dist_comm *comm, const void *given) {
     MPI_Comm of = MPI_COMM_WORLD;
     int rank = 0, size = 0;
@@ -195,13 +231,15 @@ static const char *duplicate(mpi_wire *w, scan_dist_comm *comm, const void *give
     MPI_TRY(w, MPI_Comm_size, (w->data, &size));
     comm->rank = (uint32_t)rank;
     comm->size = (uint32_t)size;
-    return count_local(w, comm);
+    const char *failed = count_local(w, comm);
+    return failed ? failed : watch(w, comm);
 }
 
 scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm) {
     mpi_wire *w = calloc(1, sizeof *w);
     if (!w)
         return scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for a communicator");
+    w->timeout = scan_dist_timeout();
     const char *failed = initialize(w);
     if (!failed)
         failed = duplicate(w, comm, mpi_comm);

@@ -24,6 +24,7 @@ typedef struct dist_test {
     scan_ctx *ctx;   /* that the communicator uses */
     scan_ctx *whole; /* for what one context gives */
     uint32_t rank, size;
+    bool on_device; /* tests of what is no array of make_bytes are left out */
 } dist_test;
 
 /* Ends the whole job with a line. */
@@ -75,13 +76,10 @@ static inline split make_split(const dist_test *t, unsigned way, size_t n, uint6
 
 static inline size_t share_of(const dist_test *t, const split *s) { return s->at[t->rank + 1] - s->at[t->rank]; }
 
-/* Memory of exactly that many bytes, so that a checker of memory sees what goes past the end. */
-static inline void *make_bytes(size_t bytes) {
-    void *memory = malloc(bytes ? bytes : 1);
-    if (!memory)
-        abort();
-    return memory;
-}
+/* Memory for arrays of the context that the communicator uses, of exactly that many bytes, so that a checker of memory
+ * sees what goes past the end. */
+void *make_bytes(size_t bytes);
+void free_bytes(void *memory);
 
 static inline void *copy_bytes(const void *from, size_t bytes) {
     void *memory = make_bytes(bytes);
@@ -93,6 +91,7 @@ void test_comm(const dist_test *t);
 void test_prefix(const dist_test *t);
 void test_histogram(const dist_test *t);
 void test_compact(const dist_test *t);
+void test_redistribute(const dist_test *t);
 void test_unique(const dist_test *t);
 void test_equalize(const dist_test *t);
 void test_sort(const dist_test *t);

@@ -4,6 +4,15 @@
  */
 #include "dist_test.h"
 
+void *make_bytes(size_t bytes) {
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+void free_bytes(void *memory) { free(memory); }
+
 int main(void) {
     dist_test tests = {0};
     const dist_test *t = &tests;
@@ -28,6 +37,7 @@ int main(void) {
     test_prefix(t);
     test_histogram(t);
     test_compact(t);
+    test_redistribute(t);
     test_unique(t);
     test_equalize(t);
     test_sort(t);

@@ -53,8 +53,8 @@ static void check_shares(const dist_test *t, const scan_prefix_desc *desc, size_
               scan_type_name(desc->type), scan_type_name(desc->out_type), scan_op_name(desc->op), (int)desc->kind,
               desc->reverse, desc->init != NULL, n, way, in_place, i, mine);
     if (!in_place)
-        free(out);
-    free(in);
+        free_bytes(out);
+    free_bytes(in);
 }
 
 static void check_against_one_context(const dist_test *t, scan_type type, scan_type out_type, scan_op op, size_t n,
@@ -122,7 +122,7 @@ static void oracles(const dist_test *t) {
     memcpy(whole_out, before + 1, n * sizeof *before);
     for (unsigned way = 0; way < SPLITS; way++)
         check_shares(t, &floats, n, way, way % 2, &rng);
-    free(before);
+    free_bytes(before);
 }
 
 static void errors(const dist_test *t) {
@@ -159,7 +159,8 @@ void test_prefix(const dist_test *t) {
     whole_out = make_bytes(MAX_N * 8);
     every_pair(t);
     oracles(t);
-    errors(t);
-    free(whole_in);
-    free(whole_out);
+    if (!t->on_device)
+        errors(t);
+    free_bytes(whole_in);
+    free_bytes(whole_out);
 }

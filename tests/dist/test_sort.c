@@ -8,8 +8,8 @@
 
 enum { N = 8000 };
 
-static char keys[N * 8], sorted[N * 8], own_sorted[N * 8];
-static uint64_t values[N], moved[N], own_moved[N];
+static char keys[N * 8], sorted[N * 8];
+static uint64_t values[N], moved[N];
 
 /* Keys: over the whole range, few, all equal, in order, in reverse order, mostly one value. */
 enum { SHAPES = 6 };
@@ -59,11 +59,11 @@ static void check_sort(const dist_test *t, const scan_sort_desc *desc, size_t n,
           scan_type_name(desc->type), desc->descending, desc->nan_first, desc->begin_bit, desc->end_bit, value_bytes, n,
           way, in_place);
     if (!in_place) {
-        free(k_out);
-        free(v_out);
+        free_bytes(k_out);
+        free_bytes(v_out);
     }
-    free(k);
-    free(v);
+    free_bytes(k);
+    free_bytes(v);
 }
 
 static void check_argsort(const dist_test *t, const scan_sort_desc *desc, size_t n, unsigned way, uint64_t *rng) {
@@ -76,8 +76,8 @@ static void check_argsort(const dist_test *t, const scan_sort_desc *desc, size_t
     CHECK(memcmp(indices, (char *)moved + to.at[t->rank] * width, out * width) == 0,
           "%s, descending %u, bits %u to %u, n %zu, split %u", scan_type_name(desc->type), desc->descending,
           desc->begin_bit, desc->end_bit, n, way);
-    free(k);
-    free(indices);
+    free_bytes(k);
+    free_bytes(indices);
 }
 
 static void type(const dist_test *t, scan_type type, uint64_t *rng) {
@@ -125,19 +125,17 @@ static void oracle(const dist_test *t) {
         fill(SCAN_F32, way, N, &rng);
         const split s = make_split(t, way, N, &rng);
         const size_t mine = share_of(t, &s);
-        uint32_t indices[N], own[N];
-        float all[N];
+        const size_t room = N / t->size + 1; /* gathered with one place more than some need */
+        uint32_t indices[N], *own = make_bytes(mine * 4), *own_moved = make_bytes(room * 4);
+        float all[N], *in = copy_bytes(keys + 4 * s.at[t->rank], mine * 4), *own_sorted = make_bytes(room * 4);
         scan_dist_place even;
         for (size_t i = 0; i < mine; i++)
             own[i] = (uint32_t)(s.at[t->rank] + i);
         CHECK_STATUS(scan_dist_share(t->comm, mine, NULL, &even), SCAN_OK);
         CHECK(even.count == N / t->size + (t->rank < N % t->size), "%zu", (size_t)even.count);
-        CHECK_STATUS(scan_dist_sort(t->comm, &desc, (float *)(void *)keys + s.at[t->rank], own_sorted, own, own_moved,
-                                    mine, (size_t)even.count),
-                     SCAN_OK);
-        memset(own_sorted + 4 * even.count, 0, 4);
-        memset((char *)own_moved + 4 * even.count, 0, 4);
-        const size_t room = N / t->size + 1; /* gathered with one place more than some need */
+        memset(own_sorted, 0, room * 4);
+        memset(own_moved, 0, room * 4);
+        CHECK_STATUS(scan_dist_sort(t->comm, &desc, in, own_sorted, own, own_moved, mine, (size_t)even.count), SCAN_OK);
         char *gathered = make_bytes(8 * room * t->size);
         CHECK_STATUS(scan_dist_all_gather(t->comm, own_sorted, 4 * room, gathered), SCAN_OK);
         CHECK_STATUS(scan_dist_all_gather(t->comm, own_moved, 4 * room, gathered + 4 * room * t->size), SCAN_OK);
@@ -149,7 +147,11 @@ static void oracle(const dist_test *t) {
                 CHECK(indices[at] < N && memcmp(&all[at], keys + 4 * indices[at], 4) == 0, "element %zu", at);
                 CHECK(at == 0 || in_order(all[at - 1], indices[at - 1], all[at], indices[at]), "order at %zu", at);
             }
-        free(gathered);
+        free_bytes(gathered);
+        free_bytes(own);
+        free_bytes(own_moved);
+        free_bytes(own_sorted);
+        free_bytes(in);
     }
 }
 
@@ -181,5 +183,6 @@ static void errors(const dist_test *t) {
 void test_sort(const dist_test *t) {
     every_type(t);
     oracle(t);
-    errors(t);
+    if (!t->on_device)
+        errors(t);
 }

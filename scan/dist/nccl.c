@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes between devices by NCCL, in groups of sends and receives on a stream of its own: the context's work is complete
+ * before an exchange begins, and an exchange before a call goes on. The communicator does not block, so that a rank
+ * that waits sees NCCL's asynchronous errors and hears alarms. What waits for a rank that is gone is aborted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "dist.h"
+
+typedef struct nccl_link {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    int device;
+    uint32_t rank;
+    char words[SCAN_DIST_WORDS];
+} nccl_link;
+
+static const char *explain(nccl_link *l, const char *call, const char *reason) {
+    snprintf(l->words, sizeof l->words, "%s: %s", call, reason);
+    return l->words;
+}
+
+/* Forwards a failure as text. A communicator that does not block says that it goes on. */
+#define NCCL_TRY(l, call, arguments)                                                                                   \
+    do {                                                                                                               \
+        const ncclResult_t nccl_result = call arguments;                                                               \
+        if (nccl_result != ncclSuccess && nccl_result != ncclInProgress)                                               \
+            return explain(l, #call, ncclGetErrorString(nccl_result));                                                 \
+    } while (0)
+
+#define CUDA_TRY(l, call, arguments)                                                                                   \
+    do {                                                                                                               \
+        const cudaError_t cuda_error = call arguments;                                                                 \
+        if (cuda_error != cudaSuccess)                                                                                 \
+            return explain(l, #call, cudaGetErrorString(cuda_error));                                                  \
+    } while (0)
+
+/* ---- transfers --------------------------------------------------------------------------------------------------- */
+
+/* What the rank sends to itself. The lists have such transfers in the same order. */
+static const char *copy_own(nccl_link *l, scan_dist_moves sends, scan_dist_moves receives) {
+    size_t s = 0;
+    for (size_t r = 0; r < receives.count; r++) {
+        const scan_dist_move *to = &receives.list[r];
+        if (to->peer != l->rank)
+            continue;
+        while (sends.list[s].peer != l->rank)
+            s++;
+        CUDA_TRY(l, cudaMemcpyAsync, (to->at, sends.list[s].at, to->bytes, cudaMemcpyDeviceToDevice, l->stream));
+        s++;
+    }
+    return NULL;
+}
+
+static const char *post(nccl_link *l, scan_dist_moves sends, scan_dist_moves receives) {
+    for (size_t i = 0; i < receives.count; i++) {
+        const scan_dist_move *m = &receives.list[i];
+        if (m->peer != l->rank && m->bytes)
+            NCCL_TRY(l, ncclRecv, (m->at, m->bytes, ncclInt8, (int)m->peer, l->comm, l->stream));
+    }
+    for (size_t i = 0; i < sends.count; i++) {
+        const scan_dist_move *m = &sends.list[i];
+        if (m->peer != l->rank && m->bytes)
+            NCCL_TRY(l, ncclSend, (m->at, m->bytes, ncclInt8, (int)m->peer, l->comm, l->stream));
+    }
+    return NULL;
+}
+
+static const char *begin_on_device(nccl_link *l, scan_dist_moves sends, scan_dist_moves receives) {
+    const char *failed = copy_own(l, sends, receives);
+    if (failed)
+        return failed;
+    NCCL_TRY(l, ncclGroupStart, ());
+    failed = post(l, sends, receives);
+    const ncclResult_t ended = ncclGroupEnd();
+    if (failed)
+        return failed;
+    return ended == ncclSuccess || ended == ncclInProgress ? NULL
+                                                           : explain(l, "ncclGroupEnd", ncclGetErrorString(ended));
+}
+
+/* The caller's current device is restored. */
+static const char *nccl_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
+    nccl_link *l = state;
+    int before;
+    CUDA_TRY(l, cudaGetDevice, (&before));
+    CUDA_TRY(l, cudaSetDevice, (l->device));
+    const char *failed = begin_on_device(l, sends, receives);
+    cudaSetDevice(before);
+    return failed;
+}
+
+static const char *nccl_test(void *state, bool *done) {
+    nccl_link *l = state;
+    ncclResult_t now = ncclSuccess;
+    NCCL_TRY(l, ncclCommGetAsyncError, (l->comm, &now));
+    if (now == ncclInProgress)
+        return NULL;
+    if (now != ncclSuccess)
+        return explain(l, "NCCL", ncclGetErrorString(now));
+    const cudaError_t stream = cudaStreamQuery(l->stream);
+    if (stream != cudaSuccess && stream != cudaErrorNotReady)
+        return explain(l, "cudaStreamQuery", cudaGetErrorString(stream));
+    *done = stream == cudaSuccess;
+    return NULL;
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
+
+static void nccl_close(void *state, bool broken) {
+    nccl_link *l = state;
+    int before = 0;
+    cudaGetDevice(&before);
+    cudaSetDevice(l->device);
+    if (l->comm && broken)
+        ncclCommAbort(l->comm);
+    else if (l->comm)
+        ncclCommDestroy(l->comm);
+    if (l->stream)
+        cudaStreamDestroy(l->stream);
+    cudaSetDevice(before);
+    free(l);
+}
+
+static const scan_dist_wire nccl_table = {.begin = nccl_begin, .test = nccl_test, .close = nccl_close};
+
+static const char *open_on_device(nccl_link *l, const scan_dist_comm *comm, ncclUniqueId id) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    CUDA_TRY(l, cudaStreamCreateWithFlags, (&l->stream, cudaStreamNonBlocking));
+    NCCL_TRY(l, ncclCommInitRankConfig, (&l->comm, (int)comm->size, id, (int)comm->rank, &config));
+    return NULL;
+}
+
+bool scan_dist_has_link(void) { return true; }
+
+/* Rank 0 makes the name that all ranks meet under. */
+scan_status scan_dist_open_link(scan_dist_comm *comm) {
+    nccl_link *l = calloc(1, sizeof *l);
+    ncclUniqueId *ids = calloc(comm->size, sizeof *ids), id = {{0}};
+    const char *failed = l && ids ? NULL : "no memory for NCCL";
+    int before = 0;
+    if (!failed && comm->rank == 0 && ncclGetUniqueId(&id) != ncclSuccess)
+        failed = "ncclGetUniqueId failed";
+    scan_status status = failed ? scan_dist_fail(comm, SCAN_ERR_DEVICE, "%s", failed) : SCAN_OK;
+    status = scan_dist_begin(comm, status, 'n', 0, 0);
+    if (status == SCAN_OK)
+        status = scan_dist_gather(comm, &id, sizeof id, ids);
+    if (status == SCAN_OK) {
+        id = ids[0];
+        l->device = comm->ctx_info.device;
+        l->rank = comm->rank;
+        comm->link = &nccl_table;
+        comm->link_state = l;
+        cudaGetDevice(&before);
+        cudaSetDevice(l->device);
+        failed = open_on_device(l, comm, id);
+        cudaSetDevice(before);
+        status = scan_dist_wait_for_link(comm, failed);
+    } else {
+        free(l);
+    }
+    free(ids);
+    return status;
+}

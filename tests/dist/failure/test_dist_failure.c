@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_dist_failure kill|leave|abort SEED: ranks make one call after another until one of them, chosen by the seed, at
+ * a moment chosen by the seed, is killed, ends without a word, or calls scan_dist_abort. Every other rank R then writes
+ * what it heard to the file rank-R: "RANK: STATUS CAUSE: WORDS, soon|late".
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <scan/scan_dist.h>
+
+#include "tests/random.h"
+
+enum { N = 300000 };
+
+static void *kill_later(void *microseconds) {
+    usleep(*(useconds_t *)microseconds);
+    raise(SIGKILL);
+    return NULL;
+}
+
+/* One of the calls, on shares of any lengths. */
+static scan_status call(scan_dist_comm *comm, unsigned which, char *in, char *out, size_t n) {
+    const scan_prefix_desc sums = {.struct_size = sizeof sums, .type = SCAN_F32};
+    const scan_sort_desc sort = {.struct_size = sizeof sort, .type = SCAN_U32};
+    const scan_unique_desc unique = {.struct_size = sizeof unique, .type = SCAN_U32};
+    const scan_unique_out kept = {.struct_size = sizeof kept, .kept = out};
+    scan_dist_place even;
+    scan_status status = scan_dist_share(comm, n, NULL, &even);
+    if (status != SCAN_OK)
+        return status;
+    switch (which % 3) {
+    case 0: return scan_dist_prefix(comm, &sums, in, out, n);
+    case 1: return scan_dist_sort(comm, &sort, in, out, NULL, NULL, n, (size_t)even.count);
+    default: return scan_dist_unique(comm, &unique, in, &kept, n, NULL);
+    }
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int run(const char *how, uint64_t seed, scan_dist_comm *comm, const scan_dist_info *info) {
+    const uint32_t bad = (uint32_t)random_below(&seed, info->size);
+    useconds_t moment = (useconds_t)random_below(&seed, 200000);
+    const unsigned calls = (unsigned)random_below(&seed, 30);
+    char *in = calloc(N, 4), *out = calloc(N, 4);
+    const bool mine = info->rank == bad;
+    pthread_t killer;
+    if (!in || !out || (mine && !strcmp(how, "kill") && pthread_create(&killer, NULL, kill_later, &moment)))
+        return 1;
+    scan_status status = SCAN_OK;
+    const double begin = now();
+    double last = begin;
+    for (unsigned i = 0; status == SCAN_OK && now() - begin < 60; i++) {
+        last = now();
+        if (mine && i == calls && !strcmp(how, "leave"))
+            _exit(3);
+        if (mine && i == calls && !strcmp(how, "abort")) {
+            scan_dist_abort(comm, SCAN_ERR_MEMORY, "no room for more");
+            usleep(1000000); /* its end must not be what the others hear of */
+            return 0;
+        }
+        status = call(comm, i, in, out, i % 2 ? N / (info->rank + 1) : N / (info->size - info->rank));
+    }
+    uint32_t rank = 0;
+    const scan_status cause = scan_dist_cause(comm, &rank);
+    char name[32];
+    snprintf(name, sizeof name, "rank-%u", info->rank);
+    FILE *file = fopen(name, "w"); /* a launcher may lose what is printed when another rank has ended */
+    if (!file)
+        return 1;
+    fprintf(file, "%u: %d %d: %s, %s\n", rank, (int)status, (int)cause, scan_dist_detail(comm),
+            now() - last < 8 ? "soon" : "late");
+    fclose(file);
+    usleep(500000); /* a launcher ends the others when one ends */
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    scan_dist_comm *comm;
+    scan_ctx *ctx;
+    const scan_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
+    scan_dist_info info = {.struct_size = sizeof info};
+    if (argc != 3 || scan_dist_comm_create(&comm, NULL) != SCAN_OK || scan_ctx_create(&ctx, &one_thread) != SCAN_OK ||
+        scan_dist_comm_use(comm, ctx) != SCAN_OK || scan_dist_comm_info(comm, &info) != SCAN_OK)
+        return 2;
+    const int code = run(argv[1], strtoull(argv[2], NULL, 10), comm, &info);
+    scan_dist_comm_destroy(comm);
+    _exit(code); /* MPI is not finalized: a handler at exit would say so */
+}

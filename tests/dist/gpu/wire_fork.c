@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The wire of test_dist_gpu: ranks are processes that fork from one, and bytes go through memory that they share, so
+ * that the library is tested on machines without MPI. In the emulator device memory is host memory, and the same wire
+ * is the link between devices.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wire_fork.h"
+
+enum { RING = 1 << 16 };
+
+typedef struct ring {
+    atomic_size_t written, read;
+    char bytes[RING];
+} ring;
+
+typedef struct shared {
+    atomic_int told;
+    scan_dist_alarm alarm;
+    ring rings[]; /* from rank a to rank b at a * size + b */
+} shared;
+
+static shared *memory;
+static uint32_t own_rank, all_ranks;
+
+typedef struct fork_wire {
+    scan_dist_move *lists[2]; /* what is left to receive and to send */
+    size_t counts[2];
+} fork_wire;
+
+bool fork_wire_create(uint32_t ranks) {
+    const size_t bytes = sizeof *memory + (size_t)ranks * ranks * sizeof *memory->rings;
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    all_ranks = ranks;
+    return memory != MAP_FAILED;
+}
+
+void fork_wire_rank(uint32_t rank) { own_rank = rank; }
+
+/* Moves what there is room or data for. */
+static void advance(scan_dist_move *m, bool sending) {
+    ring *r = &memory->rings[sending ? own_rank * all_ranks + m->peer : m->peer * all_ranks + own_rank];
+    const size_t written = atomic_load(&r->written), read = atomic_load(&r->read);
+    size_t count = sending ? RING - (written - read) : written - read;
+    size_t at = (sending ? written : read) % RING;
+    count = count < m->bytes ? count : m->bytes;
+    count = count < RING - at ? count : RING - at;
+    memcpy(sending ? r->bytes + at : m->at, sending ? m->at : r->bytes + at, count);
+    atomic_fetch_add(sending ? &r->written : &r->read, count);
+    m->at = (char *)m->at + count;
+    m->bytes -= count;
+}
+
+static const char *fork_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
+    fork_wire *w = state;
+    const scan_dist_moves given[2] = {receives, sends};
+    for (int i = 0; i < 2; i++) {
+        w->counts[i] = given[i].count;
+        w->lists[i] = realloc(w->lists[i], (given[i].count + 1) * sizeof *w->lists[i]);
+        for (size_t k = 0; k < given[i].count; k++) {
+            w->lists[i][k] = given[i].list[k];
+            if (given[i].list[k].peer == own_rank)
+                w->lists[i][k].bytes = 0;
+        }
+    }
+    return NULL;
+}
+
+static const char *fork_test(void *state, bool *done) {
+    fork_wire *w = state;
+    *done = true;
+    for (int sending = 0; sending < 2; sending++) {
+        bool waiting[64] = {false}; /* transfers with a rank go one after another */
+        for (size_t k = 0; k < w->counts[sending]; k++) {
+            scan_dist_move *m = &w->lists[sending][k];
+            if (m->bytes && !waiting[m->peer])
+                advance(m, sending);
+            waiting[m->peer] = waiting[m->peer] || m->bytes;
+            *done = *done && !m->bytes;
+        }
+    }
+    return NULL;
+}
+
+static bool fork_hear(void *state, scan_dist_alarm *alarm) {
+    (void)state;
+    if (atomic_load(&memory->told) != 2)
+        return false;
+    *alarm = memory->alarm;
+    return true;
+}
+
+static void fork_tell(void *state, const scan_dist_alarm *alarm, double seconds) {
+    int none = 0;
+    (void)state, (void)seconds;
+    if (!atomic_compare_exchange_strong(&memory->told, &none, 1))
+        return;
+    memory->alarm = *alarm;
+    atomic_store(&memory->told, 2);
+}
+
+static void fork_close(void *state, bool broken) {
+    fork_wire *w = state;
+    (void)broken;
+    free(w->lists[0]);
+    free(w->lists[1]);
+    free(w);
+}
+
+static const scan_dist_wire table = {
+    .begin = fork_begin, .test = fork_test, .hear = fork_hear, .tell = fork_tell, .close = fork_close};
+
+/* In the place of wire_mpi.c. */
+scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm) {
+    (void)mpi_comm;
+    comm->wire = &table;
+    comm->wire_state = calloc(1, sizeof(fork_wire));
+    comm->rank = comm->local_rank = own_rank;
+    comm->size = comm->local_size = all_ranks;
+    return SCAN_OK;
+}
