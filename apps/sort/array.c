@@ -109,20 +109,32 @@ void sort_array(sort_job *j, data_format format) {
     array_open(&reader, &j->in, format, j->dtype);
     report_text("type", scan_type_name(reader.type));
     if (axis_lanes(&j->axis, &reader, "sorts", &shape)) {
+        if (j->device_memory != SIZE_MAX)
+            die_usage("--device-memory and --axis exclude each other");
         refuse_parts(j, &reader, "an array along an axis");
         sort_lanes(j, &reader, &shape);
         return;
     }
     order_key key = sort_key(j, reader.type, NULL, NULL);
     const bool known = array_can_seek(&reader);
-    const size_t most = sort_part_elements(j, reader.type);
+    size_t most = sort_part_elements(j, reader.type);
     if (reader.header.fortran)
         refuse_parts(j, &reader, "an array in Fortran order");
-    if (known)
+    if (known) {
         sort_choose_device(j, reader.header.count * reader.size);
-    const bool streams = known && !j->check && !j->session.on_host && !j->verify && !(j->argsort && j->unique);
+        sort_limit_device(j, reader.type, reader.header.count);
+    } else if (j->device_memory != SIZE_MAX) {
+        sort_choose_device(j, most * reader.size);
+        sort_limit_device(j, reader.type, most);
+        most = most < j->device_elements ? most : j->device_elements;
+    }
+    const bool on_device = !known || j->session.on_host || reader.header.count <= j->device_elements;
+    if (!on_device && sort_device_parts(j, &reader))
+        return;
+    const bool streams =
+        known && on_device && !j->check && !j->session.on_host && !j->verify && !(j->argsort && j->unique);
     const uint64_t fitting = streams ? j->memory / reader.size : most; /* the workspace is the device's */
-    const bool fits = known ? reader.header.count <= fitting : reader.header.fortran;
+    const bool fits = known ? on_device && reader.header.count <= fitting : reader.header.fortran;
     if (fits && streams) {
         stream_array(j, &reader, &key);
         return;

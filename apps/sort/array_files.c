@@ -103,6 +103,7 @@ void sort_merge_arrays(sort_job *j, data_format format) {
     report_text("type", scan_type_name(reader.type));
     axis_lanes(&j->axis, &reader, "merges", &shape);
     sort_choose_device(j, 0);
+    sort_limit_device(j, reader.type, j->memory / reader.size);
     memory_keep_none();
     const size_t ways = array_merge_ways(j, reader.type);
     array_file *files = must_alloc(ways < j->input_count ? ways : j->input_count, sizeof *files);

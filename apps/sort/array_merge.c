@@ -11,6 +11,7 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/parallel.h"
 #include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "order_merge.h"
@@ -30,6 +31,7 @@ typedef struct merge {
     sort_job *j;
     order_key key; /* data: the regions, one after another */
     size_t size, room;
+    bool in_memory; /* the regions are parts of a spool's memory, of which rounds see `room` elements each */
     array_source *sources;
     merge_range *ranges;
     size_t count;
@@ -46,7 +48,8 @@ typedef struct merge {
  * as scan.h bounds it. */
 static size_t region_elements(const sort_job *j, scan_type type) {
     double bytes = (double)scan_type_size(type) + (j->argsort ? sizeof(uint64_t) : 0);
-    return (size_t)((double)j->memory / (4.2 * bytes + 1));
+    const size_t fitting = (size_t)((double)j->memory / (4.2 * bytes + 1));
+    return fitting < j->device_elements ? fitting : j->device_elements;
 }
 
 size_t array_merge_ways(const sort_job *j, scan_type type) {
@@ -94,6 +97,14 @@ static size_t read_file(const merge *m, array_source *s, size_t to, size_t n) {
     return got;
 }
 
+static void look_at_memory(const merge *m, size_t i) {
+    array_source *s = &m->sources[i];
+    const size_t left = (size_t)s->end - s->begin;
+    s->n = left < m->room ? left : m->room;
+    s->ended = s->n == left;
+    m->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
+}
+
 /* Moves what is left of a region to its front, behind the element before it, and reads the rest. */
 static void fill(const merge *m, size_t i) {
     array_source *s = &m->sources[i];
@@ -137,21 +148,34 @@ static void verify(const sort_job *j, const order_key *key, size_t n, bool stric
     sort_verify_order(j, &o, strict);
 }
 
+typedef struct gathering {
+    merge *m;
+    merge_round *r;
+    size_t *to; /* of each source */
+} gathering;
+
+static void gather_source(void *arg, size_t i) {
+    const gathering *g = arg;
+    merge *m = g->m;
+    const size_t begin = m->ranges[i].begin, count = m->ranges[i].cut - begin;
+    memcpy((unsigned char *)g->r->key.data + g->to[i] * m->size, element(m, begin), count * m->size);
+    if (g->r->places)
+        memcpy(g->r->places + g->to[i], m->places + begin, count * sizeof *m->places);
+    m->sources[i].begin += count;
+    m->sources[i].n -= count;
+}
+
 /* Copies what the cuts say out of all regions. */
 static void gather(merge *m, merge_round *r) {
-    unsigned char *keys = r->key.data;
-    size_t n = r->old;
+    gathering g = {m, r, must_alloc(m->count, sizeof *g.to)};
+    r->n = r->old;
     for (size_t i = 0; i < m->count; i++) {
-        const size_t begin = m->ranges[i].begin, count = m->ranges[i].cut - begin;
-        memcpy(keys + n * m->size, element(m, begin), count * m->size);
-        if (r->places)
-            memcpy(r->places + n, m->places + begin, count * sizeof *r->places);
-        m->sources[i].begin += count;
-        m->sources[i].n -= count;
-        n += count;
+        g.to[i] = r->n;
+        r->n += m->ranges[i].cut - m->ranges[i].begin;
     }
-    r->n = n;
-    m->taken += n - r->old;
+    m->taken += r->n - r->old;
+    parallel_for(m->j->threads, m->count, gather_source, &g);
+    free(g.to);
 }
 
 /* A device leaves memory that has room for what it sorted. */
@@ -171,7 +195,10 @@ static bool read_round(void *arg, size_t slot) {
     const order regions = {.keys = &m->key, .key_count = 1};
     size_t total = 0;
     for (size_t i = 0; i < m->count; i++)
-        fill(m, i);
+        if (m->in_memory)
+            look_at_memory(m, i);
+        else
+            fill(m, i);
     merge_cut(&regions, m->ranges, m->count);
     for (size_t i = 0; i < m->count; i++)
         total += m->ranges[i].cut - m->ranges[i].begin;
@@ -224,14 +251,21 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
     m.sources = sources;
     m.count = count;
-    m.room = region_elements(j, type) / count + 1;
-    m.key.data = must_alloc(count * (m.room + 1), m.size);
-    m.places = j->argsort ? must_alloc(count * (m.room + 1), sizeof *m.places) : NULL;
+    m.in_memory = count > 0 && sources[0].spool && sources[0].spool->memory;
+    if (m.in_memory) {
+        const size_t round = sources[0].spool->round;
+        m.room = (round < j->device_elements ? round : j->device_elements) / count + 1;
+        m.key.data = sources[0].spool->memory;
+    } else {
+        m.room = region_elements(j, type) / count + 1;
+        m.key.data = must_alloc(count * (m.room + 1), m.size);
+        m.places = j->argsort ? must_alloc(count * (m.room + 1), sizeof *m.places) : NULL;
+    }
     m.ranges = must_alloc(count, sizeof *m.ranges);
     for (size_t i = 0; i < ROUNDS; i++)
         m.rounds[i].key = sort_key(j, type, NULL, NULL);
     for (size_t i = 0; i < count; i++) {
-        sources[i].begin = i * (m.room + 1);
+        sources[i].begin = m.in_memory ? (size_t)sources[i].at : i * (m.room + 1);
         sources[i].n = 0;
         m.total += sources[i].end - sources[i].at;
     }
@@ -244,6 +278,7 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     }
     free(m.ranges);
     free(m.places);
-    free(m.key.data);
+    if (!m.in_memory)
+        free(m.key.data);
     return m.kept;
 }

@@ -14,6 +14,8 @@ typedef struct array_spool {
     uint64_t *ends; /* of each part, in elements */
     size_t count, room;
     uint64_t hash; /* array_hash of all that was written */
+    void *memory;  /* the elements, in place of files; without --argsort, and: */
+    size_t round;  /* how many of them a merge sorts at once */
 } array_spool;
 
 /* A sorted source. Elements that are in memory are in a region of the merge's memory. */
@@ -22,7 +24,7 @@ typedef struct array_source {
     uint64_t at, end;
     array_reader *reader; /* a file: its order is checked */
     bool ended;           /* there is nothing to be read */
-    size_t begin, n;      /* in memory: the region's elements begin ... begin + n - 1 */
+    size_t begin, n;      /* in memory: the region's elements begin ... begin + n - 1; or those of the spool's memory */
 } array_source;
 
 /* How many sources are merged at once. */
@@ -44,6 +46,7 @@ size_t array_keep_first(const sort_job *j, const order_key *key, uint64_t *place
 
 void array_spool_open(array_spool *s, const sort_job *j);
 void array_spool_write(array_spool *s, const void *keys, const uint64_t *places, size_t n, size_t size);
+void array_spool_add_end(array_spool *s, uint64_t end);
 void array_spool_end_part(array_spool *s, size_t size);
 void array_spool_close(array_spool *s);
 

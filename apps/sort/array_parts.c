@@ -25,6 +25,11 @@ static size_t fitting(const sort_job *j, scan_type type, double copies) {
     return (size_t)((double)j->memory / (j->check ? bytes : (copies + 1.15) * bytes + (j->unique ? 1 : 0)));
 }
 
+static size_t part_elements(const sort_job *j, scan_type type) {
+    const size_t most = fitting(j, type, PARTS);
+    return most < j->device_elements ? most : j->device_elements;
+}
+
 size_t sort_part_elements(const sort_job *j, scan_type type) { return fitting(j, type, 1); }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
@@ -118,7 +123,7 @@ static void write_first(parts *p, order_key *key, size_t n) {
 
 /* The first n elements are in key->data. Returns the number of all elements. */
 static uint64_t write_parts(sort_job *j, array_reader *reader, order_key *key, size_t n, array_spool *s) {
-    parts p = {.j = j, .reader = reader, .most = fitting(j, reader->type, PARTS), .spool = s};
+    parts p = {.j = j, .reader = reader, .most = part_elements(j, reader->type), .spool = s};
     for (size_t i = 0; i < PARTS; i++)
         p.slots[i].key = sort_key(j, reader->type, NULL, NULL);
     report_stage("sorting parts ");
@@ -164,7 +169,7 @@ void sort_array_parts(sort_job *j, array_reader *reader, order_key *key, size_t 
         return;
     }
     const uint64_t bytes = reader->counted ? reader->header.count * (reader->size + (j->argsort ? 8 : 0)) : 0;
-    const size_t most = fitting(j, reader->type, PARTS);
+    const size_t most = part_elements(j, reader->type);
     if (bytes)
         part_file_need_room(bytes, j->out_path, bytes,
                             reader->header.count / most >= array_merge_ways(j, reader->type));

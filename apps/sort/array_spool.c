@@ -25,18 +25,21 @@ void array_spool_close(array_spool *s) {
 }
 
 static void end_writing(array_spool *s) {
-    part_file_end(&s->keys);
+    if (s->keys.out)
+        part_file_end(&s->keys);
     if (s->places.out)
         part_file_end(&s->places);
 }
 
-void array_spool_end_part(array_spool *s, size_t size) {
+void array_spool_add_end(array_spool *s, uint64_t end) {
     if (s->count == s->room) {
         s->room = 2 * s->room + 16;
         s->ends = must_realloc(s->ends, s->room, sizeof *s->ends);
     }
-    s->ends[s->count++] = output_bytes(s->keys.out) / size;
+    s->ends[s->count++] = end;
 }
+
+void array_spool_end_part(array_spool *s, size_t size) { array_spool_add_end(s, output_bytes(s->keys.out) / size); }
 
 /* ---- the output -------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +131,7 @@ void array_merge_parts(sort_job *j, const array_reader *reader, array_spool *s, 
     const size_t ways = array_merge_ways(j, reader->type);
     array_result result;
     uint64_t hash = 0;
-    while (s->count > ways)
+    while (!s->memory && s->count > ways)
         merge_level(j, reader->type, s, ways);
     end_writing(s);
     array_source *sources = sources_of(s, 0, s->count);

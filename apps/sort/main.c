@@ -20,6 +20,8 @@ int main(int argc, char **argv) {
     dialect_settle(&j.dialect, &j.in, format, j.text);
     if (!format_is_binary(format))
         axis_refuse(&j.axis, j.in.name);
+    if (!format_is_binary(format) && j.device_memory != SIZE_MAX)
+        die_usage("%s: --device-memory is for arrays", j.in.name);
     if (!j.check) {
         j.out_format = array_output_format(c.common.output, format);
         j.out = output_open(c.common.output, c.common.force, format_is_binary(format));

@@ -45,6 +45,7 @@ static const char help[] =
     "  -S, --memory SIZE     use so much memory, and sort what does not fit in parts: a number of K, or with b, K, M, "
     "G,\n"
     "                        T, P, E or %; from 1M (default half of what is free); parts go to --tmp\n"
+    "      --device-memory SIZE  arrays: use so much of a CUDA device's memory, and sort what does not fit in parts\n"
     "      --nan WHERE       NaN and missing fields: first, last or error (default last)\n"
     "      --algorithm A     auto, radix, split or sample (on a CUDA device), quick (keys alone, with AVX2)\n"
     "      --dtype T         raw numbers of type {types}, little-endian\n"
@@ -57,7 +58,22 @@ static const char help[] =
 static const char short_help[] = "Usage: @ [OPTION]... [FILE]\n"
                                  "Sorts .npy and raw arrays, CSV and TSV tables, lines. Try '@ --help'.\n";
 
-enum { KEY = 1, REVERSE, UNIQUE, CHECK, ARGSORT, NAN_PLACE, ALGORITHM, DTYPE, AXIS, FLAT, TEXT, MERGE, MEMORY };
+enum {
+    KEY = 1,
+    REVERSE,
+    UNIQUE,
+    CHECK,
+    ARGSORT,
+    NAN_PLACE,
+    ALGORITHM,
+    DTYPE,
+    AXIS,
+    FLAT,
+    TEXT,
+    MERGE,
+    MEMORY,
+    DEVICE_MEMORY
+};
 
 static const cli_option option_list[] = {
     {"key", 'k', true, KEY},
@@ -67,6 +83,7 @@ static const cli_option option_list[] = {
     {"argsort", 0, false, ARGSORT},
     {"merge", 'm', false, MERGE},
     {"memory", 'S', true, MEMORY},
+    {"device-memory", 0, true, DEVICE_MEMORY},
     {"nan", 0, true, NAN_PLACE},
     {"algorithm", 0, true, ALGORITHM},
     {"dtype", 0, true, DTYPE},
@@ -148,6 +165,7 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
     c->short_help = short_help;
     c->options = option_list;
     j->dialect = DIALECT_DEFAULT;
+    j->device_memory = j->device_elements = SIZE_MAX;
     cli_start(c, argc, argv);
     for (int key; (key = cli_next(c));) {
         switch (key) {
@@ -170,6 +188,7 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
             j->memory = memory_of_option(c->option, c->value);
             j->memory_given = true;
             break;
+        case DEVICE_MEMORY: j->device_memory = memory_of_option(c->option, c->value); break;
         default: dialect_take(&j->dialect, c, key);
         }
     }

@@ -69,6 +69,67 @@ size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method m
     return (size_t)a.kept;
 }
 
+/* ---- keys in a device's memory ----------------------------------------------------------------------------------- */
+
+typedef struct copying {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copying;
+
+enum { COPY_BYTES = 8 << 20 };
+
+static void copy_piece(void *arg, size_t piece) {
+    const copying *c = arg;
+    const size_t begin = piece * COPY_BYTES, left = c->bytes - begin;
+    memcpy(c->to + begin, c->from + begin, left < COPY_BYTES ? left : COPY_BYTES);
+}
+
+typedef struct sorting_within {
+    const order_key *key;
+    size_t n;
+    scan_sort_method method;
+    unsigned threads;
+} sorting_within;
+
+/* If the CPU may have to take over, the keys stay as they are until all of the result has arrived. */
+static scan_status sort_within(void *arg, session *s) {
+    const sorting_within *a = arg;
+    const size_t bytes = a->n * scan_type_size(a->key->type);
+    const scan_sort_desc desc = order_describe(a->key, a->method, s);
+    void *keys, *sorted = a->key->data;
+    SESSION_TRY(session_upload(s, a->key->data, bytes, &keys));
+    SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, NULL, NULL, a->n));
+    SESSION_TRY(session_wait(s));
+    if (!s->on_host && !session_must(s))
+        SESSION_TRY(session_alloc(s, MEMORY_HOST, bytes, &sorted));
+    SESSION_TRY(session_download(s, sorted, keys, bytes));
+    if (sorted != a->key->data)
+        parallel_for(a->threads, (bytes + COPY_BYTES - 1) / COPY_BYTES, copy_piece,
+                     &(copying){a->key->data, sorted, bytes});
+    return SCAN_OK;
+}
+
+void order_sort_within(const order_key *key, size_t n, scan_sort_method method, session *s, const char *subject,
+                       unsigned threads) {
+    session_try(s, subject, sort_within, &(sorting_within){key, n, method, threads});
+    report_moved(PHASE_COMPUTE, 2 * n * scan_type_size(key->type));
+}
+
+bool order_fits_device(const order_key *key, size_t n, bool pairs, scan_sort_method method, session *s,
+                       size_t max_bytes) {
+    scan_sort_desc desc = order_describe(key, method, s);
+    const size_t a_row = scan_type_size(key->type) + (pairs ? sizeof(uint64_t) : 0);
+    size_t workspace = 0, bytes;
+    desc.value_bytes = pairs ? sizeof(uint64_t) : 0;
+    if (s->on_host)
+        return true;
+    if (scan_sort_workspace(s->ctx, &desc, n, &workspace) != SCAN_OK || __builtin_mul_overflow(n, a_row, &bytes) ||
+        __builtin_add_overflow(bytes, workspace, &bytes) || bytes > max_bytes)
+        return false;
+    return session_probe(s, bytes) != SCAN_ERR_MEMORY;
+}
+
 /* ---- keys with values -------------------------------------------------------------------------------------------- */
 
 typedef struct pair_sorting {

@@ -18,6 +18,15 @@ void order_sort(order *o, session *s, const char *subject, unsigned threads);
  * ones stays. Returns how many remain. */
 size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
 
+/* The same, where they are on a device too. */
+void order_sort_within(const order_key *key, size_t n, scan_sort_method method, session *s, const char *subject,
+                       unsigned threads);
+
+/* Returns true if a device has the memory to sort n keys, `pairs`: with values of 8 bytes, and that is no more than
+ * max_bytes; or if the session is the CPU's. The session is ready. */
+bool order_fits_device(const order_key *key, size_t n, bool pairs, scan_sort_method method, session *s,
+                       size_t max_bytes);
+
 /* Sorts n keys, and with them as many values of 8 bytes, where they are. */
 void order_sort_pairs(const order_key *key, uint64_t *values, size_t n, scan_sort_method method, session *s,
                       const char *subject);

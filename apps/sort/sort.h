@@ -39,10 +39,12 @@ typedef struct sort_job {
     bool merge; /* several inputs, which are sorted */
     char **inputs;
     size_t input_count;
-    size_t memory;     /* -S, or what a run without it may use */
-    bool memory_given; /* -S */
-    bool in_parts;     /* what is sorted is a part of the input */
-    dialect dialect;   /* of tables */
+    size_t memory;          /* -S, or what a run without it may use */
+    bool memory_given;      /* -S */
+    size_t device_memory;   /* --device-memory, or SIZE_MAX */
+    size_t device_elements; /* of an array that can be sorted there at once, as far as that is known; or SIZE_MAX */
+    bool in_parts;          /* what is sorted is a part of the input */
+    dialect dialect;        /* of tables */
     nan_place nan;
     scan_sort_method method;
     scan_type dtype;
@@ -82,6 +84,11 @@ void sort_array_parts(sort_job *j, array_reader *reader, order_key *key, size_t 
 
 /* How many elements can be sorted in the memory at once. */
 size_t sort_part_elements(const sort_job *j, scan_type type);
+
+/* device_parts.c. Opens the device and sets device_elements for arrays of n elements, if --device-memory is given or
+ * they are many. Sorts one that host memory holds and the device does not; returns false if it is no such array. */
+void sort_limit_device(sort_job *j, scan_type type, uint64_t n);
+bool sort_device_parts(sort_job *j, array_reader *reader);
 
 /* Sorted arrays, j->inputs, into one: array_files.c. j->in is the first. */
 void sort_merge_arrays(sort_job *j, data_format format);

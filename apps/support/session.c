@@ -224,6 +224,8 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
     open_host(s);
 }
 
+bool session_must(const session *s) { return s->must; }
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 typedef struct session_memory {

@@ -94,6 +94,9 @@ void session_drop(const session *s, scan_ctx *ctx);
  * makes s a session on the CPU. `detail` is the failure in words. */
 void session_fall_back(session *s, const char *subject, scan_status status, const char *detail);
 
+/* Returns true if a failure of the device ends the program, so that the CPU will not need what is on the host. */
+bool session_must(const session *s);
+
 /* Returns the exit code for a status: 3 for memory, 4 for the device, 2 for other failures. */
 int session_exit_code(scan_status status);
 

@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, DEVICE, SANITIZED
+from device_jobs import needs_device
 
 SMALL = ("-S", "1M")
 
@@ -103,6 +104,29 @@ def test_many_parts_are_merged_in_levels(box):
     box.write("x.txt", b"".join(lines))
     out, parts = parts_of(box, *SMALL, "--argsort", "x.txt", "--verify")
     assert parts > 16 and list(map(int, out.split())) == sorted(range(len(lines)), key=lambda i: int(lines[i]))
+
+
+@needs_device
+def test_arrays_larger_than_the_memory_of_a_device(box):
+    x = numbers("f4", 160_000)
+    name, order = box.save("x.npy", x), stable_order(x)
+    down = stable_order(x, descending=True)
+    there = ("--device", "cuda", "--device-memory", "1M")
+    for options, want in ((["-r", "-u", "--verify"], x[down][firsts(x[down])]), (SMALL, x[order])):
+        out, parts = parts_of(box, *there, *options, name)
+        assert parts > 1 and box.load("out").tobytes() == want.tobytes()
+        assert "cpu" not in json.loads(box.read("report.json"))["device"]
+    assert parts_of(box, *there, "--argsort", name)[1] > 1 and np.array_equal(box.load("out"), order)
+    out, parts = parts_of(box, *there, "--dtype", "f32", input=x.tobytes())
+    assert parts > 1 and out == x[order].tobytes()
+    if DEVICE.emulated:  # memory runs short
+        out, parts = parts_of(box, "--device", "cuda", "--device-memory", "1G", name,
+                              env={**os.environ, "SCAN_EMULATED_MEMORY": "1000000"})
+        assert parts > 1 and box.load("out").tobytes() == x[order].tobytes()
+    box.write("x.txt", "2\n1\n")
+    box.refused(2, "--device-memory is for arrays", "sort", "--device-memory", "1M", "x.txt")
+    box.save("m.npy", np.zeros((10, 10)))
+    box.refused(2, "--device-memory and --axis exclude each other", "sort", "--device-memory", "1M", "--axis", "1", "m.npy")
 
 
 # ---- lines and tables
