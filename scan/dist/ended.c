@@ -85,6 +85,13 @@ void scan_dist_unwatch(scan_dist_ended *e) {
     free(e);
 }
 
+bool scan_dist_watches(const scan_dist_ended *e, uint32_t rank) {
+    for (uint32_t i = 0; e && i < e->count; i++)
+        if (e->ranks[i] == rank)
+            return true;
+    return false;
+}
+
 bool scan_dist_find_ended(scan_dist_ended *e, uint32_t *rank) {
     if (!e || e->count == 0)
         return false;

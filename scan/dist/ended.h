@@ -21,6 +21,8 @@ scan_dist_process scan_dist_own_process(void);
 scan_dist_ended *scan_dist_watch(const scan_dist_process *all, uint32_t rank, uint32_t size);
 void scan_dist_unwatch(scan_dist_ended *ended);
 
+bool scan_dist_watches(const scan_dist_ended *ended, uint32_t rank);
+
 /* Looks a few times a second, and sets *rank if one has ended. */
 bool scan_dist_find_ended(scan_dist_ended *ended, uint32_t *rank);
 

@@ -107,9 +107,10 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A rank that has ended takes no message, and MPI may fail to send it: the others are told all the same. */
-static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) {
-    mpi_wire *w = state;
+/* A rank that has ended takes no message, and MPI may fail to send it: the others are told all the same. Without
+ * `watchers`, those that watch the same processes as this rank are left out: they see what it sees, and may not be here
+ * any more to take a message. */
+static void tell(mpi_wire *w, const scan_dist_alarm *alarm, double seconds, bool watchers) {
     int size = 0, rank = 0;
     const double until = now() + seconds;
     w->told = *alarm;
@@ -119,7 +120,7 @@ static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) 
     if (!requests)
         return;
     for (int r = 0; r < size; r++)
-        if (r == rank || r == (int)alarm->rank ||
+        if (r == rank || r == (int)alarm->rank || (!watchers && scan_dist_watches(w->ended, (uint32_t)r)) ||
             MPI_Isend(&w->told, sizeof w->told, MPI_BYTE, r, TAG, w->alarms, &requests[r]) != MPI_SUCCESS)
             requests[r] = MPI_REQUEST_NULL;
     int all = 0;
@@ -130,6 +131,8 @@ static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) 
             MPI_Request_free(&requests[r]);
     free(requests);
 }
+
+static void mpi_tell(void *state, const scan_dist_alarm *alarm, double seconds) { tell(state, alarm, seconds, true); }
 
 static bool receive_alarm(mpi_wire *w, scan_dist_alarm *alarm) {
     MPI_Status from;
@@ -154,7 +157,7 @@ static bool mpi_hear(void *state, scan_dist_alarm *alarm) {
         return true;
     *alarm = (scan_dist_alarm){.rank = ended, .status = SCAN_ERR_PEER};
     snprintf(alarm->words, sizeof alarm->words, "the process has ended");
-    mpi_tell(w, alarm, w->timeout);
+    tell(w, alarm, w->timeout, false);
     return true;
 }
 
