@@ -22,9 +22,12 @@ static const struct {
     [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}, 0},
 };
 
-/* Vectors hold fewer keys of 8 bytes, or pairs; leaves of argsort are smaller. */
+/* Vectors hold fewer keys of 8 bytes, or pairs; leaves of argsort are smaller. Wide pairs are divided in vectors only
+ * where keys repeat. */
 static size_t skew_of(const scan_sort_plan *p, scan_simd simd, bool argsort) {
     if (!p->split)
+        return 32;
+    if (scan_sort_is_wide(p))
         return 32;
     return p->key_bytes == 8 ? 24 : argsort ? 16 : p->value_bytes > 0 ? 8 : quick_bytes[simd].skew;
 }
@@ -113,7 +116,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
     p.local = quick_of(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
     const bool quick = scan_sort_is_quick(&p);
-    p.split = quick && !scan_sort_is_wide(&p)
+    p.split = quick && !(scan_sort_is_wide(&p) && argsort)
                   ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4]
                   : NULL;
     if (n <= SCAN_SORT_TINY)
