@@ -18,7 +18,7 @@
 #include "apps/support/report.h"
 #include "apps/support/spool.h"
 
-enum { BLOCK_BYTES = 4 << 10, WINDOW_BYTES = 1 << 20 };
+enum { BLOCK_BYTES = 4 << 10, WINDOW_BYTES = 4 << 20 };
 
 void part_file_open(part_file *f) {
     static char name[SPOOL_FOLDER_BYTES + 64];
