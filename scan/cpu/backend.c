@@ -2,7 +2,6 @@
  *
  * The CPU backend's table: context state, memory, and the functions of the verbs.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,6 @@
 
 enum { ALIGNMENT = 256, HUGE_PAGE = 2 << 20, MAX_THREADS = 1024 };
 
-static unsigned usable_cpus(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
-    return 1;
-}
-
 static scan_status cpu_open(scan_ctx *ctx, const scan_options *options) {
     scan_simd simd;
     SCAN_TRY(scan_simd_detect(ctx, &simd));
@@ -28,7 +20,7 @@ static scan_status cpu_open(scan_ctx *ctx, const scan_options *options) {
     scan_cpu_state *state = calloc(1, sizeof *state);
     if (!state)
         return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a context");
-    state->pool = scan_pool_create(options->threads ? options->threads : usable_cpus());
+    state->pool = scan_pool_create(options->threads ? options->threads : scan_pool_processors());
     if (!state->pool) {
         free(state);
         return scan_fail(ctx, SCAN_ERR_MEMORY, "no memory for a thread pool");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The thread pool. A waiting thread spins for some microseconds, which covers the gaps inside one call and between
- * calls that follow each other, then sleeps.
+ * calls that follow each other, then sleeps. In a pool of more threads than processors it sleeps at once: the thread that
+ * it waits for may need its processor.
  *
  * To wake a sleeping thread costs the caller some microseconds, and the thread works some fifty later. So a run takes
  * as many threads as pay (scan_pool_choose) and wakes those alone: each sleeps on a condition of its own. All spin on
@@ -11,6 +12,7 @@
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -47,6 +49,7 @@ typedef struct pool_worker {
 
 struct scan_pool {
     unsigned threads;
+    unsigned spins; /* of a thread that waits, before it sleeps */
     alignas(64) atomic_uint_fast64_t run; /* its number << THREADS_BITS | its threads; 0 threads: the pool ends */
     atomic_uint sleepers;
     alignas(64) event released; /* barriers completed, the one that ends a run included */
@@ -77,8 +80,8 @@ static void event_advance(event *e) {
     pthread_mutex_unlock(&e->mutex);
 }
 
-static void event_wait(event *e, unsigned seen) {
-    for (int i = 0; i < SPINS; i++) {
+static void event_wait(event *e, unsigned seen, unsigned spins) {
+    for (unsigned i = 0; i < spins; i++) {
         if (atomic_load_explicit(&e->value, memory_order_acquire) != seen)
             return;
         scan_pool_pause();
@@ -98,7 +101,7 @@ void scan_pool_barrier(scan_pool *pool) {
         atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
         event_advance(&pool->released);
     } else {
-        event_wait(&pool->released, seen);
+        event_wait(&pool->released, seen, pool->spins);
     }
 }
 
@@ -114,7 +117,7 @@ static uint64_t next_run(const pool_worker *w, uint64_t seen) {
 
 static uint64_t wait_for_run(pool_worker *w, uint64_t seen) {
     uint64_t run;
-    for (int i = 0; i < SPINS; i++) {
+    for (unsigned i = 0; i < w->pool->spins; i++) {
         if ((run = next_run(w, seen)) != seen)
             return run;
         scan_pool_pause();
@@ -185,6 +188,13 @@ static bool start_worker(scan_pool *pool, unsigned index) {
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
+unsigned scan_pool_processors(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    return 1;
+}
+
 scan_pool *scan_pool_create(unsigned threads) {
     void *memory;
     if (posix_memalign(&memory, alignof(scan_pool), sizeof(scan_pool) + (threads - 1) * sizeof(pool_worker)))
@@ -197,6 +207,7 @@ scan_pool *scan_pool_create(unsigned threads) {
     pool->choose_all = false;
     pool->busy_until_us = INT64_MIN;
     pool->run_threads = 1;
+    pool->spins = threads > scan_pool_processors() ? 0 : SPINS;
     pool->threads = 1;
     while (pool->threads < threads && start_worker(pool, pool->threads))
         pool->threads++;

@@ -12,6 +12,9 @@ typedef struct scan_pool scan_pool;
 /* `index` of `count` threads; the calling thread of scan_pool_run is index 0. */
 typedef void scan_task(void *arg, unsigned index, unsigned count);
 
+/* Returns how many processors this process may use. */
+unsigned scan_pool_processors(void);
+
 /* Creates a pool of at most `threads` threads, the caller included, or of fewer if the system does not start them.
  * NULL: no memory for the pool. */
 scan_pool *scan_pool_create(unsigned threads);
