@@ -228,6 +228,9 @@ const char *missing() {
 #ifndef PEER_OPENCV
            " OpenCV (libopencv-dev)"
 #endif
+#ifndef __OPTIMIZE__
+           " an optimized build of those above (tools/bench makes one)"
+#endif
         ;
 }
 

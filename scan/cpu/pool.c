@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The thread pool. A waiting thread spins for some microseconds, which covers the gaps inside one call and between
- * calls that follow each other, then sleeps. In a pool of more threads than processors it sleeps at once: the thread that
- * it waits for may need its processor.
+ * calls that follow each other, then sleeps. In a pool of more threads than processors it sleeps at once: the thread
+ * that it waits for may need its processor.
  *
  * To wake a sleeping thread costs the caller some microseconds, and the thread works some fifty later. So a run takes
  * as many threads as pay (scan_pool_choose) and wakes those alone: each sleeps on a condition of its own. All spin on
@@ -49,7 +49,7 @@ typedef struct pool_worker {
 
 struct scan_pool {
     unsigned threads;
-    unsigned spins; /* of a thread that waits, before it sleeps */
+    unsigned spins;                       /* of a thread that waits, before it sleeps */
     alignas(64) atomic_uint_fast64_t run; /* its number << THREADS_BITS | its threads; 0 threads: the pool ends */
     atomic_uint sleepers;
     alignas(64) event released; /* barriers completed, the one that ends a run included */
