@@ -72,19 +72,20 @@ struct context_state {
     CUcontext primary; /* the device's primary context, which the runtime works in */
     cudaStream_t stream;
     bool owns_stream, lost, loaded;
-    bool hung;                /* lost, and calls that wait for the device would not return */
-    uint64_t timeout_ns;      /* SCAN_DEVICE_TIMEOUT; 0: none */
-    bool plain_start;         /* scan_options.plain_start */
-    bool launched;            /* by the call that runs */
-    bool reads_pageable;      /* the GPU reads ordinary host memory */
-    int sm_count, capability; /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
-    int cluster;              /* CTAs that a cluster of a prefix scan may have */
-    int image_cluster;        /* CTAs that equalize a small image */
-    int sort_small_cluster;   /* CTAs that sort in place by counting */
-    int count_ctas[4];        /* CTAs of the counting kernel that an SM runs at once, by channels - 1 */
-    int count_cluster;        /* CTAs that add up their counts of 65,536 levels, 1 or 2 */
-    int map_ctas[2][4];       /* of the mapping kernel, for bytes and for words */
-    size_t shared_bytes;      /* that a CTA can have */
+    bool hung;                 /* lost, and calls that wait for the device would not return */
+    uint64_t timeout_ns;       /* SCAN_DEVICE_TIMEOUT; 0: none */
+    bool plain_start;          /* scan_options.plain_start */
+    bool launched;             /* by the call that runs */
+    bool reads_pageable;       /* the GPU reads ordinary host memory */
+    int sm_count, capability;  /* SMs; 90 for 9.0, of the kernels if that is less than the GPU's */
+    int cluster;               /* CTAs that a cluster of a prefix scan may have */
+    int image_cluster;         /* CTAs that equalize a small image */
+    int sort_small_cluster;    /* CTAs that sort in place by counting */
+    int sort_cooperative_ctas; /* CTAs of a cooperative sort; 0: none */
+    int count_ctas[4];         /* CTAs of the counting kernel that an SM runs at once, by channels - 1 */
+    int count_cluster;         /* CTAs that add up their counts of 65,536 levels, 1 or 2 */
+    int map_ctas[2][4];        /* of the mapping kernel, for bytes and for words */
+    size_t shared_bytes;       /* that a CTA can have */
     char name[256];
     char ran[64];
     struct {

@@ -55,6 +55,7 @@ typedef enum cudaError {
     cudaErrorInvalidAddressSpace = 717,
     cudaErrorInvalidPc = 718,
     cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720,
     cudaErrorTensorMemoryLeak = 721,
     cudaErrorNotSupported = 801,
     cudaErrorMpsClientTerminated = 810,

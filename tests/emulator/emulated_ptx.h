@@ -53,6 +53,12 @@ template <class T> bool try_load(const uint64_t *word, uint32_t epoch, T &value)
     return there;
 }
 
+inline bool try_load_acquire(const uint64_t *word, uint32_t epoch, uint32_t &value) {
+    const bool there = try_load(word, epoch, value);
+    __threadfence();
+    return there;
+}
+
 inline void gpu_fence() { __threadfence(); }
 
 inline void add_release(uint32_t *count, uint32_t x) {

@@ -24,6 +24,9 @@ constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_uni
 constexpr uint64_t sampled_least = 25000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6;
 constexpr uint64_t samplesort_dense_most = 15000;
+constexpr int cooperative_threads = 256;
+constexpr uint64_t max_cooperative_keys = 12000;
+constexpr uint32_t cooperative_passes(uint64_t n) { return n < 10000 ? 3 : 4; }
 constexpr int merge_threads = 64, merge_split_threads = 64;
 template <class Key> constexpr int merge_items = sizeof(Key) == 4 ? 10 : 6;
 

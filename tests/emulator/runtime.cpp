@@ -226,6 +226,7 @@ cudaError_t cudaPeekAtLastError(void) { return last_error; }
     X(cudaErrorInvalidDevice, "invalid device ordinal")                                                                \
     X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                                             \
     X(cudaErrorLaunchFailure, "unspecified launch failure")                                                            \
+    X(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch")                                     \
     X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")                           \
     X(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture")
 const char *cudaGetErrorString(cudaError_t error) {
@@ -264,7 +265,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 bloc
                                         size_t shared_bytes, cudaStream_t stream) {
     EMULATED_ENTER_CONTEXT();
     if (uint64_t(grid.x) * grid.y * grid.z > sm_count())
-        return note(cudaErrorInvalidConfiguration);
+        return note(cudaErrorCooperativeLaunchTooLarge);
     cudaLaunchConfig_t config = {grid, block, shared_bytes, stream, nullptr, 0};
     return note(submit_kernel(&config, kernel, arguments));
 }

@@ -103,6 +103,15 @@ template <class T> __device__ bool try_load(const uint64_t *word, uint32_t epoch
     return there;
 }
 
+/* try_load() of 4 bytes that also acquires: what the publisher had seen or written before is then seen by this thread,
+ * and by those behind its next barrier. */
+__device__ inline bool try_load_acquire(const uint64_t *word, uint32_t epoch, uint32_t &value) {
+    uint64_t bits;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(bits) : "l"(word) : "memory");
+    value = uint32_t(bits);
+    return uint32_t(bits >> 32) == epoch;
+}
+
 /* Release before a relaxed store, acquire after a relaxed load. Lighter than __threadfence(), which is sequentially
  * consistent. */
 __device__ inline void gpu_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }

@@ -5,6 +5,7 @@
  */
 #include <cmath>
 
+#include "../cooperative/cooperative.h"
 #include "../samplesort/samplesort.h"
 #include "choice.h"
 #include "cluster.h"
@@ -143,7 +144,9 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
         c.plan_bytes = align_up(fill_counts_bytes(sort_common.fill[key_bytes - 1].codes));
         return c;
     }
-    c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT;
+    c.cooperative = desc->method == SCAN_SORT_AUTO &&
+                    cooperative_sort_serves(ctx, uint32_t(key_bytes), desc->value_bytes, c.bits, n);
+    c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT && !c.cooperative;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
     c.cut = cut_of(ctx, *c.pass);
     c.values_bytes = align_up(n * desc->value_bytes);
@@ -157,6 +160,10 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
         c.second_bytes = c.first_bytes;
     if (desc->method != SCAN_SORT_SPLIT) {
         choose_radix(&c);
+        if (c.cooperative) {
+            c.plan_bytes = max(c.plan_bytes, cooperative_sort_plan_bytes(ctx));
+            c.state_bytes = max(c.state_bytes, cooperative_sort_state_bytes());
+        }
         if (!argsort)
             choose_narrow(&c);
         if (!c.packed)

@@ -27,6 +27,7 @@ struct sort_choice {
     int local_threads;
     uint32_t local_ctas; /* of an SM */
     size_t local_shared_bytes;
+    bool cooperative; /* PATH_RADIX: where one cooperative launch of all SMs cannot be had */
     bool packed, ties, again_follows, sampled;
     uint64_t n;
     uint32_t bits, digits, value_bytes;

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "../cuda.h"
+#include "../cooperative/cooperative.h"
 #include "../samplesort/samplesort.h"
 #include "choice.h"
 #include "cluster.h"
@@ -59,6 +60,7 @@ scan_status sort_open(scan_ctx *ctx) {
                                                         int(sort_dynamic_room(ctx))));
     }
     SCAN_TRY(cluster_sort_open(ctx));
+    SCAN_TRY(cooperative_sort_open(ctx));
     return samplesort_open(ctx);
 }
 
@@ -82,6 +84,7 @@ scan_status sort_load(scan_ctx *ctx) {
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
+    SCAN_TRY(cooperative_sort_load(ctx));
     SCAN_TRY(samplesort_load(ctx));
     return split_load(ctx);
 }
@@ -226,7 +229,10 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.values_first = values;
     if (state)
         job.state = make_scan_state(state, size_t(scratch - state), 0);
-    if (job.n > 0)
+    bool done = job.n == 0;
+    if (!done && c.cooperative)
+        SCAN_TRY(cooperative_sort_run(ctx, job, &done));
+    if (!done)
         switch (c.path) {
         case PATH_SMALL: SCAN_TRY(small_sort_run(ctx, job, in_place)); break;
         case PATH_CLUSTER: SCAN_TRY(cluster_sort_run(ctx, job)); break;
@@ -237,7 +243,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
         }
     static const char *const names[] = {"count", "radix cluster", "radix fill", "radix", "split", "sample"};
     context_state *s = state_of(ctx);
-    snprintf(s->ran, sizeof s->ran, "%s", names[c.path]);
+    snprintf(s->ran, sizeof s->ran, "%s", done && c.cooperative ? "radix cooperative" : names[c.path]);
     ctx->ran = s->ran;
     return SCAN_OK;
 }
