@@ -139,8 +139,9 @@ class cooperative_exchange {
 
     /* ---- counts -------------------------------------------------------------------------------------------------- */
 
-    /* Passes have two turns, for one that moves nothing ends without a barrier: a CTA that gives counts for pass p + 2
-     * has seen all give those for pass p + 1, and so all have used those for pass p. */
+    /* Counts have two buffers, which passes take in turns, because a pass that moves nothing ends without a barrier: a
+     * CTA that gives counts for pass p + 2 has seen all give those for pass p + 1, and so all have used those for pass
+     * p. */
     __device__ void give_count(uint32_t pass, int digit, uint32_t count) const {
         boards[blockIdx.x].counts[pass % 2][digit] = uint16_t(count);
     }
@@ -162,8 +163,8 @@ class cooperative_exchange {
 
   public:
     /* By all threads, after a barrier of the grid: where each digit begins, and where its keys of this CTA go. sums:
-     * room for two arrays of each of eight groups. CTAs begin with their own counts: were the first ones read by all at
-     * once, they would wait for one slice of L2. */
+     * room for two arrays of each of eight groups. A CTA begins with its own counts, so that CTAs read different ones
+     * at a time. */
     __device__ void find_bases(uint32_t pass, uint32_t (*sums)[2][radix]) const {
         static_assert(radix == 32 * 8, "a lane adds up eight digits");
         constexpr uint32_t together = 3;

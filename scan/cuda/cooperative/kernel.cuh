@@ -22,10 +22,9 @@
  *                  (bucket.cuh); if one is too large, which a sample makes improbable for any keys, all digits
  *     in order     sorted, or reversed and not in place: the elements are copied
  *
- * So the time depends on n and on how many bits vary, and on nothing else. The passes are the radix sort of Zagha and
- * Blelloch ("Radix Sort for Vector Multiprocessors", 1991), except that each CTA adds up the counts of all for itself:
- * 67 KB from L2 take less time than another barrier of the grid. The buckets are the sample sort of Frazer and McKellar
- * (1970), as one pass.
+ * So the time depends on n and on how many digits differ, and hardly on anything else. The passes are the radix sort of
+ * Zagha and Blelloch ("Radix Sort for Vector Multiprocessors", 1991), except that each CTA adds up the counts of all
+ * for itself. The buckets are the sample sort of Frazer and McKellar ("Samplesort", 1970), as one pass.
  *
  * Why right. Each pass is stable: a key goes behind all keys of smaller digits, those of its digit in lower CTAs, and
  * those of its digit in front of it in its tile (lower warps, earlier rows, lower lanes). What lies past the tile's
@@ -38,7 +37,8 @@
  * Progress. CTAs wait for each other, so all must run: a cooperative launch fails where they cannot.
  *
  * Traffic, in L2: a read of the keys to look at them; for a pass two reads of the keys, a read of the values, a write
- * of both; for a bucket as much. Barriers of the grid: one, two for each pass, and the wait for the splitters.
+ * of both, and for each CTA the counts of all, 67 KB on an H200; for a bucket a read and a write of keys and values.
+ * Barriers of the grid: one, two for each pass, and the wait for the splitters.
  */
 #ifndef SCAN_CUDA_COOPERATIVE_KERNEL_CUH
 #define SCAN_CUDA_COOPERATIVE_KERNEL_CUH
