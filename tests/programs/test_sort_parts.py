@@ -332,7 +332,8 @@ def test_memory_is_kept(box, name):
 
     box.good("sort", "-S", size // 1024, *options, name, "-o", "parts", preexec_fn=limit)
     in_memory = box.run("sort", "-S", "1G", *options, name, "-o", "whole", preexec_fn=limit)
-    assert in_memory.code == 3 or name != "x.npy"  # the others are short, and the workspace depends on the processor
+    # lines and rows are short, so the workspace, which depends on the processor, decides whether they fit
+    assert in_memory.code in ((3,) if name == "x.npy" else (0, 3))
     box.good("sort", "-S", "1G", *options, name, "-o", "whole", "-f")
     assert box.read("parts") == box.read("whole")
 
