@@ -13,7 +13,8 @@ import sys
 
 PARSERS = ("npy.c", "text.c", "table.c", "table_chunks.c", "table_column.c", "table_comment.c", "table_index.c", "table_name.c", "dialect.c",
            "column.c", "number.cpp", "timestamp.c", "natural.c", "strings.c", "utf8.c", "expression.c", "expression_token.c", "pnm.c",
-           "probe.c", "orientation.c", "profile.c", "decoder.c", "codec_gzip.c", "codec_zstd.c", "cli.c", "options.c", "names.c")
+           "probe.c", "orientation.c", "profile.c", "decoder.c", "codec_gzip.c", "codec_zstd.c", "cli.c", "options.c", "names.c",
+           "memory.c", "text_chunks.c", "row_reader.c")
 
 
 def add_branches(data, found):

@@ -41,6 +41,12 @@ def ways(box, data, *options):
     yield box.good("prefix", *options, "--threads", 1, input=box.read("in.gz")).out
 
 
+def test_a_line_longer_than_chunks(box):
+    data = b"1\n" + b" " * (3 * CHUNK) + b"2\n3" + b" " * CHUNK
+    for out in ways(box, data):
+        assert out == b"1\n3\n6\n"
+
+
 @pytest.mark.parametrize("late", [b"0.5", b"-0", b"18446744073709551615", b"nan", b"7"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_type_that_is_known_late(box, late, reverse):
