@@ -20,6 +20,7 @@ const char *const fuzz_seeds[] = {
     "\x05 histogram \x02\x03 masks",
     "\x06 equalize \x01\x02\x03\x04 samples and tables",
     "\x07 clahe \x01\x02\x03\x04 tiles",
+    "\x08 merge \x05\x05 keys and values abcdefghijklmnopqrstuvwxyz",
     NULL,
 };
 
@@ -27,13 +28,14 @@ const char *const fuzz_seeds[] = {
 
 /* A call with all its arguments, which can be made twice. */
 typedef struct call {
-    size_t n, width, height;
-    void *in, *out, *values_in, *values_out;
+    size_t n, width, height, b_n;
+    void *in, *out, *values_in, *values_out, *b_keys, *b_values;
     union {
         scan_prefix_desc prefix;
         scan_compact_desc compact;
         scan_unique_desc unique;
         scan_sort_desc sort;
+        scan_merge_desc merge;
         scan_histogram_desc histogram;
         scan_equalize_desc equalize;
     } desc;
@@ -193,6 +195,39 @@ static void make_sort(call *c, bool argsort) {
     c->workspace = argsort ? argsort_workspace : sort_workspace;
 }
 
+static scan_status run_merge(scan_ctx *ctx, const call *c) {
+    return scan_merge(ctx, &c->desc.merge, c->in, c->values_in, c->n, c->b_keys, c->b_values, c->b_n, c->out,
+                      c->values_out);
+}
+static scan_status merge_workspace(const scan_ctx *ctx, const call *c, size_t *bytes) {
+    return scan_merge_workspace(ctx, &c->desc.merge, c->n, c->b_n, bytes);
+}
+
+/* Of any bytes, so mostly of arrays that are not sorted. */
+static void make_merge(call *c) {
+    scan_merge_desc *d = &c->desc.merge;
+    *d = (scan_merge_desc){.struct_size = sizeof *d, .type = pick(1, 10)};
+    d->descending = pick(0, 1);
+    d->nan_first = pick(0, 1);
+    d->value_bytes = take() < 128 ? 0 : take() < 128 ? 4 : pick(8, 9);
+    d->reserved = rarely();
+    c->b_n = take() < 220 ? take() : take_32() % MAX_N;
+    const size_t bytes = bytes_of(c->n, d->type), b_bytes = bytes_of(c->b_n, d->type);
+    c->in = input_of(bytes);
+    c->b_keys = input_of(b_bytes);
+    c->out = output_of(bytes + b_bytes, c->in, bytes);
+    if (d->value_bytes == 4 || d->value_bytes == 8 || rarely()) {
+        c->values_in = input_of(c->n * 8);
+        c->b_values = input_of(c->b_n * 8);
+        c->values_out = output_of((c->n + c->b_n) * 8, c->values_in, c->n * 8);
+    }
+    d->a_n_device = count_of();
+    d->b_n_device = count_of();
+    d->struct_size = size_of_struct(sizeof *d);
+    c->run = run_merge;
+    c->workspace = merge_workspace;
+}
+
 static scan_status run_histogram(scan_ctx *ctx, const call *c) {
     return scan_histogram(ctx, &c->desc.histogram, c->in, c->out, c->n);
 }
@@ -258,7 +293,7 @@ static void make_equalize(call *c, bool clahe) {
 }
 
 static void make_call(call *c) {
-    const uint8_t verb = take() % 8;
+    const uint8_t verb = take() % 9;
     *c = (call){.n = take() < 220 ? take() : take_32() % MAX_N};
     if (verb == 0)
         make_prefix(c);
@@ -270,8 +305,10 @@ static void make_call(call *c) {
         make_sort(c, verb == 4);
     else if (verb == 5)
         make_histogram(c);
-    else
+    else if (verb < 8)
         make_equalize(c, verb == 7);
+    else
+        make_merge(c);
 }
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
