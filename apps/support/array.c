@@ -10,6 +10,7 @@
 #include "array.h"
 #include "alloc.h"
 #include "die.h"
+#include "ranks.h"
 #include "rows.h"
 #include "transpose.h"
 
@@ -239,7 +240,8 @@ data_format array_output_format(const char *path, data_format input) {
 void array_write_header(const array_writer *w, unsigned dimensions, const uint64_t *shape) {
     unsigned char header[NPY_FORMAT_MAX];
     if (w->format == FORMAT_NPY)
-        output_write(w->out, header, npy_format(header, w->type, w->is_bool, dimensions, shape));
+        output_write_in_turn(w->out, header,
+                             ranks_own() == 0 ? npy_format(header, w->type, w->is_bool, dimensions, shape) : 0);
 }
 
 void array_reserve_header(const array_writer *w) {
@@ -254,8 +256,10 @@ void array_write_length(const array_writer *w, uint64_t n) {
 }
 
 void array_write(const array_writer *w, const void *elements, size_t n) {
-    if (w->format == FORMAT_TEXT)
+    if (w->format == FORMAT_TEXT) {
         rows_write_numbers(w->out, w->type, elements, n, w->threads, NULL);
-    else
-        output_write(w->out, elements, n * scan_type_size(w->type));
+        output_turn(w->out);
+    } else {
+        output_write_in_turn(w->out, elements, n * scan_type_size(w->type));
+    }
 }

@@ -85,4 +85,7 @@ void array_write_length(const array_writer *w, uint64_t n);
 
 void array_write(const array_writer *w, const void *elements, size_t n);
 
+/* All of these are collective for a shared output: the header is rank 0's, elements of each rank follow those of lower
+ * ranks (output_write_in_turn). */
+
 #endif

@@ -14,6 +14,7 @@
 #include "die.h"
 #include "names.h"
 #include "output.h"
+#include "ranks.h"
 #include "spool.h"
 #include "utf8.h"
 
@@ -123,9 +124,12 @@ __attribute__((noreturn)) static void die_unknown(const cli *c, const char *name
 }
 
 __attribute__((noreturn)) static void print_and_exit(const char *text) {
-    output *out = output_open(NULL, false, false);
-    output_write(out, text, strlen(text));
-    output_commit_all();
+    if (ranks_own() == 0) {
+        output *out = output_open(NULL, false, false);
+        output_write(out, text, strlen(text));
+        output_commit_all();
+    }
+    ranks_finish();
     exit(EXIT_DONE);
 }
 
@@ -244,6 +248,8 @@ int cli_next(cli *c) {
             return key;
     }
     c->argc = c->operands;
+    if (ranks_several() && c->common.threads == 0)
+        c->common.threads = ranks_threads();
     if (c->common.json && strcmp(c->common.json, "-") == 0 && !c->common.output && !c->data_in_files)
         die_usage("--json - needs -o FILE: stdout is taken by the data");
     return 0;
@@ -256,6 +262,7 @@ const char *cli_operand(const cli *c) {
         die_usage("the name of the input is empty");
     if (c->argc == 1 && strcmp(c->argv[0], "-") != 0)
         return c->argv[0];
+    ranks_refuse("an input is named, so that all of them can read it");
     if (c->argc == 0 && isatty(STDIN_FILENO)) {
         char text[HELP_BYTES];
         fputs(names_expand(text, sizeof text, c->short_help), stderr);

@@ -30,10 +30,13 @@ const char *program_name(void) { return program; }
 
 static void (*before_line)(void);
 static void (*before_exit)(void);
+static void (*together)(const fatal_error *error);
 
 void die_before_line(void (*hook)(void)) { before_line = hook; }
 
 void die_before_exit(void (*hook)(void)) { before_exit = hook; }
+
+void die_together(void (*hook)(const fatal_error *error)) { together = hook; }
 
 /* Names and data come from outside: control characters must neither break the line nor reach the terminal. */
 __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t bytes, const char *end, const char *format,
@@ -50,7 +53,7 @@ __attribute__((format(printf, 4, 0))) static void compose(char *line, size_t byt
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void say(const char *line) {
+void die_say(const char *line) {
     if (before_line)
         before_line();
     ssize_t ignored = write(STDERR_FILENO, line, strlen(line));
@@ -58,7 +61,7 @@ static void say(const char *line) {
 }
 
 /* exit() would also take the GPU's driver down, while other threads may still be inside it. */
-__attribute__((noreturn)) static void leave(int code) {
+void die_leave(int code) {
     if (before_exit)
         before_exit();
     fflush(NULL);
@@ -85,8 +88,10 @@ bool die_catch(fatal_error *error, void (*task)(void *arg), void *arg) {
 }
 
 void rethrow_fatal(const fatal_error *error) {
-    say(error->line);
-    leave(error->code);
+    if (together)
+        together(error);
+    die_say(error->line);
+    die_leave(error->code);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -108,13 +113,21 @@ void die(int code, const char *format, ...) {
     die_with(code, "", format, arguments);
 }
 
+void compose_fatal(fatal_error *error, int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    error->code = code;
+    compose(error->line, sizeof error->line, "", format, arguments);
+    va_end(arguments);
+}
+
 void warn(const char *format, ...) {
     char line[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     compose(line, sizeof line, "", format, arguments);
     va_end(arguments);
-    say(line);
+    die_say(line);
 }
 
 void die_usage(const char *format, ...) {

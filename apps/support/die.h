@@ -34,10 +34,19 @@ typedef struct fatal_error {
 bool die_catch(fatal_error *error, void (*task)(void *arg), void *arg);
 __attribute__((noreturn)) void rethrow_fatal(const fatal_error *error);
 
+/* The error as die() would make it of the same arguments. */
+__attribute__((format(printf, 3, 4))) void compose_fatal(fatal_error *error, int code, const char *format, ...);
+
 /* One function to run before each line on stderr (it removes the progress bar), and one to run before a program that
  * dies exits (it removes unfinished outputs). */
 void die_before_line(void (*hook)(void));
 void die_before_exit(void (*hook)(void));
+
+/* For processes that end together (ranks.h): `hook` gets every error that would end this one. It may return, or end the
+ * process itself by these two, which print a line and exit, after the function of die_before_exit. */
+void die_together(void (*hook)(const fatal_error *error));
+void die_say(const char *line);
+__attribute__((noreturn)) void die_leave(int code);
 
 /* The program's name, which begins every line: the last part of the path, argv[0], as it can be shown. */
 void program_set_name(const char *path);

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,12 @@
 #include "die.h"
 #include "output.h"
 #include "output_file.h"
+#include "output_share.h"
 #include "report_phase.h"
 #include "spool.h"
+#include "write_all.h"
 
-enum { BUFFER_BYTES = 256 << 10, WRITE_MAX = 1 << 30, DISK_BYTES = 8 << 20 };
+enum { BUFFER_BYTES = 256 << 10, DISK_BYTES = 8 << 20 };
 /* Past the page cache whole blocks are written, of a size that suits every disk. In pieces of 4 MiB a virtual disk
  * writes as fast as in larger ones, 2 GB/s, and half as fast in pieces of 256 KiB. */
 enum { BLOCK_BYTES = 4 << 10, UNCACHED_BYTES = 4 << 20 };
@@ -31,6 +32,7 @@ struct output {
     bool synced;
     bool uncached; /* written past the page cache, from a buffer of UNCACHED_BYTES */
     output_file file;
+    output_share *share;     /* of several ranks; NULL: this process's alone */
     uint64_t taken;          /* bytes of output_write */
     uint64_t written, begun; /* bytes of the file, and those of them whose way to the disk has begun */
     size_t head_bytes;
@@ -69,7 +71,7 @@ static bool is_stdout(const char *path) {
     return false;
 }
 
-output *output_open(const char *path, bool force, bool binary) {
+static output *open_output(const char *path, bool force, bool binary, bool shared) {
     output *out = must_alloc(1, sizeof *out);
     if (path && is_stdout(path))
         path = NULL;
@@ -79,13 +81,22 @@ output *output_open(const char *path, bool force, bool binary) {
     *out = (output){.name = path ? path : "stdout"};
     out->buffer = must_alloc(BUFFER_BYTES, 1);
     register_output(out);
-    output_file_open(&out->file, path, force);
+    if (shared)
+        out->share = output_share_open(&out->file, path, force);
+    else
+        output_file_open(&out->file, path, force, false);
     out->fd = out->file.fd;
     out->direct = out->file.state == OUTPUT_DIRECT;
     if (out->direct && binary && isatty(out->fd))
         die_usage("%s: binary data are not written to a terminal, name a file with -o", out->name);
     check_distinct(out);
     return out;
+}
+
+output *output_open(const char *path, bool force, bool binary) { return open_output(path, force, binary, false); }
+
+output *output_open_shared(const char *path, bool force, bool binary) {
+    return open_output(path, force, binary, ranks_several());
 }
 
 void output_refuse_input(int fd, const char *name) {
@@ -100,39 +111,13 @@ const char *output_name(const output *out) { return out->name; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void wait_writable(int fd) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    poll(&p, 1, -1);
-}
-
-/* Returns true if the file was written past the page cache and no longer is. */
-static bool write_cached(int fd) {
-    int flags = fcntl(fd, F_GETFL);
-    return flags >= 0 && (flags & O_DIRECT) && fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
-}
-
-static void write_full(const char *name, int fd, const void *data, size_t bytes) {
-    for (size_t done = 0; done < bytes;) {
-        size_t want = bytes - done < WRITE_MAX ? bytes - done : WRITE_MAX;
-        ssize_t n = write(fd, (const char *)data + done, want);
-        if (n >= 0)
-            done += (size_t)n;
-        else if (errno == EAGAIN)
-            wait_writable(fd);
-        else if (errno == EINVAL && write_cached(fd)) /* not whole blocks of this disk */
-            continue;
-        else if (errno != EINTR)
-            die(EXIT_IO, "%s: cannot write: %s", name, strerror(errno));
-    }
-}
-
 /* Writes to a file of its own and starts sending its bytes to the disk while later ones are written, so that the sync
  * at the end waits for the last few only (1 GB in 0.29 s instead of 0.46). A failure here is reported by the sync
  * again. More threads would not write faster: the kernel lets one write to a file at a time. */
 static void write_file(output *out, const char *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done < DISK_BYTES ? bytes - done : DISK_BYTES;
-        write_full(out->name, out->fd, data + done, n);
+        write_all(out->name, out->fd, data + done, n);
         done += n;
         out->written += n;
         if (!out->uncached && out->written - out->begun >= DISK_BYTES) {
@@ -146,7 +131,7 @@ static void write_through(output *out, const void *data, size_t bytes) {
     if (out->held)
         spool_write(&out->spool, data, bytes, out->spool.bytes);
     else if (out->direct)
-        write_full(out->name, out->fd, data, bytes);
+        write_all(out->name, out->fd, data, bytes);
     else
         write_file(out, data, bytes);
 }
@@ -201,7 +186,9 @@ void output_write(output *out, const void *data, size_t bytes) {
     out->taken += bytes;
     if (!out->uncached && bytes > BUFFER_BYTES - out->used)
         flush_buffer(out);
-    if (out->uncached) {
+    if (out->share) {
+        output_share_add(out->share, data, bytes);
+    } else if (out->uncached) {
         write_blocks(out, data, bytes);
     } else if (bytes >= BUFFER_BYTES) {
         write_through(out, data, bytes);
@@ -211,6 +198,24 @@ void output_write(output *out, const void *data, size_t bytes) {
     }
     report_bytes(0, bytes);
     report_enter(before);
+}
+
+void output_write_in_turn(output *out, const void *data, size_t bytes) {
+    if (out->share) {
+        report_phase before = report_enter(PHASE_WRITE);
+        out->synced = false;
+        out->taken += bytes;
+        output_share_turn(out->share, data, bytes);
+        report_bytes(0, bytes);
+        report_enter(before);
+    } else {
+        output_write(out, data, bytes);
+    }
+}
+
+void output_turn(output *out) {
+    if (out->share)
+        output_write_in_turn(out, NULL, 0);
 }
 
 output *output_over(int fd, const char *name) {
@@ -235,7 +240,7 @@ void output_reserve_head(output *out, size_t bytes) {
     if (!out->held) {
         void *zeros = must_alloc(bytes, 1);
         memset(zeros, 0, bytes);
-        output_write(out, zeros, bytes);
+        output_write_in_turn(out, zeros, ranks_own() == 0 ? bytes : 0);
         free(zeros);
     }
 }
@@ -253,7 +258,7 @@ static void copy_spool(output *out) {
     unsigned char *piece = must_alloc(BUFFER_BYTES, 1);
     for (uint64_t done = 0; done < out->spool.bytes;) {
         size_t bytes = spool_read(&out->spool, piece, BUFFER_BYTES, done);
-        write_full(out->name, out->fd, piece, bytes);
+        write_all(out->name, out->fd, piece, bytes);
         done += bytes;
     }
     free(piece);
@@ -264,18 +269,12 @@ void output_write_head(output *out, const void *head, size_t bytes) {
     report_phase before = report_enter(PHASE_WRITE);
     if (out->held) {
         out->held = false;
-        write_full(out->name, out->fd, head, bytes);
+        write_all(out->name, out->fd, head, bytes);
         report_bytes(0, bytes);
         copy_spool(out);
-    } else {
+    } else if (!out->share || ranks_own() == 0) {
         flush(out);
-        for (size_t done = 0; done < bytes;) {
-            ssize_t n = pwrite(out->fd, (const char *)head + done, bytes - done, (off_t)done);
-            if (n >= 0)
-                done += (size_t)n;
-            else if (errno != EINTR)
-                die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
-        }
+        write_all_at(out->name, out->fd, head, bytes, 0);
     }
     report_enter(before);
 }
@@ -297,7 +296,9 @@ static void close_direct(const output *out) {
 }
 
 static void publish(output *out) {
-    if (out->direct)
+    if (out->share && ranks_own() > 0)
+        output_file_leave(&out->file);
+    else if (out->direct)
         close_direct(out);
     else
         output_file_publish(&out->file);
@@ -306,6 +307,7 @@ static void publish(output *out) {
 static void destroy(output *out) {
     if (!out->direct)
         output_file_close(&out->file);
+    output_share_close(out->share);
     free(out->buffer);
     free(out);
 }
@@ -313,8 +315,10 @@ static void destroy(output *out) {
 void output_sync_all(void) {
     report_phase before = report_enter(PHASE_WRITE);
     for (int i = 0; i < HIDDEN_MAX; i++)
-        if (outputs[i])
+        if (outputs[i]) {
+            output_turn(outputs[i]);
             sync_output(outputs[i]);
+        }
     report_enter(before);
 }
 

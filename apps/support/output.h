@@ -18,6 +18,15 @@ typedef struct output output;
  * is followed: the file that it points to is made or replaced. */
 output *output_open(const char *path, bool force, bool binary);
 
+/* The same, and of several ranks (ranks.h) one file for all of them; collective, as are the calls that say so. What a
+ * rank gives to output_write then waits in memory for output_turn. */
+output *output_open_shared(const char *path, bool force, bool binary);
+
+/* Collective: puts what ranks have given to output_write, and `data`, behind all that the file has so far, in the order
+ * of ranks. For an output of one process output_turn does nothing, and output_write_in_turn is output_write. */
+void output_turn(output *out);
+void output_write_in_turn(output *out, const void *data, size_t bytes);
+
 /* Writes all or exits 3 (silently, as by SIGPIPE, if stdout's reader is gone). Small pieces are collected. Times count
  * as PHASE_WRITE (report_phase.h). */
 void output_write(output *out, const void *data, size_t bytes);
@@ -32,7 +41,8 @@ uint64_t output_bytes(const output *out);
 
 /* For formats whose head holds a count that is known at the end only: output_reserve_head before any data, then
  * output_write for the data, then output_write_head with as many bytes as were reserved. Stdout and pipes cannot be
- * rewound; data for them beyond 256 KiB wait in a spool (spool.h). */
+ * rewound; data for them beyond 256 KiB wait in a spool (spool.h). Of a shared output rank 0's head counts; the first
+ * is collective. */
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 
@@ -54,7 +64,8 @@ const char *output_name(const output *out);
 /* Flushes and syncs all outputs, so that only the names are missing. output_commit_all does it too. */
 void output_sync_all(void);
 
-/* Gives all outputs opened so far their names and closes them; their pointers are invalid afterwards. */
+/* Gives all outputs opened so far their names and closes them; their pointers are invalid afterwards. Collective if one
+ * is shared. */
 void output_commit_all(void);
 
 /* The same for one output, where others stay open (one image of many). */

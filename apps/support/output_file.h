@@ -10,6 +10,9 @@
  *   UNNAMED  link to the hidden name ......................................... HIDDEN     link_hidden
  *   HIDDEN   rename to NAME, if nothing has it ............................... PUBLISHED  publish_new
  *   HIDDEN   rename over NAME, with its access rights ........................ PUBLISHED  publish_over
+ *   CLOSED   named from the start, where other processes open it, too ............ HIDDEN     create_hidden
+ *   CLOSED   another process's hidden file, opened .............................. HIDDEN     output_file_join
+ *   HIDDEN   left to the process that made it .................................... CLOSED     output_file_leave
  *   HIDDEN   unlink, by die() and by every signal that ends a process ........ CLOSED     hidden_remove_all
  *
  * The hidden name is .NAME.XXXXXX.scan-tmp (XXXXXX random) beside the target. Its file is locked (flock) as long as its
@@ -36,6 +39,8 @@
 #ifndef APPS_SUPPORT_OUTPUT_FILE_H
 #define APPS_SUPPORT_OUTPUT_FILE_H
 
+#include <stdint.h>
+
 #include "output_hidden.h"
 
 typedef enum output_state {
@@ -50,13 +55,20 @@ typedef struct output_file {
     output_state state;
     int fd;
     bool force;
+    bool named; /* other processes open it */
     output_place place;
     output_hidden hidden; /* entered in state HIDDEN */
     struct stat rights;   /* the file whose access rights were copied last */
 } output_file;
 
-/* path NULL: stdout. Exits 2 if the file exists and force is not given, 3 if it cannot be made or replaced. */
-void output_file_open(output_file *file, const char *path, bool force);
+/* path NULL: stdout. named: the file has a hidden name from the start. Exits 2 if the file exists and force is not
+ * given, 3 if it cannot be made or replaced. */
+void output_file_open(output_file *file, const char *path, bool force, bool named);
+
+/* Opens the file that another process has made for the same path, by its hidden name; both remove that when they die.
+ * Exits 3 if it is not there. */
+void output_file_join(output_file *file, const char *path, const char *hidden_name, uint64_t inode);
+void output_file_leave(output_file *file);
 
 /* Whether what is written to both would end in one place. */
 bool output_file_same(const output_file *a, const output_file *b);

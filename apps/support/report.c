@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "die.h"
 #include "output.h"
+#include "ranks.h"
 #include "report.h"
 #include "utf8.h"
 
@@ -43,7 +44,7 @@ static const char *const phase_names[PHASE_COUNT] = {"other",   "open",     "rea
 void report_start(const cli_common *common) {
     report.common = common;
     report.start_ns = report_clock_start();
-    if (common->json)
+    if (common->json && ranks_own() == 0)
         report.json = output_open(common->json, common->force, false);
 }
 
@@ -85,7 +86,7 @@ void report_flag(const char *key, bool flag) { report_integer(key, FACT_FLAG, fl
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
 static bool bar_wanted(uint64_t now) {
-    if (!report.common || report.common->progress == PROGRESS_NEVER)
+    if (!report.common || report.common->progress == PROGRESS_NEVER || ranks_own() > 0)
         return false;
     if (report.bar_ns && now - report.bar_ns < BAR_EVERY_NS)
         return false;
@@ -247,11 +248,13 @@ static void write_json(const report_totals *t) {
 
 void report_finish(void) {
     output_sync_all();
+    ranks_add(0); /* all have synced their shares */
     report_totals totals = report_clock_stop();
     report_clear_bar();
     if (report.json)
         write_json(&totals);
     output_commit_all();
-    if (report.common && report.common->stats)
+    ranks_finish();
+    if (report.common && report.common->stats && ranks_own() == 0)
         print_stats(&totals);
 }

@@ -10,8 +10,9 @@
 
 #include "alloc.h"
 #include "die.h"
+#include "ranks.h"
 #include "report.h"
-#include "session.h"
+#include "session_ranks.h"
 
 /* auto takes CUDA for jobs of at least these bytes of numbers; SCAN_CUDA_FROM replaces the number. Measured on an H200
  * beside 16 CPU cores, 2026-11-20, files in the page cache (`--device cpu` and `--device cuda`, both with --stats):
@@ -68,9 +69,25 @@ static void open_host(session *s) {
     check(s, scan_ctx_info(s->ctx, &s->info), "device");
 }
 
+static void try_device(session *s, unsigned device) {
+    s->opening.options.device = (int32_t)device;
+    s->opening.status = scan_ctx_create(&s->opening.ctx, &s->opening.options);
+}
+
+/* A rank takes the device of its number on the machine, modulo those that it sees: the last one that can be opened
+ * shows how many. */
 static void *create_device(void *arg) {
     session *s = arg;
-    s->opening.status = scan_ctx_create(&s->opening.ctx, &s->opening.options);
+    const bool named = strncmp(s->common->device, "cuda:", 5) == 0;
+    unsigned device = (unsigned)s->opening.options.device;
+    try_device(s, device);
+    while (!named && s->opening.status == SCAN_ERR_NO_BACKEND && device > 0)
+        try_device(s, --device);
+    const unsigned own = named ? device : ranks_local() % (device + 1);
+    if (s->opening.status == SCAN_OK && own != device) {
+        scan_ctx_destroy(s->opening.ctx);
+        try_device(s, own);
+    }
     return NULL;
 }
 
@@ -80,6 +97,7 @@ static void begin_device(session *s) {
     s->opening.begun = true;
     s->opening.options = (scan_options){.struct_size = sizeof s->opening.options,
                                         .backend = SCAN_BACKEND_CUDA,
+                                        .device = (int32_t)ranks_local(),
                                         .detail = s->opening.detail,
                                         .detail_bytes = sizeof s->opening.detail};
     if (strncmp(device, "cuda:", 5) == 0)
@@ -136,12 +154,12 @@ void session_need_device(session *s, bool must) {
     if (is_open(s))
         return;
     begin_device(s);
-    scan_status status = session_await(s);
+    scan_status status = session_settle(s, session_await(s));
     s->must = must;
     if (status == SCAN_ERR_NO_BACKEND)
         open_host(s); /* the call will then fail: the CPU does not have the algorithm */
     else if (status != SCAN_OK)
-        session_fall_back(s, NULL, status, s->opening.detail);
+        session_fall_back_together(s, NULL, status, s->opening.detail, ranks_own() == 0);
 }
 
 scan_status session_await(session *s) {
@@ -158,9 +176,9 @@ void session_ready(session *s) {
     if (s->on_host)
         return;
     report_phase before = report_enter(PHASE_OPEN);
-    scan_status status = session_await(s);
+    scan_status status = session_settle(s, session_await(s));
     if (status != SCAN_OK)
-        session_fall_back(s, NULL, status, s->opening.detail);
+        session_fall_back_together(s, NULL, status, s->opening.detail, ranks_own() == 0);
     else
         check(s, scan_ctx_info(s->ctx, &s->info), "device");
     report_enter(before);
@@ -207,7 +225,7 @@ int session_leave(const session *s, int code) {
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
-void session_fall_back(session *s, const char *subject, scan_status status, const char *detail) {
+void session_fall_back_together(session *s, const char *subject, scan_status status, const char *detail, bool says) {
     char text[256]; /* a copy: `detail` may belong to the context, which is replaced */
     snprintf(text, sizeof text, "%s", detail && detail[0] ? detail : scan_status_string(status));
     const char *name = subject ? subject : "", *colon = subject ? ": " : "";
@@ -215,13 +233,17 @@ void session_fall_back(session *s, const char *subject, scan_status status, cons
         die(session_exit_code(status), "%s%s%s", name, colon, text);
     if (s->must)
         die(EXIT_DEVICE, "%s%sdevice %s: %s", name, colon, s->common->device, text);
-    if (status != SCAN_ERR_NO_BACKEND || cuda_from()) /* no line where there is no GPU at all */
+    if ((status != SCAN_ERR_NO_BACKEND || cuda_from()) && says) /* no line where there is no GPU at all */
         warn("%s%s%s; the CPU does the job", name, colon, text);
     report_text("device_failed", text);
     s->failed = s->ctx;
     s->fell_back = true;
     s->lost = status == SCAN_ERR_DEVICE_LOST;
     open_host(s);
+}
+
+void session_fall_back(session *s, const char *subject, scan_status status, const char *detail) {
+    session_fall_back_together(s, subject, status, detail, true);
 }
 
 bool session_must(const session *s) { return s->must; }

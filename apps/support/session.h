@@ -33,7 +33,8 @@ typedef struct session {
     scan_info info;
     /* the rest is private to session.c and stream.c */
     const cli_common *common;
-    bool must; /* without the device the program ends: the user asked for it, or the CPU gives another result */
+    bool settled; /* all ranks know that they work on the same kind of device */
+    bool must;    /* without the device the program ends: the user asked for it, or the CPU gives another result */
     struct {
         scan_options options;
         bool begun, threaded; /* begun and not yet waited for */
@@ -71,7 +72,7 @@ void session_choose(session *s, session_work work, uint64_t bytes);
 void session_need_device(session *s, bool must);
 
 /* Waits until the context is open; if it cannot be opened, goes on with the CPU or exits 4. Sets s->ctx, s->on_host and
- * s->info. */
+ * s->info. Of several ranks (ranks.h) all go on with the CPU if one has to; collective at the first call. */
 void session_ready(session *s);
 
 /* The same in any thread, for the device alone: its context is then in s->ctx, or the reason for a failure in
@@ -131,6 +132,10 @@ scan_status session_probe(session *s, size_t bytes);
  * it still fails, exits; subject is the input's name. */
 typedef scan_status session_attempt(void *arg, session *s);
 void session_try(session *s, const char *subject, session_attempt *attempt, void *arg);
+
+/* The same for an attempt that is a collective call of libscan_dist in the end: all ranks make one more, or none.
+ * Whether everything before that call has succeeded is for the attempt to tell, by ranks_agree. */
+void session_try_together(session *s, const char *subject, session_attempt *attempt, void *arg);
 
 /* For attempts. session_upload gives context memory with the data at `host`, session_alloc_result context memory for
  * results that will go to `host`; on the CPU both are the host's memory itself. */
