@@ -8,6 +8,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/output.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "device_stream.h"
 #include "row_check.h"
@@ -109,10 +110,15 @@ void sort_array(sort_job *j, data_format format) {
     array_open(&reader, &j->in, format, j->dtype);
     report_text("type", scan_type_name(reader.type));
     if (axis_lanes(&j->axis, &reader, "sorts", &shape)) {
+        ranks_refuse("an array is sorted as a whole: --flat in place of --axis");
         if (j->device_memory != SIZE_MAX)
             die_usage("--device-memory and --axis exclude each other");
         refuse_parts(j, &reader, "an array along an axis");
         sort_lanes(j, &reader, &shape);
+        return;
+    }
+    if (ranks_several()) {
+        sort_array_ranks(j, &reader);
         return;
     }
     order_key key = sort_key(j, reader.type, NULL, NULL);

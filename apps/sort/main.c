@@ -3,6 +3,7 @@
  * sort: arrays, lines and table rows in order. Stable; floats in NumPy's order, NaN last; strings by their bytes.
  */
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "sort.h"
 
@@ -22,9 +23,11 @@ int main(int argc, char **argv) {
         axis_refuse(&j.axis, j.in.name);
     if (!format_is_binary(format) && j.device_memory != SIZE_MAX)
         die_usage("%s: --device-memory is for arrays", j.in.name);
+    if (j.merge || !format_is_binary(format))
+        ranks_refuse("%s", j.merge ? "--merge is for one" : "lines and tables are for one: SCAN_DIST=off");
     if (!j.check) {
         j.out_format = array_output_format(c.common.output, format);
-        j.out = output_open(c.common.output, c.common.force, format_is_binary(format));
+        j.out = output_open_shared(c.common.output, c.common.force, format_is_binary(format));
         output_refuse_input(j.in.fd, j.in.name);
         report_text("output", output_name(j.out));
         session_open(&j.session, &c.common);

@@ -10,6 +10,7 @@
 #include "apps/support/memory.h"
 #include "apps/support/names.h"
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "sort.h"
 
 static const char help[] =
@@ -167,6 +168,7 @@ void sort_read_options(sort_job *j, cli *c, int argc, char **argv) {
     j->dialect = DIALECT_DEFAULT;
     j->device_memory = j->device_elements = SIZE_MAX;
     cli_start(c, argc, argv);
+    ranks_start(argc, argv);
     for (int key; (key = cli_next(c));) {
         switch (key) {
         case KEY:

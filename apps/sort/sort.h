@@ -78,6 +78,9 @@ array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_typ
 array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n);
 void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape);
 
+/* array_ranks.c: an array, with other ranks. */
+void sort_array_ranks(sort_job *j, array_reader *reader);
+
 /* An array of which key->data, to be freed, has the first n elements, as many as sort_part_elements says; or nothing
  * has been read of it. */
 void sort_array_parts(sort_job *j, array_reader *reader, order_key *key, size_t n);
