@@ -14,6 +14,7 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "apps/support/spool.h"
 #include "apps/support/stream.h"
@@ -302,8 +303,13 @@ void prefix_array(const prefix_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
     lanes shape;
     uint64_t n = r->header.count;
-    if (axis_lanes(&job->axis, r, "scans", &shape))
+    const bool by_lanes = axis_lanes(&job->axis, r, "scans", &shape);
+    if (by_lanes)
+        ranks_refuse("an array is scanned as a whole: --flat in place of --axis");
+    if (by_lanes)
         w.desc = prefix_lanes(job, r, s, &shape);
+    else if (ranks_several())
+        w.desc = prefix_array_ranks(job, r, s);
     else
         n = prefix_is_whole(job) ? scan_whole(&w) : job->reverse ? scan_backward(&w) : scan_forward(&w);
     report_text("type", scan_type_name(w.desc.type));

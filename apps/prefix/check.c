@@ -210,6 +210,26 @@ bool prefix_check_next(prefix_check *c, const void *element, const void *result)
     return float_operators[c->op].tree ? next_float(c, element, result) : next_extreme(c, element, result);
 }
 
+prefix_total prefix_check_total(const scan_prefix_desc *desc, const void *in, size_t n, bool reverse) {
+    prefix_check c;
+    scan_prefix_desc alone = *desc;
+    alone.init = NULL;
+    prefix_check_begin(&c, &alone);
+    prefix_check_run(&c, in, NULL, n, reverse);
+    return (prefix_total){n, c.integer, c.extreme, c.groups};
+}
+
+void prefix_check_add(prefix_check *c, const prefix_total *total) {
+    c->n += total->n;
+    if (prefix_is_float(c->out_type)) {
+        c->extreme = fold_float(c, c->extreme, total->extreme);
+        c->groups = fold_float(c, c->groups, total->groups);
+    } else {
+        c->integer = fold_integers(c->op, c->out_type, c->integer, total->integer).result;
+        c->integer = load_integer(c->out_type, &c->integer);
+    }
+}
+
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse) {
     size_t size = scan_type_size(c->type), out_size = scan_type_size(c->out_type), wrong = n;
     for (size_t k = 0; k < n; k++) {

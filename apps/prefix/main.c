@@ -7,6 +7,7 @@
 
 #include "apps/support/die.h"
 #include "apps/support/names.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "prefix.h"
 
@@ -100,8 +101,10 @@ static void check_format(prefix_job *job, const input *in) {
     dialect_settle(&job->dialect, in, job->format, false);
     if (!format_is_binary(job->format))
         axis_refuse(&job->axis, in->name);
+    if (!format_is_binary(job->format))
+        ranks_refuse("lines and tables are for one: SCAN_DIST=off");
     job->out_format = array_output_format(job->common->output, job->format);
-    job->out = output_open(job->common->output, job->common->force, format_is_binary(job->format));
+    job->out = output_open_shared(job->common->output, job->common->force, format_is_binary(job->format));
     output_refuse_input(in->fd, in->name);
 }
 
@@ -131,6 +134,7 @@ int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     prefix_job job = {.dialect = DIALECT_DEFAULT};
     cli_start(&c, argc, argv);
+    ranks_start(argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
     job.common = &c.common;

@@ -31,10 +31,11 @@ typedef struct prefix_job {
     data_format out_format; /* of arrays */
 } prefix_job;
 
-/* .npy and raw: array.c, along an axis: lanes.c, which returns what it did. Text and tables: lines.c, and what is held
- * as a whole: whole.c. */
+/* .npy and raw: array.c; along an axis: lanes.c, and with other ranks: array_ranks.c, which return what they did. Text
+ * and tables: lines.c, and what is held as a whole: whole.c. */
 void prefix_array(const prefix_job *job, array_reader *reader, session *s);
 scan_prefix_desc prefix_lanes(const prefix_job *job, array_reader *reader, session *s, const lanes *shape);
+scan_prefix_desc prefix_array_ranks(const prefix_job *job, array_reader *reader, session *s);
 void prefix_text(const prefix_job *job, input *in, session *s);
 void prefix_table(const prefix_job *job, input *in, session *s);
 void prefix_text_whole(const prefix_job *job, input *in, session *s);
@@ -115,6 +116,16 @@ void prefix_check_begin(prefix_check *c, const scan_prefix_desc *desc);
 
 /* Takes the next element. Returns whether `result` is right for it; with result NULL, true. */
 bool prefix_check_next(prefix_check *c, const void *element, const void *result);
+
+/* What n elements, in the direction of the scan, are folded to; of floats whole groups, from the first on. A check that
+ * has taken whole groups goes on behind those elements. */
+typedef struct prefix_total {
+    uint64_t n, integer;
+    double extreme, groups;
+} prefix_total;
+
+prefix_total prefix_check_total(const scan_prefix_desc *desc, const void *in, size_t n, bool reverse);
+void prefix_check_add(prefix_check *c, const prefix_total *total);
 
 /* Takes n elements, from the first to the last or in reverse. Returns the index of the first wrong result, or n. */
 size_t prefix_check_run(prefix_check *c, const void *in, const void *out, size_t n, bool reverse);
