@@ -6,53 +6,21 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
-#include "apps/support/stream.h"
-#include "compact.h"
-
-typedef struct slot {
-    stream_buffer in; /* one element carried over, then the piece */
-    stream_buffer kept, rejected, indices, flags, count;
-    size_t n;
-    bool carried;   /* in begins with an element */
-    uint64_t base;  /* index of the piece's first element */
-    uint64_t taken; /* bytes of the input so far */
-} slot;
-
-typedef struct work {
-    const compact_job *job;
-    session *s;
-    array_reader *r;
-    expression e;
-    compact_mask mask;
-    size_t size;          /* bytes of an element */
-    size_t piece;         /* elements of a full piece */
-    scan_type index_type; /* of the indices output */
-    array_writer kept, rejected, indices;
-    slot slots[STREAM_SLOTS];
-    size_t slot_count;
-    uint64_t have;         /* elements read */
-    bool ended;            /* no more follow */
-    unsigned char last[8]; /* the last one */
-    uint64_t kept_total;
-    compact_runs runs; /* of --counts */
-} work;
-
-static slot *slot_of(work *w, size_t piece) { return &w->slots[piece % w->slot_count]; }
-
-static unsigned char *piece_host(const work *w, const slot *x) { return (unsigned char *)x->in.host + w->size; }
-
-static bool by_runs(const work *w) { return w->job->selector == SELECT_UNIQUE; }
+#include "array_work.h"
 
 /* The indices of what is kept are an output, or the lengths of runs are. */
-static bool wants_indices(const work *w) { return w->job->indices_out || w->job->counts_out; }
+static bool wants_indices(const compact_work *w) { return w->job->indices_out || w->job->counts_out; }
 
 /* scan_unique gives the first element of each run only. For the others its indices become flags for scan_compact. */
-static bool runs_by_flags(const work *w) { return by_runs(w) && (w->job->invert || w->job->rejected_out); }
+static bool runs_by_flags(const compact_work *w) {
+    return compact_by_runs(w) && (w->job->invert || w->job->rejected_out);
+}
 
 /* ---- one piece through the library ------------------------------------------------------------------------------- */
 
-static scan_compact_desc describe(const work *w, const slot *x, const void *flags, bool on_host) {
+static scan_compact_desc describe(const compact_work *w, const compact_slot *x, const void *flags, bool on_host) {
     return (scan_compact_desc){.struct_size = sizeof(scan_compact_desc),
                                .type = w->r->type,
                                .index_type = w->index_type,
@@ -65,7 +33,7 @@ static scan_compact_desc describe(const work *w, const slot *x, const void *flag
 }
 
 /* The outputs of the job for a piece, selected by x->flags if `flags`, else by the terms. */
-static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x, bool flags) {
+static scan_status compact_piece(const compact_work *w, stream_lane *lane, const compact_slot *x, bool flags) {
     scan_compact_desc desc = describe(w, x, flags ? stream_at(lane, &x->flags) : NULL, lane->on_host);
     scan_compact_out out = {.struct_size = sizeof out,
                             .kept = stream_at(lane, &x->kept),
@@ -75,7 +43,7 @@ static scan_status compact_piece(const work *w, stream_lane *lane, const slot *x
     return scan_compact(lane->ctx, &desc, (char *)stream_at(lane, &x->in) + w->size, &out, x->n);
 }
 
-static scan_unique_desc describe_runs(const work *w, const slot *x, bool on_host) {
+static scan_unique_desc describe_runs(const compact_work *w, const compact_slot *x, bool on_host) {
     return (scan_unique_desc){.struct_size = sizeof(scan_unique_desc),
                               .type = w->r->type,
                               .index_type = w->index_type,
@@ -84,7 +52,8 @@ static scan_unique_desc describe_runs(const work *w, const slot *x, bool on_host
 }
 
 /* The runs of the piece together with the element carried over. */
-static scan_status unique_piece(const work *w, stream_lane *lane, const slot *x, bool want_kept, bool want_indices) {
+static scan_status unique_piece(const compact_work *w, stream_lane *lane, const compact_slot *x, bool want_kept,
+                                bool want_indices) {
     scan_unique_desc desc = describe_runs(w, x, lane->on_host);
     scan_unique_out out = {.struct_size = sizeof out,
                            .kept = want_kept ? stream_at(lane, &x->kept) : NULL,
@@ -94,13 +63,13 @@ static scan_status unique_piece(const work *w, stream_lane *lane, const slot *x,
     return scan_unique(lane->ctx, &desc, first, &out, x->n + x->carried);
 }
 
-static uint64_t count_of(const slot *x) { return *(const uint64_t *)x->count.host; }
+static uint64_t count_of(const compact_slot *x) { return *(const uint64_t *)x->count.host; }
 
-static uint64_t index_at(const work *w, const slot *x, size_t i) {
+static uint64_t index_at(const compact_work *w, const compact_slot *x, size_t i) {
     return w->index_type == SCAN_U32 ? ((const uint32_t *)x->indices.host)[i] : ((const uint64_t *)x->indices.host)[i];
 }
 
-static scan_status unique_by_flags(const work *w, stream_lane *lane, const slot *x) {
+static scan_status unique_by_flags(const compact_work *w, stream_lane *lane, const compact_slot *x) {
     SESSION_TRY(unique_piece(w, lane, x, false, true));
     SESSION_TRY(stream_down(lane, &x->count, sizeof(uint64_t)));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
@@ -116,51 +85,32 @@ static scan_status unique_by_flags(const work *w, stream_lane *lane, const slot 
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-static bool read_piece(void *arg, size_t piece) {
-    work *w = arg;
-    slot *x = slot_of(w, piece);
-    if (w->ended)
-        return false;
-    memcpy(x->in.host, w->last, w->size);
-    x->n = array_read(w->r, piece_host(w, x), w->piece);
-    x->base = w->have;
-    x->carried = by_runs(w) && piece;
-    x->taken = w->r->in->taken;
-    if (w->index_type == SCAN_U32 && x->base + x->n > UINT32_MAX)
-        die(EXIT_USAGE, "%s: has 2^32 elements or more; --indices needs it as a file to know that from the start",
-            w->r->in->name);
-    if (w->job->selector == SELECT_MASK)
-        compact_mask_read(&w->mask, x->flags.host, x->n);
-    memcpy(w->last, (char *)x->in.host + x->n * w->size, w->size);
-    w->have += x->n;
-    w->ended = x->n < w->piece;
-    return x->n > 0;
-}
-
 static scan_status upload(void *arg, stream_lane *lane, size_t piece) {
-    const work *w = arg;
-    const slot *x = slot_of(arg, piece);
+    const compact_work *w = arg;
+    const compact_slot *x = compact_slot_of(arg, piece);
     if (w->job->selector == SELECT_MASK)
         SESSION_TRY(stream_up(lane, &x->flags, x->n));
     return stream_up(lane, &x->in, (x->n + 1) * w->size);
 }
 
 static scan_status compute(void *arg, stream_lane *lane, size_t piece) {
-    const work *w = arg;
-    const slot *x = slot_of(arg, piece);
+    const compact_work *w = arg;
+    const compact_slot *x = compact_slot_of(arg, piece);
     if (runs_by_flags(w))
         return unique_by_flags(w, lane, x);
-    if (by_runs(w))
+    if (compact_by_runs(w))
         return unique_piece(w, lane, x, true, wants_indices(w));
     return compact_piece(w, lane, x, w->job->selector == SELECT_MASK);
 }
 
 /* How many elements at the beginning of `kept` and `indices` belong to the last run of the piece before. */
-static size_t skipped(const work *w, const slot *x) { return by_runs(w) && !runs_by_flags(w) && x->carried; }
+static size_t skipped(const compact_work *w, const compact_slot *x) {
+    return compact_by_runs(w) && !runs_by_flags(w) && x->carried;
+}
 
 static scan_status download(void *arg, stream_lane *lane, size_t piece) {
-    const work *w = arg;
-    const slot *x = slot_of(arg, piece);
+    const compact_work *w = arg;
+    const compact_slot *x = compact_slot_of(arg, piece);
     SESSION_TRY(stream_down(lane, &x->count, sizeof(uint64_t)));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
     uint64_t count = count_of(x);
@@ -172,23 +122,25 @@ static scan_status download(void *arg, stream_lane *lane, size_t piece) {
 
 /* ---- --verify ---------------------------------------------------------------------------------------------------- */
 
-static bool expected(const work *w, const slot *s, size_t i) {
-    const unsigned char *x = piece_host(w, s) + i * w->size;
+static bool expected(const compact_work *w, const compact_slot *s, size_t i) {
+    const unsigned char *x = compact_piece_host(w, s) + i * w->size;
     bool keep;
     if (w->job->selector == SELECT_MASK)
         keep = ((const uint8_t *)s->flags.host)[i] != 0;
-    else if (by_runs(w))
+    else if (compact_by_runs(w))
         keep = (i == 0 && !s->carried) || !compact_check_equal(w->r->type, x - w->size, x);
     else
-        keep = compact_check_terms(&w->e, &(scan_column){.type = w->r->type, .data = piece_host(w, s)}, i, s->base + i);
+        keep = compact_check_terms(&w->e, &(scan_column){.type = w->r->type, .data = compact_piece_host(w, s)}, i,
+                                   s->base + i);
     return keep != w->job->invert;
 }
 
-static void verify_piece(const work *w, const slot *s, const unsigned char *kept, size_t first_index, uint64_t count) {
+static void verify_piece(const compact_work *w, const compact_slot *s, const unsigned char *kept, size_t first_index,
+                         uint64_t count) {
     report_phase before = report_enter(PHASE_VERIFY);
     size_t j = 0, rest = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const unsigned char *x = piece_host(w, s) + i * w->size;
+        const unsigned char *x = compact_piece_host(w, s) + i * w->size;
         unsigned long long at = s->base + i;
         if (!expected(w, s, i)) {
             if (w->job->rejected_out && memcmp((char *)s->rejected.host + rest * w->size, x, w->size) != 0)
@@ -210,7 +162,7 @@ static void verify_piece(const work *w, const slot *s, const unsigned char *kept
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 /* Counted here and not where it is computed, because the number of kept elements is known only now. */
-static void report_computed(const work *w, size_t n, uint64_t count) {
+static void report_computed(const compact_work *w, size_t n, uint64_t count) {
     const compact_job *job = w->job;
     uint64_t taken = n * (w->size + (job->selector == SELECT_MASK));
     uint64_t given = job->rejected_out ? n * w->size : count * w->size;
@@ -219,9 +171,9 @@ static void report_computed(const work *w, size_t n, uint64_t count) {
 }
 
 static void finish(void *arg, size_t piece) {
-    work *w = arg;
+    compact_work *w = arg;
     const compact_job *job = w->job;
-    const slot *x = slot_of(w, piece);
+    const compact_slot *x = compact_slot_of(w, piece);
     size_t skip = skipped(w, x);
     uint64_t count = count_of(x) - skip;
     const unsigned char *kept = (const unsigned char *)x->kept.host + skip * w->size;
@@ -243,26 +195,27 @@ static void finish(void *arg, size_t piece) {
 }
 
 /* Tests whether the library's workspace for a piece can be allocated. A call that has none will be refused itself. */
-static scan_status probe_workspace(work *w, session *s, size_t n) {
+static scan_status probe_workspace(compact_work *w, session *s, size_t n) {
     size_t bytes = 0, more = 0;
-    slot x = {.n = n};
+    compact_slot x = {.n = n};
     scan_unique_desc runs = describe_runs(w, &x, false);
     uint8_t any = 0;
-    scan_compact_desc desc = describe(w, &x, by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL, false);
-    if (by_runs(w) && scan_unique_workspace(s->ctx, &runs, n + 1, &bytes) != SCAN_OK)
+    scan_compact_desc desc =
+        describe(w, &x, compact_by_runs(w) || w->job->selector == SELECT_MASK ? &any : NULL, false);
+    if (compact_by_runs(w) && scan_unique_workspace(s->ctx, &runs, n + 1, &bytes) != SCAN_OK)
         return SCAN_OK;
-    if ((!by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
+    if ((!compact_by_runs(w) || runs_by_flags(w)) && scan_compact_workspace(s->ctx, &desc, n, &more) != SCAN_OK)
         return SCAN_OK;
     return session_probe(s, bytes > more ? bytes : more);
 }
 
 static scan_status make_slots(void *arg, session *s, size_t n) {
-    work *w = arg;
+    compact_work *w = arg;
     const compact_job *job = w->job;
     size_t bytes = (n + 1) * w->size;
     w->slot_count = stream_slots(s);
     for (size_t i = 0; i < w->slot_count; i++) {
-        slot *x = &w->slots[i];
+        compact_slot *x = &w->slots[i];
         SESSION_TRY(stream_buffer_new(s, &x->in, bytes));
         SESSION_TRY(stream_buffer_new(s, &x->kept, bytes));
         SESSION_TRY(stream_buffer_new(s, &x->count, sizeof(uint64_t)));
@@ -276,13 +229,13 @@ static scan_status make_slots(void *arg, session *s, size_t n) {
     return s->on_host ? SCAN_OK : probe_workspace(w, s, n);
 }
 
-static void prepare(work *w) {
+static void prepare(compact_work *w) {
     const compact_job *job = w->job;
     uint64_t elements = w->r->counted ? w->r->header.count : 0;
     w->size = w->r->size;
     /* The type of the indices is written before the length of a pipe is known. */
     w->index_type = !job->indices_out || elements > UINT32_MAX ? SCAN_U64 : SCAN_U32;
-    compact_choose(w->job, w->s, elements * w->size);
+    compact_choose(w->job, w->s, elements * w->size / ranks_count());
     session_ready(w->s);
     w->piece = stream_prepare(w->s, w->r->in->name, w->size, elements, make_slots, w);
     w->kept = compact_writer(job, w->r, job->kept_out, job->common->output);
@@ -298,8 +251,9 @@ static void prepare(work *w) {
         w->runs = compact_counts_begin(job);
 }
 
-static void write_lengths(const work *w) {
+static void write_lengths(compact_work *w) {
     const compact_job *job = w->job;
+    w->kept_total = ranks_add(w->kept_total).total;
     if (job->count_only)
         compact_write_count(job, w->kept_total);
     else
@@ -313,17 +267,18 @@ static void write_lengths(const work *w) {
 }
 
 void compact_array(const compact_job *job, array_reader *r, session *s) {
-    work w = {.job = job, .s = s, .r = r};
+    compact_work w = {.job = job, .s = s, .r = r};
     if (compact_array_rows(job, r, s))
         return;
+    array_refuse_ranks(r);
     if (job->selector == SELECT_MASK)
-        compact_mask_open(&w.mask, job->mask);
-    else if (!by_runs(&w))
+        compact_mask_open(&w.mask, job->mask, r);
+    else if (!compact_by_runs(&w))
         compact_terms(job, &w.e);
     prepare(&w);
     stream_run(s, &(stream_job){.subject = r->in->name,
                                 .slots = w.slot_count,
-                                .read = read_piece,
+                                .read = compact_read_piece,
                                 .upload = upload,
                                 .compute = compute,
                                 .download = download,

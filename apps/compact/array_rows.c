@@ -8,6 +8,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "compact.h"
 
@@ -150,6 +151,7 @@ bool compact_array_rows(const compact_job *job, array_reader *r, session *s) {
     lanes shape;
     if (!takes_rows(job, r, &shape))
         return false;
+    ranks_refuse("--unique takes elements: --flat in place of --axis");
     size_t elements;
     unsigned char *rows = array_read_all(r, &elements);
     row_job w = {.job = job, .type = r->type, .rows = rows, .n = shape.length, .row_elements = shape.inner};

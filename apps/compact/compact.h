@@ -72,11 +72,12 @@ typedef struct compact_mask {
     array_reader reader;
 } compact_mask;
 
-/* --mask: an .npy array of bool or u8, read along with the input. */
-void compact_mask_open(compact_mask *mask, const char *path);
+/* --mask: an .npy array of bool or u8, read along with the input. in: NULL for lines. */
+void compact_mask_open(compact_mask *mask, const char *path, const array_reader *in);
 
-/* The next n flags; exit 2 if the mask has fewer. */
+/* The next n flags; exit 2 if the mask has fewer. Or, for several ranks, n flags from any place on. */
 void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n);
+void compact_mask_read_at(compact_mask *mask, uint8_t *to, size_t n, uint64_t first);
 
 /* Exit 2 if the mask has more than the n elements of the input. */
 void compact_mask_end(compact_mask *mask, uint64_t n);
@@ -94,7 +95,8 @@ typedef struct compact_runs {
 
 compact_runs compact_counts_begin(const compact_job *job);
 
-/* Takes the indices at which the next n runs begin. */
+/* Takes the indices at which the next n runs begin. Of several ranks each has some of them, in their order; collective.
+ */
 void compact_counts_add(compact_runs *runs, scan_type type, const void *starts, size_t n);
 void compact_counts_end(const compact_runs *runs, uint64_t elements);
 

@@ -49,7 +49,7 @@ static bool resolve(void *user, const char *name, bool quoted, column_use use, u
 void line_query_open(line_query *q, const compact_job *job) {
     *q = (line_query){.job = job};
     if (job->selector == SELECT_MASK)
-        compact_mask_open(&q->mask, job->mask);
+        compact_mask_open(&q->mask, job->mask, NULL);
     else if (!job->text && job->selector != SELECT_UNIQUE)
         compact_terms(job, &q->e);
     else if (job->selector == SELECT_WHERE && !expression_parse(&q->e, job->where, resolve, NULL))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "compact.h"
 
@@ -125,14 +126,14 @@ static scan_grid parse_algorithm(const cli *c) {
 
 /* --indices and --counts. */
 static output *open_numbers(const compact_job *job, const char *path) {
-    return output_open(path, job->common->force, format_is_binary(compact_index_format(job, path)));
+    return output_open_shared(path, job->common->force, format_is_binary(compact_index_format(job, path)));
 }
 
 static void open_outputs(compact_job *job) {
     bool binary = format_is_binary(job->format), force = job->common->force;
-    job->kept_out = output_open(job->common->output, force, binary && !job->count_only);
+    job->kept_out = output_open_shared(job->common->output, force, binary && !job->count_only);
     if (job->rejected)
-        job->rejected_out = output_open(job->rejected, force, binary);
+        job->rejected_out = output_open_shared(job->rejected, force, binary);
     if (job->indices)
         job->indices_out = open_numbers(job, job->indices);
     if (job->counts)
@@ -171,6 +172,7 @@ int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     compact_job job = {.dialect = DIALECT_DEFAULT};
     cli_start(&c, argc, argv);
+    ranks_start(argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
     if (job.selector == SELECT_NONE)
@@ -206,6 +208,8 @@ int main(int argc, char **argv) {
         array_open(&reader, &in, job.format, job.dtype);
     else
         axis_refuse(&job.axis, in.name);
+    if (!format_is_binary(job.format))
+        ranks_refuse("lines and tables are for one: SCAN_DIST=off");
     open_outputs(&job);
     output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);

@@ -7,6 +7,7 @@
 
 #include "apps/support/die.h"
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "compact.h"
 
 static bool resolve(void *user, const char *name, bool quoted, column_use use, uint32_t *column, char *reason) {
@@ -53,7 +54,13 @@ scan_grid compact_grid(const compact_job *job, const session *s, bool on_host) {
     return on_host && s->fell_back ? SCAN_GRID_AUTO : job->grid;
 }
 
-void compact_mask_open(compact_mask *mask, const char *path) {
+static void refuse_other_length(const compact_mask *mask, uint64_t n) {
+    if (mask->reader.header.count != n)
+        die(EXIT_USAGE, "%s: the mask has %llu elements, the input has %llu", mask->in.name,
+            (unsigned long long)mask->reader.header.count, (unsigned long long)n);
+}
+
+void compact_mask_open(compact_mask *mask, const char *path, const array_reader *in) {
     const unsigned char *start;
     input_open(&mask->in, path);
     input_decompress(&mask->in);
@@ -63,6 +70,14 @@ void compact_mask_open(compact_mask *mask, const char *path) {
     array_open(&mask->reader, &mask->in, FORMAT_NPY, SCAN_TYPE_NONE);
     if (mask->reader.type != SCAN_U8)
         die(EXIT_USAGE, "%s: a mask is bool or u8, this is %s", mask->in.name, scan_type_name(mask->reader.type));
+    array_refuse_ranks(&mask->reader);
+    if (ranks_several() && in)
+        refuse_other_length(mask, in->header.count);
+}
+
+void compact_mask_read_at(compact_mask *mask, uint8_t *to, size_t n, uint64_t first) {
+    if (n > 0)
+        array_read_at(&mask->reader, to, n, first);
 }
 
 void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n) {
@@ -72,15 +87,14 @@ void compact_mask_read(compact_mask *mask, uint8_t *to, size_t n) {
 }
 
 void compact_mask_end(compact_mask *mask, uint64_t n) {
-    if (mask->reader.header.count != n)
-        die(EXIT_USAGE, "%s: the mask has %llu elements, the input has %llu", mask->in.name,
-            (unsigned long long)mask->reader.header.count, (unsigned long long)n);
+    refuse_other_length(mask, n);
     input_close(&mask->in);
 }
 
 void compact_write_count(const compact_job *job, uint64_t count) {
     char text[24];
-    output_write(job->kept_out, text, (size_t)snprintf(text, sizeof text, "%llu\n", (unsigned long long)count));
+    const int bytes = snprintf(text, sizeof text, "%llu\n", (unsigned long long)count);
+    output_write_in_turn(job->kept_out, text, ranks_own() == 0 ? (size_t)bytes : 0);
 }
 
 array_writer compact_writer(const compact_job *job, const array_reader *reader, output *out, const char *path) {

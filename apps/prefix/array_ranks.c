@@ -191,9 +191,7 @@ static void write_results(work *w) {
 
 scan_prefix_desc prefix_array_ranks(const prefix_job *job, array_reader *r, session *s) {
     work w = {.job = job, .s = s, .r = r};
-    if (!array_can_seek(r))
-        ranks_refuse("%s is read in pieces by all: give it as a file, neither compressed nor in Fortran order",
-                     r->in->name);
+    array_refuse_ranks(r);
     if (prefix_is_whole(job))
         ranks_refuse("an array is scanned in pieces, which this --algorithm does not do");
     prepare(&w);

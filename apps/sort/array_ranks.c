@@ -257,8 +257,7 @@ void sort_array_ranks(sort_job *j, array_reader *reader) {
     const uint64_t count = reader->header.count;
     const ranks_part part = ranks_part_of(count);
     share a = {.j = j, .reader = reader, .key = sort_key(j, reader->type, NULL, NULL), .first = part.first};
-    if (!array_can_seek(reader))
-        ranks_refuse("%s is read in shares: give it as a file, neither compressed nor in Fortran order", j->in.name);
+    array_refuse_ranks(reader);
     if (j->memory_given || j->device_memory != SIZE_MAX)
         ranks_refuse("each has its share in memory: leave out %s", j->memory_given ? "-S" : "--device-memory");
     report_number("elements", count);

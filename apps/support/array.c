@@ -221,6 +221,11 @@ void *array_read_all(array_reader *r, size_t *n) {
 
 bool array_can_seek(const array_reader *r) { return r->counted && r->in->extent.sized && !r->header.fortran; }
 
+void array_refuse_ranks(const array_reader *r) {
+    if (!array_can_seek(r))
+        ranks_refuse("%s is read in parts: give it as a file, neither compressed nor in Fortran order", r->in->name);
+}
+
 void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
     input_read_at(r->in, to, n * r->size, r->data_offset + first * r->size);
     to_memory_order(r, to, n);

@@ -51,6 +51,9 @@ void *array_read_all(array_reader *reader, size_t *n);
 /* Returns true if array_read_at works. */
 bool array_can_seek(const array_reader *reader);
 
+/* If there are several ranks: exit 2 unless it does. */
+void array_refuse_ranks(const array_reader *reader);
+
 /* Reads elements first ... first + n - 1, in any order of calls. */
 void array_read_at(array_reader *reader, void *to, size_t n, uint64_t first);
 
