@@ -13,6 +13,7 @@
 #include "apps/support/memory.h"
 #include "apps/support/names.h"
 #include "apps/support/number.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "load.h"
 #include "run.h"
@@ -185,8 +186,10 @@ int main(int argc, char **argv) {
     cli_start(&p.c, argc, argv);
     if (!sandbox_start(argv))
         die(EXIT_IO, "cannot start the image decoder: %s", strerror(errno));
+    ranks_start(argc, argv);
     for (int key; (key = cli_next(&p.c));)
         take_option(&p, key);
+    ranks_refuse("images are for one: SCAN_DIST=off");
     check_options(&p);
     p.options.verify = p.c.common.verify;
     p.options.keep_input = p.plot_path != NULL;
