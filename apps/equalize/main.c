@@ -149,6 +149,8 @@ static void check_options(const program *p) {
         die_usage("%d images need --out-dir DIR", p->c.argc);
     if (p->out_dir && p->c.argc == 0)
         die_usage("--out-dir needs images to work on");
+    if (!p->out_dir)
+        ranks_refuse("each has images of its own: --out-dir DIR takes many");
     if (!common->output)
         return;
     if (!image_format_of_name(common->output, 1, &format, &error))
@@ -189,7 +191,6 @@ int main(int argc, char **argv) {
     ranks_start(argc, argv);
     for (int key; (key = cli_next(&p.c));)
         take_option(&p, key);
-    ranks_refuse("images are for one: SCAN_DIST=off");
     check_options(&p);
     p.options.verify = p.c.common.verify;
     p.options.keep_input = p.plot_path != NULL;

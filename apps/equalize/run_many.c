@@ -4,6 +4,7 @@
  * writes the files in the order in which the images were named.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,14 @@
 #include "apps/support/die.h"
 #include "apps/support/output.h"
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "batch.h"
 #include "run.h"
 
 typedef struct many {
     program *p;
-    path_list in;
+    path_list in; /* of all ranks: this one has every ranks_count()-th, from number ranks_own() on */
     char **out_names;
     struct slot {
         equalize_job job;
@@ -85,10 +87,11 @@ static void work(void *arg, size_t index, unsigned worker) {
     many *m = arg;
     struct slot *slot = &m->slots[index % m->slot_count];
     equalize_job *job = &slot->job;
+    const size_t image = index * ranks_count() + ranks_own();
     *job = (equalize_job){.options = &m->p->options,
                           .lane = &m->lanes[worker],
-                          .in_name = m->in.paths[index],
-                          .out_name = m->out_names[index]};
+                          .in_name = m->in.paths[image],
+                          .out_name = m->out_names[image]};
     slot->good = may_write(m, job) && equalize_job_run(job);
     image_free(&job->in); /* only the encoded file waits to be written */
     image_free(&job->out);
@@ -123,7 +126,7 @@ static void take(void *arg, size_t index) {
 static unsigned open_lanes(many *m, size_t count) {
     session *s = &m->p->s;
     unsigned threads = parallel_threads(m->p->c.common.threads);
-    unsigned wanted = threads < count ? threads : (unsigned)count;
+    unsigned wanted = threads < count ? threads : count ? (unsigned)count : 1;
     if (!s->on_host && session_has_timeout())
         wanted = 1;
     m->lanes = must_alloc(wanted, sizeof *m->lanes);
@@ -154,23 +157,34 @@ static void close_lanes(many *m, unsigned count) {
     free(m->lanes);
 }
 
+/* The worst exit code of any rank, and how many images failed on all. */
+static void add_failures(many *m) {
+    m->failed = (size_t)ranks_add(m->failed).total;
+    m->worst = INT_MAX - (int)ranks_min((uint64_t)(INT_MAX - m->worst));
+}
+
 int run_many(program *p) {
     many m = {.p = p, .in = paths_of(p)};
-    const size_t count = m.in.count;
+    const size_t count = m.in.count, ranks = ranks_count(), own = (count + ranks - 1 - ranks_own()) / ranks;
     struct stat st;
     m.out_names = name_outputs(p, &m.in);
-    make_out_dir(p->out_dir);
+    if (ranks_own() == 0)
+        make_out_dir(p->out_dir);
+    if (ranks_add(count).total != count * ranks)
+        die(EXIT_IO, "%s: not all processes see the same images there", p->c.argv[0]);
     for (size_t i = 0; i < count; i++)
         if (stat(m.in.paths[i], &st) == 0)
             m.total_bytes += (uint64_t)st.st_size;
+    m.total_bytes /= ranks;
     program_choose_device(p, m.total_bytes);
-    unsigned workers = open_lanes(&m, count);
+    unsigned workers = open_lanes(&m, own);
     m.slot_count = batch_window(workers);
     m.slots = must_alloc(m.slot_count, sizeof *m.slots);
     report_enter(PHASE_WAIT);
     report_overlap();
-    batch_run(&(batch){.count = count, .threads = workers, .work = work, .take = take, .arg = &m});
+    batch_run(&(batch){.count = own, .threads = workers, .work = work, .take = take, .arg = &m});
     report_enter(PHASE_OTHER);
+    add_failures(&m);
     report_number("images", count);
     report_number("failed", m.failed);
     program_report_method(p);
