@@ -137,6 +137,29 @@ void report_clear_bar(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+/* Gives every rank the totals of each, in memory to be freed, and returns their sum, of the time from start to stop the
+ * longest. Collective. */
+static report_totals add_ranks(const report_totals *own, report_totals **each) {
+    report_totals sum = *own, *all = must_alloc(ranks_count(), sizeof *all);
+    ranks_gather(own, sizeof *own, all);
+    for (unsigned r = 0; r < ranks_count(); r++) {
+        if (r == ranks_own())
+            continue;
+        sum.ns = all[r].ns > sum.ns ? all[r].ns : sum.ns;
+        sum.bytes_read += all[r].bytes_read;
+        sum.bytes_written += all[r].bytes_written;
+        sum.overlap = true;
+        for (int phase = 0; phase < PHASE_COUNT; phase++) {
+            sum.phase_ns[phase] += all[r].phase_ns[phase];
+            sum.bytes[phase] += all[r].bytes[phase];
+        }
+    }
+    *each = all;
+    return sum;
+}
+
 /* ---- the two reports --------------------------------------------------------------------------------------------- */
 
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
@@ -151,7 +174,17 @@ static double gb_per_s(const report_totals *t) {
     return t->ns ? (double)(t->bytes_read + t->bytes_written) / (double)t->ns : 0;
 }
 
-static void print_stats(const report_totals *t) {
+static void print_rank(unsigned rank, const report_totals *t) {
+    fprintf(stderr, "rank %-7u  %9.6f s", rank, seconds(t->ns));
+    for (int p = PHASE_OPEN; p <= PHASE_COUNT; p++) {
+        const int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
+        if (t->phase_ns[phase])
+            fprintf(stderr, ", %s %.6f", phase_names[phase], seconds(t->phase_ns[phase]));
+    }
+    fputc('\n', stderr);
+}
+
+static void print_stats(const report_totals *t, const report_totals *each) {
     for (size_t i = 0; i < report.fact_count; i++) {
         const fact *f = &report.facts[i];
         fprintf(stderr, "%-12s  ", f->key);
@@ -164,6 +197,8 @@ static void print_stats(const report_totals *t) {
             fprintf(stderr, "%s\n", f->number ? "yes" : "no");
         }
     }
+    for (unsigned r = 0; ranks_several() && r < ranks_count(); r++)
+        print_rank(r, &each[r]);
     for (int p = PHASE_OPEN; p <= PHASE_COUNT; p++) {
         int phase = p == PHASE_COUNT ? PHASE_OTHER : p;
         if (!t->phase_ns[phase])
@@ -210,7 +245,31 @@ static void json_text(const char *text) {
 
 static void json_raw(const char *text) { output_write(report.json, text, strlen(text)); }
 
-static void write_json(const report_totals *t) {
+/* Bytes and times. */
+static void json_totals(const report_totals *t, const char *indent) {
+    char line[160];
+    snprintf(line, sizeof line, "%s\"bytes_read\": %llu,%s\"bytes_written\": %llu,%s\"seconds\": {", indent,
+             (unsigned long long)t->bytes_read, indent, (unsigned long long)t->bytes_written, indent);
+    json_raw(line);
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(t->phase_ns[phase]));
+        json_raw(line);
+    }
+    snprintf(line, sizeof line, "\"total\": %.9f}", seconds(t->ns));
+    json_raw(line);
+}
+
+static void json_ranks(const report_totals *each) {
+    json_raw(",\n  \"ranks\": [");
+    for (unsigned r = 0; r < ranks_count(); r++) {
+        json_raw(r ? ",\n    {" : "\n    {");
+        json_totals(&each[r], "");
+        json_raw("}");
+    }
+    json_raw("\n  ]");
+}
+
+static void write_json(const report_totals *t, const report_totals *each) {
     char line[160];
     json_raw("{\n  \"program\": ");
     json_text(program_name());
@@ -227,15 +286,11 @@ static void write_json(const report_totals *t) {
         else
             json_raw(f->kind == FACT_NUMBER ? line : f->number ? "true" : "false");
     }
-    snprintf(line, sizeof line, ",\n  \"bytes_read\": %llu,\n  \"bytes_written\": %llu,\n  \"seconds\": {",
-             (unsigned long long)t->bytes_read, (unsigned long long)t->bytes_written);
-    json_raw(line);
-    for (int phase = 0; phase < PHASE_COUNT; phase++) {
-        snprintf(line, sizeof line, "\"%s\": %.9f, ", phase_names[phase], seconds(t->phase_ns[phase]));
-        json_raw(line);
-    }
-    snprintf(line, sizeof line, "\"total\": %.9f},\n  \"phase_gb_per_s\": {", seconds(t->ns));
-    json_raw(line);
+    if (ranks_several())
+        json_ranks(each);
+    json_raw(",");
+    json_totals(t, "\n  ");
+    json_raw(",\n  \"phase_gb_per_s\": {");
     for (int phase = PHASE_READ; phase < PHASE_VERIFY; phase++) {
         snprintf(line, sizeof line, "%s\"%s\": %.6f", phase > PHASE_READ ? ", " : "", phase_names[phase],
                  phase_rate(t, phase));
@@ -248,13 +303,14 @@ static void write_json(const report_totals *t) {
 
 void report_finish(void) {
     output_sync_all();
-    ranks_add(0); /* all have synced their shares */
-    report_totals totals = report_clock_stop();
+    const report_totals own = report_clock_stop();
+    report_totals *each, totals = add_ranks(&own, &each); /* and all have synced their shares */
     report_clear_bar();
     if (report.json)
-        write_json(&totals);
+        write_json(&totals, each);
     output_commit_all();
     ranks_finish();
     if (report.common && report.common->stats && ranks_own() == 0)
-        print_stats(&totals);
+        print_stats(&totals, each);
+    free(each);
 }
