@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""The programs under mpirun: the bytes of one process, for numbers of ranks that do not divide what they work on; one line
+and one exit code when they fail."""
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from test_dist import BIN, ENVIRONMENT, MPIRUN
+
+pytestmark = pytest.mark.skipif(not MPIRUN or not (BIN.parent / "lib/libscan_dist.so").exists(),
+                                reason="no MPI: libscan_dist is not built, or mpirun is not here")
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
+
+
+def make_data(folder):
+    rng = np.random.default_rng(22)
+    floats = (rng.standard_normal(700001) * 10.0 ** rng.integers(-6, 6, 700001)).astype("f4")
+    floats[100::7001] = np.nan
+    floats[5::31] = 0
+    floats[9::62] = -0.0
+    runs = np.repeat(np.arange(3000), rng.integers(0, 900, 3000)).astype("i4")
+    runs[600000:900000] = 7  # longer than a piece
+    arrays = {"floats": floats, "finite": np.nan_to_num(floats), "runs": runs, "equal": np.full(1001, 3, "i2"),
+              "few": np.array([9, 2, 5], "u8"), "none": np.array([], "f8"), "matrix": rng.integers(0, 99, (41, 7)).astype(">i4"),
+              "truth": rng.integers(0, 2, 7777).astype(bool), "bytes": rng.integers(0, 4, 1300001).astype("u1"),
+              "wide": rng.integers(-(1 << 40), 1 << 40, 1500007), "mask": rng.integers(0, 2, len(runs)).astype(bool),
+              "sorted": np.sort(rng.integers(0, 1 << 30, 300001).astype("u4"))}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    floats.tofile(folder / "floats.raw")
+    (folder / "images").mkdir()
+    for name in "cell.png", "jacksboro_dem.pgm", "moon.png":
+        shutil.copy(DATA / name, folder / "images")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    make_data(folder)
+    return folder
+
+
+def ours(text, program):
+    return [line for line in text.splitlines() if line.startswith(f"{program}: ")]
+
+
+def run(ranks, cwd, program, *arguments, launcher=(), **more):
+    command = [str(BIN / program), *map(str, arguments)]
+    if ranks:
+        command = [MPIRUN, *launcher, "-n", str(ranks), *command]
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=cwd, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+JOBS = """
+sort floats.npy -o o.npy --verify
+sort floats.npy -o o.npy -r -u --nan first --verify
+sort floats.npy -o o.npy --argsort
+sort floats.npy -o o.txt --argsort -u -r --verify
+sort --dtype f32 floats.raw -o o.raw --argsort --nan first --verify
+sort equal.npy -o o.npy --argsort
+sort equal.npy -o o.raw -u
+sort few.npy -o o.npy
+sort none.npy -o o.npy -u --verify
+sort --flat matrix.npy -o o.npy --argsort --verify
+sort truth.npy -o o.npy -r
+sort bytes.npy -o o.npy
+sort sorted.npy -o o.npy -r
+sort --check sorted.npy
+sort --check runs.npy
+sort --check -u equal.npy
+sort --nan error floats.npy -o o.npy
+prefix finite.npy -o o.npy --verify
+prefix finite.npy -o o.npy --reverse --exclusive --init 0.5 --verify
+prefix floats.npy -o o.npy --op max --reverse --verify
+prefix --dtype f32 floats.raw --op mul -o o.raw --out-dtype f64
+prefix bytes.npy -o o.npy --exclusive --verify
+prefix runs.npy -o o.npy --op xor --reverse --verify
+prefix few.npy -o o.txt
+prefix none.npy -o o.npy --exclusive
+prefix truth.npy -o o.npy --op or
+prefix --flat matrix.npy -o o.npy
+compact --where x>0.5&&i<650000 floats.npy -o o.npy --indices i.npy --rejected r.npy --verify
+compact --unique runs.npy -o o.npy --indices i.npy --counts c.npy --verify
+compact --unique --invert runs.npy -o o.txt --rejected r.raw
+compact --mask mask.npy runs.npy -o o.npy --verify
+compact --mask truth.npy runs.npy -o o.npy
+compact --count --nonzero bytes.npy -o n.txt
+compact --finite none.npy -o o.npy
+compact --unique few.npy -o o.npy --counts c.txt
+equalize images --out-dir o
+""".strip().splitlines()
+
+
+def adapt(word):
+    """Inputs are in the folder above that in which a program runs."""
+    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|bytes|wide|mask|sorted)\.(npy|raw)|images", word)
+    return f"../{word}" if known else word
+
+
+@pytest.fixture(scope="module")
+def alone(data):
+    """What one process does: exit code, line and files of each job."""
+    results = {}
+    for job in JOBS:
+        folder = data / "alone"
+        folder.mkdir()
+        code, text = run(0, folder, *map(adapt, job.split()))
+        results[job] = code, ours(text, job.split()[0]), files_of(folder)
+        shutil.rmtree(folder)
+    return results
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 7])
+def test_bytes_of_one_process(data, alone, ranks):
+    for number, job in enumerate(JOBS):
+        if (number + ranks) % 3 == 0:  # every job with two or three of the numbers
+            continue
+        folder = data / f"with-{ranks}"
+        folder.mkdir()
+        code, text = run(ranks, folder, *map(adapt, job.split()))
+        assert (code, files_of(folder)) == (alone[job][0], alone[job][2]), (ranks, job, text[:2000])
+        lines = ours(text, job.split()[0])
+        assert len(lines) == len(alone[job][1]), (ranks, job, lines)
+        if "mask" not in job:
+            assert lines == alone[job][1], (ranks, job)
+        shutil.rmtree(folder)
+
+
+def test_a_sort_is_numpys(data, tmp_path):
+    floats = np.load(data / "floats.npy")
+    assert run(3, tmp_path, "sort", data / "floats.npy", "--argsort", "-o", "o.npy")[0] == 0
+    assert np.array_equal(np.load(tmp_path / "o.npy"), np.argsort(floats, kind="stable"))
+
+
+def test_one_rank_is_a_program_alone(data, tmp_path):
+    code, text = run(1, tmp_path, "sort", "--merge", data / "sorted.npy", data / "sorted.npy", "-o", "o.npy")
+    assert (code, text) == (0, "")
+    assert len(np.load(tmp_path / "o.npy")) == 600002
+
+
+@pytest.mark.parametrize("words, arguments", [
+    ("cannot open", ["absent.npy", "-o", "o.npy"]),
+    ("-o FILE names the output", ["few.npy"]),
+    ("an input is named", ["-o", "o.npy"]),
+    ("leave out -S", ["few.npy", "-o", "o.npy", "-S", "4M"]),
+    ("--flat in place of --axis", ["--axis", "0", "matrix.npy", "-o", "o.npy"]),
+    ("no regular file", ["few.npy", "-o", "/dev/full"]),
+    ("exists already", ["few.npy", "-o", "few.npy"]),
+])
+def test_one_line_of_all(data, words, arguments):
+    before = files_of(data)
+    code, text = run(3, data, "sort", *arguments)
+    lines = ours(text, "sort")
+    assert code in (2, 3) and len(lines) == 1 and words in lines[0], text
+    assert files_of(data) == before
+
+
+def test_replaced_and_reported(data, tmp_path):
+    shutil.copy(data / "sorted.npy", tmp_path / "o.npy")
+    code, text = run(2, tmp_path, "sort", "-r", "o.npy", "-f", "-o", "o.npy", "--stats", "--json", "report")
+    assert code == 0 and "rank 0 " in text and "rank 1 " in text
+    assert np.array_equal(np.load(tmp_path / "o.npy"), np.load(data / "sorted.npy")[::-1])
+    assert (tmp_path / "report").read_text().count('"bytes_read"') == 3
+
+
+def test_a_launch_that_is_none(data, tmp_path):
+    """Without MPI's own launcher each process would take itself for all."""
+    more = dict(os.environ, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0")
+    done = subprocess.run([BIN / "sort", data / "few.npy", "-o", "o.npy"], env=more, cwd=tmp_path, capture_output=True,
+                          check=False)
+    assert done.returncode == 2 and b"MPI finds 1 of them" in done.stderr and not files_of(tmp_path)
+    more["SCAN_DIST"] = "off"
+    done = subprocess.run([BIN / "sort", data / "few.npy", "-o", "o.npy"], env=more, cwd=tmp_path, check=False)
+    assert done.returncode == 0 and list(files_of(tmp_path)) == ["o.npy"]
+
+
+def test_full_disk(data, tmp_path):
+    """A limit of file sizes that the segments of MPI keep: 8 MiB, and 10 MiB are written."""
+    code, text = run(3, tmp_path, "prefix", data / "bytes.npy", "-o", "o.npy",
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
+    lines = ours(text, "prefix")
+    assert code == 3 and len(lines) == 1 and "cannot write: File too large" in lines[0], text
+    assert not files_of(tmp_path)
+
+
+def processes_of(path):
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if os.path.samefile(entry / "exe", BIN / "sort") and os.readlink(entry / "cwd") == str(path):
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
+
+
+@pytest.mark.parametrize("launcher", [(), ("--enable-recovery",)])
+def test_killed(data, tmp_path, launcher):
+    """--enable-recovery: this launcher leaves the other ranks to themselves, once MPI has started; they have an output
+    then."""
+    if launcher and b"Open MPI" not in subprocess.run([MPIRUN, "--version"], capture_output=True, check=False).stdout:
+        pytest.skip("this launcher ends all ranks with the first")
+    seed = time.time_ns() % 1000000
+    rng = random.Random(seed)
+    ended = 0
+    for tries in range(3):  # the first one at once
+        command = [MPIRUN, *launcher, "-n", "4", BIN / "sort", data / "wide.npy", "--argsort", "--verify", "-o", "o.npy"]
+        job = subprocess.Popen(list(map(str, command)), env=ENVIRONMENT, cwd=tmp_path, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        until = time.monotonic() + 20
+        while (not list(tmp_path.glob(".o.npy.*")) if launcher else len(processes_of(tmp_path)) < 4) \
+                and job.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(tries * rng.uniform(0, 0.1 if launcher else 0.35))
+        victims = processes_of(tmp_path)
+        if victims:
+            os.kill(rng.choice(victims), signal.SIGKILL)
+        begin = time.monotonic()
+        text = job.communicate(timeout=60)[0].decode(errors="replace")
+        assert time.monotonic() - begin < 15 and not processes_of(tmp_path), seed
+        assert len(ours(text, "sort")) <= 1, (seed, text)
+        left = files_of(tmp_path)
+        ended += not left
+        assert set(left) <= {"o.npy"}, (seed, left.keys())
+        if left:
+            assert len(np.load(tmp_path / "o.npy")) == 1500007, seed
+            (tmp_path / "o.npy").unlink()
+    assert ended, (seed, "no rank was killed before it was done")
