@@ -84,7 +84,7 @@ static output *open_output(const char *path, bool force, bool binary, bool share
     if (shared)
         out->share = output_share_open(&out->file, path, force);
     else
-        output_file_open(&out->file, path, force, false);
+        output_file_open(&out->file, path, force, 0);
     out->fd = out->file.fd;
     out->direct = out->file.state == OUTPUT_DIRECT;
     if (out->direct && binary && isatty(out->fd))

@@ -42,7 +42,10 @@ static void discard(output_file *file) {
 static bool make_hidden(output_file *file, mode_t mode) {
     sigset_t all, before;
     sigfillset(&all);
-    hidden_draw(&file->hidden, &file->place);
+    if (file->number)
+        hidden_name(&file->hidden, &file->place, file->number);
+    else
+        hidden_draw(&file->hidden, &file->place);
     sigprocmask(SIG_BLOCK, &all, &before);
     file->fd = openat(file->place.folder, file->hidden.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     int error = errno;
@@ -76,7 +79,7 @@ static void create_hidden(output_file *file, mode_t mode) {
 /* Without /proc a file without a name could not be linked to one. */
 static void create(output_file *file) {
     mode_t mode = file->place.exists ? 0600 : 0666;
-    if (!file->named && access("/proc/self/fd", X_OK) == 0)
+    if (!file->number && access("/proc/self/fd", X_OK) == 0)
         file->fd = openat(file->place.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
     if (file->fd < 0) {
         create_hidden(file, mode);
@@ -151,9 +154,9 @@ __attribute__((noreturn)) static void die_of_changes(const output_file *file) {
     die(EXIT_IO, "%s: cannot write: it changes all the time, or is an open file that has no name", file->place.path);
 }
 
-void output_file_open(output_file *file, const char *path, bool force, bool named) {
-    *file =
-        (output_file){.state = OUTPUT_DIRECT, .fd = STDOUT_FILENO, .force = force, .named = named, .place.folder = -1};
+void output_file_open(output_file *file, const char *path, bool force, uint64_t number) {
+    *file = (output_file){
+        .state = OUTPUT_DIRECT, .fd = STDOUT_FILENO, .force = force, .number = number, .place.folder = -1};
     if (!path)
         return;
     file->state = OUTPUT_CLOSED;
@@ -170,19 +173,23 @@ void output_file_open(output_file *file, const char *path, bool force, bool name
         die_of_changes(file);
 }
 
-void output_file_join(output_file *file, const char *path, const char *hidden_name, uint64_t inode) {
-    *file = (output_file){.fd = -1, .named = true};
+void output_file_await(output_file *file, const char *path, uint64_t number) {
+    *file = (output_file){.fd = -1, .place.folder = -1};
     const place_kind kind = place_find(&file->place, path);
-    if (kind == PLACE_FREE || kind == PLACE_FILE) {
-        const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-        file->hidden.folder = file->place.folder;
-        snprintf(file->hidden.name, sizeof file->hidden.name, "%s", hidden_name);
-        hidden_catch_signals();
-        file->fd = openat(file->place.folder, hidden_name, flags);
-    }
-    if (file->fd < 0 || fstat(file->fd, &file->hidden.file) != 0 || file->hidden.file.st_ino != inode)
-        die(EXIT_IO, "%s: cannot open what another process has begun: all must see the same folder", path);
+    if (kind != PLACE_FREE && kind != PLACE_FILE)
+        return; /* the other process says why */
+    hidden_catch_signals();
+    file->hidden.awaited = true;
+    hidden_name(&file->hidden, &file->place, number);
     enter_hidden(file);
+}
+
+void output_file_join(output_file *file, uint64_t inode) {
+    if (file->state == OUTPUT_HIDDEN)
+        file->fd = openat(file->place.folder, file->hidden.name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (file->fd < 0 || fstat(file->fd, &file->hidden.file) != 0 || file->hidden.file.st_ino != inode)
+        die(EXIT_IO, "%s: cannot open what another process has begun: all must see the same folder", file->place.path);
+    file->hidden.awaited = false;
 }
 
 void output_file_leave(output_file *file) { leave_hidden(file, OUTPUT_CLOSED); }

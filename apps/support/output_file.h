@@ -11,7 +11,7 @@
  *   HIDDEN   rename to NAME, if nothing has it ............................... PUBLISHED  publish_new
  *   HIDDEN   rename over NAME, with its access rights ........................ PUBLISHED  publish_over
  *   CLOSED   named from the start, where other processes open it, too ............ HIDDEN     create_hidden
- *   CLOSED   another process's hidden file, opened .............................. HIDDEN     output_file_join
+ *   CLOSED   another process's hidden file, awaited and opened ................... HIDDEN     output_file_join
  *   HIDDEN   left to the process that made it .................................... CLOSED     output_file_leave
  *   HIDDEN   unlink, by die() and by every signal that ends a process ........ CLOSED     hidden_remove_all
  *
@@ -55,19 +55,20 @@ typedef struct output_file {
     output_state state;
     int fd;
     bool force;
-    bool named; /* other processes open it */
+    uint64_t number; /* other processes open it by the hidden name of this number; 0: no other does */
     output_place place;
     output_hidden hidden; /* entered in state HIDDEN */
     struct stat rights;   /* the file whose access rights were copied last */
 } output_file;
 
-/* path NULL: stdout. named: the file has a hidden name from the start. Exits 2 if the file exists and force is not
- * given, 3 if it cannot be made or replaced. */
-void output_file_open(output_file *file, const char *path, bool force, bool named);
+/* path NULL: stdout. number: 0, or the file has this hidden name (hidden_number) from the start. Exits 2 if the file
+ * exists and force is not given, 3 if it cannot be made or replaced. */
+void output_file_open(output_file *file, const char *path, bool force, uint64_t number);
 
-/* Opens the file that another process has made for the same path, by its hidden name; both remove that when they die.
- * Exits 3 if it is not there. */
-void output_file_join(output_file *file, const char *path, const char *hidden_name, uint64_t inode);
+/* For a file that another process makes for the same path, with this number: before, and when it is there, of this
+ * inode. All remove it when they die. output_file_join exits 3 if it cannot be opened. */
+void output_file_await(output_file *file, const char *path, uint64_t number);
+void output_file_join(output_file *file, uint64_t inode);
 void output_file_leave(output_file *file);
 
 /* Whether what is written to both would end in one place. */

@@ -45,8 +45,24 @@ void hidden_leave(const output_hidden *hidden) {
             entered[i] = NULL;
 }
 
+/* Network file systems lock writable descriptors only. */
+static void remove_leftover(int folder, const char *name) {
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = openat(folder, name, O_RDWR | flags);
+    if (fd < 0)
+        fd = openat(folder, name, O_RDONLY | flags);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+        names_file(folder, name, &st))
+        unlinkat(folder, name, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 void hidden_remove(const output_hidden *hidden) {
-    if (hidden_is_ours(hidden))
+    if (hidden->awaited)
+        remove_leftover(hidden->folder, hidden->name);
+    else if (hidden_is_ours(hidden))
         unlinkat(hidden->folder, hidden->name, 0);
 }
 
@@ -93,8 +109,7 @@ static size_t compose_prefix(const output_place *place, char prefix[NAME_MAX + 1
     return (size_t)snprintf(prefix, NAME_MAX + 1, ".%.*s.", (int)length, place->name);
 }
 
-void hidden_draw(output_hidden *hidden, const output_place *place) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567"; /* distinct also where case is ignored */
+uint64_t hidden_number(void) {
     uint64_t bits;
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) {
         struct timespec now; /* names need to be unlike, not secret */
@@ -102,28 +117,21 @@ void hidden_draw(output_hidden *hidden, const output_place *place) {
         bits = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() * 0xbf58476d1ce4e5b9u;
         bits ^= bits >> 32;
     }
+    return bits;
+}
+
+void hidden_name(output_hidden *hidden, const output_place *place, uint64_t number) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567"; /* distinct also where case is ignored */
     hidden->folder = place->folder;
     size_t at = compose_prefix(place, hidden->name);
-    for (int i = 0; i < RANDOM_LETTERS; i++, bits >>= 5)
-        hidden->name[at++] = letters[bits & 31];
+    for (int i = 0; i < RANDOM_LETTERS; i++, number >>= 5)
+        hidden->name[at++] = letters[number & 31];
     strcpy(hidden->name + at, HIDDEN_SUFFIX);
 }
 
-/* ---- leftovers of others ----------------------------------------------------------------------------------------- */
+void hidden_draw(output_hidden *hidden, const output_place *place) { hidden_name(hidden, place, hidden_number()); }
 
-/* Network file systems lock writable descriptors only. */
-static void remove_leftover(int folder, const char *name) {
-    const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = openat(folder, name, O_RDWR | flags);
-    if (fd < 0)
-        fd = openat(folder, name, O_RDONLY | flags);
-    struct stat st;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-        names_file(folder, name, &st))
-        unlinkat(folder, name, 0);
-    if (fd >= 0)
-        close(fd);
-}
+/* ---- leftovers of others ----------------------------------------------------------------------------------------- */
 
 /* A folder that was found without hidden files is not listed again: a batch puts many files there. */
 void hidden_sweep(const output_place *place) {

@@ -21,28 +21,24 @@ struct output_share {
     size_t kept_bytes, room;
 };
 
-/* What rank 0 tells of the file. */
-typedef struct made_file {
-    uint64_t inode;
-    char name[NAME_MAX + 1];
-} made_file;
-
 output_share *output_share_open(output_file *file, const char *path, bool force) {
     output_share *share = must_alloc(1, sizeof *share);
-    made_file mine = {0}, *all = must_alloc(ranks_count(), sizeof *all);
+    uint64_t mine = hidden_number() | 1, *all = must_alloc(ranks_count(), sizeof *all);
     *share = (output_share){.file = file};
     if (!path)
         ranks_refuse("-o FILE names the output, which all of them write");
-    if (ranks_own() == 0) {
-        output_file_open(file, path, force, true);
-        if (file->state == OUTPUT_DIRECT)
-            ranks_refuse("%s is no regular file, which all of them could write", path);
-        mine.inode = file->hidden.file.st_ino;
-        memcpy(mine.name, file->hidden.name, sizeof mine.name);
-    }
     ranks_gather(&mine, sizeof mine, all);
     if (ranks_own() > 0)
-        output_file_join(file, path, all[0].name, all[0].inode);
+        output_file_await(file, path, all[0]);
+    ranks_add(0); /* all can remove it before it is there */
+    if (ranks_own() == 0)
+        output_file_open(file, path, force, mine);
+    if (ranks_own() == 0 && file->state == OUTPUT_DIRECT)
+        ranks_refuse("%s is no regular file, which all of them could write", path);
+    mine = file->hidden.file.st_ino;
+    ranks_gather(&mine, sizeof mine, all);
+    if (ranks_own() > 0)
+        output_file_join(file, all[0]);
     free(all);
     return share;
 }

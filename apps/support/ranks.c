@@ -46,7 +46,8 @@ static bool is_broken(void) {
     return ranks.calls.comm_info(ranks.comm, &info) != SCAN_OK || info.broken;
 }
 
-/* A rank is gone. The lowest of those that are left says so, or the error that it has itself. */
+/* A rank is gone. The lowest of those that are left says so, or the error that it has itself. They stay until all that
+ * wait have seen that one rank, and not another one leave. */
 __attribute__((noreturn)) static void end_without(const fatal_error *own) {
     uint32_t gone;
     fatal_error error;
@@ -54,6 +55,7 @@ __attribute__((noreturn)) static void end_without(const fatal_error *own) {
     compose_fatal(&error, session_exit_code(cause), "%s", ranks.calls.detail(ranks.comm));
     if (ranks.info.rank == (gone == 0))
         die_say(own ? own->line : error.line);
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
     die_leave(error.code);
 }
 
