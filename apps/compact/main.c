@@ -67,6 +67,7 @@ static const char help[] =
         CLI_COMMON_HELP "\n"
     "Inputs are read in pieces, so memory does not grow with them; tables with --comment, and text and tables on a\n"
     "CUDA device, are held as a whole. Before a bad line is found, those before it may be on stdout already.\n"
+    "Several processes that mpirun or srun has started work together, on arrays.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"

@@ -54,6 +54,7 @@ static const char help[] =
     "  --out-dir DIR         write each image to DIR, made if it is missing, under its own name; a folder stands for\n"
     "                        the images in it by their extensions, without subfolders; a bad image is reported and\n"
     "                        left out, the exit code is the worst of all\n" CLI_COMMON_HELP "\n"
+    "Several processes that mpirun or srun has started work together, on the images of --out-dir.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ [OPTION]... IMAGE [-o FILE]   (@ --help says more)\n";

@@ -48,6 +48,7 @@ static const char help[] =
     "--comment are held as a whole. The type of lines and columns follows from all numbers: integers for stdout wait "
     "in\n"
     "a temporary file until it is certain, and so does what is read from a pipe (not with --out-dtype i64).\n"
+    "Several processes that mpirun or srun has started work together, on arrays.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ [--op {op|op}] [OPTION]... [FILE]\n"
