@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "dictionary.h"
@@ -53,7 +54,9 @@ void sort_lines_or_rows(sort_job *j, data_format format) {
     key_type types[MAX_KEYS] = {{0}};
     row_kind kind = {.j = j, .format = format, .types = types};
     row_batch b;
-    if (row_fits(&kind)) {
+    if (ranks_several()) {
+        sort_row_ranks(&kind);
+    } else if (row_fits(&kind)) {
         row_batch_read(&b, &kind, &j->in);
         sort_whole_rows(&kind, &b);
         row_batch_free(&b);

@@ -23,8 +23,8 @@ int main(int argc, char **argv) {
         axis_refuse(&j.axis, j.in.name);
     if (!format_is_binary(format) && j.device_memory != SIZE_MAX)
         die_usage("%s: --device-memory is for arrays", j.in.name);
-    if (j.merge || !format_is_binary(format))
-        ranks_refuse("%s", j.merge ? "--merge is for one" : "lines and tables are for one: SCAN_DIST=off");
+    if (j.merge)
+        ranks_refuse("--merge is for one: sort the files as one");
     if (!j.check) {
         j.out_format = array_output_format(c.common.output, format);
         j.out = output_open_shared(c.common.output, c.common.force, format_is_binary(format));

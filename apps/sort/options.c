@@ -53,7 +53,7 @@ static const char help[] =
     "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
     "      --flat            all elements as one row; sorted, they fill the array's shape\n"
     "      --text            lines of text, by their bytes (an empty one first)\n" DIALECT_HELP CLI_COMMON_HELP "\n"
-    "Several processes that mpirun or srun has started work together, on arrays.\n"
+    "Several processes that mpirun or srun has started work together.\n"
     "Exit status: 0 done, 1 disorder or failed verification, 2 usage or bad data, 3 input, output or memory, 4 "
     "device.\n";
 

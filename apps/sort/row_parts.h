@@ -39,4 +39,7 @@ bool row_parts_ended(const row_parts *p);
 /* Reads the input in parts, and if there is more than one goes on with parts. */
 void sort_row_parts(row_kind *kind);
 
+/* The same with other ranks. In row_ranks.c. */
+void sort_row_ranks(row_kind *kind);
+
 #endif

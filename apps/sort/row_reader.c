@@ -94,6 +94,17 @@ static const unsigned char *before_empty_lines(const unsigned char *begin, const
     }
 }
 
+const unsigned char *row_cut(const table *t, const unsigned char *begin, const unsigned char *end) {
+    const unsigned char *cut = row_last_end(t, begin, end);
+    return cut > begin && t ? before_empty_lines(begin, cut) : cut;
+}
+
+const unsigned char *row_first_end(const table *t, const unsigned char *begin, const unsigned char *end) {
+    const unsigned char *newline = t ? NULL : memchr(begin, '\n', (size_t)(end - begin));
+    const unsigned char *found = t ? row_end(t, begin, end) : newline ? newline + 1 : NULL;
+    return found ? found : end;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef struct part {
@@ -126,9 +137,7 @@ static void read_part(row_reader *r, part *p, size_t step) {
 static size_t cut_of(const row_reader *r, const part *p, size_t before) {
     table shape;
     const table *t = row_shape(r->kind, &shape);
-    const unsigned char *begin = p->bytes + before, *cut = row_last_end(t, begin, p->bytes + p->n);
-    if (cut > begin && t)
-        cut = before_empty_lines(begin, cut);
+    const unsigned char *begin = p->bytes + before, *cut = row_cut(t, begin, p->bytes + p->n);
     if (cut == begin)
         die(EXIT_IO, "%s: line %zu: begins a row that does not fit the memory of -S%s: -S SIZE gives more", r->in->name,
             r->lines + 1, t ? ", or a quote that is not closed" : "");

@@ -24,6 +24,12 @@ size_t row_bytes_cost(const row_cost *cost, const unsigned char *begin, const un
  * the delimiter, and the comments that may be there; NULL for lines. */
 const unsigned char *row_last_end(const table *t, const unsigned char *begin, const unsigned char *end);
 
+/* The same, but the end of a table's rows is before empty lines, which are no rows if nothing follows them. */
+const unsigned char *row_cut(const table *t, const unsigned char *begin, const unsigned char *end);
+
+/* Returns the end of the row at `begin`; `end` if it is not there. */
+const unsigned char *row_first_end(const table *t, const unsigned char *begin, const unsigned char *end);
+
 /* The table for row_last_end; *t is filled in. Returns NULL for lines. */
 const table *row_shape(const row_kind *kind, table *t);
 

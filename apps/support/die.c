@@ -121,7 +121,13 @@ void compose_fatal(fatal_error *error, int code, const char *format, ...) {
     va_end(arguments);
 }
 
+static bool warns = true;
+
+void warn_aloud(bool aloud) { warns = aloud; }
+
 void warn(const char *format, ...) {
+    if (!warns)
+        return;
     char line[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);

@@ -20,6 +20,9 @@ enum {
 __attribute__((noreturn, format(printf, 2, 3))) void die(int code, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
+/* Whether warnings are said; of several processes one says those of all. */
+void warn_aloud(bool aloud);
+
 /* "PROGRAM: message (try 'PROGRAM --help')", exit 2. */
 __attribute__((noreturn, format(printf, 1, 2))) void die_usage(const char *format, ...);
 

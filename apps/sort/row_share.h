@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines or rows of an input that several ranks see (apps/support/ranks.h): each reads a part of equal bytes, cut
+ * between rows.
+ */
+#ifndef APPS_SORT_ROW_SHARE_H
+#define APPS_SORT_ROW_SHARE_H
+
+#include "row_reader.h"
+
+typedef struct row_share {
+    unsigned char *head; /* what stands before the rows of all */
+    size_t head_bytes;
+    unsigned char *bytes; /* this rank's rows */
+    size_t n_bytes;
+    size_t lines_before; /* of the file */
+} row_share;
+
+/* Reads the head, which starts the kind, and this rank's share. Collective. Exit 2 for what several ranks cannot read.
+ */
+void row_share_read(row_share *s, row_kind *kind);
+void row_share_free(row_share *s);
+
+/* A batch of rows: those in `before`, then those in `rows`, of which lines_before come first in the file. */
+void row_share_batch(row_batch *b, row_kind *kind, const unsigned char *before, size_t before_bytes,
+                     const unsigned char *rows, size_t n_bytes, size_t lines_before);
+
+#endif
