@@ -4,6 +4,7 @@
  * and it has no compression, so a table says how lanes are permuted.
  */
 #if defined(__x86_64__)
+#include <float.h>
 #include <immintrin.h>
 
 #include "sort.h"
@@ -127,6 +128,7 @@ SCAN_INLINE __m256i mask_load_32(__m256i others, __m256i mask, const uint32_t *f
 SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(mask)) & 0xff; }
 
 #define KEY uint32_t
+#define KEY_BITS 32
 #define LANES 8
 #define LEAST 0x80000000u
 #define MOST 0x7fffffffu
@@ -215,6 +217,7 @@ SCAN_INLINE __m256i mask_load_64(__m256i others, __m256i mask, const uint64_t *f
 SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(mask)) & 0xf; }
 
 #define KEY uint64_t
+#define KEY_BITS 64
 #define LANES 4
 #define LEAST 0x8000000000000000u
 #define MOST 0x7fffffffffffffffu

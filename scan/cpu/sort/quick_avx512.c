@@ -5,6 +5,7 @@
  * ties that can be told apart, zeros of both signs or different NaNs, the stable radix sort does the work instead.
  */
 #if defined(__x86_64__)
+#include <float.h>
 #include <immintrin.h>
 
 #include "sort.h"
@@ -74,6 +75,7 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define LEAST_64 0
 #define V_SET1_64(x) _mm512_set1_epi64((long long)(x))
 #define KEY uint32_t
+#define KEY_BITS 32
 #define LANES 16
 #define INFINITY_BITS 0x7f800000u
 #define NAME(name) name##_32
@@ -140,6 +142,7 @@ SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
 SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
 
 #define KEY uint64_t
+#define KEY_BITS 64
 #define LANES 8
 #define INFINITY_BITS 0x7ff0000000000000u
 #define NAME(name) name##_64

@@ -5,6 +5,7 @@
 #undef TRANSFORM
 #undef SIGN
 #undef KEY
+#undef KEY_BITS
 #undef LANES
 #undef LEAST
 #undef MOST

@@ -111,7 +111,7 @@ static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_
 
 /* ---- the quicksort ----------------------------------------------------------------------------------------------- */
 
-enum { PAIR(FEW) = MAX_ROWS * sizeof(V) / 8, PAIR(MOST_RADIX) = 1 << 14 };
+enum { PAIR(FEW) = MAX_ROWS * sizeof(V) / 8, PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 
 static void network_64(const uint64_t *from, uint64_t *to, size_t n, size_t room, V flip);
 
@@ -236,8 +236,12 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
         PAIR(sort_few)(s, x, to, n);
 }
 
+#include "quick_places.h"
+
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
     const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
+    if (l->drop_keys && !l->from.values && l->n > PAIR(FEW) && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
+        return;
     if ((sizeof(KEY) == 8 || l->drop_keys) && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) &&
         PAIR(are_spread)(&s, l->from.keys, l->n)) {
         scan_sort_local radix = *l;
