@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +43,35 @@ const char *spool_folder(char room[SPOOL_FOLDER_BYTES]) {
     return folder ? folder : "/tmp";
 }
 
+/* Signals wait while the file has a name. Returns -1 with errno. */
+static int unlinked_file(const char *folder) {
+    char path[SPOOL_FOLDER_BYTES];
+    sigset_t all, before;
+    if (snprintf(path, sizeof path, "%s/scan-XXXXXX", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0 && unlink(path) != 0) {
+        const int error = errno;
+        close(fd);
+        fd = -1;
+        errno = error;
+    }
+    const int error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return fd;
+}
+
 int spool_file(void) {
     char room[SPOOL_FOLDER_BYTES];
     const char *folder = spool_folder(room);
     int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        char path[SPOOL_FOLDER_BYTES];
-        int length = snprintf(path, sizeof path, "%s/scan-XXXXXX", folder);
-        if (length < (int)sizeof path && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
-            unlink(path);
-    }
+    if (fd < 0)
+        fd = unlinked_file(folder);
     if (fd < 0)
         die(EXIT_IO, "%s: cannot make a temporary file there: %s (--tmp or TMPDIR names the folder)", folder,
             strerror(errno));
@@ -75,19 +95,17 @@ static void write_file(int fd, const void *data, size_t bytes, uint64_t offset) 
     }
 }
 
-static size_t read_file(int fd, void *to, size_t bytes, uint64_t offset) {
-    size_t done = 0;
-    while (done < bytes) {
+static void read_file(int fd, void *to, size_t bytes, uint64_t offset) {
+    for (size_t done = 0; done < bytes;) {
         size_t want = bytes - done < PIECE_MAX ? bytes - done : PIECE_MAX;
         ssize_t n = pread(fd, (char *)to + done, want, (off_t)(offset + done));
         if (n == 0)
-            break;
+            errno = ENODATA; /* it is shorter than what was written */
         if (n > 0)
             done += (size_t)n;
         else if (errno != EINTR)
             die_of_spool("read");
     }
-    return done;
 }
 
 static void begin_file(spool *s) {
@@ -117,8 +135,8 @@ void spool_write(spool *s, const void *data, size_t bytes, uint64_t offset) {
 size_t spool_read(const spool *s, void *to, size_t bytes, uint64_t offset) {
     size_t there = offset >= s->bytes ? 0 : s->bytes - offset < bytes ? (size_t)(s->bytes - offset) : bytes;
     if (s->has_file)
-        return read_file(s->fd, to, there, offset);
-    if (there)
+        read_file(s->fd, to, there, offset);
+    else if (there)
         memcpy(to, s->memory + offset, there);
     return there;
 }

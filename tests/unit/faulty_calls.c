@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 
 /* Shared with child processes. */
@@ -79,8 +80,10 @@ CALL(int, "renameat", renameat, (int a, const char *from, int b, const char *to)
 CALL(int, "renameat2", renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
      (a, from, b, to, flags))
 CALL(int, "stat", stat64, (const char *path, struct stat *st), (path, st))
+CALL(int, "statvfs", statvfs64, (const char *path, struct statvfs *system), (path, system))
 CALL(int, "statx", statx, (int folder, const char *name, int flags, unsigned mask, struct statx *st),
      (folder, name, flags, mask, st))
+CALL(int, "unlink", unlink, (const char *path), (path))
 CALL(int, "unlinkat", unlinkat, (int folder, const char *name, int flags), (folder, name, flags))
 CALL(int, "fremovexattr", fremovexattr, (int fd, const char *name), (fd, name))
 CALL(int, "fsetxattr", fsetxattr, (int fd, const char *name, const void *value, size_t n, int flags),
@@ -98,6 +101,16 @@ CALL(ssize_t, "pwrite", pwrite64, (int fd, const void *from, size_t n, off_t at)
 DIR *__real_fdopendir(int fd);
 DIR *__wrap_fdopendir(int fd);
 DIR *__wrap_fdopendir(int fd) { return fails("fdopendir") ? NULL : __real_fdopendir(fd); }
+
+int __real_fcntl64(int fd, int command, long argument);
+int __wrap_fcntl64(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    long argument = command == F_SETFL ? va_arg(rest, int) : 0;
+    va_end(rest);
+    return fails("fcntl") ? -1 : __real_fcntl64(fd, command, argument);
+}
 
 /* The mode is passed on where there is one. */
 int __real_open64(const char *path, int flags, mode_t mode);
