@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""coverage.py BUILD [--lines]: branches that ran, of the parsers and of the code around outputs, file by file; with
---lines the lines that have others. For tools/test --coverage; gcov counts.
+"""coverage.py BUILD [--lines]: branches that ran, of the parsers and of the code around outputs and temporary files, file by
+file; with --lines the lines that have others. For tools/test --coverage; gcov counts.
 
 A branch is one way out of a condition. Those that gcov marks as taken by exceptions alone are not counted.
 """
@@ -14,7 +14,8 @@ import sys
 PARSERS = ("npy.c", "text.c", "table.c", "table_chunks.c", "table_column.c", "table_comment.c", "table_index.c", "table_name.c", "dialect.c",
            "column.c", "number.cpp", "timestamp.c", "natural.c", "strings.c", "utf8.c", "expression.c", "expression_token.c", "pnm.c",
            "probe.c", "orientation.c", "profile.c", "decoder.c", "codec_gzip.c", "codec_zstd.c", "cli.c", "options.c", "names.c",
-           "memory.c", "text_chunks.c", "row_reader.c")
+           "memory.c", "text_chunks.c", "row_reader.c", "input.c", "text_test.c", "bands.c")
+TEMPORARY = ("spool.c", "part_file.c", "array_spool.c", "row_spool.c")
 
 
 def add_branches(data, found):
@@ -47,9 +48,9 @@ def main():
     found = {}
     for data in sorted(pathlib.Path(sys.argv[1]).resolve().rglob("*.gcda")):
         add_branches(data, found)
-    outputs = [name for name in found if name.startswith("output") and name.endswith(".c")]
+    outputs = [name for name in found if name in TEMPORARY or (name.startswith("output") and name.endswith(".c"))]
     print_group("parsers", PARSERS, found, "--lines" in sys.argv)
-    print_group("outputs", outputs, found, "--lines" in sys.argv)
+    print_group("outputs and temporary files", outputs, found, "--lines" in sys.argv)
 
 
 if __name__ == "__main__":
