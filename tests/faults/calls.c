@@ -16,7 +16,9 @@
  * ptrace stops every system call of the program, of its threads and of its children, those that the C library makes by
  * itself included. Calls are counted from the program's first instruction on: what the dynamic loader does before is
  * not the program's work; neither is what gcov's runtime does from the moment on at which it opens a file of counts.
- * Messages to stderr are not counted. The exit code is the program's; a signal that ended it ends this process too.
+ * Messages to stderr are not counted. No class has the calls that cannot fail as programs make them (exit, sigaction,
+ * gettid and the like), futex, on which the C library's locks rely, and brk, in whose place it then takes mmap. The
+ * exit code is the program's; a signal that ended it ends this process too.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -54,10 +56,11 @@ static const struct {
     {"link", {SYS_link, SYS_linkat}},
     {"unlink", {SYS_unlink, SYS_unlinkat}},
     {"stat", {SYS_stat, SYS_fstat, SYS_lstat, SYS_newfstatat, SYS_statx}},
-    {"map", {SYS_mmap, SYS_mremap, SYS_mprotect}},
+    {"map", {SYS_mmap, SYS_mremap, SYS_mprotect, SYS_munmap}},
     {"resize", {SYS_ftruncate, SYS_fallocate}},
     {"seek", {SYS_lseek}},
-    {"lock", {SYS_flock, SYS_fcntl}},
+    {"lock", {SYS_flock}},
+    {"flags", {SYS_fcntl}},
     {"mode", {SYS_fchmod, SYS_fchmodat, SYS_chmod}},
     {"owner", {SYS_fchown, SYS_fchownat, SYS_chown}},
     {"attribute", {SYS_fgetxattr, SYS_fsetxattr, SYS_flistxattr, SYS_fremovexattr, SYS_getxattr, SYS_lgetxattr}},
@@ -70,6 +73,10 @@ static const struct {
     {"access", {SYS_access, SYS_faccessat, SYS_faccessat2}},
     {"readlink", {SYS_readlink, SYS_readlinkat}},
     {"limit", {SYS_getrlimit, SYS_setrlimit, SYS_prlimit64, SYS_sched_getaffinity}},
+    {"list", {SYS_getdents64}},
+    {"system", {SYS_statfs, SYS_fstatfs, SYS_sysinfo, SYS_uname}},
+    {"folder", {SYS_mkdir, SYS_mkdirat}},
+    {"wait", {SYS_wait4, SYS_waitid}},
     {"process", {SYS_prctl, SYS_seccomp}},
     {"advise", {SYS_madvise, SYS_fadvise64, SYS_ioctl}},
 };

@@ -27,6 +27,7 @@ from jobs import JOBS  # noqa: E402
 from parts import PARTS  # noqa: E402
 from runs import FINDINGS, MESSAGE, RIGHT, Folder  # noqa: E402
 
+JOB_POINTS_MAX = 4000  # of jobs that make thousands of calls which are alike, so many points are drawn
 COLUMNS = (RIGHT, MESSAGE, *FINDINGS)
 TITLES = {RIGHT: "right result", MESSAGE: "true message", "crash": "crashes", "wrong": "wrong results",
           "damaged": "damaged targets", "leftover": "leftovers", "rights": "wider rights", "other": "other"}
@@ -100,7 +101,8 @@ class Loop:
         def of(folder, part, job):
             if part.jobs is JOBS and b"which this build cannot read" in folder.reference(job).err:  # gzip or zstd
                 return []
-            return [(part.name, job.name, *words) for words in part.points(folder, job) or ()]
+            points = [(part.name, job.name, *words) for words in part.points(folder, job) or ()]
+            return random.Random(job.name).sample(points, min(len(points), JOB_POINTS_MAX)) if part.jobs is JOBS else points
         queues = []
         for part in self.parts:
             jobs = self.random.sample(list(part.jobs.values()), min(len(part.jobs), self.jobs_at_most or len(part.jobs)))

@@ -12,8 +12,8 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
 import image_files  # noqa: E402
 
-# Words like ../in/FILE are inputs. A job that begins with < reads its first file from a pipe; one without an output
-# writes to stdout.
+# Words like ../in/FILE are inputs. A job that begins with < has its first file as stdin, one that begins with | reads
+# it from a pipe; one without an output writes to stdout. Temporary files lie beside the output, or in the folder of --tmp.
 COMMANDS = {
     "prefix-npy": "prefix ../in/i64.npy -o out",
     "prefix-reverse": "prefix --reverse ../in/i64.npy -o out",
@@ -21,13 +21,19 @@ COMMANDS = {
     "prefix-text": "prefix ../in/i64.txt -o out",
     "prefix-csv": "prefix -k a ../in/t.csv -o out",
     "prefix-tsv": "prefix -k b --exclusive ../in/t.tsv -o out",
-    "prefix-pipe": "< ../in/i64.npy prefix -o out",
+    "prefix-pipe": "| ../in/i64.npy prefix -o out",
     "prefix-verify": "prefix --verify --reverse ../in/f32.npy -o out",
     "prefix-stdout": "prefix --op max ../in/i64.txt",
-    "prefix-max-csv": "prefix -k a --op max --reverse --no-header ../in/plain.csv -o out",
+    "prefix-max-csv": "prefix -k 1 --op max --reverse --no-header ../in/plain.csv -o out",
     "prefix-json": "prefix ../in/f32.npy -o out --json out.json",
     "prefix-init": "prefix --init 5 --op mul --dtype u16 ../in/u16.raw -o out",
     "prefix-pipe-csv": "< ../in/t.csv prefix --csv -k b -o out",
+    "prefix-reverse-pipe": "| ../in/i64.npy prefix --reverse -o out",
+    "prefix-text-pipe": "| ../in/lines.txt prefix --tmp .",
+    "prefix-text-reverse": "prefix --reverse --verify ../in/lines.txt -o out",
+    "prefix-csv-pipe": "| ../in/chunks.csv prefix --csv -k a --tmp .",
+    "prefix-csv-reverse": "prefix -k b --reverse ../in/chunks.csv -o out",
+    "prefix-csv-float": "prefix -k a --op mul --init 0.5 --out-dtype f64 ../in/chunks.csv -o out",
     "compact-npy": "compact --where x>3 ../in/i64.npy -o out --indices out2 --rejected out3",
     "compact-invert": "compact --unique --invert ../in/i64.npy -o out",
     "compact-raw": "compact --dtype i8 --nonzero ../in/u16.raw -o out",
@@ -36,7 +42,7 @@ COMMANDS = {
     "compact-csv": "compact --invert --where isnan(b) ../in/t.csv -o out --rejected out2",
     "compact-tsv": "compact --where a>3&&b!=2 ../in/t.tsv -o out",
     "compact-text": "compact --unique ../in/i64.txt -o out --rejected out2",
-    "compact-pipe-to-stdout": "< ../in/i64.npy compact --nonzero",
+    "compact-pipe-to-stdout": "| ../in/i64.npy compact --nonzero --tmp .",
     "compact-text-where": "compact --where x<5 ../in/i64.txt -o out --indices out2",
     "compact-unique-raw": "compact --unique --verify --dtype u16 ../in/u16.raw -o out --rejected out2",
     "compact-json": "compact --where a==1||isnan(b) ../in/t.csv -o out --indices out2 --json out.json",
@@ -67,7 +73,17 @@ COMMANDS = {
     "prefix-zstd": "< ../in/t.csv.zst prefix --csv -k a -o out",
     "sort-dialect": "sort -k b --delimiter ; --decimal , --comment # --missing NA,- ../in/de.csv -o out",
     "sort-parts": "sort --argsort -S 1M ../in/i64.npy -o out",
-    "sort-parts-text": "sort -S 1M -u --verify ../in/many.txt -o out",
+    "sort-parts-text": "sort -S 1M -u --verify ../in/lines.txt -o out",
+    "sort-parts-pipe": "| ../in/wide.raw sort -S 1M --dtype u16 --tmp .",
+    "sort-parts-raw": "sort -S 1M -r --verify --dtype u16 ../in/wide.raw -o out",
+    "sort-parts-lines": "sort -S 1M --text --argsort ../in/lines.txt -o out",
+    "sort-parts-csv": "sort -S 1M -k b:desc -k a ../in/parts.csv -o out",
+    "sort-parts-csv-pipe": "| ../in/parts.csv sort -S 1M --csv -k a:text --tmp .",
+    "sort-parts-check": "sort -S 1M --check -k b ../in/parts.csv",
+    "sort-parts-json": "sort -S 1M -u --dtype u16 ../in/wide.raw -o out --json out.json",
+    "sort-levels": "sort -S 1M --tmp . --dtype u16 ../in/levels.raw -o out",
+    "sort-merge-levels": "sort --merge -S 1M -u" + " ../in/sorted.npy" * 40 + " -o out",
+    "sort-merge-lines": "| ../in/sorted.txt sort --merge --text -S 1M - ../in/sorted.txt --verify --tmp .",
     "sort-merge": "sort --merge ../in/sorted.npy ../in/sorted.npy -o out",
     "sort-merge-csv": "sort --merge -k a ../in/sorted.csv ../in/sorted.csv -o out",
     "sort-axis": "sort --axis 1 --argsort ../in/matrix.npy -o out",
@@ -85,6 +101,9 @@ COMMANDS = {
     "equalize-colour": "equalize --like imagemagick --color luma ../in/rgb8.ppm -o out.png",
     "equalize-clahe-colour": "equalize --method clahe --tiles 4x3 --clip 3 --verify ../in/rgb8.png -o out.ppm",
     "equalize-plot": "equalize --plot out.svg --json out.json ../in/grey16.png -o out.png",
+    "equalize-bands": "equalize -S 1M --like vips ../in/large.ppm -o out.ppm",
+    "equalize-bands-mask": "< ../in/large.pgm equalize -S 1M --mask ../in/large.pgm",
+    "equalize-bands-json": "equalize -S 1M --like pillow --json out.json ../in/large.pgm -o out.pgm",
     "equalize-batch": "equalize ../in/rgb8.png ../in/grey8.pgm ../in/rgb8.jpg --out-dir out",
 }
 
@@ -94,8 +113,8 @@ class Job:
 
     def __init__(self, name, command, old):
         words = command.split()
-        self.stdin = None
-        if words[0] == "<":
+        self.stdin, self.pipe = None, words[0] == "|"
+        if words[0] in ("<", "|"):
             self.stdin, words = words[1], words[2:]
         self.name = name + ("-over" if old else "")
         self.old = old
@@ -133,7 +152,11 @@ def make_inputs(folder, programs):
     np.save(folder / "f32.npy", np.where(x == 7, np.nan, x).astype("f4")[:9000])
     (folder / "u16.raw").write_bytes(x.astype("u2").tobytes()[:30_000])
     (folder / "i64.txt").write_text("".join(f"{v}\n" for v in x[:5000]))
-    (folder / "many.txt").write_text("".join(f"{v}\n" for v in x[:20_000]))
+    (folder / "wide.raw").write_bytes(np.repeat(x, 10).astype("u2").tobytes())
+    (folder / "levels.raw").write_bytes(np.tile(x, 75).astype("u2").tobytes())
+    (folder / "lines.txt").write_text("".join(f"{v * 1001}\n" for v in x[:30_000]))
+    (folder / "parts.csv").write_text("a,b\n" + "".join(f"{v},{k}\n" for k, v in enumerate(x[:25_000])))
+    (folder / "sorted.txt").write_text("".join(f"{v}\n" for v in sorted(x[:5000])))
     np.save(folder / "sorted.npy", np.sort(x[:9000]))
     (folder / "sorted.csv").write_text("a,b\n" + "".join(f"{v},{v % 7}\n" for v in sorted(x[:1000])))
     rows = [("a", "b", "c"), *((v, "" if v == 5 else k % 7, f"t{k % 50}") for k, v in enumerate(x[:2000]))]
@@ -150,6 +173,8 @@ def make_inputs(folder, programs):
     (folder / "mask.pgm").write_bytes(b"P5 60 50 255\n" + (grey > 60).astype("u1").tobytes())
     (folder / "grey16.pgm").write_bytes(b"P5 60 50 65535\n" + (grey * 200).astype(">u2").tobytes())
     (folder / "rgb8.ppm").write_bytes(b"P6 60 50 255\n" + rgb.astype("u1").tobytes())
+    (folder / "large.pgm").write_bytes(b"P5 720 900 255\n" + np.tile(grey, (18, 12, 1)).astype("u1").tobytes())
+    (folder / "large.ppm").write_bytes(b"P6 420 500 255\n" + np.tile(rgb, (10, 7, 1)).astype("u1").tobytes())
     (folder / "rgb8.png").write_bytes(image_files.png(rgb.astype("u1")))
     head = image_files.png(rgb.astype("u1"))
     profile = b"iCCPname\0\0" + zlib.compress(bytes(2000))

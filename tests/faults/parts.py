@@ -56,7 +56,9 @@ class Allocations:
 USUAL = (errno.EIO, errno.ENOSPC, errno.EACCES)
 WAITING = (*USUAL, errno.EINTR)
 KINDS = {
-    "read": (*WAITING, "short", "end"), "write": (*WAITING, errno.EDQUOT, "short"), "open": (*WAITING, errno.EMFILE),
+    "read": (*WAITING, errno.EINVAL, "short", "end"), "write": (*WAITING, errno.EINVAL, errno.EDQUOT, "short"),
+    "open": (*WAITING, errno.EMFILE, errno.EOPNOTSUPP), "flags": (errno.EINVAL, errno.EBADF), "list": USUAL,
+    "system": (errno.EIO, errno.ENOSYS), "folder": (*USUAL, errno.EEXIST), "wait": (errno.EINTR, errno.ECHILD),
     "close": WAITING, "sync": WAITING, "rename": (*USUAL, errno.EXDEV), "link": (*USUAL, errno.EPERM, errno.EMLINK),
     "unlink": USUAL, "stat": (*USUAL, errno.ESTALE), "map": (errno.ENOMEM, errno.EACCES), "resize": WAITING, "seek": USUAL,
     "lock": WAITING, "mode": (*USUAL, errno.EPERM), "owner": (*USUAL, errno.EPERM), "attribute": (*USUAL, errno.ENOTSUP),

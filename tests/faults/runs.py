@@ -100,7 +100,7 @@ class Folder:
     def run(self, job, wrapper=(), environment=None, words=None, kill=None, **options):
         """kill: (seconds, signal)."""
         command = [*wrapper, str(self.programs / job.program), *(words or job.words)]
-        with open(self.work / job.stdin if job.stdin else os.devnull, "rb") as stdin:
+        with stdin_of(self.work, job) as stdin:
             process = subprocess.Popen(command, cwd=self.work, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        env=dict(os.environ, **(environment or {})), umask=0o022, **options)
             try:
@@ -153,6 +153,18 @@ class Folder:
         if fault.must and fault.must != (RIGHT if done else MESSAGE):
             return WRONG, "the fault is one to be " + ("overcome" if fault.must == RIGHT else "reported")
         return (RIGHT if done else MESSAGE), ""
+
+
+@contextlib.contextmanager
+def stdin_of(folder, job):
+    """What a job reads as stdin: a file, or a pipe that cat writes."""
+    if not job.pipe:
+        with open(folder / job.stdin if job.stdin else os.devnull, "rb") as file:
+            yield file
+        return
+    with subprocess.Popen(["cat", folder / job.stdin], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as cat:
+        with cat.stdout:
+            yield cat.stdout
 
 
 def wrong_end(job, fault, good, result):
