@@ -110,8 +110,8 @@ void part_file_need_room(uint64_t bytes, const char *path, uint64_t output_bytes
         bytes += with_output && output_bytes > bytes ? output_bytes : bytes;
     else if (with_output)
         bytes += output_bytes;
-    if (statvfs(folder, &system) != 0)
-        return; /* the attempt to make a file there will say why */
+    if (statvfs(folder, &system) != 0 || system.f_blocks == 0)
+        return; /* the attempt to make a file there will say why; and not all file systems know their size */
     uint64_t room = (uint64_t)system.f_bavail * system.f_frsize;
     if (room < bytes)
         die(EXIT_IO,
