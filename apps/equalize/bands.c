@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
@@ -43,11 +45,17 @@ static bool goes_to_pnm(const program *p, const pnm_layout *l) {
     return !path || (image_format_of_name(path, l->header.channels, &format, &error) && format == l->header.format);
 }
 
+/* What has no size does not go by in bands. It is not opened here either: a pipe with a name is there once. */
+static bool is_file(const char *path) {
+    struct stat st;
+    return (path ? stat(path, &st) : fstat(STDIN_FILENO, &st)) == 0 && S_ISREG(st.st_mode);
+}
+
 bool bands_open(bands_image *image, const program *p, const char *path) {
     const equalize_options *o = &p->options;
     input *in = &image->in;
     image_error error;
-    if (o->clahe || o->verify || o->keep_input)
+    if (o->clahe || o->verify || o->keep_input || !is_file(path))
         return false;
     input_open(in, path);
     const size_t bytes = in->extent.size < IMAGE_HEAD_BYTES ? (size_t)in->extent.size : IMAGE_HEAD_BYTES;

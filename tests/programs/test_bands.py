@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """equalize of images that are larger than its memory (-S), which go by in bands, against formulas in NumPy."""
 import json
+import os
 import resource
 import subprocess
 
@@ -54,6 +55,18 @@ def test_other_maxval_and_malformed_files(tmp_path):
     refuse(*SMALL, source, "--mask", tmp_path / "mask.pgm", "-o", tmp_path / "new.pgm",
            message="the image has 1200 x 1000 pixels, the mask 4 x 3")
     assert not (tmp_path / "new.pgm").exists()
+
+
+def test_a_pipe_with_a_name_is_opened_once(tmp_path):
+    image = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    os.mkfifo(tmp_path / "in.pgm")
+    for _ in range(12):
+        run = subprocess.Popen([BIN / "equalize", "in.pgm"], cwd=tmp_path, stdout=subprocess.PIPE)
+        (tmp_path / "in.pgm").write_bytes(pnm(image))
+        try:
+            assert np.array_equal(read_image(run.communicate(timeout=20)[0]), equalized(image, "opencv"))
+        finally:
+            run.kill()
 
 
 def test_what_is_held_whole_says_what_it_needs(tmp_path):
