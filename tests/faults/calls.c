@@ -47,7 +47,8 @@ static const struct {
     const char *name;
     long calls[MAX_IN_CLASS]; /* 0 ends the list: read is the first of its own, where 0 counts */
 } classes[] = {
-    {"read", {SYS_read, SYS_pread64, SYS_readv, SYS_preadv}},
+    {"read", {SYS_read, SYS_readv}},
+    {"pread", {SYS_pread64, SYS_preadv}},
     {"write", {SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev}},
     {"open", {SYS_open, SYS_openat, SYS_openat2, SYS_creat}},
     {"close", {SYS_close, SYS_close_range}},

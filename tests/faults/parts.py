@@ -56,7 +56,7 @@ class Allocations:
 USUAL = (errno.EIO, errno.ENOSPC, errno.EACCES)
 WAITING = (*USUAL, errno.EINTR)
 KINDS = {
-    "read": (*WAITING, errno.EINVAL, "short", "end"), "write": (*WAITING, errno.EINVAL, errno.EDQUOT, "short"),
+    "read": (*WAITING, errno.EINVAL, "short", "end"), "pread": (*WAITING, errno.EINVAL, "short", "end"), "write": (*WAITING, errno.EINVAL, errno.EDQUOT, "short"),
     "open": (*WAITING, errno.EMFILE, errno.EOPNOTSUPP), "flags": (errno.EINVAL, errno.EBADF), "list": USUAL,
     "system": (errno.EIO, errno.ENOSYS), "folder": (*USUAL, errno.EEXIST), "wait": (errno.EINTR, errno.ECHILD),
     "close": WAITING, "sync": WAITING, "rename": (*USUAL, errno.EXDEV), "link": (*USUAL, errno.EPERM, errno.EMLINK),
@@ -69,7 +69,7 @@ KINDS = {
     "advise": (errno.EINVAL, errno.ENOMEM),
 }
 # What fails once and must be overcome, and what is always to be reported.
-OVERCOME = {("read", errno.EINTR), ("read", "short"), ("write", errno.EINTR), ("write", "short"), ("sync", errno.EINTR),
+OVERCOME = {("read", errno.EINTR), ("read", "short"), ("pread", errno.EINTR), ("pread", "short"), ("write", errno.EINTR), ("write", "short"), ("sync", errno.EINTR),
             ("message", errno.EINTR), ("poll", errno.EINTR)}
 REPORTED = {("write", kind) for kind in (errno.EIO, errno.ENOSPC, errno.EDQUOT)}
 
@@ -117,6 +117,8 @@ class Calls(Traced):
         for group, kinds in KINDS.items():
             for at in range(1, counts[group] + 1):
                 for kind in kinds:
+                    if job.pipe and (group, kind) == ("read", "end"):  # the input of a pipe ends where a read says so
+                        continue
                     yield group, str(kind), "once", str(at)
                     if kind != errno.EINTR:
                         yield group, str(kind), "ever", str(at)
