@@ -64,17 +64,23 @@ scan_status scan_dist_comm_init(scan_dist_comm *comm) {
     return status == SCAN_OK ? status : scan_dist_fail(comm, status, "%s", scan_status_string(status));
 }
 
+void scan_dist_free(const scan_dist_comm *comm, void *memory) {
+    if (!comm->broken)
+        free(memory);
+}
+
 static void free_parts(scan_dist_comm *comm) {
     scan_ctx_destroy(comm->host);
-    free(comm->records);
-    free(comm->starts);
+    scan_dist_free(comm, comm->records);
+    scan_dist_free(comm, comm->starts);
     free(comm->moves);
     free(comm);
 }
 
+/* What has failed before is told to the other ranks, who wait here. */
 static scan_status open_comm(scan_dist_comm *comm, const scan_dist_options *options) {
     if (options->reserved)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_options.reserved is not 0");
+        scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_options.reserved is not 0");
     SCAN_TRY(scan_dist_open_mpi(comm, options->mpi_comm));
     const scan_status status = scan_dist_comm_init(comm);
     if (status == SCAN_OK)
@@ -95,15 +101,17 @@ scan_status scan_dist_comm_create(scan_dist_comm **out, const scan_dist_options 
             return SCAN_ERR_VERSION;
         options = *given;
     }
-    scan_dist_comm *comm = calloc(1, sizeof *comm);
-    const scan_status status = comm ? open_comm(comm, &options) : SCAN_ERR_MEMORY;
+    scan_dist_comm *comm = calloc(1, sizeof *comm), none = {0};
+    if (!comm)
+        scan_dist_fail(&none, SCAN_ERR_MEMORY, "no memory for a communicator");
+    const scan_status status = open_comm(comm ? comm : &none, &options);
     if (status == SCAN_OK) {
         *out = comm;
         return SCAN_OK;
     }
+    const char *words = comm ? comm->detail : none.detail;
     if (options.detail && options.detail_bytes)
-        snprintf(options.detail, options.detail_bytes, "%s",
-                 comm && comm->detail[0] ? comm->detail : scan_status_string(status));
+        snprintf(options.detail, options.detail_bytes, "%s", words[0] ? words : scan_status_string(status));
     if (comm && comm->wire)
         comm->wire->close(comm->wire_state, true);
     if (comm)
@@ -128,7 +136,7 @@ static void drop_context(scan_dist_comm *comm) {
 void scan_dist_comm_destroy(scan_dist_comm *comm) {
     if (!comm)
         return;
-    if (!comm->broken) /* MPI may still read and write there */
+    if (!comm->broken)
         drop_context(comm);
     comm->wire->close(comm->wire_state, comm->broken);
     free_parts(comm);

@@ -60,7 +60,8 @@ typedef struct scan_dist_wire {
     void (*close)(void *state, bool broken);
 } scan_dist_wire;
 
-/* Opens MPI: sets the wire's table and state, rank and size. */
+/* Opens MPI: sets the wire's table and state, rank and size. Where a rank has failed before (scan_dist_fail), or fails
+ * here, none is opened. */
 scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm);
 
 /* Opens the link between the devices of the contexts in use. Collective. */
@@ -108,6 +109,10 @@ scan_status scan_dist_take(scan_dist_comm *comm, const scan_ctx *ctx, scan_statu
 
 /* SCAN_DIST_TIMEOUT in seconds. */
 double scan_dist_timeout(void);
+
+/* Frees memory of calloc() whose bytes have gone between ranks. After a call that was interrupted MPI may still read or
+ * write there: where the communicator is broken, it stays. */
+void scan_dist_free(const scan_dist_comm *comm, void *memory);
 
 /* Creates what any wire's communicator has. Not collective. */
 scan_status scan_dist_comm_init(scan_dist_comm *comm);

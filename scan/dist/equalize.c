@@ -64,6 +64,6 @@ scan_status scan_dist_equalize(scan_dist_comm *comm, const scan_equalize_desc *d
         status = scan_dist_sum(comm, j.host, j.count);
     if (status == SCAN_OK)
         status = scan_dist_end(comm, map(&j, in, out, luts, n));
-    free(j.host);
+    scan_dist_free(comm, j.host);
     return status;
 }

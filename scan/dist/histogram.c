@@ -41,6 +41,6 @@ scan_status scan_dist_histogram(scan_dist_comm *comm, const scan_histogram_desc 
         status = scan_dist_sum(comm, host, count_of(&desc));
     if (status == SCAN_OK)
         status = scan_dist_end(comm, scan_dist_upload(comm, bins, host, count_of(&desc) * sizeof *host));
-    free(host);
+    scan_dist_free(comm, host);
     return status;
 }

@@ -247,7 +247,7 @@ scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc,
     status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, n, 0);
     if (status == SCAN_OK)
         status = run(&j);
-    free(j.totals);
-    free(j.host_carries);
+    scan_dist_free(comm, j.totals);
+    scan_dist_free(comm, j.host_carries);
     return status;
 }

@@ -219,9 +219,9 @@ scan_status scan_dist_sort_alloc(scan_dist_sort_job *j) {
 }
 
 void scan_dist_sort_free(scan_dist_sort_job *j) {
-    free(j->splitters);
-    free(j->counts);
-    free(j->sums);
-    free(j->edges);
-    free(j->cuts);
+    scan_dist_free(j->comm, j->splitters);
+    scan_dist_free(j->comm, j->counts);
+    scan_dist_free(j->comm, j->sums);
+    scan_dist_free(j->comm, j->edges);
+    scan_dist_free(j->comm, j->cuts);
 }

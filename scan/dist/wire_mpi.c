@@ -209,16 +209,11 @@ static const char *count_local(mpi_wire *w, scan_dist_comm *comm) {
 }
 
 /* Every rank tells which process it is. */
-static const char *watch(mpi_wire *w, const scan_dist_comm *comm) {
+static const char *watch(mpi_wire *w, const scan_dist_comm *comm, scan_dist_process *all) {
     const scan_dist_process own = scan_dist_own_process();
-    scan_dist_process *all = malloc(comm->size * sizeof *all);
-    if (!all)
-        return "no memory for the processes of all ranks";
-    const int error = MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, w->data);
-    if (error == MPI_SUCCESS)
-        w->ended = scan_dist_watch(all, comm->rank, comm->size);
-    free(all);
-    return error == MPI_SUCCESS ? NULL : explain(w, "MPI_Allgather", error);
+    MPI_TRY(w, MPI_Allgather, (&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, w->data));
+    w->ended = scan_dist_watch(all, comm->rank, comm->size);
+    return NULL;
 }
 
 static const char *duplicate(mpi_wire *w, scan_dist_comm *comm, const void *given) {
@@ -234,24 +229,50 @@ static const char *duplicate(mpi_wire *w, scan_dist_comm *comm, const void *give
     MPI_TRY(w, MPI_Comm_size, (w->data, &size));
     comm->rank = (uint32_t)rank;
     comm->size = (uint32_t)size;
-    const char *failed = count_local(w, comm);
-    return failed ? failed : watch(w, comm);
+    return count_local(w, comm);
+}
+
+/* No rank may leave before the others know that it cannot stay. Returns what MPI failed with, or NULL. */
+static const char *open_wire(mpi_wire *w, scan_dist_comm *comm, const void *given, bool *all_ready) {
+    const char *failed = initialize(w);
+    if (!failed)
+        failed = duplicate(w, comm, given);
+    if (failed)
+        return failed;
+    scan_dist_process *processes = malloc(comm->size * sizeof *processes);
+    if (!processes)
+        scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for the processes of all ranks");
+    int ready = comm->cause == SCAN_OK, least = 0;
+    const int error = MPI_Allreduce(&ready, &least, 1, MPI_INT, MPI_MIN, w->data);
+    *all_ready = error == MPI_SUCCESS && least;
+    if (*all_ready)
+        failed = watch(w, comm, processes);
+    free(processes);
+    return error == MPI_SUCCESS ? failed : explain(w, "MPI_Allreduce", error);
 }
 
 scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm) {
-    mpi_wire *w = calloc(1, sizeof *w);
+    mpi_wire *w = calloc(1, sizeof *w), none = {0};
+    bool all_ready = true;
     if (!w)
-        return scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for a communicator");
-    w->timeout = scan_dist_timeout();
-    const char *failed = initialize(w);
-    if (!failed)
-        failed = duplicate(w, comm, mpi_comm);
+        scan_dist_fail(comm, SCAN_ERR_MEMORY, "no memory for a communicator");
+    mpi_wire *used = w ? w : &none;
+    used->timeout = scan_dist_timeout();
+    const char *failed = open_wire(used, comm, mpi_comm, &all_ready);
+    if (!failed && all_ready) {
+        comm->wire = &mpi_table;
+        comm->wire_state = w;
+        return SCAN_OK;
+    }
     if (failed) {
         scan_dist_fail(comm, SCAN_ERR_PEER, "%s", failed);
-        free(w);
-        return SCAN_ERR_PEER;
+    } else {
+        MPI_Comm_free(&used->data);
+        MPI_Comm_free(&used->alarms);
     }
-    comm->wire = &mpi_table;
-    comm->wire_state = w;
-    return SCAN_OK;
+    scan_status status = failed ? SCAN_ERR_PEER : comm->cause;
+    if (!failed && status == SCAN_OK)
+        status = scan_dist_fail(comm, SCAN_ERR_PEER, "another rank cannot take part");
+    free(w);
+    return status;
 }

@@ -31,6 +31,12 @@ def test_library(ranks):
     assert (done.returncode, done.stdout.decode()) == (0, f"{ranks} ranks: passed\n")
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_memory_is_refused_on_one_rank(ranks):
+    done = run(MPIRUN, "-n", ranks, BIN / "test_dist_memory")
+    assert done.returncode == 0 and done.stdout.decode().endswith("refusals: passed\n"), done.stdout.decode()
+
+
 @pytest.mark.parametrize("how, cause, words", [("kill", 13, "the process has ended"), ("leave", 13, "the process has ended"),
                                                ("abort", 7, "no room for more")])
 def test_every_rank_hears_of_a_failure(tmp_path, how, cause, words):
