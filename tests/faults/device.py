@@ -14,17 +14,26 @@ from runs import CRASH, MESSAGE, OTHER, RIGHT, WRONG, Folder
 COMMANDS = {
     "prefix-npy": "prefix f.npy -o {}",
     "prefix-text": "prefix i.txt -o {}",
+    "prefix-reverse": "prefix --reverse i.npy -o {}",
+    "prefix-csv": "prefix -k a t.csv -o {}",
     "compact-npy": "compact --where x>0 f.npy -o {} --indices {}i.npy --rejected {}r.npy",
     "compact-unique": "compact --unique --invert i.npy -o {}",
     "compact-csv": "compact --where a>3 t.csv -o {}",
     "sort-argsort": "sort --argsort f.npy -o {}",
     "sort-text": "sort i.txt -o {}",
     "sort-csv": "sort -k a -k b t.csv -o {}",
+    "sort-keys": "sort keys.npy -o {}",
+    "sort-large": "sort large.npy -o {}",
+    "sort-merge": "sort --merge -u sorted.npy sorted.npy -o {}",
+    "sort-parts": "sort -S 1M --argsort --tmp . large.npy -o {}",
+    "sort-device-memory": "sort --device-memory 1G -r large.npy -o {}",
+    "equalize-bands": "equalize -S 1M --like vips large.pgm -o {}.pgm",
     "equalize-pgm": "equalize a.pgm -o {}.pgm",
     "equalize-clahe": "equalize --method clahe a.pgm -o {}.pgm",
     "equalize-batch": "equalize a.pgm b.pgm --out-dir {}/",
 }
 CODES = (2, 35, 46, 100, 700, 719)  # memory; driver too old; device busy; no device; illegal address; launch failure
+MEMORY = {"sort-device-memory": "200000"}  # bytes of the emulated device, where the input is not to fit
 LARGE = {"SCAN_CUDA_FROM": "1"}  # with auto every job is large enough for a device
 
 
@@ -55,8 +64,12 @@ class Cuda:
             rng = np.random.default_rng(8)
             np.save(place / "f.npy", rng.normal(size=3000).astype("f4"))
             np.save(place / "i.npy", rng.integers(0, 9, 3000))
+            np.save(place / "keys.npy", rng.integers(0, 1 << 62, 9000))
+            np.save(place / "large.npy", rng.integers(0, 1 << 62, 32_000))
+            np.save(place / "sorted.npy", np.sort(rng.integers(0, 999, 2000)))
             (place / "i.txt").write_text("".join(f"{v}\n" for v in rng.integers(0, 99, 500)))
             (place / "t.csv").write_text("a,b\n" + "".join(f"{v % 7},{v % 5}\n" for v in range(300)))
+            (place / "large.pgm").write_bytes(b"P5 720 740 255\n" + bytes(range(40, 90)) * 10656)
             for name in ("a", "b"):
                 (place / f"{name}.pgm").write_bytes(b"P5 30 25 255\n" + rng.integers(40, 90, 750, dtype="u1").tobytes())
         return place
@@ -64,6 +77,8 @@ class Cuda:
     def execute(self, folder, job, device, **environment):
         """Returns (process, output files)."""
         place = self.inputs(folder)
+        if job.name in MEMORY:
+            environment["SCAN_EMULATED_MEMORY"] = MEMORY[job.name]
         out = place / "out"
         out.mkdir(exist_ok=True)
         for file in out.iterdir():
