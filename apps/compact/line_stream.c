@@ -36,6 +36,7 @@ typedef struct mask_reading {
 
 static void read_mask(void *arg) {
     const mask_reading *r = arg;
+    free(r->own->mask); /* of another rank's chunk */
     r->own->mask = must_alloc(r->n, 1);
     compact_mask_read(&r->all->query.mask, r->own->mask, r->n);
 }

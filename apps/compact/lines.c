@@ -4,6 +4,7 @@
  */
 #include "apps/support/alloc.h"
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "line_query.h"
 
@@ -36,7 +37,9 @@ static void whole_text(const compact_job *job, input *in, session *s) {
 }
 
 void compact_text(const compact_job *job, input *in, session *s) {
-    compact_choose(job, s, in->extent.size);
+    compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
+    if (!s->on_host)
+        ranks_refuse("lines are searched on CPUs: --device cpu");
     if (s->on_host)
         compact_line_stream(job, in, s);
     else

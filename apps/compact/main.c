@@ -67,7 +67,7 @@ static const char help[] =
         CLI_COMMON_HELP "\n"
     "Inputs are read in pieces, so memory does not grow with them; tables with --comment, and text and tables on a\n"
     "CUDA device, are held as a whole. Before a bad line is found, those before it may be on stdout already.\n"
-    "Several processes that mpirun or srun has started work together, on arrays.\n"
+    "Several processes that mpirun or srun has started work together.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ --where EXPR|--unique|--nonzero|--finite|--mask FILE [OPTION]... [FILE]\n"
@@ -209,8 +209,6 @@ int main(int argc, char **argv) {
         array_open(&reader, &in, job.format, job.dtype);
     else
         axis_refuse(&job.axis, in.name);
-    if (!format_is_binary(job.format))
-        ranks_refuse("lines and tables are for one: SCAN_DIST=off");
     open_outputs(&job);
     output_refuse_input(in.fd, in.name);
     session_open(&s, &c.common);

@@ -11,6 +11,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/parallel.h"
 #include "apps/support/pipeline.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "index_list.h"
 
@@ -20,9 +21,12 @@ typedef struct stream {
     char *chunks;
     session *main; /* of worker 0 */
     session *helpers;
-    row_counts count;
-    index_list indices; /* of what is kept, for --indices */
-    compact_runs runs;  /* of --counts */
+    uint64_t chunks_read;
+    size_t turns;
+    uint64_t rows_before; /* the chunk that is written */
+    row_counts count;     /* of all ranks */
+    index_list indices;   /* of what is kept, for --indices */
+    compact_runs runs;    /* of --counts */
 } stream;
 
 static row_chunk *chunk_at(const stream *all, size_t i) {
@@ -86,18 +90,32 @@ static void search(void *arg) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* What is wrong in a chunk of another rank is for that one to say. */
+static bool read_next(stream *all, row_chunk *own) {
+    own->failed = false;
+    if (!all->reader->read(all->reader->arg, own))
+        return false;
+    all->chunks_read++;
+    return true;
+}
+
+/* The chunk of the rank's next turn, behind those of others. Returns false if no rank has one. */
 static bool read_chunk(void *arg, size_t i) {
     stream *all = arg;
     row_chunk *own = chunk_at(all, i);
-    own->failed = false;
-    return all->reader->read(all->reader->arg, own);
+    const uint64_t first = all->turns++ * (uint64_t)ranks_count(), wanted = first + ranks_own() + 1;
+    while (all->chunks_read < wanted && read_next(all, own))
+        continue;
+    own->absent = all->chunks_read < wanted;
+    own->failed = own->failed && !own->absent;
+    return all->chunks_read > first;
 }
 
 static void search_chunk(void *arg, size_t i, unsigned worker) {
     stream *all = arg;
     row_chunk *own = chunk_at(all, i);
     session *s = worker ? &all->helpers[worker - 1] : all->main;
-    if (!own->failed)
+    if (!own->failed && !own->absent)
         own->failed = !die_catch(&own->error, search, &(searching){all, own, s});
 }
 
@@ -105,36 +123,62 @@ static void search_chunk(void *arg, size_t i, unsigned worker) {
 static uint64_t *all_indices(const stream *all, const row_chunk *own) {
     uint64_t *indices = must_alloc(own->kept.count + 1, sizeof *indices);
     for (size_t i = 0; i < own->kept.count; i++)
-        indices[i] = all->count.rows - own->overlaps + (selection_at(&own->kept, i) - own->base);
+        indices[i] = all->rows_before - own->overlaps + (selection_at(&own->kept, i) - own->base);
     return indices;
+}
+
+/* On rank 0, those of all. */
+static void keep_indices(stream *all, const uint64_t *indices, size_t n) {
+    size_t *bytes = must_alloc(ranks_count(), sizeof *bytes), received;
+    memset(bytes, 0, ranks_count() * sizeof *bytes);
+    bytes[0] = n * sizeof *indices;
+    uint64_t *of_all = ranks_exchange(indices, bytes, &received);
+    index_list_add(&all->indices, of_all, received / sizeof *of_all);
+    free(of_all);
+    free(bytes);
 }
 
 static void write_indices(stream *all, const row_chunk *own) {
     uint64_t *indices = all_indices(all, own);
     if (all->job->indices_out)
-        index_list_add(&all->indices, indices, own->kept.count);
+        keep_indices(all, indices, own->kept.count);
     if (all->job->counts_out)
         compact_counts_add(&all->runs, SCAN_U64, indices, own->kept.count);
     free(indices);
+}
+
+/* The chunk of this turn, or what is none. */
+static void settle(stream *all, row_chunk *own) {
+    const row_reader *reader = all->reader;
+    if (own->absent) {
+        own->n = own->overlaps = 0;
+        own->kept = (selection){.type = SCAN_U64};
+        own->kept_text.n_bytes = own->rejected_text.n_bytes = 0;
+        own->moved_bytes = 0;
+        return;
+    }
+    reader->place(reader->arg, own, all->count.rows);
+    if (own->failed) {
+        search(&(searching){all, own, all->main});
+        rethrow_fatal(&own->error); /* what has no place, such as too little memory */
+    }
+    reader->finish(reader->arg, own);
 }
 
 static void write_chunk(void *arg, size_t i) {
     stream *all = arg;
     const compact_job *job = all->job;
     row_chunk *own = chunk_at(all, i);
-    all->reader->place(all->reader->arg, own, all->count.rows);
-    if (own->failed) {
-        search(&(searching){all, own, all->main});
-        rethrow_fatal(&own->error); /* what has no place, such as too little memory */
-    }
-    all->reader->finish(all->reader->arg, own);
+    settle(all, own);
+    const ranks_sum rows_of = ranks_add(own->n - own->overlaps);
+    all->rows_before = all->count.rows + rows_of.before;
     if (!job->count_only)
-        output_write(job->kept_out, own->kept_text.bytes, own->kept_text.n_bytes);
+        output_write_in_turn(job->kept_out, own->kept_text.bytes, own->kept_text.n_bytes);
     if (job->rejected_out)
-        output_write(job->rejected_out, own->rejected_text.bytes, own->rejected_text.n_bytes);
+        output_write_in_turn(job->rejected_out, own->rejected_text.bytes, own->rejected_text.n_bytes);
     if (job->indices_out || job->counts_out)
         write_indices(all, own);
-    all->count.rows += own->n - own->overlaps;
+    all->count.rows += rows_of.total;
     all->count.kept += own->kept.count;
     report_moved(PHASE_COMPUTE, own->moved_bytes);
     free(own->kept.indices);
@@ -169,10 +213,12 @@ row_counts row_stream(const compact_job *job, session *s, const row_reader *read
                       size_t head_bytes) {
     unsigned threads = parallel_threads(job->common->threads);
     stream all = {.job = job, .reader = reader, .main = s};
+    if (ranks_own() > 0)
+        head_bytes = 0;
     if (!job->count_only)
-        output_write(job->kept_out, head, head_bytes);
+        output_write_in_turn(job->kept_out, head, head_bytes);
     if (job->rejected_out)
-        output_write(job->rejected_out, head, head_bytes);
+        output_write_in_turn(job->rejected_out, head, head_bytes);
     if (job->counts_out)
         all.runs = compact_counts_begin(job);
     run(&all, threads < PIPELINE_MAX_THREADS ? threads : PIPELINE_MAX_THREADS);
@@ -181,5 +227,6 @@ row_counts row_stream(const compact_job *job, session *s, const row_reader *read
     if (job->indices_out)
         index_list_write(&all.indices, job, all.count.rows);
     index_list_free(&all.indices);
+    all.count.kept = ranks_add(all.count.kept).total;
     return all.count;
 }

@@ -5,6 +5,8 @@
  *
  * What is wrong in a chunk is said when its turn to be written has come, so that the first fault of the input is named.
  * By then rows of the chunks before may be on stdout; a file of -o is complete or absent.
+ *
+ * Several ranks (apps/support/ranks.h) read all chunks, take them in turns, and write them together.
  */
 #ifndef APPS_COMPACT_ROW_STREAM_H
 #define APPS_COMPACT_ROW_STREAM_H
@@ -23,6 +25,7 @@ typedef struct row_chunk {
     rows lines;
     size_t n_bytes; /* behind lines.bytes, of all rows at least */
     size_t n;       /* rows */
+    bool absent;    /* this rank has none in the last turn */
     bool overlaps;  /* the first of them is the last of the chunk before, and in no output */
     uint64_t base;  /* the index of the first one, or 0 where the selection does not depend on it */
     bool failed;

@@ -3,6 +3,7 @@
  * compact on tables as a whole: for a device, and where comments stand among the rows.
  */
 #include "apps/support/parallel.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "table_rows.h"
 
@@ -23,7 +24,9 @@ static void whole_table(const compact_job *job, input *in, session *s) {
 }
 
 void compact_table(const compact_job *job, input *in, session *s) {
-    compact_choose(job, s, in->extent.size);
+    compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
+    if (!s->on_host || job->dialect.comment)
+        ranks_refuse("rows are searched on CPUs, without comments: --device cpu, and no --comment");
     if (s->on_host && !job->dialect.comment)
         compact_table_stream(job, in, s);
     else

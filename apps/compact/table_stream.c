@@ -20,6 +20,7 @@
 typedef struct slot {
     row_chunk common;
     table_chunk chunk;
+    size_t lines_before;
     column numbers[SCAN_MAX_COLUMNS]; /* without values */
 } slot;
 
@@ -28,7 +29,7 @@ typedef struct stream {
     table_chunks chunks;
     table_query query;
     uint64_t rows_read; /* where the expression asks for them */
-    size_t lines;       /* of the chunks that are written */
+    size_t lines;       /* of the chunks that are read */
     column_types *types;
 } stream;
 
@@ -40,6 +41,8 @@ static bool read_chunk(void *arg, row_chunk *common) {
     if (!table_chunks_next(&all->chunks, &own->chunk))
         return false;
     common->base = all->rows_read;
+    own->lines_before = all->lines;
+    all->lines += table_chunk_lines(&own->chunk);
     common->failed = all->query.has_index && !die_catch(&common->error, find_rows, &own->chunk);
     if (all->query.has_index && !common->failed)
         all->rows_read += own->chunk.t.n;
@@ -59,9 +62,9 @@ static void find(void *arg, row_chunk *common, source *from) {
 }
 
 static void place(void *arg, row_chunk *common, uint64_t rows) {
-    stream *all = arg;
+    (void)arg;
     slot *own = (slot *)common;
-    table_chunk_place(&own->chunk, all->lines);
+    table_chunk_place(&own->chunk, own->lines_before);
     if (!common->failed)
         return;
     free(own->chunk.t.starts);
@@ -85,7 +88,6 @@ static void finish(void *arg, row_chunk *common) {
     for (uint32_t k = 0; k < all->query.number_count; k++)
         column_types_add(&all->types[k], &own->numbers[k], refuse,
                          &(refusal){&own->chunk.t, all->query.number_index[k]});
-    all->lines += table_chunk_lines(&own->chunk);
 }
 
 static void free_chunk(row_chunk *common) { table_chunk_free(&((slot *)common)->chunk); }

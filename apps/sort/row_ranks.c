@@ -195,21 +195,6 @@ static bool is_cut_well(const order *o, size_t count) {
     return rank == count;
 }
 
-/* Sends bytes[r] bytes to each rank r; returns what comes, behind `before` bytes, and how much. */
-static unsigned char *exchange(const void *data, const size_t *bytes, const char *name, size_t *total) {
-    const unsigned ranks = ranks_count();
-    size_t *all = must_alloc((size_t)ranks * ranks, sizeof *all), *from = must_alloc(ranks, sizeof *from);
-    ranks_gather(bytes, ranks * sizeof *bytes, all);
-    *total = 0;
-    for (unsigned r = 0; r < ranks; r++)
-        *total += from[r] = all[(size_t)r * ranks + ranks_own()];
-    unsigned char *received = must_alloc(*total, 1);
-    ranks_take(ranks_library()->all_to_all(ranks_comm(), data, bytes, received, from), name);
-    free(all);
-    free(from);
-    return received;
-}
-
 /* ---- the result -------------------------------------------------------------------------------------------------- */
 
 /* Sorts this rank's share of the result. Adds the hash of what is written to *hash. Returns the number of rows. */
@@ -261,8 +246,8 @@ static void sort_share(row_kind *kind, row_share *s) {
     free(o.index);
     row_batch_free(&b);
     size_t n_bytes, place_bytes = 0;
-    unsigned char *received = exchange(p.bytes, p.sizes, j->in.name, &n_bytes);
-    uint64_t *places = j->argsort ? (void *)exchange(p.places, p.counts, j->in.name, &place_bytes) : NULL;
+    unsigned char *received = ranks_exchange(p.bytes, p.sizes, &n_bytes);
+    uint64_t *places = j->argsort ? ranks_exchange(p.places, p.counts, &place_bytes) : NULL;
     row_kind again = *kind;
     again.types = NULL;
     const uint64_t kept = write_result(&again, s, received, n_bytes, places, hashes ? &after : NULL);

@@ -4,6 +4,8 @@
  */
 #include "column_types.h"
 
+#include "ranks.h"
+
 typedef struct refusal {
     column_refuse *refuse;
     const void *arg;
@@ -33,9 +35,14 @@ scan_type column_types_result(const column_types *types) {
     return types->any_float ? SCAN_F64 : types->any_above ? SCAN_U64 : SCAN_I64;
 }
 
-void column_types_check(const column_types *types) {
+static bool of_any_rank(bool mine) { return ranks_add(mine).total > 0; }
+
+void column_types_check(column_types *types) {
+    types->any_float = of_any_rank(types->any_float);
+    types->any_negative = of_any_rank(types->any_negative);
     if (types->any_float && types->any_beyond)
         rethrow_fatal(&types->beyond);
     if (!types->any_float && types->any_negative && types->any_above)
         rethrow_fatal(&types->above);
+    types->any_above = of_any_rank(types->any_above);
 }

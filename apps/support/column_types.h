@@ -22,7 +22,8 @@ void column_types_add(column_types *types, const column *c, column_refuse *refus
 /* The type that fits the chunks so far, if one does. */
 scan_type column_types_result(const column_types *types);
 
-/* For the end: exit 2 for an integer that does not go with others. */
-void column_types_check(const column_types *types);
+/* For the end: exit 2 for an integer that does not go with others. Of several ranks (ranks.h) each has had some of the
+ * chunks; collective. */
+void column_types_check(column_types *types);
 
 #endif

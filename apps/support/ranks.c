@@ -223,6 +223,23 @@ uint64_t ranks_min(uint64_t mine) {
     return least;
 }
 
+void *ranks_exchange(const void *data, const size_t *bytes, size_t *received) {
+    const size_t count = ranks.info.size;
+    size_t *all = must_alloc(count * count, sizeof *all), *from = must_alloc(count, sizeof *from);
+    ranks_gather(bytes, count * sizeof *bytes, all);
+    *received = 0;
+    for (size_t r = 0; r < count; r++)
+        *received += from[r] = all[r * count + ranks.info.rank];
+    void *to = must_alloc(*received, 1);
+    if (ranks.comm)
+        ranks_take(ranks.calls.all_to_all(ranks.comm, data, bytes, to, from), "ranks");
+    else if (*received)
+        memcpy(to, data, *received);
+    free(all);
+    free(from);
+    return to;
+}
+
 scan_status ranks_agree(scan_status status, const char *words) {
     return ranks.comm ? ranks.calls.agree(ranks.comm, status, words) : status;
 }

@@ -52,6 +52,10 @@ typedef struct ranks_sum {
 ranks_sum ranks_add(uint64_t mine);
 uint64_t ranks_min(uint64_t mine);
 
+/* Sends bytes[r] bytes to each rank r, in `data` one behind another; returns what they send here, in the order of
+ * ranks, in memory to be freed, and how much it is. */
+void *ranks_exchange(const void *data, const size_t *bytes, size_t *received);
+
 /* Agrees on a failure, without ending: returns SCAN_OK if every rank passes SCAN_OK; else this rank's own status, or
  * SCAN_ERR_PEER. */
 scan_status ranks_agree(scan_status status, const char *words);

@@ -49,9 +49,9 @@ def make_rows(folder, rng):
     def field(text):
         return '"' + text.replace('"', '""') + '"' if set(text) & set(',\n"') or rng.random() < 0.2 else text
 
-    lines = {"numbers.txt": [f"{rng.randrange(-5000, 5000)}" for _ in range(30000)],
+    lines = {"numbers.txt": [f"{rng.randrange(-5000, 5000)}" for _ in range(400000)],
              "reals.txt": [rng.choice([f"{rng.gauss(0, 1):.6g}", "3", "-0", "0", "nan"]) for _ in range(9000)],
-             "words.txt": [rng.choice(words) for _ in range(20000)],
+             "words.txt": [rng.choice(words) for _ in range(20000)] + [words[0]] * 300000,
              "wrong.txt": [str(i) for i in range(9000)] + ["oops"] + [str(i) for i in range(9000)],
              "mixed.txt": [str(i) for i in range(9000)] + [str((1 << 53) + 1)] + [f"{i}.5" for i in range(9000)],
              "short.csv": ["a,b", "2,x"],
@@ -143,6 +143,14 @@ compact --mask truth.npy runs.npy -o o.npy
 compact --count --nonzero bytes.npy -o n.txt
 compact --finite none.npy -o o.npy
 compact --unique few.npy -o o.npy --counts c.txt
+compact --where x>2 numbers.txt -o o --indices i.npy --verify
+compact --unique --text --counts c --rejected r words.txt -o o
+compact --unique --counts c.npy --indices i numbers.txt -o o
+compact --count --finite reals.txt -o o
+compact --where x>1 wrong.txt -o o
+compact --where x>1 mixed.txt -o o
+compact --where val>50||i<9 table.csv -o o --rejected r --indices i
+compact --where a>50 title.csv -o o
 equalize images --out-dir o
 """.strip().splitlines()
 
