@@ -18,6 +18,7 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "apps/support/spool.h"
@@ -56,18 +57,22 @@ static void mark_missing(const work *w, uint64_t *results) {
     }
 }
 
+/* Those of this rank's chunks. */
 static void write_results(const work *w, const uint64_t *results) {
     const row_batch *b = w->batch;
     row_part parts[ROW_BATCH_MAX];
-    if (!b->is_table) {
-        rows_write_numbers(w->job->out, w->values.desc.out_type, results, b->n, b->threads, NULL);
-        return;
+    size_t count = 0, n = 0;
+    for (size_t i = 0; i < b->first; i++)
+        results += b->slots[i].values.n;
+    for (size_t i = b->first; i < b->end; i++) {
+        parts[count++] = (row_part){&b->slots[i].rows.t, results + n};
+        n += b->slots[i].values.n;
     }
-    for (size_t i = 0; i < b->count; i++) {
-        parts[i] = (row_part){&b->slots[i].rows.t, results};
-        results += parts[i].t->n;
-    }
-    row_write(w->job->out, parts, b->count, w->values.desc.out_type, b->threads);
+    if (b->is_table)
+        row_write(w->job->out, parts, count, w->values.desc.out_type, b->threads);
+    else
+        rows_write_numbers(w->job->out, w->values.desc.out_type, results, n, b->threads, NULL);
+    output_turn(w->job->out);
 }
 
 static void scan_batch(work *w) {
@@ -119,7 +124,10 @@ static void write_lines(const work *w) {
     for (uint64_t done = 0; done < w->n;) {
         size_t n = w->n - done < PIECE ? (size_t)(w->n - done) : PIECE;
         spool_read(&w->spool, room, n * sizeof *room, done * sizeof *room);
-        rows_write_numbers(w->job->out, w->values.desc.out_type, room, n, w->batch->threads, NULL);
+        const ranks_part own = ranks_part_of(n);
+        rows_write_numbers(w->job->out, w->values.desc.out_type, room + own.first, (size_t)own.count, w->batch->threads,
+                           NULL);
+        output_turn(w->job->out);
         done += n;
     }
     free(room);
@@ -149,6 +157,8 @@ static void open_values(void *arg) {
 
 static void write_head(const work *w) {
     const row_batch *b = w->batch;
+    if (ranks_own() > 0)
+        return;
     if (b->is_table)
         row_write_header(w->job, &b->rows.head, b->index);
     else
@@ -243,12 +253,16 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
 
 void prefix_text(const prefix_job *job, input *in, session *s) {
     if (prefix_is_whole(job))
+        ranks_refuse("lines are scanned in pieces, which this --algorithm does not do");
+    if (prefix_is_whole(job))
         prefix_text_whole(job, in, s);
     else
         scan_rows(job, in, s, false);
 }
 
 void prefix_table(const prefix_job *job, input *in, session *s) {
+    if (prefix_is_whole(job) || job->dialect.comment)
+        ranks_refuse("rows are scanned in pieces, without %s", job->dialect.comment ? "--comment" : "this --algorithm");
     if (prefix_is_whole(job) || job->dialect.comment)
         prefix_table_whole(job, in, s);
     else

@@ -48,7 +48,7 @@ static const char help[] =
     "--comment are held as a whole. The type of lines and columns follows from all numbers: integers for stdout wait "
     "in\n"
     "a temporary file until it is certain, and so does what is read from a pipe (not with --out-dtype i64).\n"
-    "Several processes that mpirun or srun has started work together, on arrays.\n"
+    "Several processes that mpirun or srun has started work together.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ [--op {op|op}] [OPTION]... [FILE]\n"
@@ -102,8 +102,6 @@ static void check_format(prefix_job *job, const input *in) {
     dialect_settle(&job->dialect, in, job->format, false);
     if (!format_is_binary(job->format))
         axis_refuse(&job->axis, in->name);
-    if (!format_is_binary(job->format))
-        ranks_refuse("lines and tables are for one: SCAN_DIST=off");
     job->out_format = array_output_format(job->common->output, job->format);
     job->out = output_open_shared(job->common->output, job->common->force, format_is_binary(job->format));
     output_refuse_input(in->fd, in->name);

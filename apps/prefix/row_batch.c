@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/support/alloc.h"
+#include "apps/support/ranks.h"
+
 enum { CHUNK_BYTES = 512 << 10 };
 
 void row_batch_open(row_batch *b, scan_type type, bool parses) {
@@ -49,12 +52,14 @@ static void parse(void *arg) {
 
 static void parse_slot(void *arg, size_t i) {
     row_batch *b = arg;
-    row_slot *own = &b->slots[i];
+    row_slot *own = &b->slots[b->first + i];
     own->failed = !die_catch(&own->error, parse, &(parsing){b, own});
 }
 
 static void refuse(const void *arg, const column_fault *fault) {
     const parsing *a = arg;
+    if (a->b->is_table && !a->own->rows.t.starts)
+        table_find_rows(&a->own->rows);
     if (a->b->is_table)
         table_refuse_number(&a->own->rows.t, a->b->index, fault, NULL);
     text_refuse_number(&a->own->lines.t, fault, NULL);
@@ -65,6 +70,9 @@ static void settle(row_batch *b, row_slot *own) {
     parsing a = {b, own};
     if (b->is_table)
         table_chunk_place(&own->rows, b->line);
+    const bool elsewhere = own < b->slots + b->first || own >= b->slots + b->end;
+    if (own->failed && elsewhere)
+        ranks_add(0); /* which ends this one, too */
     if (own->failed && b->is_table) {
         free(own->rows.t.starts);
         own->rows.t.starts = NULL;
@@ -94,18 +102,85 @@ static bool read_slot(row_batch *b, row_slot *own) {
     return true;
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+/* A chunk for other ranks; its values follow. */
+typedef struct parsed_chunk {
+    column values;
+    bool failed;
+} parsed_chunk;
+
+static size_t value_bytes(const row_batch *b, const column *c) { return b->parses ? c->n * sizeof *c->u64 : 0; }
+
+/* This rank's chunks, one behind another. */
+static unsigned char *pack(const row_batch *b, size_t *bytes) {
+    *bytes = 0;
+    for (size_t i = b->first; i < b->end; i++)
+        *bytes += sizeof(parsed_chunk) + (b->slots[i].failed ? 0 : value_bytes(b, &b->slots[i].values));
+    unsigned char *packed = must_alloc(*bytes, 1), *to = packed;
+    for (size_t i = b->first; i < b->end; i++) {
+        const row_slot *own = &b->slots[i];
+        const parsed_chunk chunk = {own->values, own->failed};
+        const size_t more = own->failed ? 0 : value_bytes(b, &own->values);
+        memcpy(to, &chunk, sizeof chunk);
+        to += sizeof chunk;
+        if (more)
+            memcpy(to, own->values.data, more);
+        to += more;
+    }
+    return packed;
+}
+
+static void share_values(row_batch *b) {
+    size_t bytes, total;
+    unsigned char *packed = pack(b, &bytes), *from = ranks_collect(packed, bytes, &total);
+    free(packed);
+    b->others = from;
+    for (size_t i = 0; i < b->count; i++) {
+        row_slot *own = &b->slots[i];
+        parsed_chunk chunk;
+        memcpy(&chunk, from, sizeof chunk);
+        from += sizeof chunk;
+        const size_t more = chunk.failed ? 0 : value_bytes(b, &chunk.values);
+        if (i < b->first || i >= b->end) {
+            own->values = chunk.values;
+            own->values.data = more ? from : NULL;
+            own->failed = chunk.failed;
+        }
+        from += more;
+    }
+}
+
+static void forget_others(row_batch *b) {
+    for (size_t i = 0; i < b->count && b->others; i++)
+        if (i < b->first || i >= b->end)
+            b->slots[i].values.data = NULL;
+    free(b->others);
+    b->others = NULL;
+}
+
+/* ---- the batch --------------------------------------------------------------------------------------------------- */
+
 bool row_batch_next(row_batch *b) {
-    const size_t wanted = b->threads < ROW_BATCH_MAX / 4 ? 4 * b->threads : ROW_BATCH_MAX;
+    const bool all = ranks_several() || b->threads >= ROW_BATCH_MAX / 4;
+    const size_t wanted = all ? ROW_BATCH_MAX : 4 * b->threads;
+    forget_others(b);
     b->n = 0;
     for (b->count = 0; b->count < wanted && read_slot(b, &b->slots[b->count]);)
         b->count++;
-    parallel_for(b->threads, b->count, parse_slot, b);
+    const ranks_part own = ranks_part_of(b->count);
+    b->first = (size_t)own.first;
+    b->end = (size_t)(own.first + own.count);
+    parallel_for(b->threads, (size_t)own.count, parse_slot, b);
+    if (ranks_several())
+        share_values(b);
     for (size_t i = 0; i < b->count; i++)
         settle(b, &b->slots[i]);
     return b->count > 0;
 }
 
 void row_batch_close(row_batch *b) {
+    forget_others(b);
     if (b->is_table)
         table_chunks_close(&b->rows);
     else

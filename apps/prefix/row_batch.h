@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The input of prefix, lines of numbers or a table, in batches of chunks (text_chunks.h, table_chunks.h): all chunks of
- * a batch are read, then all threads parse them.
+ * a batch are read, then all threads parse them. Several ranks (apps/support/ranks.h) read all chunks, parse some of
+ * each batch each, and get the values of all.
  */
 #ifndef APPS_PREFIX_ROW_BATCH_H
 #define APPS_PREFIX_ROW_BATCH_H
@@ -35,7 +36,9 @@ typedef struct row_batch {
     size_t line;    /* lines before the next chunk that is settled */
     row_slot slots[ROW_BATCH_MAX];
     size_t count;       /* of chunks in the batch */
+    size_t first, end;  /* of them those that this rank parses */
     size_t n;           /* rows of the batch */
+    void *others;       /* values of other ranks' chunks */
     column_types types; /* of all chunks so far */
 } row_batch;
 

@@ -70,28 +70,6 @@ static row_buffer sample_share(const row_share *s, const row_kind *kind) {
     return samples;
 }
 
-/* All ranks' in one. */
-static row_buffer gather_samples(row_buffer mine) {
-    const unsigned ranks = ranks_count();
-    uint64_t n = mine.n, *sizes = must_alloc(ranks, sizeof *sizes);
-    row_buffer all = {0};
-    ranks_gather(&n, sizeof n, sizes);
-    for (unsigned r = 0; r < ranks; r++)
-        n = sizes[r] > n ? sizes[r] : n;
-    unsigned char *padded = must_alloc(n, 1), *gathered = must_alloc(n, ranks);
-    memset(padded, 0, n);
-    if (mine.n)
-        memcpy(padded, mine.bytes, mine.n);
-    ranks_gather(padded, n, gathered);
-    for (unsigned r = 0; r < ranks; r++)
-        if (sizes[r])
-            add_row(&all, gathered + r * n, sizes[r]);
-    free(sizes);
-    free(padded);
-    free(gathered);
-    return all;
-}
-
 typedef struct reading {
     row_batch b;
     row_kind *kind;
@@ -110,7 +88,8 @@ static size_t find_splitters(const row_share *s, const row_kind *kind, row_buffe
     fatal_error error;
     order o;
     const row_buffer mine = sample_share(s, kind);
-    reading a = {.kind = &without, .samples = gather_samples(mine)};
+    reading a = {.kind = &without};
+    a.samples.bytes = ranks_collect(mine.bytes, mine.n, &a.samples.n);
     const size_t ranks = ranks_count();
     without.types = NULL;
     free(mine.bytes);

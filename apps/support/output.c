@@ -248,7 +248,9 @@ void output_reserve_head(output *out, size_t bytes) {
 void output_rewind(output *out) {
     out->used = 0;
     spool_clear(&out->spool);
-    if (!out->direct && (ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) < 0))
+    if (out->share)
+        output_share_rewind(out->share);
+    else if (!out->direct && (ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) < 0))
         die(EXIT_IO, "%s: cannot write: %s", out->name, strerror(errno));
     out->written = out->begun = 0;
 }

@@ -4,9 +4,11 @@
  */
 #include "output_share.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "die.h"
@@ -47,6 +49,14 @@ void output_share_close(output_share *share) {
     if (share)
         free(share->kept);
     free(share);
+}
+
+void output_share_rewind(output_share *share) {
+    ranks_add(0); /* nobody writes any more */
+    if (ranks_own() == 0 && ftruncate(share->file->fd, 0) != 0)
+        die(EXIT_IO, "%s: cannot write: %s", share->file->place.path, strerror(errno));
+    ranks_add(0);
+    share->end = share->kept_bytes = 0;
 }
 
 void output_share_add(output_share *share, const void *data, size_t bytes) {

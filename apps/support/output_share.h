@@ -15,6 +15,9 @@ typedef struct output_share output_share;
 output_share *output_share_open(output_file *file, const char *path, bool force);
 void output_share_close(output_share *share);
 
+/* Takes back all that was written and kept. Collective. */
+void output_share_rewind(output_share *share);
+
 /* Keeps bytes for the next turn. */
 void output_share_add(output_share *share, const void *data, size_t bytes);
 

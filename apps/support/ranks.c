@@ -223,6 +223,26 @@ uint64_t ranks_min(uint64_t mine) {
     return least;
 }
 
+/* In slots of the largest size. */
+void *ranks_collect(const void *mine, size_t bytes, size_t *total) {
+    const size_t count = ranks.info.size;
+    size_t *sizes = must_alloc(count, sizeof *sizes), room = 0;
+    ranks_gather(&bytes, sizeof bytes, sizes);
+    for (size_t r = 0; r < count; r++)
+        room = sizes[r] > room ? sizes[r] : room;
+    unsigned char *padded = must_alloc(room, 1), *all = must_alloc(room, count);
+    if (bytes)
+        memcpy(padded, mine, bytes);
+    memset(padded + bytes, 0, room - bytes);
+    ranks_gather(padded, room, all);
+    *total = 0;
+    for (size_t r = 0; r < count; *total += sizes[r++])
+        memmove(all + *total, all + r * room, sizes[r]);
+    free(padded);
+    free(sizes);
+    return all;
+}
+
 void *ranks_exchange(const void *data, const size_t *bytes, size_t *received) {
     const size_t count = ranks.info.size;
     size_t *all = must_alloc(count * count, sizeof *all), *from = must_alloc(count, sizeof *from);

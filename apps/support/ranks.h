@@ -52,6 +52,10 @@ typedef struct ranks_sum {
 ranks_sum ranks_add(uint64_t mine);
 uint64_t ranks_min(uint64_t mine);
 
+/* All of `bytes` bytes from each rank, which differ, one behind another in the order of ranks, in memory to be freed.
+ */
+void *ranks_collect(const void *mine, size_t bytes, size_t *total);
+
 /* Sends bytes[r] bytes to each rank r, in `data` one behind another; returns what they send here, in the order of
  * ranks, in memory to be freed, and how much it is. */
 void *ranks_exchange(const void *data, const size_t *bytes, size_t *received);
