@@ -26,7 +26,8 @@ static void enter(equalize_job *job, report_phase phase) {
 
 /* ---- the library ------------------------------------------------------------------------------------------------- */
 
-static scan_status call(const equalize_job *job, const uint8_t *mask, const void *in, void *out) {
+/* bins: context memory of job->n_bins, or NULL. It receives the image's histograms if there are none for all images. */
+static scan_status call(const equalize_job *job, const uint8_t *mask, uint64_t *bins, const void *in, void *out) {
     const equalize_options *o = job->options;
     const image_header *h = &job->out.header;
     scan_equalize_desc desc = {.struct_size = sizeof desc,
@@ -34,9 +35,11 @@ static scan_status call(const equalize_job *job, const uint8_t *mask, const void
                                .channels = h->channels,
                                .like = o->like,
                                .color = o->color,
-                               .mask = mask};
+                               .mask = mask,
+                               .bins_in = o->bins ? bins : NULL,
+                               .bins_out = o->bins ? NULL : bins};
     if (!o->clahe)
-        return scan_equalize(job->lane->ctx, &desc, in, out, NULL, image_pixels(h));
+        return scan_equalize(job->lane->ctx, &desc, in, job->bins ? NULL : out, NULL, image_pixels(h));
     desc.clip = o->clip;
     desc.tiles_x = o->tiles_x;
     desc.tiles_y = o->tiles_y;
@@ -68,6 +71,18 @@ static scan_status upload_mask(equalize_job *job) {
     return scan_upload(lane->ctx, lane->mask, mask->pixels, bytes);
 }
 
+/* Makes device memory for the histograms: those of all images, or room for those of one. */
+static scan_status upload_bins(equalize_job *job) {
+    equalize_lane *lane = job->lane;
+    const uint64_t *all = job->options->bins;
+    const size_t bytes = job->n_bins * sizeof *all;
+    if (bytes == 0)
+        return SCAN_OK;
+    if (!lane->bins)
+        SESSION_TRY(scan_malloc(lane->ctx, bytes, &lane->bins));
+    return all ? scan_upload(lane->ctx, lane->bins, all, bytes) : SCAN_OK;
+}
+
 /* Through device memory. The input stays as it is. */
 static scan_status call_on_device(equalize_job *job) {
     const equalize_lane *lane = job->lane;
@@ -75,14 +90,18 @@ static scan_status call_on_device(equalize_job *job) {
     enter(job, PHASE_UPLOAD);
     SESSION_TRY(reserve_pixels(job));
     SESSION_TRY(upload_mask(job));
-    SESSION_TRY(scan_upload(lane->ctx, lane->pixels, job->in.pixels, bytes));
+    SESSION_TRY(upload_bins(job));
+    SESSION_TRY(scan_upload(lane->ctx, lane->pixels, job->in.pixels ? job->in.pixels : job->out.pixels, bytes));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
     enter(job, PHASE_COMPUTE);
-    SESSION_TRY(call(job, lane->mask, lane->pixels, lane->pixels));
+    SESSION_TRY(call(job, lane->mask, job->n_bins ? lane->bins : NULL, lane->pixels, lane->pixels));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
     snprintf(job->ran, sizeof job->ran, "%s", scan_ctx_ran(lane->ctx));
     enter(job, PHASE_DOWNLOAD);
-    SESSION_TRY(scan_download(lane->ctx, job->out.pixels, lane->pixels, bytes));
+    if (job->bins)
+        SESSION_TRY(scan_download(lane->ctx, job->bins, lane->bins, job->n_bins * sizeof *job->bins));
+    else
+        SESSION_TRY(scan_download(lane->ctx, job->out.pixels, lane->pixels, bytes));
     SESSION_TRY(scan_ctx_sync(lane->ctx));
     job->moved[PHASE_UPLOAD] += bytes;
     job->moved[PHASE_DOWNLOAD] += bytes;
@@ -92,8 +111,9 @@ static scan_status call_on_device(equalize_job *job) {
 
 static scan_status call_on_host(equalize_job *job) {
     const image *mask = job->options->mask;
-    SESSION_TRY(
-        call(job, mask ? mask->pixels : NULL, job->in.pixels ? job->in.pixels : job->out.pixels, job->out.pixels));
+    uint64_t *bins = job->bins ? job->bins : (uint64_t *)(uintptr_t)job->options->bins;
+    SESSION_TRY(call(job, mask ? mask->pixels : NULL, bins, job->in.pixels ? job->in.pixels : job->out.pixels,
+                     job->out.pixels));
     snprintf(job->ran, sizeof job->ran, "%s", scan_ctx_ran(job->lane->ctx));
     return SCAN_OK;
 }
@@ -112,6 +132,7 @@ void equalize_lane_close(equalize_lane *lane) {
     scan_ctx *device = lane->failed ? lane->failed : lane->ctx;
     scan_free(device, lane->pixels);
     scan_free(device, lane->mask);
+    scan_free(device, lane->bins);
     if (lane->failed)
         scan_ctx_destroy(lane->ctx);
     *lane = (equalize_lane){0};
@@ -191,6 +212,34 @@ static bool encode(equalize_job *job, const char *out_name, image_format format)
     return good;
 }
 
+/* How many numbers the histograms of the image are. */
+static bool find_bins(equalize_job *job) {
+    const equalize_options *o = job->options;
+    const image_header *h = &job->out.header;
+    const scan_equalize_desc desc = {.struct_size = sizeof desc,
+                                     .type = h->depth == 16 ? SCAN_U16 : SCAN_U8,
+                                     .channels = h->channels,
+                                     .like = o->like,
+                                     .color = o->color};
+    const scan_status status = scan_equalize_bins(&desc, &job->n_bins);
+    return status == SCAN_OK ||
+           image_fail(&job->error, session_exit_code(status), "%s: %s", job->in_name, scan_status_string(status));
+}
+
+bool equalize_job_count(equalize_job *job) {
+    enter(job, PHASE_READ);
+    if (!image_load_finish(image_load_start(job->in_name, job->options->max_bytes), &job->out, &job->error))
+        return false;
+    job->file_bytes = job->out.file_bytes;
+    enter(job, PHASE_COMPUTE);
+    if (!find_bins(job))
+        return false;
+    job->bins = malloc(job->n_bins * sizeof *job->bins);
+    const bool good = job->bins ? equalize(job) : image_fail(&job->error, EXIT_IO, "%s: no memory", job->in_name);
+    enter(job, PHASE_OTHER);
+    return good;
+}
+
 bool equalize_job_run(equalize_job *job) {
     const char *out_name = job->out_name ? job->out_name : "stdout";
     enter(job, PHASE_READ);
@@ -203,6 +252,8 @@ bool equalize_job_run(equalize_job *job) {
     if (!image_format_holds(out_name, format, h, &job->error))
         return false;
     enter(job, PHASE_COMPUTE);
+    if (job->options->bins && !find_bins(job))
+        return false;
     if (!equalize(job))
         return false;
     enter(job, PHASE_WRITE);
@@ -226,5 +277,7 @@ void equalize_job_free(equalize_job *job) {
     image_free(&job->in);
     image_free(&job->out);
     free(job->file.data);
+    free(job->bins);
     job->file = (image_file){0};
+    job->bins = NULL;
 }

@@ -19,7 +19,7 @@ typedef struct equalize_lane {
     char failure[256]; /* of the device, or "" */
     bool lost;         /* the device answers no more (session.h) */
     /* private: device memory kept from image to image, the context that failed */
-    void *pixels, *mask;
+    void *pixels, *mask, *bins;
     size_t pixel_bytes;
     scan_ctx *failed;
 } equalize_lane;
@@ -38,6 +38,8 @@ typedef struct equalize_job {
     image in; /* with keep_input or verify */
     image out;
     image_file file;
+    uint64_t *bins; /* of equalize_job_count: n_bins */
+    size_t n_bins;
     profile_form dropped; /* NONE, or the ICC profile that the output does not have */
     size_t file_bytes;    /* read */
     char ran[64];
@@ -48,6 +50,9 @@ typedef struct equalize_job {
 } equalize_job;
 
 bool equalize_job_run(equalize_job *job);
+
+/* Counts the image's pixels in place of mapping them. job->out has its header. */
+bool equalize_job_count(equalize_job *job);
 void equalize_job_free(equalize_job *job);
 
 /* Adds the job's times to the report. In the main thread. */

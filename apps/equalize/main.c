@@ -53,19 +53,22 @@ static const char help[] =
     "  --quality N           of JPEG output, 1 to 100 (default 95)\n"
     "  --out-dir DIR         write each image to DIR, made if it is missing, under its own name; a folder stands for\n"
     "                        the images in it by their extensions, without subfolders; a bad image is reported and\n"
-    "                        left out, the exit code is the worst of all\n" CLI_COMMON_HELP "\n"
+    "                        left out, the exit code is the worst of all\n"
+    "  --together            of --out-dir, global: one table for all images, of their pixels together; they are of "
+    "one\n"
+    "                        kind, as grey of 8 bits\n" CLI_COMMON_HELP "\n"
     "Several processes that mpirun or srun has started work together, on the images of --out-dir.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 
 static const char short_help[] = "Usage: @ [OPTION]... IMAGE [-o FILE]   (@ --help says more)\n";
 
-enum { METHOD = 1, LIKE, CLIP, TILES, COLOR, MASK, PLOT, QUALITY, OUT_DIR, MEMORY };
+enum { METHOD = 1, LIKE, CLIP, TILES, COLOR, MASK, PLOT, QUALITY, OUT_DIR, MEMORY, TOGETHER };
 
 static const cli_option options[] = {
-    {"method", 0, true, METHOD},   {"like", 0, true, LIKE},       {"clip", 0, true, CLIP},
-    {"tiles", 0, true, TILES},     {"color", 0, true, COLOR},     {"mask", 0, true, MASK},
-    {"plot", 0, true, PLOT},       {"quality", 0, true, QUALITY}, {"out-dir", 0, true, OUT_DIR},
-    {"memory", 'S', true, MEMORY}, {NULL, 0, false, 0},
+    {"method", 0, true, METHOD},   {"like", 0, true, LIKE},          {"clip", 0, true, CLIP},
+    {"tiles", 0, true, TILES},     {"color", 0, true, COLOR},        {"mask", 0, true, MASK},
+    {"plot", 0, true, PLOT},       {"quality", 0, true, QUALITY},    {"out-dir", 0, true, OUT_DIR},
+    {"memory", 'S', true, MEMORY}, {"together", 0, false, TOGETHER}, {NULL, 0, false, 0},
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -120,6 +123,7 @@ static void take_option(program *p, int key) {
         o->quality = (unsigned)cli_number(c->option, c->value, 1, 100);
         p->quality_given = true;
         break;
+    case TOGETHER: p->together = true; break;
     case MEMORY:
         p->memory = memory_of_option(c->option, c->value);
         p->memory_given = true;
@@ -144,6 +148,10 @@ static void check_options(const program *p) {
         die_usage("%s belongs to --method clahe", p->clip_given ? "--clip" : "--tiles");
     if (p->out_dir && common->output)
         die_usage("-o and --out-dir exclude each other");
+    if (p->together && (!p->out_dir || o->clahe))
+        die_usage("--together is for the images of --out-dir, by --method global");
+    if (p->together && common->verify)
+        die_usage("--verify looks at one image at a time: --together does not go with it");
     if (p->out_dir && p->plot_path)
         die_usage("--plot draws one image; it cannot go with --out-dir");
     if (!p->out_dir && p->c.argc > 1)

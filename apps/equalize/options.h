@@ -20,9 +20,10 @@ typedef struct equalize_options {
     uint32_t tiles_y;
     unsigned quality;
     bool verify;
-    bool keep_input;   /* the plot needs it */
-    size_t max_bytes;  /* of memory, of what is loaded: with -S */
-    const image *mask; /* one byte a pixel, 0 or 1; NULL: none */
+    bool keep_input;      /* the plot needs it */
+    size_t max_bytes;     /* of memory, of what is loaded: with -S */
+    const uint64_t *bins; /* --together: the histograms that all images' tables are made of, or NULL */
+    const image *mask;    /* one byte a pixel, 0 or 1; NULL: none */
 } equalize_options;
 
 /* True if red, green and blue of such an image are equalized one by one. */

@@ -18,6 +18,7 @@ typedef struct program {
     const char *mask_path;
     const char *plot_path;
     const char *out_dir;
+    bool together;
     image mask;
     size_t memory;     /* -S, or what a run without it may use */
     bool memory_given; /* -S */

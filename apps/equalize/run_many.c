@@ -32,6 +32,12 @@ typedef struct many {
     equalize_lane *lanes; /* one a worker */
     char ran[64];         /* by the last image */
     uint64_t done_bytes, total_bytes;
+    struct kind {
+        uint32_t depth, channels;
+        uint64_t first; /* the image that shows it */
+    } kind;             /* --together */
+    uint64_t *bins;     /* of all images */
+    size_t n_bins;
     size_t failed;
     int worst;
 } many;
@@ -121,6 +127,77 @@ static void take(void *arg, size_t index) {
     report_progress(m->done_bytes, m->total_bytes);
 }
 
+/* ---- --together -------------------------------------------------------------------------------------------------- */
+
+static void count(void *arg, size_t index, unsigned worker) {
+    many *m = arg;
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
+    *job = (equalize_job){.options = &m->p->options,
+                          .lane = &m->lanes[worker],
+                          .in_name = m->in.paths[index * ranks_count() + ranks_own()]};
+    slot->good = equalize_job_count(job);
+    snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
+}
+
+static void refuse_other_kind(const many *m, const struct kind *other) {
+    const struct kind *one = &m->kind;
+    if (other->channels != one->channels || other->depth != one->depth)
+        die(EXIT_USAGE, "%s: has %u channels of %u bits, but %s has %u of %u: --together is for images of one kind",
+            m->in.paths[other->first], other->channels, other->depth, m->in.paths[one->first], one->channels,
+            one->depth);
+}
+
+/* An image that fails is reported when it would be written. */
+static void add(void *arg, size_t index) {
+    many *m = arg;
+    struct slot *slot = &m->slots[index % m->slot_count];
+    equalize_job *job = &slot->job;
+    const image_header *h = &job->out.header;
+    const struct kind kind = {h->depth, h->channels, index * ranks_count() + ranks_own()};
+    program_note_failure(m->p, slot->failure);
+    if (slot->good && !m->bins) {
+        m->kind = kind;
+        m->n_bins = job->n_bins;
+        m->bins = must_alloc(m->n_bins, sizeof *m->bins);
+        memset(m->bins, 0, m->n_bins * sizeof *m->bins);
+    }
+    if (slot->good)
+        refuse_other_kind(m, &kind);
+    for (size_t i = 0; i < m->n_bins && slot->good; i++)
+        m->bins[i] += job->bins[i];
+    equalize_job_report(job);
+    report_bytes(job->file_bytes, 0);
+    equalize_job_free(job);
+}
+
+/* The histograms of all ranks' images. */
+static void add_ranks(many *m) {
+    struct kind *kinds = must_alloc(ranks_count(), sizeof *kinds);
+    ranks_gather(&m->kind, sizeof m->kind, kinds);
+    for (unsigned r = 0; r < ranks_count(); r++) {
+        if (!m->kind.channels)
+            m->kind = kinds[r];
+        if (kinds[r].channels)
+            refuse_other_kind(m, &kinds[r]);
+    }
+    free(kinds);
+    m->n_bins = (size_t)(UINT64_MAX - ranks_min(UINT64_MAX - m->n_bins));
+    if (!m->bins) {
+        m->bins = must_alloc(m->n_bins, sizeof *m->bins);
+        memset(m->bins, 0, m->n_bins * sizeof *m->bins);
+    }
+    uint64_t *all = must_alloc(m->n_bins * ranks_count(), sizeof *all);
+    ranks_gather(m->bins, m->n_bins * sizeof *m->bins, all);
+    memset(m->bins, 0, m->n_bins * sizeof *m->bins);
+    for (size_t i = 0; i < m->n_bins * ranks_count(); i++)
+        m->bins[i % m->n_bins] += all[i];
+    free(all);
+    m->p->options.bins = m->n_bins ? m->bins : NULL;
+}
+
+/* ---- the batch --------------------------------------------------------------------------------------------------- */
+
 /* Opens a context for each worker: one of one thread, or one more on the device, so that an image is decoded while
  * another is computed. Returns their number. */
 static unsigned open_lanes(many *m, size_t count) {
@@ -165,14 +242,14 @@ static void add_failures(many *m) {
 
 int run_many(program *p) {
     many m = {.p = p, .in = paths_of(p)};
-    const size_t count = m.in.count, ranks = ranks_count(), own = (count + ranks - 1 - ranks_own()) / ranks;
+    const size_t images = m.in.count, ranks = ranks_count(), own = (images + ranks - 1 - ranks_own()) / ranks;
     struct stat st;
     m.out_names = name_outputs(p, &m.in);
     if (ranks_own() == 0)
         make_out_dir(p->out_dir);
-    if (ranks_add(count).total != count * ranks)
+    if (ranks_add(images).total != images * ranks)
         die(EXIT_IO, "%s: not all processes see the same images there", p->c.argv[0]);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < images; i++)
         if (stat(m.in.paths[i], &st) == 0)
             m.total_bytes += (uint64_t)st.st_size;
     m.total_bytes /= ranks;
@@ -182,20 +259,25 @@ int run_many(program *p) {
     m.slots = must_alloc(m.slot_count, sizeof *m.slots);
     report_enter(PHASE_WAIT);
     report_overlap();
+    if (p->together) {
+        batch_run(&(batch){.count = own, .threads = workers, .work = count, .take = add, .arg = &m});
+        add_ranks(&m);
+    }
     batch_run(&(batch){.count = own, .threads = workers, .work = work, .take = take, .arg = &m});
     report_enter(PHASE_OTHER);
     add_failures(&m);
-    report_number("images", count);
+    report_number("images", images);
     report_number("failed", m.failed);
     program_report_method(p);
     session_report(&p->s);
     report_text("ran", m.ran);
     report_finish();
     close_lanes(&m, workers);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < images; i++)
         free(m.out_names[i]);
     free(m.out_names);
     free_paths(&m.in);
     free(m.slots);
+    free(m.bins);
     return m.worst;
 }
