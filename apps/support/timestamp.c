@@ -78,7 +78,8 @@ static timestamp_status read_seconds(cursor *c, int64_t *to) {
         return TIMESTAMP_SYNTAX;
     if (c->at < c->end)
         return TIMESTAMP_SYNTAX;
-    return negative ? join(-seconds, -ns, to) : join(seconds, ns, to);
+    const timestamp_status status = negative ? join(-seconds, -ns, to) : join(seconds, ns, to);
+    return status == TIMESTAMP_RANGE ? TIMESTAMP_SECONDS : status;
 }
 
 /* ---- ISO 8601 ---------------------------------------------------------------------------------------------------- */
@@ -126,7 +127,8 @@ static timestamp_status read_time_of_day(cursor *c, int64_t *seconds, int64_t *n
     }
     timestamp_status zone = read_zone(c, &ahead);
     *seconds = hour * 3600 + minute * 60 + second - ahead;
-    return zone == TIMESTAMP_OK && (hour > 23 || minute > 59 || second > 59) ? TIMESTAMP_CALENDAR : zone;
+    const bool day_ends = hour == 24 && minute == 0 && second == 0 && *ns == 0;
+    return zone == TIMESTAMP_OK && ((hour > 23 && !day_ends) || minute > 59 || second > 59) ? TIMESTAMP_CALENDAR : zone;
 }
 
 static timestamp_status read_iso(cursor *c, int64_t *to) {
@@ -168,6 +170,9 @@ const char *timestamp_complaint(timestamp_status status) {
     case TIMESTAMP_SYNTAX: break;
     case TIMESTAMP_CALENDAR: return "is no time of the calendar or the clock";
     case TIMESTAMP_RANGE: return "is outside 1677-09-21T00:12:43.145224192Z to 2262-04-11T23:47:16.854775807Z";
+    case TIMESTAMP_SECONDS:
+        return "is outside 1677-09-21T00:12:43.145224192Z to 2262-04-11T23:47:16.854775807Z: digits alone are seconds "
+               "since 1970";
     }
     return "is not a time: those are like 2018-02-06T15:50:42.4Z, or seconds since 1970";
 }

@@ -7,8 +7,8 @@
  *     zone        after a time: Z or z, or + or - and hh:mm, hhmm or hh. None is UTC
  *     seconds     + or - or none, digits, and a fraction: '.' and digits
  *
- * Digits of a fraction after the ninth are left out. Blanks and one CR may stand around all of it. There is no hour 24
- * and no second 60: Unix time has no place for a leap second.
+ * Digits of a fraction after the ninth are left out. Blanks and one CR may stand around all of it. 24:00 is the
+ * end of a day, midnight of the next. There is no second 60: Unix time has no place for a leap second.
  */
 #ifndef APPS_SUPPORT_TIMESTAMP_H
 #define APPS_SUPPORT_TIMESTAMP_H
@@ -21,7 +21,8 @@ typedef enum timestamp_status {
     TIMESTAMP_EMPTY,    /* blanks only */
     TIMESTAMP_SYNTAX,   /* not a time */
     TIMESTAMP_CALENDAR, /* a month, day, hour, minute, second or zone that there is not */
-    TIMESTAMP_RANGE     /* outside 64-bit nanoseconds */
+    TIMESTAMP_RANGE,    /* outside 64-bit nanoseconds */
+    TIMESTAMP_SECONDS   /* likewise, of Unix seconds */
 } timestamp_status;
 
 /* Reads text[0 ... bytes-1] as nanoseconds since 1970-01-01T00:00:00Z. */
