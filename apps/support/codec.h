@@ -10,7 +10,13 @@
 #include <stddef.h>
 
 /* CODEC_MORE: the input is used up or the room is full. CODEC_END: a member is complete; codec_next begins another. */
-typedef enum codec_status { CODEC_MORE, CODEC_END, CODEC_BAD, CODEC_NO_MEMORY } codec_status;
+typedef enum codec_status {
+    CODEC_MORE,
+    CODEC_END,
+    CODEC_BAD,
+    CODEC_DICTIONARY, /* one is needed */
+    CODEC_NO_MEMORY
+} codec_status;
 
 /* What a step takes from and writes to; it moves both pointers. */
 typedef struct codec_window {

@@ -30,6 +30,8 @@ static codec_status zstd_step(void *state, codec_window *w) {
     if (ZSTD_isError(result)) {
         ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
         w->reason = ZSTD_getErrorString(code);
+        if (code == ZSTD_error_dictionary_wrong)
+            return CODEC_DICTIONARY;
         return code == ZSTD_error_memory_allocation ? CODEC_NO_MEMORY : CODEC_BAD;
     }
     return result == 0 ? CODEC_END : CODEC_MORE;

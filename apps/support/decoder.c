@@ -19,6 +19,7 @@ static const codec foreign[] = {
      .magic_bytes = 6,
      .magic = "\xfd"
               "7zXZ\0"},
+    {.name = "lz4", .command = "lz4 -dc", .magic_bytes = 4, .magic = "\x04\x22\x4d\x18"},
     {.name = "bzip2", .command = "bzip2 -dc", .magic_bytes = 10, .magic = "BZh91AY&SY"},
 };
 
@@ -48,9 +49,11 @@ struct decoder {
     unsigned char in[IN_BYTES];
 };
 
-/* Exit 2 for what this build does not read. `file` is the input as a shell names it. */
+static const char *name_for_shell(const input *from) { return from->fd ? from->name : "FILE"; }
+
+/* Exit 2 for what this build does not read. */
 __attribute__((noreturn)) static void refuse(const codec *c, const input *from) {
-    const char *file = from->fd ? from->name : "FILE";
+    const char *file = name_for_shell(from);
     if (c->missing)
         die(EXIT_USAGE, "%s: is compressed with %s, which this build cannot read: build it with %s, or %s %s | %s",
             from->name, c->name, c->missing, c->command, file, program_name());
@@ -128,6 +131,9 @@ static void decode(decoder *d) {
     codec_status status = d->codec->step(d->state, &d->window);
     if (status == CODEC_NO_MEMORY)
         die(EXIT_IO, "%s: no memory to decompress it", d->from.name);
+    if (status == CODEC_DICTIONARY)
+        die(EXIT_USAGE, "%s: was compressed with a dictionary, which is not here: %s -D DICTIONARY %s | %s",
+            d->from.name, d->codec->command, name_for_shell(&d->from), program_name());
     if (status == CODEC_BAD)
         die(EXIT_USAGE, "%s: the %s data are damaged near byte %llu: %s", d->from.name, d->codec->name, used(d),
             d->window.reason);

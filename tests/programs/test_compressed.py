@@ -149,6 +149,7 @@ def test_a_build_without_it(box, kind):
 
 @pytest.mark.parametrize("data, text", [
     (b"PK\3\4rest", "is compressed with zip; only gzip and zstd are read: unzip -p in.csv | sort"), (b"\xfd7zXZ\0\0\4", "is compressed with xz; only gzip and zstd are read: xz -dc in.csv | sort"),
+    (b"\x04\x22\x4d\x18d@\xa7", "is compressed with lz4; only gzip and zstd are read: lz4 -dc in.csv | sort"),
     (b"BZh91AY&SY\0", "is compressed with bzip2; only gzip and zstd are read: bzip2 -dc in.csv | sort"), ("a,b\n".encode("utf-16"), "this is UTF-16: convert it to UTF-8"),
     (b'{"a": 1, "b": 2}\n', "in.csv: line 1: this is JSON: make a table of it (jq -r '[.a, .b] | @csv')"), (b'[\n  { "a": 1 }\n]\n', "line 1: this is JSON"), (b'\xef\xbb\xbf{"a": 1}\n', "line 1: this is JSON"),
 ])
@@ -157,6 +158,14 @@ def test_other_formats_are_named(box, data, text):
     box.refused(2, text.replace("in.csv |", "FILE |").replace("in.csv:", "stdin:"), "sort", input=data)
     if b'"' in data and b"," not in data:
         box.refused(2, text, "sort", "--tsv", "-k", "1", "in.csv")
+
+
+def test_a_dictionary_is_named(box):
+    if not HAS["zstd"]:
+        pytest.skip("built without zstd")
+    frame = bytes.fromhex("28b52ffd 23 2a000000 0a 190000") + b"a\n1"  # of dictionary 42: one raw block
+    box.refused(2, "d.csv.zst: was compressed with a dictionary, which is not here: zstd -dc -D DICTIONARY d.csv.zst | compact", "compact", "--where", "a > 0",
+                box.write("d.csv.zst", frame))
 
 
 def test_what_only_looks_like_json(box):
