@@ -78,8 +78,8 @@ __attribute__((noreturn)) static void refuse_row(const table *t, row_fault fault
     case ROW_AFTER_QUOTE: die(EXIT_USAGE, "%s: line %zu: text after the closing quote of a field", t->name, line);
     case ROW_RAGGED: break;
     }
-    die(EXIT_USAGE, "%s: line %zu: %zu field%s, the first row has %zu", t->name, line, fields, fields == 1 ? "" : "s",
-        t->columns);
+    die(EXIT_USAGE, "%s: line %zu: %zu field%s, the first row has %zu%s", t->name, line, fields, fields == 1 ? "" : "s",
+        t->columns, table_advise_delimiter(t));
 }
 
 /* ---- index ------------------------------------------------------------------------------------------------------- */

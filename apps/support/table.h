@@ -54,6 +54,10 @@ char *table_name(const table *t, size_t index);
  * there is none like it. */
 char *table_nearest_name(const table *t, const char *key);
 
+/* Returns what to say, ": is --delimiter ';' meant?", if the first row is one field with a likely delimiter in it, else
+ * "". Static storage. */
+const char *table_advise_delimiter(const table *t);
+
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */
 enum { TABLE_LABEL_BYTES = 256 };
 const char *table_label(const table *t, size_t index, char to[TABLE_LABEL_BYTES]);

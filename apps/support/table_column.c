@@ -100,7 +100,8 @@ size_t table_find(const table *t, const char *key) {
     char *nearest = table_nearest_name(t, key);
     if (nearest)
         die(EXIT_USAGE, "%s: the header has no column \"%s\": did you mean \"%s\"?", t->name, key, nearest);
-    die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s", t->name, key, list_names(t, names, sizeof names));
+    die(EXIT_USAGE, "%s: the header has no column \"%s\", it has %s%s", t->name, key,
+        list_names(t, names, sizeof names), table_advise_delimiter(t));
 }
 
 void table_warn_of_header(const table *t, size_t index, bool times) {

@@ -107,3 +107,19 @@ char *table_nearest_name(const table *t, const char *key) {
     }
     return nearest < t->columns ? table_name(t, nearest) : NULL;
 }
+
+const char *table_advise_delimiter(const table *t) {
+    static const struct {
+        char delimiter;
+        const char *advice;
+    } likely[] = {
+        {';', ": is --delimiter ';' meant?"},
+        {'\t', ": is --tsv meant?"},
+        {'|', ": is --delimiter '|' meant?"},
+        {',', ": is --csv meant?"},
+    };
+    for (size_t i = 0; t->columns == 1 && t->names && i < sizeof likely / sizeof likely[0]; i++)
+        if (memchr(t->names, likely[i].delimiter, (size_t)(t->names_end - t->names)))
+            return likely[i].advice;
+    return "";
+}
