@@ -53,8 +53,9 @@ static bool take_operator(parser *p, int *which) {
         return expression_fail(p, p->at, "equality is written ==");
     if (!*p->at)
         return expression_fail(p, p->at, "the expression ends where < <= > >= == or != is expected");
-    return expression_fail(p, p->at, "'%.*s' stands where < <= > >= == or != is expected", token_letter_bytes(p->at),
-                           p->at);
+    return expression_fail(
+        p, p->at, "'%.*s' stands where < <= > >= == or != is expected%s", token_letter_bytes(p->at), p->at,
+        token_word_length(p->at) ? "; words are contains, startswith, endswith, matches, in, is" : "");
 }
 
 /* The column of a name that is known to be there. */
@@ -202,8 +203,9 @@ static bool parse_column_first(parser *p) {
     if (take_word(p, "in"))
         return parse_list(p, &name);
     if (take_word(p, "is"))
-        return take_word(p, "missing") ? emit_text(p, &name, TEXT_MISSING, 0)
-                                       : expression_fail(p, p->at, "after 'is' stands 'missing'");
+        return take_word(p, "missing")
+                   ? emit_text(p, &name, TEXT_MISSING, 0)
+                   : expression_fail(p, p->at, "after 'is' stands 'missing'; !(COLUMN is missing) is its negation");
     return parse_comparison(p, &name);
 }
 

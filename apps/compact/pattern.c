@@ -84,9 +84,10 @@ int pattern_find(const pattern *p, pattern_room *room, const string *text) {
 }
 
 void pattern_fault(int code, char *reason, size_t reason_bytes) {
-    PCRE2_UCHAR message[200];
+    PCRE2_UCHAR message[128];
     pcre2_get_error_message(code, message, sizeof message);
-    snprintf(reason, reason_bytes, "%s", (const char *)message);
+    snprintf(reason, reason_bytes, "%s%s", (const char *)message,
+             code == PCRE2_ERROR_MATCHLIMIT ? ": a pattern with fewer repeats inside repeats takes fewer steps" : "");
 }
 
 #else

@@ -54,8 +54,8 @@ char *table_name(const table *t, size_t index);
  * there is none like it. */
 char *table_nearest_name(const table *t, const char *key);
 
-/* Returns what to say, ": is --delimiter ';' meant?", if the first row is one field with a likely delimiter in it, else
- * "". Static storage. */
+/* Returns what to say, ": is --delimiter ';' meant?", if the first row is one field with a likely delimiter in it, or
+ * begins like a comment; else "". Static storage. */
 const char *table_advise_delimiter(const table *t);
 
 /* Writes what a message calls column `index`: "3 (depth_km)" or "3" for index 2. Returns `to`. */

@@ -118,7 +118,10 @@ const char *table_advise_delimiter(const table *t) {
         {'|', ": is --delimiter '|' meant?"},
         {',', ": is --csv meant?"},
     };
-    for (size_t i = 0; t->columns == 1 && t->names && i < sizeof likely / sizeof likely[0]; i++)
+    const bool one = t->columns == 1 && t->names;
+    if (one && *t->names == '#' && !t->dialect->comment)
+        return ": is --comment '#' meant?";
+    for (size_t i = 0; one && i < sizeof likely / sizeof likely[0]; i++)
         if (memchr(t->names, likely[i].delimiter, (size_t)(t->names_end - t->names)))
             return likely[i].advice;
     return "";

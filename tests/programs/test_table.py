@@ -75,6 +75,7 @@ def test_carriage_returns_in_quotes():
     (["-k", "c"], "a,b\n1,2\n", 'the header has no column "c", it has "a", "b"'), (["-k", "3"], "a,b\n1,2\n", "no column 3: columns are 1 to 2"),
     (["-k", "A"], "a;b\n1;2\n", 'no column "A", it has "a;b": is --delimiter \';\' meant?'), (["-k", "A"], "a|b\n1|2\n", ": is --delimiter '|' meant?"),
     (["-k", "b"], "a\tb\n1\t2\n", ": is --tsv meant?"), (["-k", "b", "--delimiter", ";"], "a,b\n1,2\n", ": is --csv meant?"),
+    (["-k", "a"], "# of 2024\na,b\n1,2\n", "line 2: 2 fields, the first row has 1: is --comment '#' meant?"),
     (["-k", "b"], "a;b\n1,5;2\n", "line 2: 2 fields, the first row has 1: is --delimiter ';' meant?"),
     (["-k", "b:number:desc"], "a,b\n1,2\n", 'no column "b:number", and :number is no suffix for "b"'), (["-k", "c:txt"], "a,b\n1,2\n", 'no column "c:txt", it has'),
     (["-k", "e"], "a,,\"b \"\"c\"\"\",d,\u00e9\n1,2,3,4,5\n", 'it has "a", "", "b "c"" and 2 more'),
