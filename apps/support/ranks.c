@@ -129,18 +129,15 @@ void ranks_refuse(const char *format, ...) {
 
 /* ---- the start --------------------------------------------------------------------------------------------------- */
 
-/* Before ranks know of each other, the one that the launcher calls 0 speaks for all. */
-__attribute__((noreturn, format(printf, 2, 3))) static void refuse_start(const ranks_launch *launch, const char *format,
-                                                                         ...) {
+/* Before ranks know of each other each speaks for itself: others may not be there, as where the variables are left over
+ * from a process that started this one. */
+__attribute__((noreturn, format(printf, 2, 3))) static void refuse_start(unsigned launched, const char *format, ...) {
     char what[RANKS_REASON_BYTES + 128];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (launch->rank == 0)
-        die(EXIT_USAGE, "started as %u processes, but %s; SCAN_DIST=off makes each a program by itself", launch->size,
-            what);
-    die_leave(EXIT_USAGE);
+    die(EXIT_USAGE, "started as %u processes, but %s; SCAN_DIST=off makes each a program by itself", launched, what);
 }
 
 static void refuse_other_arguments(int argc, char **argv) {
@@ -157,20 +154,20 @@ static void refuse_other_arguments(int argc, char **argv) {
 }
 
 void ranks_start(int argc, char **argv) {
-    const ranks_launch launch = ranks_find_launch();
+    const unsigned launched = ranks_launched();
     char reason[RANKS_REASON_BYTES] = "";
     scan_dist_comm *comm;
-    if (launch.size < 2)
+    if (launched < 2)
         return;
     if (!ranks_load(&ranks.calls, reason))
-        refuse_start(&launch, "%s", reason);
+        refuse_start(launched, "%s", reason);
     const scan_dist_options options = {.struct_size = sizeof options, .detail = reason, .detail_bytes = sizeof reason};
     if (ranks.calls.comm_create(&comm, &options) != SCAN_OK)
-        refuse_start(&launch, "they do not find each other: %s", reason);
+        refuse_start(launched, "they do not find each other: %s", reason);
     ranks.comm = comm;
     ranks.calls.comm_info(comm, &ranks.info);
-    if (ranks.info.size != launch.size)
-        refuse_start(&launch,
+    if (ranks.info.size != launched)
+        refuse_start(launched,
                      "MPI finds %u of them: the launcher is not the one of this MPI library (or srun needs "
                      "--mpi=pmix)",
                      ranks.info.size);

@@ -13,16 +13,14 @@
 
 /* ---- the launcher ------------------------------------------------------------------------------------------------ */
 
-/* Variables with the number of ranks and with the own one. Those of Slurm's job are not looked at: a batch script has
- * them too; a step of srun has these. */
-static const struct {
-    const char *size, *rank;
-} launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, /* Open MPI */
-    {"PMI_SIZE", "PMI_RANK"},                         /* MPICH, Intel MPI, PALS */
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},   /* MVAPICH2 */
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},         /* srun */
-    {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},              /* flux run */
+/* Variables with the number of ranks. Those of Slurm's job are not looked at: a batch script has them too; a step of
+ * srun has this one. */
+static const char *const launchers[] = {
+    "OMPI_COMM_WORLD_SIZE", /* Open MPI */
+    "PMI_SIZE",             /* MPICH, Intel MPI, PALS */
+    "MV2_COMM_WORLD_SIZE",  /* MVAPICH2 */
+    "SLURM_STEP_NUM_TASKS", /* srun */
+    "FLUX_JOB_SIZE",        /* flux run */
 };
 
 static unsigned number_of(const char *name) {
@@ -32,12 +30,12 @@ static unsigned number_of(const char *name) {
     return text && end != text && *end == 0 && value <= INT32_MAX ? (unsigned)value : 0;
 }
 
-ranks_launch ranks_find_launch(void) {
+unsigned ranks_launched(void) {
     const char *off = getenv("SCAN_DIST");
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers && !(off && strcmp(off, "off") == 0); i++)
-        if (number_of(launchers[i].size) > 1)
-            return (ranks_launch){number_of(launchers[i].size), number_of(launchers[i].rank)};
-    return (ranks_launch){.size = 1};
+        if (number_of(launchers[i]) > 1)
+            return number_of(launchers[i]);
+    return 1;
 }
 
 /* ---- the library ------------------------------------------------------------------------------------------------- */

@@ -7,13 +7,8 @@
 
 #include "ranks.h"
 
-/* As the environment says. */
-typedef struct ranks_launch {
-    unsigned size; /* 1: there is no launcher, or it started one process */
-    unsigned rank;
-} ranks_launch;
-
-ranks_launch ranks_find_launch(void);
+/* Returns how many processes a launcher started, as the environment says; 1: it started one, or there is none. */
+unsigned ranks_launched(void);
 
 /* Returns false, with the reason, if libscan_dist cannot be loaded or is of another version. */
 enum { RANKS_REASON_BYTES = 512 };

@@ -243,7 +243,7 @@ def test_replaced_and_reported(data, tmp_path):
 
 def test_a_launch_that_is_none(data, tmp_path):
     """Without MPI's own launcher each process would take itself for all."""
-    more = dict(os.environ, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0")
+    more = dict(os.environ, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="2")
     done = subprocess.run([BIN / "sort", data / "few.npy", "-o", "o.npy"], env=more, cwd=tmp_path, capture_output=True,
                           check=False)
     assert done.returncode == 2 and b"MPI finds 1 of them" in done.stderr and not files_of(tmp_path)
