@@ -6,9 +6,9 @@
  *
  * The type of the column follows from all of its numbers (column.h), and the results from the type. It is taken to be
  * the one of the numbers so far: integers, until there is a float. If it turns out to be another, all begins anew: a
- * file is read again, a pipe from a spool (input_keep), and the output is taken back. So what goes to stdout waits
- * until the type is certain: among floats it is at once, among integers when all is read, unless --out-dtype admits no
- * other.
+ * file is read again, a pipe from a spool (input_keep), and the output is taken back. Stdout cannot be taken back: for
+ * it the input is gone through twice, the first time for its type alone, until there is a float or to its end, unless
+ * --out-dtype admits no other type.
  *
  * In reverse the results of the first rows are known last. The values go to a spool, which is scanned from its end, in
  * place; then the results are read from its beginning, together with the rows of a table, which are read once more.
@@ -33,6 +33,7 @@ typedef struct work {
     value_stream values;
     bool computes;       /* the job is one for values of this type */
     fatal_error refusal; /* else */
+    bool known;          /* the input was gone through for its type */
     bool certain;        /* no other type can follow */
     spool spool;         /* reverse: values, then results */
     uint64_t n;
@@ -168,7 +169,7 @@ static void write_head(const work *w) {
 /* For the type w->batch->type. What is wrong with the job is said when no other type can follow. */
 static void begin(work *w) {
     const scan_type type = w->batch->type;
-    w->certain = type == SCAN_F64 || w->job->out_dtype == type;
+    w->certain = w->known || type == SCAN_F64 || w->job->out_dtype == type;
     w->computes = die_catch(&w->refusal, open_values, w);
     report_enter(PHASE_OTHER);
     if (!w->computes && w->certain)
@@ -202,17 +203,34 @@ static bool go_through(work *w) {
     return true;
 }
 
-static void begin_anew(work *w) {
+/* The input once more, from its beginning, with the type that was found. */
+static void read_again(work *w) {
     row_batch *b = w->batch;
     b->type = column_types_result(&b->types);
     row_batch_close(b);
+    input_rewind(w->in);
+    row_batch_open(b, b->type, true);
+}
+
+static void find_type(work *w) {
+    row_batch *b = w->batch;
+    report_stage("finding the type ");
+    while (row_batch_next(b) && column_types_result(&b->types) != SCAN_F64)
+        report_progress(w->in->taken, w->in->extent.size);
+    w->known = true;
+    read_again(w);
+    report_stage("");
+}
+
+static void begin_anew(work *w) {
+    if (w->known)
+        die(EXIT_IO, "%s: changed while it was read: its numbers had another type at first", w->in->name);
+    read_again(w);
     value_stream_close(&w->values);
     if (w->certain)
         open_values(w); /* dies: no other type goes with --out-dtype */
     output_rewind(w->job->out);
-    input_rewind(w->in);
     spool_clear(&w->spool);
-    row_batch_open(b, b->type, true);
     begin(w);
 }
 
@@ -232,19 +250,21 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
         table_warn_of_header(&b->rows.head, b->index, false);
     prefix_choose(job, s, &(scan_prefix_desc){.type = SCAN_I64, .out_type = SCAN_I64, .op = job->op},
                   in->extent.size / sizeof(uint64_t) + 1);
+    if (output_waits(job->out) && !job->reverse && job->out_dtype != SCAN_I64)
+        find_type(&w);
     begin(&w);
     while (!go_through(&w))
         begin_anew(&w);
     if (!w.computes)
         rethrow_fatal(&w.refusal);
+    if (!w.certain)
+        output_write_head(job->out, "", 0);
     if (job->reverse)
         scan_from_end(&w);
     if (job->reverse && is_table)
         write_rows(&w);
     else if (job->reverse)
         write_lines(&w);
-    if (!w.certain)
-        output_write_head(job->out, "", 0);
     prefix_report_types(&w.values.desc, is_table ? "rows" : "elements", w.n);
     spool_clear(&w.spool);
     value_stream_close(&w.values);

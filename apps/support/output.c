@@ -245,6 +245,8 @@ void output_reserve_head(output *out, size_t bytes) {
     }
 }
 
+bool output_waits(const output *out) { return out->held; }
+
 void output_rewind(output *out) {
     out->used = 0;
     spool_clear(&out->spool);

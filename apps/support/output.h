@@ -46,6 +46,9 @@ uint64_t output_bytes(const output *out);
 void output_reserve_head(output *out, size_t bytes);
 void output_write_head(output *out, const void *head, size_t bytes);
 
+/* Returns true between those two if what is written waits for the head. */
+bool output_waits(const output *out);
+
 /* Between those two: takes back everything that was written, so that it can be written anew, after the same call of
  * output_reserve_head. */
 void output_rewind(output *out);

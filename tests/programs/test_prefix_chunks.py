@@ -162,3 +162,4 @@ def test_a_pipe_without_a_folder_for_its_copy(box):
     box.refused(3, "/nonexistent: cannot make a temporary file there", "prefix", "--tmp", "/nonexistent", input=text_of([b"1"] * 6_000, 1500))
     box.write("in.txt", text_of([b"1"] * 6_000, 1500))
     box.good("prefix", "--tmp", "/nonexistent", "in.txt", "-o", "out")
+    assert box.good("prefix", "--tmp", "/nonexistent", "in.txt").out == box.read("out")
