@@ -24,7 +24,7 @@ enum { MAX_WAYS = 512, MIN_WAYS = 16, REGION_BYTES = 256 << 10, ROUNDS = 2 };
 typedef struct merge_round {
     order_key key;
     uint64_t *places; /* NULL without --argsort */
-    size_t old, n, room;
+    size_t old, n;
 } merge_round;
 
 typedef struct merge {
@@ -37,6 +37,7 @@ typedef struct merge {
     size_t count;
     uint64_t *places; /* of the regions; NULL without --argsort */
     merge_round rounds[ROUNDS];
+    void *spare; /* as large as a round: a device's result goes there, and takes the place of what was sorted */
     unsigned char last[sizeof(uint64_t)];
     bool has_last;
     array_emit *emit;
@@ -178,15 +179,30 @@ static void gather(merge *m, merge_round *r) {
     free(g.to);
 }
 
-/* A device leaves memory that has room for what it sorted. */
-static void make_room(const merge *m, merge_round *r, size_t n) {
-    if (r->room >= n)
+static size_t round_room(const merge *m) { return m->count * m->room + 1; }
+
+static void make_room(const merge *m, merge_round *r) {
+    if (r->key.data)
         return;
-    r->room = m->count * m->room + 1;
-    free(r->key.data);
-    r->key.data = must_alloc(r->room, m->size);
-    if (m->places && !r->places)
-        r->places = must_alloc(r->room, sizeof *r->places);
+    r->key.data = must_alloc(round_room(m), m->size);
+    if (m->places)
+        r->places = must_alloc(round_room(m), sizeof *r->places);
+}
+
+static void sort_elements(merge *m, merge_round *r) {
+    sort_job *j = m->j;
+    void *sorted = m->spare;
+    if (r->places) {
+        order_sort_pairs(&r->key, r->places, r->n, j->method, &j->session, j->in.name);
+    } else if (j->session.on_host) {
+        order_sort_keys(&r->key, r->n, false, j->method, &j->session, j->in.name);
+    } else {
+        if (!sorted)
+            sorted = must_alloc(round_room(m), m->size);
+        order_sort_into(&r->key, sorted, r->n, j->method, &j->session, j->in.name);
+        m->spare = r->key.data;
+        r->key.data = sorted;
+    }
 }
 
 static bool read_round(void *arg, size_t slot) {
@@ -204,7 +220,7 @@ static bool read_round(void *arg, size_t slot) {
         total += m->ranges[i].cut - m->ranges[i].begin;
     if (total == 0)
         return false;
-    make_room(m, r, m->has_last + total);
+    make_room(m, r);
     r->old = m->has_last;
     memcpy(r->key.data, m->last, r->old * m->size);
     if (r->places)
@@ -224,11 +240,7 @@ static void sort_round(void *arg, size_t slot, unsigned worker) {
     (void)worker;
     m->hash += array_hash(j, r->key.type, (unsigned char *)r->key.data + r->old * m->size,
                           r->places ? r->places + r->old : NULL, r->n - r->old);
-    if (r->places)
-        order_sort_pairs(&r->key, r->places, r->n, j->method, &j->session, j->in.name);
-    else
-        order_sort_keys(&r->key, r->n, false, j->method, &j->session, j->in.name);
-    r->room = j->session.on_host || r->places ? r->room : r->n;
+    sort_elements(m, r);
     if (j->verify)
         verify(j, &r->key, r->n, false);
     if (j->unique)
@@ -276,6 +288,7 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
         free(m.rounds[i].key.data);
         free(m.rounds[i].places);
     }
+    free(m.spare);
     free(m.ranges);
     free(m.places);
     if (!m.in_memory)

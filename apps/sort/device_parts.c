@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrays that host memory holds and a device does not: sorted on the device in parts, each where it is in host memory
- * and while the next is read, and merged from there, round by round: one is sorted on the device while the one before
- * is written.
+ * Arrays that host memory holds and a device does not: sorted on the device in parts, each while the next is read, and
+ * merged from there, round by round: one is sorted on the device while the one before is written.
+ *
+ * Memory is that of the array and of one part more. A part is read to where the next one will be sorted to:
+ *
+ *     | part 0, sorted | part 1, as read | part 2, as read |         part 1 is sorted into the gap that its reading
+ *                   <------------                                    has left, which is where part 0 was read to
+ *
+ * so its elements are still there if the device fails, and no result is copied.
  */
 #include <stdlib.h>
 
@@ -36,14 +42,15 @@ void sort_limit_device(sort_job *j, scan_type type, uint64_t n) {
         j->device_elements = fitting_elements(j, type, n < SIZE_MAX ? (size_t)n : SIZE_MAX);
 }
 
-/* Elements of a round; 0 if host memory does not hold the array and rounds. */
-static size_t round_elements(const sort_job *j, const array_reader *reader) {
+/* Elements of host memory beside the array; 0 if it does not hold the array and the least of a part and rounds. */
+static size_t spare_elements(const sort_job *j, const array_reader *reader) {
     const uint64_t bytes = reader->header.count * reader->size;
-    if (bytes >= j->memory || j->memory - bytes < 3 * (size_t)MIN_ROUND_BYTES)
+    if (bytes >= j->memory || j->memory - bytes < 5 * (size_t)MIN_ROUND_BYTES)
         return 0;
-    const size_t round = (j->memory - (size_t)bytes) / 3;
-    return (round < ROUND_BYTES ? round : ROUND_BYTES) / reader->size;
+    return (j->memory - (size_t)bytes) / reader->size;
 }
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
@@ -54,12 +61,13 @@ typedef struct slice {
 typedef struct parts {
     sort_job *j;
     array_reader *reader;
-    order_key key; /* all elements */
+    order_key key; /* all elements, and one part more */
     size_t most, next;
     slice slots[SLOTS];
     array_spool spool;
 } parts;
 
+/* Where element i goes; it is read to element i + most. */
 static void *element(const parts *p, size_t i) { return (unsigned char *)p->key.data + i * p->reader->size; }
 
 static bool read_part(void *arg, size_t slot) {
@@ -70,7 +78,7 @@ static bool read_part(void *arg, size_t slot) {
     *to = (slice){p->next, left < p->most ? left : p->most};
     if (to->n == 0)
         return false;
-    key.data = element(p, to->first);
+    key.data = element(p, to->first + p->most);
     array_read(p->reader, key.data, to->n);
     sort_refuse_nan(p->j, p->reader, &key, to->n, to->first);
     p->next += to->n;
@@ -87,9 +95,9 @@ static void sort_part(void *arg, size_t slot, unsigned worker) {
     for (size_t done = 0; done < of->n;) {
         const size_t left = of->n - done, most = j->session.on_host ? p->spool.round : left;
         const size_t n = fitting_elements(j, key.type, most < left ? most : left);
-        key.data = element(p, of->first + done);
+        key.data = element(p, of->first + done + p->most);
         p->spool.hash += array_hash(j, key.type, key.data, NULL, n);
-        order_sort_within(&key, n, j->method, &j->session, j->in.name, j->threads);
+        order_sort_into(&key, element(p, of->first + done), n, j->method, &j->session, j->in.name);
         done += n;
         array_spool_add_end(&p->spool, of->first + done);
     }
@@ -102,13 +110,14 @@ static void finish_part(void *arg, size_t slot) {
 }
 
 bool sort_device_parts(sort_job *j, array_reader *reader) {
-    const size_t count = (size_t)reader->header.count, round = round_elements(j, reader);
-    if (j->session.on_host || j->argsort || count <= j->device_elements || round == 0)
+    const size_t count = (size_t)reader->header.count, spare = spare_elements(j, reader);
+    if (j->session.on_host || j->argsort || count <= j->device_elements || spare == 0)
         return false;
     parts p = {.j = j, .reader = reader, .key = sort_key(j, reader->type, NULL, NULL)};
     const size_t even = count / MIN_PARTS + 1 > MIN_PART ? count / MIN_PARTS + 1 : MIN_PART;
-    p.most = even < j->device_elements ? even : j->device_elements;
-    p.key.data = must_alloc(count, reader->size);
+    p.most = least(least(even, j->device_elements), spare / 5 * 2);
+    const size_t round = least((spare - p.most) / 3, ROUND_BYTES / reader->size);
+    p.key.data = must_alloc(count + p.most, reader->size);
     p.spool = (array_spool){.keys.fd = -1, .places.fd = -1, .memory = p.key.data, .round = round};
     report_number("elements", count);
     report_stage("sorting parts ");

@@ -69,50 +69,30 @@ size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method m
     return (size_t)a.kept;
 }
 
-/* ---- keys in a device's memory ----------------------------------------------------------------------------------- */
+/* ---- keys into other memory -------------------------------------------------------------------------------------- */
 
-typedef struct copying {
-    char *to;
-    const char *from;
-    size_t bytes;
-} copying;
-
-enum { COPY_BYTES = 8 << 20 };
-
-static void copy_piece(void *arg, size_t piece) {
-    const copying *c = arg;
-    const size_t begin = piece * COPY_BYTES, left = c->bytes - begin;
-    memcpy(c->to + begin, c->from + begin, left < COPY_BYTES ? left : COPY_BYTES);
-}
-
-typedef struct sorting_within {
+typedef struct sorting_into {
     const order_key *key;
+    void *to;
     size_t n;
     scan_sort_method method;
-    unsigned threads;
-} sorting_within;
+} sorting_into;
 
-/* If the CPU may have to take over, the keys stay as they are until all of the result has arrived. */
-static scan_status sort_within(void *arg, session *s) {
-    const sorting_within *a = arg;
+static scan_status sort_into(void *arg, session *s) {
+    const sorting_into *a = arg;
     const size_t bytes = a->n * scan_type_size(a->key->type);
     const scan_sort_desc desc = order_describe(a->key, a->method, s);
-    void *keys, *sorted = a->key->data;
+    void *keys, *sorted;
     SESSION_TRY(session_upload(s, a->key->data, bytes, &keys));
-    SESSION_TRY(scan_sort(s->ctx, &desc, keys, keys, NULL, NULL, a->n));
+    sorted = s->on_host ? a->to : keys;
+    SESSION_TRY(scan_sort(s->ctx, &desc, keys, sorted, NULL, NULL, a->n));
     SESSION_TRY(session_wait(s));
-    if (!s->on_host && !session_must(s))
-        SESSION_TRY(session_alloc(s, MEMORY_HOST, bytes, &sorted));
-    SESSION_TRY(session_download(s, sorted, keys, bytes));
-    if (sorted != a->key->data)
-        parallel_for(a->threads, (bytes + COPY_BYTES - 1) / COPY_BYTES, copy_piece,
-                     &(copying){a->key->data, sorted, bytes});
-    return SCAN_OK;
+    return session_download(s, a->to, sorted, bytes);
 }
 
-void order_sort_within(const order_key *key, size_t n, scan_sort_method method, session *s, const char *subject,
-                       unsigned threads) {
-    session_try(s, subject, sort_within, &(sorting_within){key, n, method, threads});
+void order_sort_into(const order_key *key, void *to, size_t n, scan_sort_method method, session *s,
+                     const char *subject) {
+    session_try(s, subject, sort_into, &(sorting_into){key, to, n, method});
     report_moved(PHASE_COMPUTE, 2 * n * scan_type_size(key->type));
 }
 

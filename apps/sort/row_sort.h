@@ -18,9 +18,9 @@ void order_sort(order *o, session *s, const char *subject, unsigned threads);
  * ones stays. Returns how many remain. */
 size_t order_sort_keys(order_key *key, size_t n, bool unique, scan_sort_method method, session *s, const char *subject);
 
-/* The same, where they are on a device too. */
-void order_sort_within(const order_key *key, size_t n, scan_sort_method method, session *s, const char *subject,
-                       unsigned threads);
+/* Sorts n keys into other memory, `to`, with all of them. key->data stays as it is. */
+void order_sort_into(const order_key *key, void *to, size_t n, scan_sort_method method, session *s,
+                     const char *subject);
 
 /* Returns true if a device has the memory to sort n keys, `pairs`: with values of 8 bytes, and that is no more than
  * max_bytes; or if the session is the CPU's. The session is ready. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a job runs, how errors of the library end or change it, and whole arrays on a device.
+ * Where a job runs, how errors of the library end or change it, and the memory of attempts.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -210,6 +210,7 @@ void session_drop(const session *s, scan_ctx *ctx) {
 void session_close(session *s) {
     session_await(s);
     session_give_back(s, 0);
+    session_free_staging(s);
     scan_ctx_destroy(s->ctx);
     session_drop(s, s->failed);
     free(s->owned);
@@ -317,32 +318,4 @@ scan_status session_alloc_result(session *s, void *host, size_t bytes, void **co
     if (s->on_host || bytes == 0)
         return SCAN_OK;
     return session_alloc(s, MEMORY_DEVICE, bytes, context);
-}
-
-scan_status session_upload(session *s, const void *host, size_t bytes, void **context) {
-    if (s->on_host || bytes == 0)
-        return session_alloc_result(s, (void *)(uintptr_t)host, bytes, context);
-    report_phase before = report_enter(PHASE_UPLOAD);
-    scan_status status = session_alloc_result(s, NULL, bytes, context);
-    if (status == SCAN_OK)
-        status = scan_upload(s->ctx, *context, host, bytes);
-    if (status == SCAN_OK)
-        status = scan_ctx_sync(s->ctx);
-    report_moved(PHASE_UPLOAD, bytes);
-    report_enter(before);
-    return status;
-}
-
-scan_status session_wait(session *s) { return scan_ctx_sync(s->ctx); }
-
-scan_status session_download(session *s, void *host, const void *context, size_t bytes) {
-    if (s->on_host || bytes == 0)
-        return SCAN_OK;
-    report_phase before = report_enter(PHASE_DOWNLOAD);
-    scan_status status = scan_download(s->ctx, host, context, bytes);
-    if (status == SCAN_OK)
-        status = scan_ctx_sync(s->ctx);
-    report_moved(PHASE_DOWNLOAD, bytes);
-    report_enter(before);
-    return status;
 }

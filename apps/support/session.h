@@ -31,7 +31,7 @@ typedef struct session {
     bool fell_back; /* because the device failed */
     bool lost;      /* the device answers no more: what is on it stays there, and session_leave() ends the process */
     scan_info info;
-    /* the rest is private to session.c and stream.c */
+    /* the rest is private to session.c, session_transfer.c and stream.c */
     const cli_common *common;
     bool settled; /* all ranks know that they work on the same kind of device */
     bool must;    /* without the device the program ends: the user asked for it, or the CPU gives another result */
@@ -46,6 +46,7 @@ typedef struct session {
     scan_ctx *failed; /* a device's context after it failed: threads may still be inside it */
     struct session_memory *owned;
     size_t owned_count, owned_room;
+    void *staging[2]; /* page-locked, for what comes from the device */
 } session;
 
 /* The kinds of jobs that `auto` tells apart. */
@@ -147,5 +148,8 @@ scan_status session_wait(session *s);
 
 /* Copies results to `host`. */
 scan_status session_download(session *s, void *host, const void *context, size_t bytes);
+
+/* For session_close. */
+void session_free_staging(session *s);
 
 #endif
