@@ -257,7 +257,7 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
         begin_anew(&w);
     if (!w.computes)
         rethrow_fatal(&w.refusal);
-    if (!w.certain)
+    if (output_waits(job->out)) /* the type is certain now */
         output_write_head(job->out, "", 0);
     if (job->reverse)
         scan_from_end(&w);
