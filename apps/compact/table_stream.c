@@ -12,6 +12,8 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/column_types.h"
+#include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "apps/support/table_chunks.h"
 #include "row_stream.h"
@@ -97,7 +99,9 @@ void compact_table_stream(const compact_job *job, input *in, session *s) {
     session_ready(s);
     table_chunks_open(&all.chunks, in, &job->dialect);
     const table *head = &all.chunks.head;
+    warn_aloud(ranks_own() == 0);
     table_query_open(&all.query, job, head);
+    warn_aloud(true);
     all.lines = input_count_bytes(head->bytes, head->bytes + head->head_bytes, '\n');
     all.types = must_alloc(SCAN_MAX_COLUMNS, sizeof *all.types);
     memset(all.types, 0, SCAN_MAX_COLUMNS * sizeof *all.types);

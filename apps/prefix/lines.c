@@ -246,7 +246,7 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
     if (job->out_dtype != SCAN_I64 || (job->reverse && is_table))
         input_keep(in);
     row_batch_open(b, SCAN_I64, true);
-    if (is_table && b->rows.head.columns)
+    if (is_table && b->rows.head.columns && ranks_own() == 0)
         table_warn_of_header(&b->rows.head, b->index, false);
     prefix_choose(job, s, &(scan_prefix_desc){.type = SCAN_I64, .out_type = SCAN_I64, .op = job->op},
                   in->extent.size / sizeof(uint64_t) + 1);
