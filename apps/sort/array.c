@@ -100,7 +100,7 @@ static void *read_most(array_reader *reader, size_t most, size_t *n) {
 /* What cannot be sorted in parts is sorted in memory, unless that would be more than -S says. */
 static void refuse_parts(const sort_job *j, const array_reader *reader, const char *what) {
     if (j->memory_given && (!reader->counted || reader->header.count > sort_part_elements(j, reader->type)))
-        die_usage("%s: does not fit -S, and %s is sorted in memory only", j->in.name, what);
+        die_usage("%s: does not fit -S, and %s is sorted in memory only: give -S more", j->in.name, what);
 }
 
 void sort_array(sort_job *j, data_format format) {
