@@ -127,6 +127,8 @@ static void drop_workspace(scan_dist_comm *comm) {
 
 static void drop_context(scan_dist_comm *comm) {
     scan_dist_close_link(comm);
+    scan_dist_device_close(comm->device);
+    comm->device = NULL;
     drop_workspace(comm);
     scan_free(comm->ctx, comm->none);
     comm->none = NULL;
@@ -173,6 +175,11 @@ static scan_status take_context(scan_dist_comm *comm, scan_ctx *ctx) {
     SCAN_TRY(scan_ctx_info(ctx, &comm->ctx_info));
     if (comm->ctx_info.backend != SCAN_BACKEND_CPU && !scan_dist_has_link())
         return scan_dist_open_link(comm); /* says so */
+    if (comm->ctx_info.backend != SCAN_BACKEND_CPU) {
+        const char *failed = scan_dist_device_open(&comm->device, comm->ctx_info.device);
+        if (failed)
+            return scan_dist_fail(comm, SCAN_ERR_DEVICE, "%s", failed);
+    }
     SCAN_TRY(scan_dist_take(comm, ctx, scan_malloc(ctx, sizeof none, &memory)));
     comm->none = memory;
     return scan_dist_upload(comm, comm->none, &none, sizeof none);

@@ -4,10 +4,10 @@
  *
  *   comm.c       communicators: creation, texts of failures, memory for calls
  *   wire_mpi.c   moves bytes in host memory between ranks by MPI, and carries alarms
- *   nccl.c       moves bytes in device memory by NCCL; no_nccl.c where there is none
+ *   nccl.c       moves bytes in device memory by NCCL; device.cu has kernels; no_nccl.c where there is neither
  *   ended.c      says which rank on this machine has ended
  *   exchange.c   the one loop that waits; gathering and agreement built on it
- *   prefix.c     one file per verb
+ *   prefix.c     one file per verb; prefix_groups.c; sort.c, splitters.c, stages.c
  *
  * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
  * agreement (scan_dist_begin, scan_dist_end), and between two agreements a rank that has failed still takes part in
@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "device.h"
 #include "scan_dist.h"
 
 /* Forwards a failure to the caller. */
@@ -51,8 +52,12 @@ typedef struct scan_dist_alarm {
 
 /* How bytes go from rank to rank. Failures are texts: NULL is success. */
 typedef struct scan_dist_wire {
-    /* Begins transfers; none is under way. A peer is never the rank itself. */
+    /* Begins a batch of transfers, while at most one is under way. What a rank sends to itself is not moved here, but
+     * by the link. */
     const char *(*begin)(void *state, scan_dist_moves sends, scan_dist_moves receives);
+    /* Whether what was begun is handed over, so that more may be called. NULL: at once. */
+    const char *(*started)(void *state, bool *done);
+    /* Whether the earliest batch is complete; then it is no longer under way. */
     const char *(*test)(void *state, bool *done);
     bool (*hear)(void *state, scan_dist_alarm *alarm);
     /* Tells all others; returns when they can hear it, or at the latest when that many seconds have passed. */
@@ -79,8 +84,9 @@ typedef struct scan_dist_record {
 struct scan_dist_comm {
     const scan_dist_wire *wire;
     void *wire_state;
-    const scan_dist_wire *link; /* between devices: begin, test, close; NULL: none is in use */
+    const scan_dist_wire *link; /* between devices: begin, started, test, close; NULL: none is in use */
     void *link_state;
+    scan_dist_device *device; /* NULL: the context is on the CPU */
     uint32_t rank, size, local_rank, local_size;
     bool broken;
     double timeout;
@@ -134,7 +140,7 @@ scan_status scan_dist_workspace(scan_dist_comm *comm, size_t bytes, void **memor
  * broken. */
 scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
 
-/* Waits for what the link has begun; `failed`: why it did not begin, or NULL. */
+/* Waits until the link is open; `failed`: why it did not begin to open, or NULL. */
 scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed);
 
 /* What cannot be waited for any more is aborted, else it is closed with all ranks. */
@@ -143,6 +149,11 @@ void scan_dist_close_link(scan_dist_comm *comm);
 /* The same in context memory. On CUDA a failure to wait for the context's work is told to all ranks, which breaks the
  * communicator. */
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
+
+/* The same in two steps, for large transfers. The context's work on them is complete before; two exchanges may be under
+ * way, and nothing else between ranks is called meanwhile. */
+scan_status scan_dist_exchange_begin(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
+scan_status scan_dist_exchange_wait(scan_dist_comm *comm);
 
 scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all);
 

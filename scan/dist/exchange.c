@@ -17,17 +17,19 @@
 enum {
     SMALL_BYTES = 64 << 10,
     YIELDS = 200, /* before the first sleep */
+    DEVICE_YIELDS = 50000, /* ranks with a device have a processor */
     MAX_SLEEP_NS = 200000
 };
 
 typedef struct patience {
-    unsigned polls;
+    unsigned yields;
     long sleep_ns;
     bool large;
 } patience;
 
 static void rest(patience *p) {
-    if (p->large || p->polls++ < YIELDS) {
+    if (p->large || p->yields > 0) {
+        p->yields -= p->yields > 0;
         sched_yield();
         return;
     }
@@ -57,13 +59,13 @@ static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
     return SCAN_ERR_PEER;
 }
 
-/* Waits for what `wire` has begun. */
-static scan_status wait_for(scan_dist_comm *comm, const scan_dist_wire *wire, void *state, bool large) {
-    patience p = {.sleep_ns = 10000, .large = large};
+/* Polls one of a wire's questions until the answer is yes. */
+static scan_status wait_for(scan_dist_comm *comm, const char *ask(void *state, bool *done), void *state, bool large) {
+    patience p = {.yields = comm->device ? DEVICE_YIELDS : YIELDS, .sleep_ns = 10000, .large = large};
     for (;;) {
         bool done = false;
         scan_dist_alarm alarm;
-        const char *failed = wire->test(state, &done);
+        const char *failed = ask(state, &done);
         if (failed)
             return wire_failed(comm, failed);
         if (done)
@@ -95,18 +97,40 @@ static size_t bytes_of(scan_dist_moves moves) {
     return bytes;
 }
 
-scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+static scan_status begin_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
     if (comm->broken)
         return SCAN_ERR_PEER;
     const char *failed = comm->wire->begin(comm->wire_state, sends, receives);
     if (failed)
         return wire_failed(comm, failed);
     copy_own(sends, receives, comm->rank);
-    return wait_for(comm, comm->wire, comm->wire_state, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
+    return SCAN_OK;
+}
+
+scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+    SCAN_TRY(begin_host(comm, sends, receives));
+    return wait_for(comm, comm->wire->test, comm->wire_state, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
 }
 
 scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed) {
-    return failed ? wire_failed(comm, failed) : wait_for(comm, comm->link, comm->link_state, true);
+    if (failed)
+        return wire_failed(comm, failed);
+    return comm->link->started ? wait_for(comm, comm->link->started, comm->link_state, true) : SCAN_OK;
+}
+
+scan_status scan_dist_exchange_begin(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+    if (!comm->link)
+        return begin_host(comm, sends, receives);
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    return scan_dist_wait_for_link(comm, comm->link->begin(comm->link_state, sends, receives));
+}
+
+scan_status scan_dist_exchange_wait(scan_dist_comm *comm) {
+    if (comm->broken)
+        return SCAN_ERR_PEER;
+    return comm->link ? wait_for(comm, comm->link->test, comm->link_state, true)
+                      : wait_for(comm, comm->wire->test, comm->wire_state, true);
 }
 
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
@@ -114,6 +138,8 @@ scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan
         return SCAN_ERR_PEER;
     if (!comm->link)
         return scan_dist_exchange_host(comm, sends, receives);
+    if (sends.count + receives.count == 0)
+        return SCAN_OK;
     const scan_status status = scan_ctx_sync(comm->ctx);
     if (status != SCAN_OK) {
         char words[SCAN_DIST_WORDS];
@@ -121,7 +147,8 @@ scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan
         scan_dist_abort(comm, status, words);
         return status;
     }
-    return scan_dist_wait_for_link(comm, comm->link->begin(comm->link_state, sends, receives));
+    SCAN_TRY(scan_dist_exchange_begin(comm, sends, receives));
+    return scan_dist_exchange_wait(comm);
 }
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */

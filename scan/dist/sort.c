@@ -6,17 +6,11 @@
  *     rank 1   4 2 1 | sort  1 2 4 | exchange  | 3 . 4     |        3 4
  *
  * Every rank sorts its share. Exact splitters (splitters.c) say what of it goes to which rank; one exchange moves every
- * element at most once. What a rank receives are sorted runs, in the order of the ranks they come from, so that merges
- * that prefer the earlier run keep the sort stable. Two runs take one merge, four take two; more are sorted at once,
- * and so are all where only some bits of a key are compared, which a merge does not do.
- *
- * Merges go to and fro between the output and memory of the call, and begin where the last one ends in the output.
+ * element at most once, and what has arrived is merged while the rest is on the way (stages.c).
  *
  * Argsort is a sort of pairs whose values are the elements' indices in the whole array.
  */
 #include "sort.h"
-
-enum { MAX_RUNS = 4 /* that are merged */ };
 
 typedef scan_dist_sort_job job;
 
@@ -24,33 +18,71 @@ static scan_status take(const job *j, scan_status status) { return scan_dist_tak
 
 /* ---- preparation ------------------------------------------------------------------------------------------------- */
 
-static size_t align_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
+/* Memory of the call, part after part, each aligned to 256 bytes; base NULL: to learn the size. */
+typedef struct parts {
+    char *base;
+    size_t bytes;
+} parts;
 
-/* The copies of keys and values that the call needs; then `more` bytes, at *rest. */
-static scan_status take_memory(job *j, size_t more, char **rest) {
-    const size_t value_bytes = j->desc.value_bytes, key_bytes = j->key_bytes;
-    const size_t keys = align_up(j->n * key_bytes), values = align_up(j->n * value_bytes);
-    const size_t other_keys = align_up(j->out_n * key_bytes), other_values = align_up(j->out_n * value_bytes);
+static char *take_part(parts *p, size_t bytes) {
+    char *part = p->base ? p->base + p->bytes : NULL;
+    p->bytes += (bytes + 255) / 256 * 256;
+    return part;
+}
+
+static scan_dist_pairs take_pairs(const job *j, parts *p, size_t n) {
+    scan_dist_pairs pairs = {take_part(p, n * j->key_bytes), NULL};
+    if (j->desc.value_bytes)
+        pairs.values = take_part(p, n * j->desc.value_bytes);
+    return pairs;
+}
+
+/* argsort: its values before, and its keys after, which the caller does not see. */
+static void place(job *j, parts *p, bool argsort) {
+    const size_t stage = j->out_n / j->stages + 1;
+    const bool spares[SCAN_DIST_SPARES] = {j->comm->size > 2, j->comm->size > 4};
+    j->sorted = take_pairs(j, p, j->n);
+    j->received = take_pairs(j, p, j->out_n);
+    for (int i = 0; i < SCAN_DIST_SPARES; i++)
+        if (spares[i])
+            j->spare[i] = take_pairs(j, p, stage);
+    j->search = take_part(p, scan_dist_sort_search_bytes(j));
+    if (argsort) {
+        j->in.values = take_part(p, j->n * j->desc.value_bytes);
+        j->out.keys = take_part(p, j->out_n * j->key_bytes);
+    }
+}
+
+/* The records have the lengths of all ranks. */
+static scan_status take_memory(job *j, bool argsort) {
+    const scan_dist_comm *comm = j->comm;
+    uint64_t longest = 0;
     void *memory;
-    SCAN_TRY(scan_dist_workspace(j->comm, keys + values + other_keys + other_values + more, &memory));
-    j->sorted_keys = memory;
-    j->sorted_values = j->sorted_keys + keys;
-    j->other_keys = j->sorted_values + values;
-    j->other_values = j->other_keys + other_keys;
-    *rest = j->other_values + other_values;
+    parts p = {NULL, 0};
+    for (uint32_t r = 0; r < comm->size; r++)
+        longest = comm->records[r].extra > longest ? comm->records[r].extra : longest;
+    j->stages = scan_dist_sort_stages(comm, longest, j->key_bytes + j->desc.value_bytes);
+    j->buckets = (size_t)comm->size * j->stages;
+    place(j, &p, argsort);
+    SCAN_TRY(scan_dist_workspace(j->comm, p.bytes, &memory));
+    p = (parts){memory, 0};
+    place(j, &p, argsort);
     return scan_dist_sort_alloc(j);
 }
 
 static void fill_defaults(job *j) {
+    const scan_class class = scan_type_class(j->desc.type);
     j->desc.struct_size = sizeof j->desc;
     j->key_bytes = scan_type_size(j->desc.type);
     if (j->desc.end_bit == 0)
         j->desc.end_bit = 8 * (uint32_t)j->key_bytes;
+    j->codes = (scan_dist_codes){(uint32_t)j->key_bytes, j->desc.begin_bit,    j->desc.end_bit,   class == SCAN_FLOAT,
+                                 class == SCAN_SIGNED,   j->desc.descending, j->desc.nan_first};
 }
 
 /* Arrays may be in place, and overlap in no other way. Inputs have n elements, outputs out_n. */
 static scan_status check_overlap(const job *j) {
-    const void *in[2] = {j->keys_in, j->values_in}, *out[2] = {j->keys_out, j->values_out};
+    const void *in[2] = {j->in.keys, j->in.values}, *out[2] = {j->out.keys, j->out.values};
     const size_t bytes[2] = {j->key_bytes, j->desc.value_bytes};
     for (int i = 0; i < 2; i++)
         for (int o = 0; o < 2; o++)
@@ -67,10 +99,9 @@ static scan_status check_arrays(const job *j) {
     scan_sort_desc desc = j->desc;
     scan_ctx *ctx = j->comm->ctx;
     desc.n_device = j->comm->none;
-    const bool pairs = desc.value_bytes > 0;
-    SCAN_TRY(take(
-        j, scan_sort(ctx, &desc, j->keys_in, j->sorted_keys, j->values_in, pairs ? j->sorted_values : NULL, j->n)));
-    SCAN_TRY(take(j, scan_sort(ctx, &desc, j->keys_out, j->keys_out, j->values_out, j->values_out, j->out_n)));
+    SCAN_TRY(take(j, scan_sort(ctx, &desc, j->in.keys, j->sorted.keys, j->in.values, j->sorted.values, j->n)));
+    SCAN_TRY(
+        take(j, scan_sort(ctx, &desc, j->out.keys, j->out.keys, j->out.values, j->out.values, j->out_n)));
     return check_overlap(j);
 }
 
@@ -78,98 +109,6 @@ static scan_status take_desc(job *j, const scan_sort_desc *given, const char *ve
     SCAN_TRY(scan_dist_take_desc(j->comm, &j->desc, sizeof j->desc, given, "scan_sort_desc"));
     if (j->desc.n_device)
         return scan_dist_fail(j->comm, SCAN_ERR_ARGUMENT, "%s takes no n_device", verb);
-    return SCAN_OK;
-}
-
-/* ---- exchange ---------------------------------------------------------------------------------------------------- */
-
-static uint64_t cut(const job *j, uint32_t rank, uint32_t b) { return j->cuts[rank * (j->comm->size + 1) + b]; }
-
-static size_t list(const job *j, scan_dist_move *moves, char *at, size_t bytes, bool sending) {
-    const uint32_t me = j->comm->rank;
-    size_t count = 0;
-    for (uint32_t r = 0; r < j->comm->size && bytes; r++) {
-        const uint64_t elements = sending ? cut(j, me, r + 1) - cut(j, me, r) : cut(j, r, me + 1) - cut(j, r, me);
-        if (elements)
-            moves[count++] = (scan_dist_move){at, (size_t)elements * bytes, r};
-        at += elements * bytes;
-    }
-    return count;
-}
-
-static scan_status exchange(const job *j, char *keys, char *values) {
-    scan_dist_move *sends = j->comm->moves, *receives = sends + 2 * j->comm->size;
-    const size_t value_bytes = j->desc.value_bytes;
-    size_t send_count = list(j, sends, j->sorted_keys, j->key_bytes, true);
-    size_t receive_count = list(j, receives, keys, j->key_bytes, false);
-    send_count += list(j, sends + send_count, j->sorted_values, value_bytes, true);
-    receive_count += list(j, receives + receive_count, values, value_bytes, false);
-    return scan_dist_exchange(j->comm, (scan_dist_moves){sends, send_count},
-                              (scan_dist_moves){receives, receive_count});
-}
-
-/* ---- merge ------------------------------------------------------------------------------------------------------- */
-
-/* Runs that this rank receives, one after another. */
-typedef struct runs {
-    size_t length[MAX_RUNS];
-    unsigned count; /* MAX_RUNS + 1: more than are merged */
-} runs;
-
-static runs find_runs(const job *j) {
-    const uint32_t me = j->comm->rank;
-    const bool some_bits = j->desc.begin_bit > 0 || j->desc.end_bit < 8 * j->key_bytes;
-    runs r = {.count = 0};
-    for (uint32_t rank = 0; rank < j->comm->size; rank++) {
-        const size_t length = (size_t)(cut(j, rank, me + 1) - cut(j, rank, me));
-        if (length == 0)
-            continue;
-        if (r.count == MAX_RUNS || (some_bits && r.count == 1))
-            return (runs){.count = MAX_RUNS + 1};
-        r.length[r.count++] = length;
-    }
-    return r;
-}
-
-/* Merges neighbouring runs from one place to the other; one without a neighbour is copied. */
-static scan_status merge_pass(const job *j, runs *r, const char *keys, const char *values, char *to_keys,
-                              char *to_values) {
-    const scan_merge_desc desc = {.struct_size = sizeof desc,
-                                  .type = j->desc.type,
-                                  .descending = j->desc.descending,
-                                  .nan_first = j->desc.nan_first,
-                                  .value_bytes = j->desc.value_bytes};
-    const size_t key_bytes = j->key_bytes, value_bytes = j->desc.value_bytes;
-    unsigned merged = 0;
-    size_t at = 0;
-    for (unsigned i = 0; i < r->count; i += 2) {
-        const size_t a = r->length[i], b = i + 1 < r->count ? r->length[i + 1] : 0;
-        const bool pairs = value_bytes > 0;
-        SCAN_TRY(
-            take(j, scan_merge(j->comm->ctx, &desc, keys + at * key_bytes, pairs ? values + at * value_bytes : NULL, a,
-                               keys + (at + a) * key_bytes, pairs ? values + (at + a) * value_bytes : NULL, b,
-                               to_keys + at * key_bytes, pairs ? to_values + at * value_bytes : NULL)));
-        r->length[merged++] = a + b;
-        at += a + b;
-    }
-    r->count = merged;
-    return SCAN_OK;
-}
-
-/* The runs lie in the output if the passes to come are even in number, else in the other memory. */
-static bool in_output(const runs *r) { return r->count <= 1 || (r->count > 2 && r->count <= MAX_RUNS); }
-
-static scan_status merge(const job *j, runs *r) {
-    const bool pairs = j->desc.value_bytes > 0;
-    if (r->count > MAX_RUNS)
-        return take(j, scan_sort(j->comm->ctx, &j->desc, j->other_keys, j->keys_out, pairs ? j->other_values : NULL,
-                                 pairs ? j->values_out : NULL, j->out_n));
-    while (r->count > 1) {
-        if (in_output(r))
-            SCAN_TRY(merge_pass(j, r, j->keys_out, j->values_out, j->other_keys, j->other_values));
-        else
-            SCAN_TRY(merge_pass(j, r, j->other_keys, j->other_values, j->keys_out, j->values_out));
-    }
     return SCAN_OK;
 }
 
@@ -197,51 +136,52 @@ static scan_status check_lengths(scan_dist_comm *comm) {
 /* Everything is checked, and there is memory, if `status` says so. */
 static scan_status run(job *j, scan_status status) {
     scan_dist_comm *comm = j->comm;
-    const bool pairs = j->desc.value_bytes > 0;
+    const scan_dist_pairs to = comm->size > 1 ? j->sorted : j->out;
     if (status == SCAN_OK)
-        status = take(j, scan_sort(comm->ctx, &j->desc, j->keys_in, j->sorted_keys, j->values_in,
-                                   pairs ? j->sorted_values : NULL, j->n));
+        status = take(j, scan_sort(comm->ctx, &j->desc, j->in.keys, to.keys, j->in.values, to.values, j->n));
     if (status == SCAN_OK)
         status = take(j, scan_ctx_sync(comm->ctx));
     SCAN_TRY(scan_dist_begin(comm, status, 'x', j->n, j->out_n));
+    if (comm->size == 1)
+        return SCAN_OK;
     SCAN_TRY(scan_dist_sort_split(j));
-    runs r = find_runs(j);
-    const bool output = in_output(&r);
-    SCAN_TRY(exchange(j, output ? j->keys_out : j->other_keys, output ? j->values_out : j->other_values));
-    status = merge(j, &r);
+    status = scan_dist_sort_exchange(j);
     if (status == SCAN_OK)
         status = take(j, scan_ctx_sync(comm->ctx));
     return scan_dist_end(comm, status);
 }
 
-static scan_status prepare_sort(job *j, const scan_sort_desc *given) {
-    char *rest;
+/* After the descriptor was checked, whose status is given. `prepare` checks the rest, once all lengths are known. */
+static scan_status call(job *j, uint64_t verb, scan_status status, scan_status prepare(job *j)) {
+    status = scan_dist_begin(j->comm, status, status == SCAN_OK ? call_of(&j->desc, verb) : 0, j->n, j->out_n);
+    if (status == SCAN_OK)
+        status = check_lengths(j->comm);
+    if (status == SCAN_OK)
+        status = run(j, prepare(j));
+    scan_dist_sort_free(j);
+    return status;
+}
+
+static scan_status check_sort(job *j, const scan_sort_desc *given) {
     SCAN_TRY(take_desc(j, given, "scan_dist_sort"));
     SCAN_TRY(take(j, scan_sort(j->comm->ctx, given, NULL, NULL, NULL, NULL, 0)));
     fill_defaults(j);
-    SCAN_TRY(take_memory(j, 0, &rest));
+    return SCAN_OK;
+}
+
+static scan_status prepare_sort(job *j) {
+    SCAN_TRY(take_memory(j, false));
     return check_arrays(j);
 }
 
 scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys_in, void *keys_out,
                            const void *values_in, void *values_out, size_t n, size_t out_n) {
     job j = {.comm = comm,
-             .keys_in = keys_in,
-             .values_in = values_in,
-             .keys_out = keys_out,
-             .values_out = values_out,
+             .in = {(char *)(uintptr_t)keys_in, (char *)(uintptr_t)values_in},
+             .out = {keys_out, values_out},
              .n = n,
              .out_n = out_n};
-    if (!comm)
-        return SCAN_ERR_ARGUMENT;
-    scan_status status = prepare_sort(&j, desc);
-    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc, 'o') : 0, n, out_n);
-    if (status == SCAN_OK)
-        status = check_lengths(comm);
-    if (status == SCAN_OK)
-        status = run(&j, SCAN_OK);
-    scan_dist_sort_free(&j);
-    return status;
+    return comm ? call(&j, 'o', check_sort(&j, desc), prepare_sort) : SCAN_ERR_ARGUMENT;
 }
 
 /* ---- argsort ----------------------------------------------------------------------------------------------------- */
@@ -266,37 +206,22 @@ static scan_status number(const job *j, void *indices) {
     return take(j, scan_compact(j->comm->ctx, &desc, NULL, &out, j->n));
 }
 
-/* The lengths of all ranks are known. */
-static scan_status prepare_argsort(job *j, void *indices) {
+static scan_status prepare_argsort(job *j) {
     scan_dist_comm *comm = j->comm;
     const uint64_t total = scan_dist_find_starts(comm);
     const scan_type settled = total <= UINT32_MAX ? SCAN_U32 : SCAN_U64;
-    char *rest;
     j->desc.index_type = j->desc.index_type == SCAN_TYPE_NONE ? settled : j->desc.index_type;
     if (j->desc.index_type == SCAN_U32 && total > (uint64_t)UINT32_MAX + 1)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "index_type: u32 cannot number %llu elements",
                               (unsigned long long)total);
     j->desc.value_bytes = (uint32_t)scan_type_size(j->desc.index_type);
-    const size_t numbers = align_up(j->n * j->desc.value_bytes);
-    SCAN_TRY(take_memory(j, numbers + align_up(j->out_n * j->key_bytes), &rest));
-    j->values_in = rest;
-    j->keys_out = rest + numbers;
-    j->values_out = indices;
+    SCAN_TRY(take_memory(j, true));
     SCAN_TRY(check_arrays(j));
-    return number(j, rest);
+    return number(j, j->in.values);
 }
 
 scan_status scan_dist_argsort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys, void *indices,
                               size_t n, size_t out_n) {
-    job j = {.comm = comm, .keys_in = keys, .n = n, .out_n = out_n};
-    if (!comm)
-        return SCAN_ERR_ARGUMENT;
-    scan_status status = check_argsort(&j, desc);
-    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc, 'i') : 0, n, out_n);
-    if (status == SCAN_OK)
-        status = check_lengths(comm);
-    if (status == SCAN_OK)
-        status = run(&j, prepare_argsort(&j, indices));
-    scan_dist_sort_free(&j);
-    return status;
+    job j = {.comm = comm, .in = {(char *)(uintptr_t)keys, NULL}, .out = {NULL, indices}, .n = n, .out_n = out_n};
+    return comm ? call(&j, 'i', check_argsort(&j, desc), prepare_argsort) : SCAN_ERR_ARGUMENT;
 }

@@ -1,41 +1,63 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two halves of the sort over ranks share: sort.c has the calls, the exchange and the merge, splitters.c finds
- * where the shares of the result begin in the sorted share of each rank.
+ * What the parts of the sort over ranks share: sort.c has the calls, splitters.c finds where the shares of the result
+ * begin in the sorted share of each rank, stages.c exchanges and merges.
+ *
+ * A share of the result is made in stages, all shares in the same number of them: stage s of rank b is bucket
+ * b * stages + s, and buckets follow one another in the result.
  */
 #ifndef SCAN_DIST_SORT_H
 #define SCAN_DIST_SORT_H
 
+#include "codes.h"
 #include "dist.h"
 
-/* A splitter: between the elements that come to rank b and below, and the others. */
-typedef struct scan_dist_splitter {
-    uint64_t target;    /* elements below it */
-    uint64_t low, high; /* the codes that its key may have */
-    uint64_t from, to;  /* elements of this rank below low, and up to high */
-} scan_dist_splitter;
+enum { SCAN_DIST_SPARES = 2 };
+
+/* Keys, and their values if there are any. */
+typedef struct scan_dist_pairs {
+    char *keys, *values;
+} scan_dist_pairs;
 
 typedef struct scan_dist_sort_job {
     scan_dist_comm *comm;
     scan_sort_desc desc; /* defaults filled in */
-    const void *keys_in, *values_in;
-    char *keys_out, *values_out;
+    scan_dist_codes codes;
+    scan_dist_pairs in, out; /* the caller's; `in` is only read */
     size_t n, out_n, key_bytes;
-    char *sorted_keys, *sorted_values; /* of this rank's input */
-    char *other_keys, *other_values;   /* out_n elements: runs before or between merges */
+    scan_dist_pairs sorted;                   /* n: this rank's input */
+    scan_dist_pairs received;                 /* out_n: runs of other ranks, where their stage lies in the output */
+    scan_dist_pairs spare[SCAN_DIST_SPARES];  /* a stage: runs between merges */
+    void *search;                             /* context memory of searches */
+    uint32_t stages;
+    size_t buckets; /* size * stages */
     /* host */
-    scan_dist_splitter *splitters; /* size - 1 */
+    scan_dist_splitter *splitters; /* buckets - 1 */
     uint64_t *counts, *sums;       /* of probes */
     uint64_t *edges;               /* of each rank, for each splitter: from and to */
-    uint64_t *cuts;                /* cut b of rank r at r * (size + 1) + b: its elements before b go to lower ranks */
+    uint64_t *cuts;                /* bucket b of rank r begins at r * (buckets + 1) + b in its sorted share */
 } scan_dist_sort_job;
 
 /* Host memory for what follows. MEMORY leaves what there is to scan_dist_sort_free. */
 scan_status scan_dist_sort_alloc(scan_dist_sort_job *j);
 void scan_dist_sort_free(scan_dist_sort_job *j);
 
-/* Finds the cuts of all ranks. The records have the lengths before (n) and after (extra). `status` is that of this rank
- * so far: one that has failed takes part. */
+/* Bytes of `search`. */
+size_t scan_dist_sort_search_bytes(const scan_dist_sort_job *j);
+
+/* Finds the cuts of all ranks. The records have the lengths before (n) and after (extra). A rank that fails takes part
+ * to the end. */
 scan_status scan_dist_sort_split(scan_dist_sort_job *j);
+
+/* The stages of a sort whose longest share of the result has `longest` elements. */
+uint32_t scan_dist_sort_stages(const scan_dist_comm *comm, uint64_t longest, size_t element_bytes);
+
+/* Elements before stage s of a share of the result that has `length`. */
+static inline uint64_t scan_dist_sort_stage_of(uint64_t length, uint32_t s, uint32_t stages) {
+    return length / stages * s + length % stages * s / stages;
+}
+
+/* Brings every bucket to its rank and merges what this one gets. */
+scan_status scan_dist_sort_exchange(scan_dist_sort_job *j);
 
 #endif

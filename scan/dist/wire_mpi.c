@@ -18,11 +18,16 @@
 
 enum { CHUNK = 1 << 30, TAG = 1 };
 
-typedef struct mpi_wire {
-    MPI_Comm data, alarms; /* duplicates: nothing of the caller's is received here */
-    bool initialized;      /* MPI, by this communicator */
+typedef struct batch {
     MPI_Request *requests;
     size_t count, room;
+} batch;
+
+typedef struct mpi_wire {
+    MPI_Comm data, alarms;    /* duplicates: nothing of the caller's is received here */
+    bool initialized;         /* MPI, by this communicator */
+    batch batches[2];         /* the earlier one under way, if any, is that at `first` */
+    unsigned first, under_way;
     scan_dist_alarm told;
     scan_dist_ended *ended; /* NULL: nobody can be watched */
     double timeout;
@@ -55,18 +60,18 @@ static size_t chunks_of(scan_dist_moves moves) {
     return count;
 }
 
-static const char *post(mpi_wire *w, scan_dist_moves moves, bool sending, int rank) {
+static const char *post(mpi_wire *w, batch *b, scan_dist_moves moves, bool sending, int rank) {
     for (size_t i = 0; i < moves.count; i++) {
         char *at = moves.list[i].at;
         const int peer = (int)moves.list[i].peer;
         for (size_t left = peer == rank ? 0 : moves.list[i].bytes; left;) {
             const int bytes = left < CHUNK ? (int)left : CHUNK;
-            MPI_Request *request = &w->requests[w->count];
+            MPI_Request *request = &b->requests[b->count];
             if (sending)
                 MPI_TRY(w, MPI_Isend, (at, bytes, MPI_BYTE, peer, TAG, w->data, request));
             else
                 MPI_TRY(w, MPI_Irecv, (at, bytes, MPI_BYTE, peer, TAG, w->data, request));
-            w->count++;
+            b->count++;
             at += bytes;
             left -= (size_t)bytes;
         }
@@ -76,26 +81,33 @@ static const char *post(mpi_wire *w, scan_dist_moves moves, bool sending, int ra
 
 static const char *mpi_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
     mpi_wire *w = state;
+    batch *b = &w->batches[(w->first + w->under_way) % 2];
     const size_t needed = chunks_of(sends) + chunks_of(receives);
     int rank;
-    if (needed > w->room) {
-        MPI_Request *requests = realloc(w->requests, needed * sizeof *requests);
+    if (needed > b->room) {
+        MPI_Request *requests = realloc(b->requests, needed * sizeof *requests);
         if (!requests)
             return "no memory for the requests of an exchange";
-        w->requests = requests;
-        w->room = needed;
+        b->requests = requests;
+        b->room = needed;
     }
-    w->count = 0;
+    b->count = 0;
+    w->under_way++;
     MPI_TRY(w, MPI_Comm_rank, (w->data, &rank));
-    const char *failed = post(w, receives, false, rank);
-    return failed ? failed : post(w, sends, true, rank);
+    const char *failed = post(w, b, receives, false, rank);
+    return failed ? failed : post(w, b, sends, true, rank);
 }
 
 static const char *mpi_test(void *state, bool *done) {
     mpi_wire *w = state;
+    batch *b = &w->batches[w->first];
     int all = 0;
-    MPI_TRY(w, MPI_Testall, ((int)w->count, w->requests, &all, MPI_STATUSES_IGNORE));
+    MPI_TRY(w, MPI_Testall, ((int)b->count, b->requests, &all, MPI_STATUSES_IGNORE));
     *done = all;
+    if (all) {
+        w->first = (w->first + 1) % 2;
+        w->under_way--;
+    }
     return NULL;
 }
 
@@ -174,8 +186,9 @@ static void mpi_close(void *state, bool broken) {
             MPI_Finalize();
     }
     scan_dist_unwatch(w->ended);
-    if (!broken || w->count == 0) {
-        free(w->requests);
+    if (!broken || w->under_way == 0) {
+        free(w->batches[0].requests);
+        free(w->batches[1].requests);
         free(w);
     }
 }

@@ -155,6 +155,38 @@ static void oracle(const dist_test *t) {
     }
 }
 
+/* Shares that go in several stages; windows of bits are sorted, not merged. */
+static void stages(const dist_test *t) {
+    enum { LONG = 2 << 20 };
+    uint64_t rng = 59;
+    uint32_t *in = make_bytes(LONG * 4), *numbers = make_bytes(LONG * 4);
+    uint32_t *whole = make_bytes(LONG * 4), *whole_moved = make_bytes(LONG * 4);
+    for (unsigned way = 0; way < 2; way++) {
+        scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .value_bytes = 4};
+        desc.descending = way;
+        desc.begin_bit = way ? 3 : 0;
+        desc.end_bit = way ? 20 : 0;
+        for (uint32_t i = 0; i < LONG; i++) {
+            in[i] = (uint32_t)(random_u64(&rng) % (way ? 1u << 21 : 5000));
+            numbers[i] = i;
+        }
+        const split from = make_split(t, 5, LONG, &rng), to = make_split(t, way ? 1 : 0, LONG, &rng);
+        const size_t first = from.at[t->rank], mine = share_of(t, &from), out_first = to.at[t->rank];
+        const size_t out = share_of(t, &to);
+        uint32_t *k = make_bytes(out * 4), *v = make_bytes(out * 4);
+        CHECK_STATUS(scan_sort(t->whole, &desc, in, whole, numbers, whole_moved, LONG), SCAN_OK);
+        CHECK_STATUS(scan_dist_sort(t->comm, &desc, in + first, k, numbers + first, v, mine, out), SCAN_OK);
+        CHECK(memcmp(k, whole + out_first, out * 4) == 0 && memcmp(v, whole_moved + out_first, out * 4) == 0,
+              "way %u", way);
+        free_bytes(k);
+        free_bytes(v);
+    }
+    free_bytes(in);
+    free_bytes(numbers);
+    free_bytes(whole);
+    free_bytes(whole_moved);
+}
+
 static void errors(const dist_test *t) {
     const bool bad = t->rank == t->size - 1;
     const scan_status others = t->size > 1 ? SCAN_ERR_PEER : SCAN_OK;
@@ -183,6 +215,8 @@ static void errors(const dist_test *t) {
 void test_sort(const dist_test *t) {
     every_type(t);
     oracle(t);
-    if (!t->on_device)
+    if (!t->on_device) {
+        stages(t);
         errors(t);
+    }
 }

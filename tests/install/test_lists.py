@@ -100,7 +100,7 @@ def instance(operator):
 def cuda_cases():
     operators = "cuda/prefix/operators.cu"
     for OP, op, _ in OPS:
-        yield Case(f"CUDA row of {op}", operators, rf"^static constexpr operator_row of_{OP} = .*?;$", operators,
+        yield Case(f"CUDA row of {op}", "cuda/prefix/operator_code.h", rf"^static constexpr operator_row of_{OP} = .*?;$", operators,
                    "CUDA rows", f"of_{OP}")
     for operator in CUDA_OPERATORS:
         yield Case(f"CUDA classes of {operator}", "cuda/prefix/kernels.h",

@@ -6,8 +6,7 @@
 #define SCAN_CUDA_PREFIX_OPERATORS_H
 
 #include "../cuda.h"
-#include "../device/element.cuh"
-#include "kernels.h"
+#include "operator_code.h"
 
 namespace scan_cuda {
 
@@ -18,12 +17,6 @@ extern const prefix_kernels *const all_kernels[class_count];
 
 /* NULL if the operator does not take the types. */
 const prefix_kernels *find_kernels(const scan_prefix_desc *desc);
-
-/* Returns the argument of the kernels that describes the types and the operator. */
-element_code code_of(const scan_prefix_desc *desc);
-
-/* What an exclusive scan writes first, as bits of the output type. */
-uint64_t identity_of(const scan_prefix_desc *desc);
 
 } /* namespace scan_cuda */
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The exchange of a sort over ranks, in stages, and the merges of what arrives:
+ *
+ *     on the wire   | stage 0 | stage 1 | stage 2 |
+ *     merged                  | stage 0 | stage 1 | stage 2 |
+ *
+ * While a stage is merged the next is on the wire, and on devices the one after it is handed to NCCL, so that the links
+ * do not wait for this rank. What a stage has of a rank is a sorted run, and runs lie in the order of ranks, so that
+ * merges that prefer the earlier run keep the sort stable. Runs are merged two by two, between two spares, the last time
+ * into the output; this rank's own is merged from where it was sorted. More runs than MAX_RUNS are sorted together, and
+ * so are all where only some bits of a key are compared, which a merge does not do.
+ *
+ * Work: n log2 ranks. Traffic: an element goes to another rank at most once, and is read and written log2 ranks times.
+ */
+#include "sort.h"
+
+enum {
+    CPU_STAGE_BYTES = 1 << 20, /* a stage has as many, or more */
+    CUDA_STAGE_BYTES = 32 << 20,
+    MAX_STAGES = 16,
+    MAX_BUCKETS = 256,
+    MAX_RUNS = 16
+};
+
+typedef scan_dist_sort_job job;
+typedef scan_dist_pairs pairs;
+
+typedef struct run {
+    pairs at;
+    size_t n;
+} run;
+
+typedef struct runs {
+    run list[MAX_RUNS];
+    size_t count;
+} runs;
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+uint32_t scan_dist_sort_stages(const scan_dist_comm *comm, uint64_t longest, size_t element_bytes) {
+    const uint64_t least = comm->ctx_info.backend == SCAN_BACKEND_CUDA ? CUDA_STAGE_BYTES : CPU_STAGE_BYTES;
+    const uint64_t wanted = longest / (least / element_bytes), most = MAX_BUCKETS / comm->size;
+    const uint64_t stages = wanted < most ? wanted : most;
+    return stages < 1 || comm->size == 1 ? 1 : stages < MAX_STAGES ? (uint32_t)stages : MAX_STAGES;
+}
+
+/* Elements before stage s in this rank's share. */
+static size_t stage_begin(const job *j, uint32_t s) {
+    return (size_t)scan_dist_sort_stage_of(j->out_n, s, j->stages);
+}
+
+/* Where bucket b begins in the sorted share of a rank. */
+static uint64_t cut(const job *j, uint32_t rank, size_t b) { return j->cuts[rank * (j->buckets + 1) + b]; }
+
+static size_t bucket_length(const job *j, uint32_t rank, size_t b) {
+    return (size_t)(cut(j, rank, b + 1) - cut(j, rank, b));
+}
+
+static pairs at(const job *j, pairs p, size_t i) {
+    return (pairs){p.keys + i * j->key_bytes, p.values ? p.values + i * j->desc.value_bytes : NULL};
+}
+
+/* The bucket of this rank in a stage. */
+static size_t own_bucket(const job *j, uint32_t s) { return (size_t)j->comm->rank * j->stages + s; }
+
+/* Whether a stage is sorted, not merged: it then lies in `received` whole. */
+static bool is_sorted_again(const job *j, uint32_t s) {
+    const bool some_bits = j->desc.begin_bit > 0 || j->desc.end_bit < 8 * j->key_bytes;
+    unsigned count = 0;
+    for (uint32_t r = 0; r < j->comm->size; r++)
+        count += bucket_length(j, r, own_bucket(j, s)) > 0;
+    return count > (some_bits ? 1 : MAX_RUNS);
+}
+
+/* ---- exchange ---------------------------------------------------------------------------------------------------- */
+
+typedef struct move_list {
+    scan_dist_move *moves;
+    size_t count;
+} move_list;
+
+static void add(const job *j, move_list *l, pairs p, size_t n, uint32_t peer) {
+    if (n == 0)
+        return;
+    l->moves[l->count++] = (scan_dist_move){p.keys, n * j->key_bytes, peer};
+    if (p.values)
+        l->moves[l->count++] = (scan_dist_move){p.values, n * j->desc.value_bytes, peer};
+}
+
+static scan_status begin_stage(const job *j, uint32_t s) {
+    const scan_dist_comm *comm = j->comm;
+    const bool with_own = is_sorted_again(j, s);
+    move_list sends = {comm->moves, 0}, receives = {comm->moves + 2 * comm->size, 0};
+    size_t to = stage_begin(j, s);
+    for (uint32_t r = 0; r < comm->size; r++) {
+        const size_t bucket = (size_t)r * j->stages + s, length = bucket_length(j, r, own_bucket(j, s));
+        if (r != comm->rank || with_own) {
+            add(j, &sends, at(j, j->sorted, (size_t)cut(j, comm->rank, bucket)), bucket_length(j, comm->rank, bucket), r);
+            add(j, &receives, at(j, j->received, to), length, r);
+        }
+        to += length;
+    }
+    return scan_dist_exchange_begin(j->comm, (scan_dist_moves){sends.moves, sends.count},
+                                    (scan_dist_moves){receives.moves, receives.count});
+}
+
+/* ---- merge ------------------------------------------------------------------------------------------------------- */
+
+static runs find_runs(const job *j, uint32_t s) {
+    runs r = {.count = 0};
+    size_t place = stage_begin(j, s);
+    for (uint32_t rank = 0; rank < j->comm->size; rank++) {
+        const size_t length = bucket_length(j, rank, own_bucket(j, s));
+        const bool own = rank == j->comm->rank;
+        if (length)
+            r.list[r.count++] = (run){
+                own ? at(j, j->sorted, (size_t)cut(j, rank, own_bucket(j, s))) : at(j, j->received, place), length};
+        place += length;
+    }
+    return r;
+}
+
+/* Merges neighbours, one after another, to `to`; a run without a neighbour is copied. */
+static scan_status merge_neighbours(const job *j, runs *r, pairs to) {
+    const scan_merge_desc desc = {.struct_size = sizeof desc,
+                                  .type = j->desc.type,
+                                  .descending = j->desc.descending,
+                                  .nan_first = j->desc.nan_first,
+                                  .value_bytes = j->desc.value_bytes};
+    size_t merged = 0;
+    for (size_t i = 0; i < r->count; i += 2) {
+        const run a = r->list[i], b = i + 1 < r->count ? r->list[i + 1] : (run){.n = 0};
+        SCAN_TRY(scan_dist_take(j->comm, j->comm->ctx,
+                                scan_merge(j->comm->ctx, &desc, a.at.keys, a.at.values, a.n, b.at.keys,
+                                           b.n ? b.at.values : a.at.values, b.n, to.keys, to.values)));
+        r->list[merged++] = (run){to, a.n + b.n};
+        to = at(j, to, a.n + b.n);
+    }
+    r->count = merged;
+    return SCAN_OK;
+}
+
+static scan_status finish_stage(const job *j, uint32_t s) {
+    const size_t begin = stage_begin(j, s), n = stage_begin(j, s + 1) - begin;
+    const pairs to = at(j, j->out, begin), from = at(j, j->received, begin);
+    if (is_sorted_again(j, s))
+        return scan_dist_take(j->comm, j->comm->ctx,
+                              scan_sort(j->comm->ctx, &j->desc, from.keys, to.keys, from.values, to.values, n));
+    runs r = find_runs(j, s);
+    for (unsigned pass = 0; r.count > 2; pass++)
+        SCAN_TRY(merge_neighbours(j, &r, j->spare[pass % SCAN_DIST_SPARES]));
+    return merge_neighbours(j, &r, to);
+}
+
+/* A rank that has failed takes part in all stages. */
+scan_status scan_dist_sort_exchange(job *j) {
+    scan_status status = SCAN_OK;
+    SCAN_TRY(begin_stage(j, 0));
+    for (uint32_t s = 0; s < j->stages; s++) {
+        if (s + 1 < j->stages)
+            SCAN_TRY(begin_stage(j, s + 1));
+        SCAN_TRY(scan_dist_exchange_wait(j->comm));
+        if (status == SCAN_OK)
+            status = finish_stage(j, s);
+    }
+    return status;
+}
