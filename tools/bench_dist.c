@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_dist VERB N weak|strong cpu|cuda REPEATS [predict]: one run of tools/bench_dist, under mpirun. VERB is prefix
- * (of f32), compact (half of u32) or sort (of u32). N is the length of a rank's share (weak) or of the array (strong).
+ * bench_dist VERBS N weak|strong cpu|cuda REPEATS NETWORK [predict]: one run of tools/bench_dist, under mpirun. VERBS
+ * is a list, with commas, of prefix (of f32), compact (half of u32), sort (of u32), sort:zipf and sort:sorted. N is the
+ * length of a rank's share (weak) or of the array (strong).
  *
- * Rank 0 prints a row: what one context takes for a share, alone; what the ranks take together, and that by it; the
- * part that an exchange of the same bytes takes of it; and what the model says:
+ * Rank 0 prints a row for each: what one context takes alone, for the share (weak), or for the whole array with as many
+ * threads as there are ranks (strong); what the ranks take together, and that by it; the part of it that an exchange of
+ * the same bytes takes; and what the model says. `latency` is the time of the verb on one element a rank.
  *
- *     prefix    twice the share (it is read twice)
- *     compact   the share
- *     sort      the share + its bytes * (ranks - 1) / ranks at the rate of an exchange + the merges: ceil(log2 ranks)
- * times the share's merge, or from five ranks on another sort of the share
+ *     prefix    the share, and half as long again to read it for its total; latency, which grows with the ranks
+ *     compact   the share; latency
+ *     sort      the share; X = its bytes * (ranks - 1) / ranks at the rate of an exchange, while M is done: merges of
+ * the share, ceil(log2 ranks) times, or from 17 ranks on another sort of it; one takes as long as the longer, and the
+ * other a stage more; latency
  *
- * The rate is that of scan_dist_redistribute when every rank hands half of its share to the next. Times are the median
- * of the repeats, of the slowest rank each. With `predict`, rows follow for more ranks by the model alone.
+ * Sorted keys are where they belong: X is 0 for them, and nothing is predicted. The rate is that of
+ * scan_dist_redistribute when every rank hands half of its share to the next. Times are the median of the repeats, of
+ * the slowest rank each. With `predict`, rows follow for more ranks by the model alone; where ranks have GPUs, more
+ * than 8 of them are taken to be joined by a network of NETWORK GB/s each, if that is less.
  */
+#include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,18 +29,25 @@
 
 #include <scan/scan_dist.h>
 
-#include "tests/random.h"
+#include "distributions.h"
 
-enum { MAX_REPEATS = 99, MAX_RANKS = 4096 };
+enum { MAX_REPEATS = 99, MAX_RANKS = 4096, MAX_MERGED_RANKS = 16, STAGES = 16, HOST_GPUS = 8, CHUNK = 1 << 22 };
+
+typedef enum bench_verb { PREFIX, COMPACT, SORT } bench_verb;
 
 typedef struct bench {
     scan_dist_comm *comm;
     scan_ctx *ctx;
+    scan_ctx *whole; /* strong: for the whole array, with as many threads as ranks; rank 0 alone has it */
     scan_dist_info info;
-    const char *verb;
-    size_t n;
-    void *in, *out, *more; /* context memory: n, 3 n / 2 + 1 and n elements of 4 bytes */
+    const char *name;
+    bench_verb verb;
+    distribution keys;
+    bool cuda, strong;
+    size_t n, all, now;    /* elements of the share, of the array, of the calls now */
+    void *in, *out, *more; /* context memory: n, 3 n / 2 + 1 and n elements of 4 bytes; rank 0, strong: all */
     unsigned repeats;
+    double network; /* bytes a second */
 } bench;
 
 typedef scan_status task(const bench *b);
@@ -49,8 +63,7 @@ static void check(const bench *b, const char *what, scan_status status) {
         die(b, what, status);
 }
 
-/* ---- what is measured ---------------------------------------------------------------------------------------------
- */
+/* ---- what is measured -------------------------------------------------------------------------------------------- */
 
 static const scan_prefix_desc sums = {.struct_size = sizeof sums, .type = SCAN_F32};
 static const scan_sort_desc order = {.struct_size = sizeof order, .type = SCAN_U32};
@@ -59,22 +72,28 @@ static const scan_term lower_half = {.op = SCAN_TERM_LT, .constant_type = SCAN_U
 static const scan_compact_desc half = {
     .struct_size = sizeof half, .type = SCAN_U32, .terms = &lower_half, .term_count = 1};
 
-static scan_status alone(const bench *b) {
+static scan_status alone_on(const bench *b, scan_ctx *ctx, size_t n) {
     const scan_compact_out kept = {.struct_size = sizeof kept, .kept = b->out};
-    if (!strcmp(b->verb, "prefix"))
-        return scan_prefix(b->ctx, &sums, b->in, b->out, b->n);
-    if (!strcmp(b->verb, "compact"))
-        return scan_compact(b->ctx, &half, b->in, &kept, b->n);
-    return scan_sort(b->ctx, &order, b->in, b->out, NULL, NULL, b->n);
+    switch (b->verb) {
+    case PREFIX: return scan_prefix(ctx, &sums, b->in, b->out, n);
+    case COMPACT: return scan_compact(ctx, &half, b->in, &kept, n);
+    default: return scan_sort(ctx, &order, b->in, b->out, NULL, NULL, n);
+    }
+}
+
+static scan_status alone(const bench *b) {
+    scan_ctx *ctx = b->strong ? b->whole : b->ctx;
+    const scan_status status = ctx ? alone_on(b, ctx, b->strong ? b->all : b->n) : SCAN_OK;
+    return status == SCAN_OK && ctx ? scan_ctx_sync(ctx) : status;
 }
 
 static scan_status together(const bench *b) {
     const scan_compact_out kept = {.struct_size = sizeof kept, .kept = b->out};
-    if (!strcmp(b->verb, "prefix"))
-        return scan_dist_prefix(b->comm, &sums, b->in, b->out, b->n);
-    if (!strcmp(b->verb, "compact"))
-        return scan_dist_compact(b->comm, &half, b->in, &kept, b->n, NULL);
-    return scan_dist_sort(b->comm, &order, b->in, b->out, NULL, NULL, b->n, b->n);
+    switch (b->verb) {
+    case PREFIX: return scan_dist_prefix(b->comm, &sums, b->in, b->out, b->now);
+    case COMPACT: return scan_dist_compact(b->comm, &half, b->in, &kept, b->now, NULL);
+    default: return scan_dist_sort(b->comm, &order, b->in, b->out, NULL, NULL, b->now, b->now);
+    }
 }
 
 /* Half of each share goes to the next rank. */
@@ -121,98 +140,196 @@ static double measure(const bench *b, const char *what, task *run) {
     return times[b->repeats / 2];
 }
 
-/* ---- the model ----------------------------------------------------------------------------------------------------
- */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 typedef struct rates {
-    double alone, merge; /* of a share */
-    double exchange;     /* bytes a second */
+    double alone;    /* what the ratio is to: of the share, or of the array */
+    double share;    /* of the share */
+    double merge;    /* of the share */
+    double latency;  /* of the verb on one element a rank */
+    double exchange; /* bytes a second */
 } rates;
 
 static double exchange_time(const bench *b, const rates *r, double ranks) {
-    return strcmp(b->verb, "sort") || ranks < 2 ? 0 : 4.0 * (double)b->n * (ranks - 1) / ranks / r->exchange;
+    if (b->verb != SORT || b->keys.kind == DISTRIBUTION_SORTED || ranks < 2)
+        return 0;
+    const bool by_network = b->cuda && ranks > HOST_GPUS && b->network < r->exchange;
+    return 4.0 * (double)b->n * (ranks - 1) / ranks / (by_network ? b->network : r->exchange);
 }
 
 static double model(const bench *b, const rates *r, double ranks) {
-    if (ranks < 2 || !strcmp(b->verb, "compact"))
-        return r->alone;
-    if (!strcmp(b->verb, "prefix"))
-        return 2 * r->alone;
-    return r->alone + exchange_time(b, r, ranks) + (ranks < 3 ? r->merge : ranks < 5 ? 2 * r->merge : r->alone);
+    const double more = ranks / b->info.size, rounds = ceil(log2(ranks));
+    if (ranks < 2)
+        return r->share;
+    if (b->verb == PREFIX)
+        return 1.5 * r->share + r->latency * more;
+    if (b->verb == COMPACT)
+        return r->share + r->latency * rounds / ceil(log2(b->info.size));
+    const double x = exchange_time(b, r, ranks), m = ranks > MAX_MERGED_RANKS ? r->share : rounds * r->merge;
+    return r->share + fmax(x, m) + fmin(x, m) / STAGES + r->latency * rounds / ceil(log2(b->info.size));
 }
 
-static void report(const bench *b, const rates *r, double time, const char *kind, bool predict) {
+static void report(const bench *b, const rates *r, double time, bool predict) {
     const double ranks = b->info.size;
-    printf("%-8s %-6s %5.0f %11zu %10.3f %10.3f %7.2f %8.0f%% %10.3f\n", b->verb, kind, ranks, b->n, 1e3 * r->alone,
-           1e3 * time, time / r->alone, 100 * exchange_time(b, r, ranks) / time, 1e3 * model(b, r, ranks));
+    const char *kind = b->strong ? "strong" : "weak";
+    printf("%-12s %-6s %5.0f %11zu %10.3f %10.3f %7.3f %8.0f%% %10.3f  measured\n", b->name, kind, ranks, b->n,
+           1e3 * r->alone, 1e3 * time, time / r->alone, 100 * exchange_time(b, r, ranks) / time,
+           1e3 * model(b, r, ranks));
+    predict = predict && !b->strong && ranks > 1 && b->keys.kind != DISTRIBUTION_SORTED;
     for (double more = 8; predict && more <= 1024; more *= more < 64 ? 8 : 16)
         if (more > ranks)
-            printf("%-8s %-6s %5.0f %11zu %10s %10s %7s %9s %10.3f  predicted\n", b->verb, "weak", more, b->n, "-", "-",
-                   "-", "-", 1e3 * model(b, r, more));
+            printf("%-12s %-6s %5.0f %11zu %10.3f %10s %7.3f %8.0f%% %10.3f  predicted\n", b->name, kind, more, b->n,
+                   1e3 * r->alone, "-", model(b, r, more) / r->alone,
+                   100 * exchange_time(b, r, more) / model(b, r, more), 1e3 * model(b, r, more));
+    fflush(stdout);
 }
 
-/* ---- one run ------------------------------------------------------------------------------------------------------
- */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
-static void fill(const bench *b) {
-    uint64_t rng = b->info.rank + 1;
-    uint32_t *host = malloc(b->n * 4 + 4);
-    if (!host)
-        die(b, "memory", SCAN_ERR_MEMORY);
-    for (size_t i = 0; i < b->n; i++) {
-        const uint64_t any = random_u64(&rng);
-        const float f = (float)(any >> 40) * 0x1p-24f;
-        host[i] = (uint32_t)any;
-        if (!strcmp(b->verb, "prefix"))
-            memcpy(&host[i], &f, 4);
+typedef struct part {
+    const bench *b;
+    uint32_t *to;
+    uint64_t at; /* in the array */
+    size_t n;
+} part;
+
+static void *fill_part(void *argument) {
+    const part *p = argument;
+    generator g;
+    const scan_type type = p->b->verb == PREFIX ? SCAN_F32 : SCAN_U32;
+    if (generator_start(&g, &p->b->keys, type, p->b->all, 1) || !generator_skip(&g, p->at))
+        exit(1);
+    generator_fill(&g, p->to, p->n);
+    return NULL;
+}
+
+/* Elements from `at` of the array on, by several threads, chunk by chunk. */
+static void fill(const bench *b, uint64_t at, size_t n) {
+    enum { THREADS = 8 };
+    void *memory;
+    check(b, "memory", scan_malloc_host(b->ctx, (size_t)CHUNK * THREADS * 4, &memory));
+    for (size_t done = 0; done < n;) {
+        part parts[THREADS];
+        pthread_t threads[THREADS];
+        size_t made = 0, count = 0;
+        for (; count < THREADS && done + made < n; count++) {
+            const size_t left = n - done - made, some = left < CHUNK ? left : CHUNK;
+            parts[count] = (part){b, (uint32_t *)memory + made, at + done + made, some};
+            if (pthread_create(&threads[count], NULL, fill_part, &parts[count]))
+                die(b, "thread", SCAN_ERR_MEMORY);
+            made += some;
+        }
+        for (size_t t = 0; t < count; t++)
+            pthread_join(threads[t], NULL);
+        check(b, "upload", scan_upload(b->ctx, (char *)b->in + 4 * done, memory, made * 4));
+        check(b, "sync", scan_ctx_sync(b->ctx));
+        done += made;
     }
-    check(b, "upload", scan_upload(b->ctx, b->in, host, b->n * 4));
-    check(b, "sync", scan_ctx_sync(b->ctx));
-    free(host);
+    scan_free_host(b->ctx, memory);
 }
 
-static void open_bench(bench *b, bool cuda) {
+/* Whether both ends of this rank's share are in order, and ranks among one another. */
+static void check_order(const bench *b) {
+    enum { SOME = 1 << 20 };
+    static uint32_t ends[2][SOME], all[2 * MAX_RANKS];
+    const size_t some = b->n < SOME ? b->n : SOME;
+    check(b, "download", scan_download(b->ctx, ends[0], b->out, some * 4));
+    check(b, "download", scan_download(b->ctx, ends[1], (char *)b->out + (b->n - some) * 4, some * 4));
+    check(b, "sync", scan_ctx_sync(b->ctx));
+    const uint32_t own[2] = {ends[0][0], ends[1][some - 1]};
+    bool ordered = true;
+    for (size_t i = 1; i < some; i++)
+        ordered = ordered && ends[0][i - 1] <= ends[0][i] && ends[1][i - 1] <= ends[1][i];
+    check(b, "gather", scan_dist_all_gather(b->comm, own, sizeof own, all));
+    for (uint32_t i = 1; i < 2 * b->info.size; i++)
+        ordered = ordered && all[i - 1] <= all[i];
+    if (!ordered) {
+        fprintf(stderr, "bench_dist: rank %u: %s: the result is not in order\n", b->info.rank, b->name);
+        exit(1);
+    }
+}
+
+/* ---- one run ----------------------------------------------------------------------------------------------------- */
+
+static void run_verb(bench *b, const char *name, bool predict) {
+    const char *spread = strchr(name, ':');
+    b->name = name;
+    b->verb = !strcmp(name, "prefix") ? PREFIX : !strcmp(name, "compact") ? COMPACT : SORT;
+    const char *wrong = distribution_parse(&b->keys, spread ? spread + 1 : "uniform");
+    if (wrong || (b->verb == SORT && strncmp(name, "sort", 4) != 0)) {
+        fprintf(stderr, "bench_dist: '%s': %s\n", name, wrong ? wrong : "no such verb");
+        exit(2);
+    }
+    rates r = {0};
+    if (b->strong) {
+        if (b->whole)
+            fill(b, 0, b->all);
+        r.alone = measure(b, name, alone);
+    }
+    fill(b, (uint64_t)b->n * b->info.rank, b->n);
+    const bool strong = b->strong;
+    b->strong = false;
+    r.share = measure(b, name, alone);
+    b->strong = strong;
+    r.alone = strong ? r.alone : r.share;
+    if (b->verb == SORT) {
+        check(b, "sort", scan_sort(b->ctx, &order, b->in, b->more, NULL, NULL, b->n));
+        r.merge = measure(b, "merge", merge);
+    }
+    if (b->info.size > 1)
+        r.exchange = 2.0 * (double)b->n / measure(b, "exchange", exchange);
+    b->now = 1;
+    r.latency = measure(b, name, together);
+    b->now = b->n;
+    const double time = measure(b, name, together);
+    if (b->verb == SORT)
+        check_order(b);
+    if (b->info.rank == 0)
+        report(b, &r, time, predict);
+}
+
+static void open_bench(bench *b) {
     scan_options options = {.struct_size = sizeof options, .threads = 1};
     check(b, "communicator", scan_dist_comm_create(&b->comm, NULL));
     check(b, "info", scan_dist_comm_info(b->comm, &b->info));
-    options.backend = cuda ? SCAN_BACKEND_CUDA : SCAN_BACKEND_CPU;
+    options.backend = b->cuda ? SCAN_BACKEND_CUDA : SCAN_BACKEND_CPU;
     options.device = (int32_t)b->info.local_rank;
     check(b, "context", scan_ctx_create(&b->ctx, &options));
     check(b, "use", scan_dist_comm_use(b->comm, b->ctx));
+    options.threads = b->info.size;
+    if (b->strong && b->info.rank == 0)
+        check(b, "context", scan_ctx_create(&b->whole, &options));
 }
 
 int main(int argc, char **argv) {
     bench b = {.info = {.struct_size = sizeof b.info}};
-    if (argc < 6) {
-        fprintf(stderr, "Usage: bench_dist prefix|compact|sort N weak|strong cpu|cuda REPEATS [predict]\n");
+    if (argc < 7) {
+        fprintf(stderr, "Usage: bench_dist VERBS N weak|strong cpu|cuda REPEATS NETWORK [predict]\n");
         return 2;
     }
-    b.verb = argv[1];
+    b.strong = !strcmp(argv[3], "strong");
+    b.cuda = !strcmp(argv[4], "cuda");
     b.repeats = (unsigned)atoi(argv[5]);
-    if (b.repeats < 1 || b.repeats > MAX_REPEATS || strtoull(argv[2], NULL, 10) == 0) {
-        fprintf(stderr, "bench_dist: N must be positive, REPEATS 1 to %d\n", MAX_REPEATS);
+    b.network = 1e9 * atof(argv[6]);
+    const size_t n = (size_t)strtoull(argv[2], NULL, 10);
+    if (b.repeats < 1 || b.repeats > MAX_REPEATS || n == 0 || b.network <= 0) {
+        fprintf(stderr, "bench_dist: N and NETWORK must be positive, REPEATS 1 to %d\n", MAX_REPEATS);
         return 2;
     }
-    open_bench(&b, !strcmp(argv[4], "cuda"));
-    b.n = (size_t)strtoull(argv[2], NULL, 10) / (strcmp(argv[3], "strong") ? 1 : b.info.size);
-    check(&b, "memory", scan_malloc(b.ctx, 4 * b.n + 4, &b.in));
-    check(&b, "memory", scan_malloc(b.ctx, 6 * b.n + 8, &b.out));
+    open_bench(&b);
+    b.n = b.strong ? n / b.info.size : n;
+    b.all = b.n * b.info.size;
+    const size_t room = b.whole ? b.all : b.n;
+    check(&b, "memory", scan_malloc(b.ctx, 4 * room + 4, &b.in));
+    check(&b, "memory", scan_malloc(b.ctx, 4 * room + 2 * b.n + 8, &b.out));
     check(&b, "memory", scan_malloc(b.ctx, 4 * b.n + 4, &b.more));
-    fill(&b);
-    rates r = {.alone = measure(&b, b.verb, alone)};
-    if (!strcmp(b.verb, "sort")) {
-        check(&b, "sort", scan_sort(b.ctx, &order, b.in, b.more, NULL, NULL, b.n));
-        r.merge = measure(&b, "merge", merge);
-    }
-    if (b.info.size > 1)
-        r.exchange = 2.0 * (double)b.n / measure(&b, "exchange", exchange);
-    const double time = measure(&b, b.verb, together);
-    if (b.info.rank == 0)
-        report(&b, &r, time, argv[3], argc > 6);
+    for (char *name = strtok(argv[1], ","); name; name = strtok(NULL, ","))
+        run_verb(&b, name, argc > 7);
     scan_free(b.ctx, b.in);
     scan_free(b.ctx, b.out);
     scan_free(b.ctx, b.more);
     scan_dist_comm_destroy(b.comm);
+    scan_ctx_destroy(b.whole);
     scan_ctx_destroy(b.ctx);
     return 0;
 }

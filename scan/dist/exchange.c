@@ -16,9 +16,10 @@
 
 enum {
     SMALL_BYTES = 64 << 10,
-    YIELDS = 200, /* before the first sleep */
+    YIELDS = 200,          /* before the first sleep */
     DEVICE_YIELDS = 50000, /* ranks with a device have a processor */
-    MAX_SLEEP_NS = 200000
+    MAX_SLEEP_NS = 200000,
+    MAX_GRACE_MS = 1000 /* from what the wire reports to the end of the process that is the reason */
 };
 
 typedef struct patience {
@@ -54,8 +55,17 @@ static scan_status heard(scan_dist_comm *comm, const scan_dist_alarm *alarm) {
     return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", alarm->rank, SCAN_DIST_WORDS - 32, alarm->words);
 }
 
+/* A rank that has ended, or has told why it cannot go on, may be the reason: that is better to know. */
 static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
-    scan_dist_abort(comm, SCAN_ERR_PEER, words);
+    scan_dist_alarm alarm;
+    char kept[SCAN_DIST_WORDS];
+    snprintf(kept, sizeof kept, "%s", words);
+    for (int waited_ms = 0; waited_ms < MAX_GRACE_MS; waited_ms++) {
+        if (comm->wire->hear(comm->wire_state, &alarm))
+            return heard(comm, &alarm);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    scan_dist_abort(comm, SCAN_ERR_PEER, kept);
     return SCAN_ERR_PEER;
 }
 

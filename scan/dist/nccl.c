@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bytes between devices by NCCL, in groups of sends and receives on a stream of its own: the context's work is complete
- * before an exchange begins, and an exchange before a call goes on. The communicator does not block, so that a rank
- * that waits sees NCCL's asynchronous errors and hears alarms. What waits for a rank that is gone is aborted.
+ * before an exchange begins. That stream goes first where both have work, for a peer waits for it. An event marks the
+ * end of each of the two batches that may be under way. The communicator does not block, so that a rank that waits sees
+ * NCCL's asynchronous errors and hears alarms. What waits for a rank that is gone is aborted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,14 @@
 
 #include "dist.h"
 
+enum { BATCHES = 2 };
+
 typedef struct nccl_link {
     ncclComm_t comm;
     cudaStream_t stream;
+    cudaEvent_t ends[BATCHES]; /* the earlier batch under way, if any, is that of ends[first] */
+    unsigned first, under_way;
+    bool marked; /* the end of the last batch */
     int device;
     uint32_t rank;
     char words[SCAN_DIST_WORDS];
@@ -88,6 +94,8 @@ static const char *begin_on_device(nccl_link *l, scan_dist_moves sends, scan_dis
 static const char *nccl_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
     nccl_link *l = state;
     int before;
+    l->under_way++;
+    l->marked = false;
     CUDA_TRY(l, cudaGetDevice, (&before));
     CUDA_TRY(l, cudaSetDevice, (l->device));
     const char *failed = begin_on_device(l, sends, receives);
@@ -95,18 +103,39 @@ static const char *nccl_begin(void *state, scan_dist_moves sends, scan_dist_move
     return failed;
 }
 
-static const char *nccl_test(void *state, bool *done) {
-    nccl_link *l = state;
+/* Whether NCCL has no asynchronous error, and has launched all that was begun. */
+static const char *ask_nccl(nccl_link *l, bool *done) {
     ncclResult_t now = ncclSuccess;
     NCCL_TRY(l, ncclCommGetAsyncError, (l->comm, &now));
-    if (now == ncclInProgress)
+    *done = now == ncclSuccess;
+    return now == ncclSuccess || now == ncclInProgress ? NULL : explain(l, "NCCL", ncclGetErrorString(now));
+}
+
+/* The stream has all of a batch once NCCL says so: its end is marked then. */
+static const char *nccl_started(void *state, bool *done) {
+    nccl_link *l = state;
+    const char *failed = ask_nccl(l, done);
+    if (failed || !*done || l->marked || l->under_way == 0)
+        return failed;
+    CUDA_TRY(l, cudaEventRecord, (l->ends[(l->first + l->under_way - 1) % BATCHES], l->stream));
+    l->marked = true;
+    return NULL;
+}
+
+static const char *nccl_test(void *state, bool *done) {
+    nccl_link *l = state;
+    const char *failed = ask_nccl(l, done);
+    *done = false;
+    if (failed)
+        return failed;
+    const cudaError_t end = cudaEventQuery(l->ends[l->first]);
+    if (end != cudaSuccess && end != cudaErrorNotReady)
+        return explain(l, "cudaEventQuery", cudaGetErrorString(end));
+    if (end == cudaErrorNotReady)
         return NULL;
-    if (now != ncclSuccess)
-        return explain(l, "NCCL", ncclGetErrorString(now));
-    const cudaError_t stream = cudaStreamQuery(l->stream);
-    if (stream != cudaSuccess && stream != cudaErrorNotReady)
-        return explain(l, "cudaStreamQuery", cudaGetErrorString(stream));
-    *done = stream == cudaSuccess;
+    l->first = (l->first + 1) % BATCHES;
+    l->under_way--;
+    *done = true;
     return NULL;
 }
 
@@ -121,18 +150,26 @@ static void nccl_close(void *state, bool broken) {
         ncclCommAbort(l->comm);
     else if (l->comm)
         ncclCommDestroy(l->comm);
+    for (int i = 0; i < BATCHES; i++)
+        if (l->ends[i])
+            cudaEventDestroy(l->ends[i]);
     if (l->stream)
         cudaStreamDestroy(l->stream);
     cudaSetDevice(before);
     free(l);
 }
 
-static const scan_dist_wire nccl_table = {.begin = nccl_begin, .test = nccl_test, .close = nccl_close};
+static const scan_dist_wire nccl_table = {
+    .begin = nccl_begin, .started = nccl_started, .test = nccl_test, .close = nccl_close};
 
 static const char *open_on_device(nccl_link *l, const scan_dist_comm *comm, ncclUniqueId id) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    CUDA_TRY(l, cudaStreamCreateWithFlags, (&l->stream, cudaStreamNonBlocking));
+    int lowest, highest;
+    CUDA_TRY(l, cudaDeviceGetStreamPriorityRange, (&lowest, &highest));
+    CUDA_TRY(l, cudaStreamCreateWithPriority, (&l->stream, cudaStreamNonBlocking, highest));
+    for (int i = 0; i < BATCHES; i++)
+        CUDA_TRY(l, cudaEventCreateWithFlags, (&l->ends[i], cudaEventDisableTiming));
     NCCL_TRY(l, ncclCommInitRankConfig, (&l->comm, (int)comm->size, id, (int)comm->rank, &config));
     return NULL;
 }

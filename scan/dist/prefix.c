@@ -12,20 +12,21 @@
  * nothing but the fold so far is carried: its scan is an ordinary one, with that fold as init. The total of a group is
  * what a scan of it alone, without init, ends with, because init's place is then taken by the identity.
  *
- * Other operators give the same bits however elements are grouped: a group is one element, no border cuts one, and a
- * rank has one total.
+ * Other operators give the same bits however elements are grouped: a group is one element, no border cuts one, and the
+ * total of a share is folded from parts of any length.
  *
  * Positions count in the direction of the scan, and ranks are numbered in that direction too ("steps"): a reverse scan
  * begins on the last rank.
  *
- * Work: 2 n operations instead of n. Depth: one small message from step to step. Traffic: the input read twice.
+ * Work: 2 n operations instead of n. Depth: one small message from step to step, and a fold of the step's totals on the
+ * host. Traffic: the input read twice. On a device all totals are one launch (device.cu).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prefix.h"
 
-enum { GROUP_BYTES = 1 << 20, CPU_PIECE_BYTES = 1 << 20, CUDA_PIECE_BYTES = 64 << 20, BATCH = 64 };
+enum { GROUP_BYTES = 1 << 20 };
 
 typedef scan_dist_prefix_job job;
 
@@ -48,32 +49,39 @@ static scan_prefix_desc reduction(const job *j) {
     return desc;
 }
 
-/* The totals of `count` groups from position `at` of an array on. */
-static scan_status reduce_groups(const job *j, const void *array, size_t n, size_t at, size_t count, uint64_t *totals) {
+/* The totals of all groups of an array, on the CPU: one call a group. */
+static scan_status reduce_groups(const job *j, const void *array, size_t n, char *totals) {
     scan_prefix_desc desc = reduction(j);
-    for (size_t g = 0; g < count; g++, at += (size_t)j->group) {
+    desc.carry_out = j->scratch + GROUP_BYTES;
+    for (size_t at = 0; at < n; at += (size_t)j->group, totals += j->out_size) {
         const size_t length = n - at < j->group ? n - at : (size_t)j->group;
-        desc.carry_out = j->carries + g % BATCH * SCAN_CARRY_BYTES;
         SCAN_TRY(local(j, &desc, scan_dist_prefix_place(j, array, n, at, length, j->in_size), j->scratch, length));
-        if ((g + 1) % BATCH && g + 1 < count)
-            continue;
-        const size_t batch = g % BATCH + 1;
-        SCAN_TRY(scan_dist_download(j->comm, j->host_carries, j->carries, batch * SCAN_CARRY_BYTES));
-        for (size_t i = 0; i < batch; i++)
-            memcpy(&totals[g + 1 - batch + i], j->host_carries + i * SCAN_CARRY_BYTES, j->out_size);
+        memcpy(totals, desc.carry_out, j->out_size);
     }
     return SCAN_OK;
 }
 
-/* The total of all elements, where any grouping gives it. */
+/* The total of all elements, where any grouping gives it, on the CPU. */
 static scan_status reduce_share(const job *j) {
     scan_prefix_desc desc = reduction(j);
-    desc.carry_out = j->carries;
-    for (size_t at = 0; at < j->n; at += j->piece, desc.carry_in = j->carries) {
+    desc.carry_out = j->scratch + GROUP_BYTES;
+    for (size_t at = 0; at < j->n; at += j->piece, desc.carry_in = desc.carry_out) {
         const size_t length = j->n - at < j->piece ? j->n - at : j->piece;
         SCAN_TRY(local(j, &desc, scan_dist_prefix_place(j, j->in, j->n, at, length, j->in_size), j->scratch, length));
     }
-    return scan_dist_download(j->comm, j->totals, j->carries, j->out_size);
+    memcpy(j->totals, desc.carry_out, j->out_size);
+    return SCAN_OK;
+}
+
+static scan_status reduce_on_device(const job *j, const void *array, size_t n, void *totals) {
+    const char *failed = scan_dist_device_totals(j->comm->device, &j->desc, array, n, j->scratch, totals);
+    return failed ? scan_dist_fail(j->comm, SCAN_ERR_DEVICE, "%s", failed) : SCAN_OK;
+}
+
+static scan_status reduce_part(const job *j, const void *array, size_t n, void *totals) {
+    if (j->comm->device)
+        return reduce_on_device(j, array, n, totals);
+    return j->ordered ? reduce_groups(j, array, n, totals) : reduce_share(j);
 }
 
 /* Nothing comes after this rank's elements: nobody needs their total. */
@@ -82,32 +90,69 @@ static bool is_last(const job *j) { return j->comm->starts[j->step + 1] == j->to
 static scan_status reduce(job *j) {
     if (is_last(j) || j->n == 0)
         return SCAN_OK;
-    if (!j->ordered)
-        return reduce_share(j);
-    SCAN_TRY(reduce_groups(j, j->in, j->n, j->head, j->main / (size_t)j->group, j->totals));
-    return j->tail ? reduce_groups(j, j->edge_in, j->edge, 0, 1, &j->edge_total) : SCAN_OK;
+    if (j->comm->device)
+        SCAN_TRY(scan_dist_take(j->comm, j->comm->ctx, scan_ctx_sync(j->comm->ctx)));
+    if (j->main)
+        SCAN_TRY(
+            reduce_part(j, scan_dist_prefix_place(j, j->in, j->n, j->head, j->main, j->in_size), j->main, j->totals));
+    return j->tail ? reduce_part(j, j->edge_in, j->edge, &j->edge_total) : SCAN_OK;
 }
 
 /* ---- chain ------------------------------------------------------------------------------------------------------- */
 
-/* before op total, by the library itself: a scan of one value with `before` as init. */
-static scan_status add_total(const job *j, fold *before, uint64_t total) {
+static void fold_f32(scan_op op, void *before, const void *total) {
+    float a, b;
+    memcpy(&a, before, sizeof a);
+    memcpy(&b, total, sizeof b);
+    a = op == SCAN_ADD ? a + b : a * b;
+    memcpy(before, &a, sizeof a);
+}
+
+static void fold_f64(scan_op op, void *before, const void *total) {
+    double a, b;
+    memcpy(&a, before, sizeof a);
+    memcpy(&b, total, sizeof b);
+    a = op == SCAN_ADD ? a + b : a * b;
+    memcpy(before, &a, sizeof a);
+}
+
+/* before op each total in turn, which is the order of groups. */
+static void add_groups(const job *j, fold *before, const char *totals, size_t count) {
+    for (size_t g = 0; g < count; g++, totals += j->out_size) {
+        if (!before->any)
+            memcpy(&before->bits, totals, j->out_size);
+        else if (j->desc.out_type == SCAN_F32)
+            fold_f32(j->desc.op, &before->bits, totals);
+        else
+            fold_f64(j->desc.op, &before->bits, totals);
+        before->any = 1;
+    }
+}
+
+/* The same by the library, where any order gives it: a scan of the totals with `before` as init. */
+static scan_status add_parts(const job *j, fold *before) {
     scan_prefix_desc desc = reduction(j);
     const uint64_t init = before->bits;
+    const size_t count = j->total_count;
     desc.type = desc.out_type;
+    desc.reverse = 0;
     desc.algorithm = (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO};
     desc.init = before->any ? &init : NULL;
     before->any = 1;
     before->bits = 0;
-    return scan_dist_take(j->comm, j->comm->host, scan_prefix(j->comm->host, &desc, &total, &before->bits, 1));
+    SCAN_TRY(scan_dist_take(j->comm, j->comm->host, scan_prefix(j->comm->host, &desc, j->totals, j->totals, count)));
+    memcpy(&before->bits, j->totals + (count - 1) * j->out_size, j->out_size);
+    return SCAN_OK;
 }
 
 /* Adds the totals of this rank's groups, of the one that goes on elsewhere if `edge` is set. */
 static scan_status add_share(const job *j, fold *before, bool edge) {
-    const size_t count = j->ordered ? j->main / (size_t)j->group : j->n > 0;
-    for (size_t g = 0; g < count; g++)
-        SCAN_TRY(add_total(j, before, j->totals[g]));
-    return edge && j->tail ? add_total(j, before, j->edge_total) : SCAN_OK;
+    if (!j->ordered)
+        return j->n > 0 ? add_parts(j, before) : SCAN_OK;
+    add_groups(j, before, j->totals, j->main / (size_t)j->group);
+    if (edge && j->tail)
+        add_groups(j, before, (const char *)&j->edge_total, 1);
+    return SCAN_OK;
 }
 
 /* Receives what is before this rank's groups and passes on what is before the next rank's. A rank that has failed
@@ -172,27 +217,23 @@ static scan_status take_desc(job *j, const scan_prefix_desc *given) {
     return SCAN_OK;
 }
 
-static size_t piece_bytes(const job *j) {
-    const bool cuda = j->comm->ctx_info.backend == SCAN_BACKEND_CUDA;
-    const size_t most = cuda ? CUDA_PIECE_BYTES : CPU_PIECE_BYTES, share = j->n * j->out_size;
-    return j->ordered || share > most ? (j->ordered ? GROUP_BYTES : most) : share;
-}
-
 /* All memory that the call needs, whatever other ranks have. */
 static scan_status take_memory(job *j) {
-    const size_t piece = (piece_bytes(j) + 255) / 256 * 256, edge = j->ordered ? GROUP_BYTES : 0;
-    void *memory;
+    const size_t group = GROUP_BYTES / j->out_size, edge = j->ordered ? GROUP_BYTES : 0;
+    const bool device = j->comm->device;
     j->in_size = scan_type_size(j->desc.type);
-    j->group = j->ordered ? GROUP_BYTES / j->out_size : 1;
-    j->piece = piece / j->out_size;
-    SCAN_TRY(scan_dist_workspace(j->comm, piece + BATCH * SCAN_CARRY_BYTES + 2 * edge, &memory));
+    j->group = j->ordered ? group : 1;
+    j->piece = group;
+    j->total_count = device || j->ordered ? j->n / group + (j->n % group != 0) : 1;
+    const size_t total_bytes = (j->total_count * sizeof(uint64_t) + 255) / 256 * 256;
+    const size_t scratch = device ? total_bytes + 256 : GROUP_BYTES + SCAN_CARRY_BYTES;
+    void *memory;
+    SCAN_TRY(scan_dist_workspace(j->comm, scratch + 2 * edge, &memory));
     j->scratch = memory;
-    j->carries = j->scratch + piece;
-    j->edge_in = j->carries + BATCH * SCAN_CARRY_BYTES;
+    j->edge_in = j->scratch + scratch;
     j->edge_out = j->edge_in + edge;
-    j->totals = calloc(j->ordered ? j->n / (size_t)j->group + 1 : 1, sizeof *j->totals);
-    j->host_carries = malloc(BATCH * SCAN_CARRY_BYTES);
-    if (!j->totals || !j->host_carries)
+    j->totals = calloc(j->total_count + 1, sizeof(uint64_t));
+    if (!j->totals)
         return scan_dist_fail(j->comm, SCAN_ERR_MEMORY, "no memory for the totals of groups");
     return SCAN_OK;
 }
@@ -248,6 +289,5 @@ scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc,
     if (status == SCAN_OK)
         status = run(&j);
     scan_dist_free(comm, j.totals);
-    scan_dist_free(comm, j.host_carries);
     return status;
 }

@@ -76,7 +76,7 @@ static void fill_defaults(job *j) {
     j->key_bytes = scan_type_size(j->desc.type);
     if (j->desc.end_bit == 0)
         j->desc.end_bit = 8 * (uint32_t)j->key_bytes;
-    j->codes = (scan_dist_codes){(uint32_t)j->key_bytes, j->desc.begin_bit,    j->desc.end_bit,   class == SCAN_FLOAT,
+    j->codes = (scan_dist_codes){(uint32_t)j->key_bytes, j->desc.begin_bit,  j->desc.end_bit,  class == SCAN_FLOAT,
                                  class == SCAN_SIGNED,   j->desc.descending, j->desc.nan_first};
 }
 
@@ -100,8 +100,7 @@ static scan_status check_arrays(const job *j) {
     scan_ctx *ctx = j->comm->ctx;
     desc.n_device = j->comm->none;
     SCAN_TRY(take(j, scan_sort(ctx, &desc, j->in.keys, j->sorted.keys, j->in.values, j->sorted.values, j->n)));
-    SCAN_TRY(
-        take(j, scan_sort(ctx, &desc, j->out.keys, j->out.keys, j->out.values, j->out.values, j->out_n)));
+    SCAN_TRY(take(j, scan_sort(ctx, &desc, j->out.keys, j->out.keys, j->out.values, j->out.values, j->out_n)));
     return check_overlap(j);
 }
 

@@ -25,10 +25,10 @@ typedef struct scan_dist_sort_job {
     scan_dist_codes codes;
     scan_dist_pairs in, out; /* the caller's; `in` is only read */
     size_t n, out_n, key_bytes;
-    scan_dist_pairs sorted;                   /* n: this rank's input */
-    scan_dist_pairs received;                 /* out_n: runs of other ranks, where their stage lies in the output */
-    scan_dist_pairs spare[SCAN_DIST_SPARES];  /* a stage: runs between merges */
-    void *search;                             /* context memory of searches */
+    scan_dist_pairs sorted;                  /* n: this rank's input */
+    scan_dist_pairs received;                /* out_n: runs of other ranks, where their stage lies in the output */
+    scan_dist_pairs spare[SCAN_DIST_SPARES]; /* a stage: runs between merges */
+    void *search;                            /* context memory of searches */
     uint32_t stages;
     size_t buckets; /* size * stages */
     /* host */

@@ -2,8 +2,8 @@
  *
  * Exact splitters of a sort over ranks: the element at which the share of a rank begins, unique by (key, rank, index).
  *
- * Every rank's share is sorted. Keys are mapped to codes (codes.h), unsigned integers in the order of the sort. The code
- * of a splitter is the smallest one that has at least `target` elements up to it; it is found digit by digit:
+ * Every rank's share is sorted. Keys are mapped to codes (codes.h), unsigned integers in the order of the sort. The
+ * code of a splitter is the smallest one that has at least `target` elements up to it; it is found digit by digit:
  *
  *     low ...... | ...... | ...... | ...... high     probes divide the range of codes
  *           n1       n2       n3       n4            elements up to each probe: binary search, summed over ranks

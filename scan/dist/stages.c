@@ -7,9 +7,9 @@
  *
  * While a stage is merged the next is on the wire, and on devices the one after it is handed to NCCL, so that the links
  * do not wait for this rank. What a stage has of a rank is a sorted run, and runs lie in the order of ranks, so that
- * merges that prefer the earlier run keep the sort stable. Runs are merged two by two, between two spares, the last time
- * into the output; this rank's own is merged from where it was sorted. More runs than MAX_RUNS are sorted together, and
- * so are all where only some bits of a key are compared, which a merge does not do.
+ * merges that prefer the earlier run keep the sort stable. Runs are merged two by two, between two spares, the last
+ * time into the output; this rank's own is merged from where it was sorted. More runs than MAX_RUNS are sorted
+ * together, and so are all where only some bits of a key are compared, which a merge does not do.
  *
  * Work: n log2 ranks. Traffic: an element goes to another rank at most once, and is read and written log2 ranks times.
  */
@@ -46,9 +46,7 @@ uint32_t scan_dist_sort_stages(const scan_dist_comm *comm, uint64_t longest, siz
 }
 
 /* Elements before stage s in this rank's share. */
-static size_t stage_begin(const job *j, uint32_t s) {
-    return (size_t)scan_dist_sort_stage_of(j->out_n, s, j->stages);
-}
+static size_t stage_begin(const job *j, uint32_t s) { return (size_t)scan_dist_sort_stage_of(j->out_n, s, j->stages); }
 
 /* Where bucket b begins in the sorted share of a rank. */
 static uint64_t cut(const job *j, uint32_t rank, size_t b) { return j->cuts[rank * (j->buckets + 1) + b]; }
@@ -96,7 +94,8 @@ static scan_status begin_stage(const job *j, uint32_t s) {
     for (uint32_t r = 0; r < comm->size; r++) {
         const size_t bucket = (size_t)r * j->stages + s, length = bucket_length(j, r, own_bucket(j, s));
         if (r != comm->rank || with_own) {
-            add(j, &sends, at(j, j->sorted, (size_t)cut(j, comm->rank, bucket)), bucket_length(j, comm->rank, bucket), r);
+            add(j, &sends, at(j, j->sorted, (size_t)cut(j, comm->rank, bucket)), bucket_length(j, comm->rank, bucket),
+                r);
             add(j, &receives, at(j, j->received, to), length, r);
         }
         to += length;

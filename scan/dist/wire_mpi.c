@@ -24,9 +24,9 @@ typedef struct batch {
 } batch;
 
 typedef struct mpi_wire {
-    MPI_Comm data, alarms;    /* duplicates: nothing of the caller's is received here */
-    bool initialized;         /* MPI, by this communicator */
-    batch batches[2];         /* the earlier one under way, if any, is that at `first` */
+    MPI_Comm data, alarms; /* duplicates: nothing of the caller's is received here */
+    bool initialized;      /* MPI, by this communicator */
+    batch batches[2];      /* the earlier one under way, if any, is that at `first` */
     unsigned first, under_way;
     scan_dist_alarm told;
     scan_dist_ended *ended; /* NULL: nobody can be watched */
@@ -81,6 +81,7 @@ static const char *post(mpi_wire *w, batch *b, scan_dist_moves moves, bool sendi
 
 static const char *mpi_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
     mpi_wire *w = state;
+    w->first = w->under_way ? w->first : 0; /* one exchange after another needs no second batch */
     batch *b = &w->batches[(w->first + w->under_way) % 2];
     const size_t needed = chunks_of(sends) + chunks_of(receives);
     int rank;

@@ -176,8 +176,8 @@ static void stages(const dist_test *t) {
         uint32_t *k = make_bytes(out * 4), *v = make_bytes(out * 4);
         CHECK_STATUS(scan_sort(t->whole, &desc, in, whole, numbers, whole_moved, LONG), SCAN_OK);
         CHECK_STATUS(scan_dist_sort(t->comm, &desc, in + first, k, numbers + first, v, mine, out), SCAN_OK);
-        CHECK(memcmp(k, whole + out_first, out * 4) == 0 && memcmp(v, whole_moved + out_first, out * 4) == 0,
-              "way %u", way);
+        CHECK(memcmp(k, whole + out_first, out * 4) == 0 && memcmp(v, whole_moved + out_first, out * 4) == 0, "way %u",
+              way);
         free_bytes(k);
         free_bytes(v);
     }

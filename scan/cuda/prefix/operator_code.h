@@ -83,9 +83,7 @@ inline element_code code_of(const scan_prefix_desc *desc) {
 }
 
 /* What an exclusive scan writes first, as bits of the output type. */
-inline uint64_t identity_of(const scan_prefix_desc *desc) {
-    return operator_rows[desc->op].identity(desc->out_type);
-}
+inline uint64_t identity_of(const scan_prefix_desc *desc) { return operator_rows[desc->op].identity(desc->out_type); }
 
 } /* namespace scan_cuda */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_dist_failure kill|leave|abort SEED: ranks make one call after another until one of them, chosen by the seed, at
- * a moment chosen by the seed, is killed, ends without a word, or calls scan_dist_abort. Every other rank R then writes
- * what it heard to the file rank-R: "RANK: STATUS CAUSE: WORDS, soon|late".
+ * test_dist_failure kill|leave|abort SEED [cuda]: ranks make one call after another until one of them, chosen by the
+ * seed, at a moment chosen by the seed, is killed, ends without a word, or calls scan_dist_abort. Every other rank R
+ * then writes what it heard to the file rank-R: "RANK: STATUS CAUSE: WORDS, soon|late". cuda: on a device each.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -48,11 +48,20 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int run(const char *how, uint64_t seed, scan_dist_comm *comm, const scan_dist_info *info) {
+/* Context memory that is all zero; NULL: there is none. */
+static void *zeros(scan_ctx *ctx, size_t bytes) {
+    void *memory, *host = calloc(1, bytes);
+    const bool made = host && scan_malloc(ctx, bytes, &memory) == SCAN_OK &&
+                      scan_upload(ctx, memory, host, bytes) == SCAN_OK && scan_ctx_sync(ctx) == SCAN_OK;
+    free(host);
+    return made ? memory : NULL;
+}
+
+static int run(const char *how, uint64_t seed, scan_dist_comm *comm, scan_ctx *ctx, const scan_dist_info *info) {
     const uint32_t bad = (uint32_t)random_below(&seed, info->size);
     useconds_t moment = (useconds_t)random_below(&seed, 200000);
     const unsigned calls = (unsigned)random_below(&seed, 30);
-    char *in = calloc(N, 4), *out = calloc(N, 4);
+    char *in = zeros(ctx, N * 4), *out = zeros(ctx, N * 4);
     const bool mine = info->rank == bad;
     pthread_t killer;
     if (!in || !out || (mine && !strcmp(how, "kill") && pthread_create(&killer, NULL, kill_later, &moment)))
@@ -88,12 +97,17 @@ static int run(const char *how, uint64_t seed, scan_dist_comm *comm, const scan_
 int main(int argc, char **argv) {
     scan_dist_comm *comm;
     scan_ctx *ctx;
-    const scan_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
+    scan_options options = {.struct_size = sizeof options, .threads = 1};
     scan_dist_info info = {.struct_size = sizeof info};
-    if (argc != 3 || scan_dist_comm_create(&comm, NULL) != SCAN_OK || scan_ctx_create(&ctx, &one_thread) != SCAN_OK ||
-        scan_dist_comm_use(comm, ctx) != SCAN_OK || scan_dist_comm_info(comm, &info) != SCAN_OK)
+    if (argc < 3 || scan_dist_comm_create(&comm, NULL) != SCAN_OK || scan_dist_comm_info(comm, &info) != SCAN_OK)
         return 2;
-    const int code = run(argv[1], strtoull(argv[2], NULL, 10), comm, &info);
+    if (argc > 3) {
+        options.backend = SCAN_BACKEND_CUDA;
+        options.device = (int32_t)info.local_rank;
+    }
+    if (scan_ctx_create(&ctx, &options) != SCAN_OK || scan_dist_comm_use(comm, ctx) != SCAN_OK)
+        return 2;
+    const int code = run(argv[1], strtoull(argv[2], NULL, 10), comm, ctx, &info);
     scan_dist_comm_destroy(comm);
     _exit(code); /* MPI is not finalized: a handler at exit would say so */
 }

@@ -27,9 +27,16 @@ typedef struct shared {
 static shared *memory;
 static uint32_t own_rank, all_ranks;
 
+/* Up to two batches are under way; a transfer knows its own. */
+typedef struct fork_move {
+    scan_dist_move move;
+    unsigned batch;
+} fork_move;
+
 typedef struct fork_wire {
-    scan_dist_move *lists[2]; /* what is left to receive and to send */
+    fork_move *lists[2]; /* to receive and to send */
     size_t counts[2];
+    unsigned first, next; /* batches from first to before next are under way */
 } fork_wire;
 
 bool fork_wire_create(uint32_t ranks) {
@@ -59,14 +66,17 @@ static const char *fork_begin(void *state, scan_dist_moves sends, scan_dist_move
     fork_wire *w = state;
     const scan_dist_moves given[2] = {receives, sends};
     for (int i = 0; i < 2; i++) {
-        w->counts[i] = given[i].count;
-        w->lists[i] = realloc(w->lists[i], (given[i].count + 1) * sizeof *w->lists[i]);
-        for (size_t k = 0; k < given[i].count; k++) {
-            w->lists[i][k] = given[i].list[k];
-            if (given[i].list[k].peer == own_rank)
-                w->lists[i][k].bytes = 0;
-        }
+        size_t kept = 0;
+        for (size_t k = 0; k < w->counts[i]; k++)
+            if (w->lists[i][k].move.bytes)
+                w->lists[i][kept++] = w->lists[i][k];
+        w->lists[i] = realloc(w->lists[i], (kept + given[i].count + 1) * sizeof *w->lists[i]);
+        for (size_t k = 0; k < given[i].count; k++)
+            if (given[i].list[k].peer != own_rank)
+                w->lists[i][kept++] = (fork_move){given[i].list[k], w->next};
+        w->counts[i] = kept;
     }
+    w->next++;
     return NULL;
 }
 
@@ -76,13 +86,14 @@ static const char *fork_test(void *state, bool *done) {
     for (int sending = 0; sending < 2; sending++) {
         bool waiting[64] = {false}; /* transfers with a rank go one after another */
         for (size_t k = 0; k < w->counts[sending]; k++) {
-            scan_dist_move *m = &w->lists[sending][k];
+            scan_dist_move *m = &w->lists[sending][k].move;
             if (m->bytes && !waiting[m->peer])
                 advance(m, sending);
             waiting[m->peer] = waiting[m->peer] || m->bytes;
-            *done = *done && !m->bytes;
+            *done = *done && (!m->bytes || w->lists[sending][k].batch != w->first);
         }
     }
+    w->first += *done;
     return NULL;
 }
 
@@ -123,3 +134,32 @@ scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm) {
     comm->size = comm->local_size = all_ranks;
     return SCAN_OK;
 }
+
+#ifdef SCAN_EMULATED
+
+/* ---- in the place of nccl.c -------------------------------------------------------------------------------------- */
+
+/* The lists have what a rank sends to itself in the same order. */
+static const char *link_begin(void *state, scan_dist_moves sends, scan_dist_moves receives) {
+    size_t s = 0;
+    for (size_t r = 0; r < receives.count; r++) {
+        if (receives.list[r].peer != own_rank)
+            continue;
+        while (sends.list[s].peer != own_rank)
+            s++;
+        memcpy(receives.list[r].at, sends.list[s++].at, receives.list[r].bytes);
+    }
+    return fork_begin(state, sends, receives);
+}
+
+static const scan_dist_wire link_table = {.begin = link_begin, .test = fork_test, .close = fork_close};
+
+bool scan_dist_has_link(void) { return true; }
+
+scan_status scan_dist_open_link(scan_dist_comm *comm) {
+    comm->link = &link_table;
+    comm->link_state = calloc(1, sizeof(fork_wire));
+    return SCAN_OK;
+}
+
+#endif
