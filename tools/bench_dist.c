@@ -15,7 +15,7 @@
  * other a stage more; latency
  *
  * Sorted keys are where they belong: X is 0 for them, and nothing is predicted. The rate is that of
- * scan_dist_redistribute when every rank hands half of its share to the next. Times are the median of the repeats, of
+ * scan_dist_redistribute when every second rank hands its share to the next. Times are the median of the repeats, of
  * the slowest rank each. With `predict`, rows follow for more ranks by the model alone; where ranks have GPUs, more
  * than 8 of them are taken to be joined by a network of NETWORK GB/s each, if that is less.
  */
@@ -96,11 +96,11 @@ static scan_status together(const bench *b) {
     }
 }
 
-/* Half of each share goes to the next rank. */
+/* Ranks with an even number hand their share to the next one. */
 static scan_status exchange(const bench *b) {
-    const bool first = b->info.rank == 0, last = b->info.rank + 1 == b->info.size;
-    return scan_dist_redistribute(b->comm, 4, b->in, b->n, b->out,
-                                  b->n - (last ? 0 : b->n / 2) + (first ? 0 : b->n / 2));
+    const bool even = b->info.rank % 2 == 0, last = b->info.rank + 1 == b->info.size;
+    const size_t n = even && !last ? b->n : 0;
+    return scan_dist_redistribute(b->comm, 4, b->in, n, b->out, even ? 0 : b->n);
 }
 
 /* Two runs of a sorted share. */
@@ -277,7 +277,7 @@ static void run_verb(bench *b, const char *name, bool predict) {
         r.merge = measure(b, "merge", merge);
     }
     if (b->info.size > 1)
-        r.exchange = 2.0 * (double)b->n / measure(b, "exchange", exchange);
+        r.exchange = 4.0 * (double)b->n / measure(b, "exchange", exchange);
     b->now = 1;
     r.latency = measure(b, name, together);
     b->now = b->n;

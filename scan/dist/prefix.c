@@ -26,7 +26,7 @@
 
 #include "prefix.h"
 
-enum { GROUP_BYTES = 1 << 20 };
+enum { GROUP_BYTES = 1 << 20, PIECE_BYTES = 256 << 10 };
 
 typedef scan_dist_prefix_job job;
 
@@ -49,27 +49,21 @@ static scan_prefix_desc reduction(const job *j) {
     return desc;
 }
 
-/* The totals of all groups of an array, on the CPU: one call a group. */
-static scan_status reduce_groups(const job *j, const void *array, size_t n, char *totals) {
+/* The total of an array on the CPU, in pieces whose output stays in a cache. */
+static scan_status reduce_array(const job *j, const void *array, size_t n, size_t at, size_t count, char *total) {
     scan_prefix_desc desc = reduction(j);
-    desc.carry_out = j->scratch + GROUP_BYTES;
-    for (size_t at = 0; at < n; at += (size_t)j->group, totals += j->out_size) {
-        const size_t length = n - at < j->group ? n - at : (size_t)j->group;
+    desc.carry_out = j->scratch + PIECE_BYTES;
+    for (const size_t end = at + count; at < end; at += j->piece, desc.carry_in = desc.carry_out) {
+        const size_t length = end - at < j->piece ? end - at : j->piece;
         SCAN_TRY(local(j, &desc, scan_dist_prefix_place(j, array, n, at, length, j->in_size), j->scratch, length));
-        memcpy(totals, desc.carry_out, j->out_size);
     }
+    memcpy(total, desc.carry_out, j->out_size);
     return SCAN_OK;
 }
 
-/* The total of all elements, where any grouping gives it, on the CPU. */
-static scan_status reduce_share(const job *j) {
-    scan_prefix_desc desc = reduction(j);
-    desc.carry_out = j->scratch + GROUP_BYTES;
-    for (size_t at = 0; at < j->n; at += j->piece, desc.carry_in = desc.carry_out) {
-        const size_t length = j->n - at < j->piece ? j->n - at : j->piece;
-        SCAN_TRY(local(j, &desc, scan_dist_prefix_place(j, j->in, j->n, at, length, j->in_size), j->scratch, length));
-    }
-    memcpy(j->totals, desc.carry_out, j->out_size);
+static scan_status reduce_groups(const job *j, const void *array, size_t n, char *totals) {
+    for (size_t at = 0; at < n; at += (size_t)j->group, totals += j->out_size)
+        SCAN_TRY(reduce_array(j, array, n, at, n - at < j->group ? n - at : (size_t)j->group, totals));
     return SCAN_OK;
 }
 
@@ -81,7 +75,7 @@ static scan_status reduce_on_device(const job *j, const void *array, size_t n, v
 static scan_status reduce_part(const job *j, const void *array, size_t n, void *totals) {
     if (j->comm->device)
         return reduce_on_device(j, array, n, totals);
-    return j->ordered ? reduce_groups(j, array, n, totals) : reduce_share(j);
+    return j->ordered ? reduce_groups(j, array, n, totals) : reduce_array(j, array, n, 0, n, totals);
 }
 
 /* Nothing comes after this rank's elements: nobody needs their total. */
@@ -223,10 +217,10 @@ static scan_status take_memory(job *j) {
     const bool device = j->comm->device;
     j->in_size = scan_type_size(j->desc.type);
     j->group = j->ordered ? group : 1;
-    j->piece = group;
+    j->piece = PIECE_BYTES / j->out_size;
     j->total_count = device || j->ordered ? j->n / group + (j->n % group != 0) : 1;
     const size_t total_bytes = (j->total_count * sizeof(uint64_t) + 255) / 256 * 256;
-    const size_t scratch = device ? total_bytes + 256 : GROUP_BYTES + SCAN_CARRY_BYTES;
+    const size_t scratch = device ? total_bytes + 256 : PIECE_BYTES + SCAN_CARRY_BYTES;
     void *memory;
     SCAN_TRY(scan_dist_workspace(j->comm, scratch + 2 * edge, &memory));
     j->scratch = memory;

@@ -22,7 +22,7 @@ typedef struct scan_dist_prefix_job {
     size_t main;    /* elements of groups of this rank alone */
     size_t tail;    /* elements of a group that begins here and goes on */
     size_t edge;    /* elements of that group, with those of later steps */
-    size_t piece;   /* elements of a reduction at a time on the CPU, unless ordered */
+    size_t piece;   /* elements of a reduction at a time on the CPU */
     char *scratch;  /* CPU: output of reductions and a carry; a device: totals */
     char *edge_in, *edge_out;
     char *totals; /* host: of whole groups; unless ordered, of any parts */
