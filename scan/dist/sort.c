@@ -42,7 +42,9 @@ static void place(job *j, parts *p, bool argsort) {
     const size_t stage = j->out_n / j->stages + 1;
     const bool spares[SCAN_DIST_SPARES] = {j->comm->size > 2, j->comm->size > 4};
     j->sorted = take_pairs(j, p, j->n);
-    j->received = take_pairs(j, p, j->out_n);
+    j->received.keys = take_part(p, scan_dist_sort_received_bytes(j, j->key_bytes));
+    if (j->desc.value_bytes)
+        j->received.values = take_part(p, scan_dist_sort_received_bytes(j, j->desc.value_bytes));
     for (int i = 0; i < SCAN_DIST_SPARES; i++)
         if (spares[i])
             j->spare[i] = take_pairs(j, p, stage);

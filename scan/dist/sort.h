@@ -26,7 +26,7 @@ typedef struct scan_dist_sort_job {
     scan_dist_pairs in, out; /* the caller's; `in` is only read */
     size_t n, out_n, key_bytes;
     scan_dist_pairs sorted;                  /* n: this rank's input */
-    scan_dist_pairs received;                /* out_n: runs of other ranks, where their stage lies in the output */
+    scan_dist_pairs received;                /* runs of other ranks, stage after stage */
     scan_dist_pairs spare[SCAN_DIST_SPARES]; /* a stage: runs between merges */
     void *search;                            /* context memory of searches */
     uint32_t stages;
@@ -56,6 +56,9 @@ uint32_t scan_dist_sort_stages(const scan_dist_comm *comm, uint64_t longest, siz
 static inline uint64_t scan_dist_sort_stage_of(uint64_t length, uint32_t s, uint32_t stages) {
     return length / stages * s + length % stages * s / stages;
 }
+
+/* Bytes that `received` needs for elements of that size. */
+size_t scan_dist_sort_received_bytes(const scan_dist_sort_job *j, size_t size);
 
 /* Brings every bucket to its rank and merges what this one gets. */
 scan_status scan_dist_sort_exchange(scan_dist_sort_job *j);

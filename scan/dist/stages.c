@@ -11,6 +11,9 @@
  * time into the output; this rank's own is merged from where it was sorted. More runs than MAX_RUNS are sorted
  * together, and so are all where only some bits of a key are compared, which a merge does not do.
  *
+ * NCCL copies by 16 bytes where both sides are aligned, else byte by byte, many times slower. So a transfer begins
+ * where 16 bytes do, with the few elements before a run, and is received with them.
+ *
  * Work: n log2 ranks. Traffic: an element goes to another rank at most once, and is read and written log2 ranks times.
  */
 #include "sort.h"
@@ -20,7 +23,8 @@ enum {
     CUDA_STAGE_BYTES = 32 << 20,
     MAX_STAGES = 16,
     MAX_BUCKETS = 256,
-    MAX_RUNS = 16
+    MAX_RUNS = 16,
+    ALIGN = 16
 };
 
 typedef scan_dist_sort_job job;
@@ -62,13 +66,53 @@ static pairs at(const job *j, pairs p, size_t i) {
 /* The bucket of this rank in a stage. */
 static size_t own_bucket(const job *j, uint32_t s) { return (size_t)j->comm->rank * j->stages + s; }
 
-/* Whether a stage is sorted, not merged: it then lies in `received` whole. */
-static bool is_sorted_again(const job *j, uint32_t s) {
+/* Whether a rank sorts a stage, not merges it: it then has it in `received` whole. */
+static bool is_sorted_again(const job *j, uint32_t rank, uint32_t s) {
     const bool some_bits = j->desc.begin_bit > 0 || j->desc.end_bit < 8 * j->key_bytes;
     unsigned count = 0;
     for (uint32_t r = 0; r < j->comm->size; r++)
-        count += bucket_length(j, r, own_bucket(j, s)) > 0;
+        count += bucket_length(j, r, (size_t)rank * j->stages + s) > 0;
     return count > (some_bits ? 1 : MAX_RUNS);
+}
+
+/* ---- where runs are received ------------------------------------------------------------------------------------- */
+
+static size_t align_up(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+
+/* Bytes of a run that begins at that element that lie before it in its transfer. */
+static size_t lead_of(uint64_t begin, size_t size) { return (size_t)(begin * size % ALIGN); }
+
+size_t scan_dist_sort_received_bytes(const job *j, size_t size) {
+    return j->out_n * size + ((size_t)j->stages * (j->comm->size + 1) + 1) * 2 * ALIGN;
+}
+
+/* Where the transfers of a stage begin in `received`. */
+static pairs stage_area(const job *j, uint32_t s) {
+    const size_t spare = (size_t)s * (j->comm->size + 1) * 2 * ALIGN, begin = stage_begin(j, s);
+    pairs p = {j->received.keys + align_up(begin * j->key_bytes) + spare, NULL};
+    if (j->received.values)
+        p.values = j->received.values + align_up(begin * j->desc.value_bytes) + spare;
+    return p;
+}
+
+/* The run of a rank in this rank's bucket. `area` is where the next transfer goes, and goes on. */
+static run receive_run(const job *j, uint32_t rank, uint32_t s, bool together, pairs *area) {
+    const size_t bucket = own_bucket(j, s), n = bucket_length(j, rank, bucket);
+    const uint64_t begin = cut(j, rank, bucket);
+    run r = {*area, n};
+    if (!together)
+        r.at.keys += lead_of(begin, j->key_bytes);
+    area->keys = r.at.keys + n * j->key_bytes;
+    if (!together)
+        area->keys = j->received.keys + align_up((size_t)(area->keys - j->received.keys));
+    if (area->values == NULL)
+        return r;
+    if (!together)
+        r.at.values += lead_of(begin, j->desc.value_bytes);
+    area->values = r.at.values + n * j->desc.value_bytes;
+    if (!together)
+        area->values = j->received.values + align_up((size_t)(area->values - j->received.values));
+    return r;
 }
 
 /* ---- exchange ---------------------------------------------------------------------------------------------------- */
@@ -78,27 +122,31 @@ typedef struct move_list {
     size_t count;
 } move_list;
 
-static void add(const job *j, move_list *l, pairs p, size_t n, uint32_t peer) {
-    if (n == 0)
+/* Adds a run of which `begin` elements come before it where it was sorted. */
+static void add(const job *j, move_list *l, run r, uint64_t begin, bool together, uint32_t peer) {
+    const size_t key_lead = together ? 0 : lead_of(begin, j->key_bytes);
+    const size_t value_lead = together ? 0 : lead_of(begin, j->desc.value_bytes);
+    if (r.n == 0)
         return;
-    l->moves[l->count++] = (scan_dist_move){p.keys, n * j->key_bytes, peer};
-    if (p.values)
-        l->moves[l->count++] = (scan_dist_move){p.values, n * j->desc.value_bytes, peer};
+    l->moves[l->count++] = (scan_dist_move){r.at.keys - key_lead, key_lead + r.n * j->key_bytes, peer};
+    if (r.at.values)
+        l->moves[l->count++] = (scan_dist_move){r.at.values - value_lead, value_lead + r.n * j->desc.value_bytes, peer};
 }
 
 static scan_status begin_stage(const job *j, uint32_t s) {
     const scan_dist_comm *comm = j->comm;
-    const bool with_own = is_sorted_again(j, s);
+    const uint32_t me = comm->rank;
+    const bool together = is_sorted_again(j, me, s);
     move_list sends = {comm->moves, 0}, receives = {comm->moves + 2 * comm->size, 0};
-    size_t to = stage_begin(j, s);
+    pairs area = stage_area(j, s);
     for (uint32_t r = 0; r < comm->size; r++) {
-        const size_t bucket = (size_t)r * j->stages + s, length = bucket_length(j, r, own_bucket(j, s));
-        if (r != comm->rank || with_own) {
-            add(j, &sends, at(j, j->sorted, (size_t)cut(j, comm->rank, bucket)), bucket_length(j, comm->rank, bucket),
-                r);
-            add(j, &receives, at(j, j->received, to), length, r);
-        }
-        to += length;
+        const size_t bucket = (size_t)r * j->stages + s;
+        const uint64_t begin = cut(j, me, bucket);
+        const run own = {at(j, j->sorted, (size_t)begin), bucket_length(j, me, bucket)};
+        if (r == me && !together)
+            continue;
+        add(j, &sends, own, begin, is_sorted_again(j, r, s), r);
+        add(j, &receives, receive_run(j, r, s, together, &area), cut(j, r, own_bucket(j, s)), together, r);
     }
     return scan_dist_exchange_begin(j->comm, (scan_dist_moves){sends.moves, sends.count},
                                     (scan_dist_moves){receives.moves, receives.count});
@@ -107,17 +155,16 @@ static scan_status begin_stage(const job *j, uint32_t s) {
 /* ---- merge ------------------------------------------------------------------------------------------------------- */
 
 static runs find_runs(const job *j, uint32_t s) {
-    runs r = {.count = 0};
-    size_t place = stage_begin(j, s);
-    for (uint32_t rank = 0; rank < j->comm->size; rank++) {
-        const size_t length = bucket_length(j, rank, own_bucket(j, s));
-        const bool own = rank == j->comm->rank;
-        if (length)
-            r.list[r.count++] = (run){
-                own ? at(j, j->sorted, (size_t)cut(j, rank, own_bucket(j, s))) : at(j, j->received, place), length};
-        place += length;
+    runs found = {.count = 0};
+    pairs area = stage_area(j, s);
+    for (uint32_t r = 0; r < j->comm->size; r++) {
+        const size_t bucket = own_bucket(j, s);
+        const run own = {at(j, j->sorted, (size_t)cut(j, r, bucket)), bucket_length(j, r, bucket)};
+        const run one = r == j->comm->rank ? own : receive_run(j, r, s, false, &area);
+        if (one.n)
+            found.list[found.count++] = one;
     }
-    return r;
+    return found;
 }
 
 /* Merges neighbours, one after another, to `to`; a run without a neighbour is copied. */
@@ -142,8 +189,8 @@ static scan_status merge_neighbours(const job *j, runs *r, pairs to) {
 
 static scan_status finish_stage(const job *j, uint32_t s) {
     const size_t begin = stage_begin(j, s), n = stage_begin(j, s + 1) - begin;
-    const pairs to = at(j, j->out, begin), from = at(j, j->received, begin);
-    if (is_sorted_again(j, s))
+    const pairs to = at(j, j->out, begin), from = stage_area(j, s);
+    if (is_sorted_again(j, j->comm->rank, s))
         return scan_dist_take(j->comm, j->comm->ctx,
                               scan_sort(j->comm->ctx, &j->desc, from.keys, to.keys, from.values, to.values, n));
     runs r = find_runs(j, s);
