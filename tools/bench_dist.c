@@ -6,18 +6,20 @@
  *
  * Rank 0 prints a row for each: what one context takes alone, for the share (weak), or for the whole array with as many
  * threads as there are ranks (strong); what the ranks take together, and that by it; the part of it that an exchange of
- * the same bytes takes; and what the model says. `latency` is the time of the verb on one element a rank.
+ * the same bytes takes; and what the model says. In it, latency is the time of the verb on one element a rank.
  *
- *     prefix    the share, and half as long again to read it for its total; latency, which grows with the ranks
- *     compact   the share; latency
- *     sort      the share; X = its bytes * (ranks - 1) / ranks at the rate of an exchange, while M is done: merges of
- * the share, ceil(log2 ranks) times, or from 17 ranks on another sort of it; one takes as long as the longer, and the
- * other a stage more; latency
+ * prefix: 1.5 times the share, which is read once more for its totals; latency; and for each rank beyond those that
+ * were measured a message (an agreement by log2 ranks) and the fold of a share's totals, 1.4 ns each.
  *
- * Sorted keys are where they belong: X is 0 for them, and nothing is predicted. The rate is that of
- * scan_dist_redistribute when every second rank hands its share to the next. Times are the median of the repeats, of
- * the slowest rank each. With `predict`, rows follow for more ranks by the model alone; where ranks have GPUs, more
- * than 8 of them are taken to be joined by a network of NETWORK GB/s each, if that is less.
+ * compact: the share, and latency, by log2 ranks.
+ *
+ * sort: the share; X = its bytes * (ranks - 1) / ranks at the rate of an exchange, while M is done: merges of the
+ * share, ceil(log2 ranks) times, or from 17 ranks on another sort of it. Both take as long as the longer, and a stage
+ * of the other. And latency, by log2 ranks. Sorted keys are where they belong: X is 0, and nothing is predicted.
+ *
+ * The rate is that of scan_dist_redistribute when every second rank hands its share to the next. Times are the median
+ * of the repeats, of the slowest rank each. With `predict`, rows follow for more ranks by the model alone; where ranks
+ * have GPUs, more than 8 of them are taken to be joined by a network of NETWORK GB/s each, if that is less.
  */
 #include <math.h>
 #include <pthread.h>
@@ -31,7 +33,7 @@
 
 #include "distributions.h"
 
-enum { MAX_REPEATS = 99, MAX_RANKS = 4096, MAX_MERGED_RANKS = 16, STAGES = 16, HOST_GPUS = 8, CHUNK = 1 << 22 };
+enum { MAX_REPEATS = 99, MAX_RANKS = 4096, MAX_MERGED_RANKS = 16, STAGES = 8, HOST_GPUS = 8, CHUNK = 1 << 22 };
 
 typedef enum bench_verb { PREFIX, COMPACT, SORT } bench_verb;
 
@@ -109,6 +111,8 @@ static scan_status merge(const bench *b) {
     return scan_merge(b->ctx, &merging, b->more, NULL, a, (char *)b->more + 4 * a, NULL, b->n - a, b->out, NULL);
 }
 
+static scan_status agree(const bench *b) { return scan_dist_agree(b->comm, SCAN_OK, NULL); }
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -147,6 +151,7 @@ typedef struct rates {
     double share;    /* of the share */
     double merge;    /* of the share */
     double latency;  /* of the verb on one element a rank */
+    double message;  /* from one rank to the next */
     double exchange; /* bytes a second */
 } rates;
 
@@ -158,11 +163,11 @@ static double exchange_time(const bench *b, const rates *r, double ranks) {
 }
 
 static double model(const bench *b, const rates *r, double ranks) {
-    const double more = ranks / b->info.size, rounds = ceil(log2(ranks));
+    const double rounds = ceil(log2(ranks)), totals = 4.0 * (double)b->n / (1 << 20);
     if (ranks < 2)
         return r->share;
     if (b->verb == PREFIX)
-        return 1.5 * r->share + r->latency * more;
+        return 1.5 * r->share + r->latency + (ranks - b->info.size) * (r->message + totals * 1.4e-9);
     if (b->verb == COMPACT)
         return r->share + r->latency * rounds / ceil(log2(b->info.size));
     const double x = exchange_time(b, r, ranks), m = ranks > MAX_MERGED_RANKS ? r->share : rounds * r->merge;
@@ -278,6 +283,8 @@ static void run_verb(bench *b, const char *name, bool predict) {
     }
     if (b->info.size > 1)
         r.exchange = 4.0 * (double)b->n / measure(b, "exchange", exchange);
+    if (b->info.size > 1)
+        r.message = measure(b, "agree", agree) / ceil(log2(b->info.size));
     b->now = 1;
     r.latency = measure(b, name, together);
     b->now = b->n;

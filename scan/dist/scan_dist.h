@@ -21,9 +21,14 @@
  *              allocates for the next one, until another context is named or the communicator is destroyed.
  *   Devices    On CUDA, device memory goes from rank to rank by NCCL, where this library was built with it. Each rank
  *              has a device of its own: NCCL refuses two ranks on one. Few and small things, counts and splitters, go
- *              by MPI in host memory. This was run with 1, 2 and 3 ranks on one H200, with NCCL told that they are on
- *              different machines; it has not been run on several GPUs yet.
- *   Order      A call waits: for the other ranks, and until its results are complete on this rank.
+ *              by MPI in host memory. This was run on two H100 of one machine, not on more and not on several machines.
+ *   Order      A call waits: for the other ranks, and until its results are complete on this rank. It cannot be
+ *              queued on a stream or captured, as those of scan.h can: the lengths that ranks exchange come from the
+ *              device to the host. What is queued on the context before a call is done before it.
+ *   Workspace  A call takes memory of the communicator, which allocates it with scan_malloc of the context where no
+ *              earlier call needed as much: a call like an earlier one allocates no context memory. Beside it, verbs of
+ *              scan.h work in the context's own, which scan_ctx_reserve reserves. No function says in advance how much
+ *              it will be; the entries below say it in words. Every call allocates host memory.
  *   Threads    One thread at a time calls anything on a communicator, and nothing else on its context meanwhile.
  *   n_device   and carry_in and carry_out are SCAN_ERR_ARGUMENT here: lengths must be known to the host.
  *   Errors     A call begins with one small exchange of every rank's status and length, so that what is wrong on one
@@ -121,9 +126,9 @@ SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, 
 /* Like scan_prefix, over the whole array: in, out: this rank's n elements of it. init is folded in once, before the
  * first element of the array (reverse: after the last), and is the same on every rank. in == out is allowed as there.
  * The bits are those of one context. For float add and mul, ranks pass the elements of a group (1 MiB, scan.h) that
- * their borders cut to one of them and back; the other operators move one value a rank. Memory: 4 MiB. Reads a share
- * twice (the last rank's: once). Deterministic. Errors: as scan_prefix, and ARGUMENT (no context is in use), PEER;
- * ALGORITHM also for float add and mul by a teaching grid. */
+ * their borders cut to one of them and back; the other operators move one value a rank. Memory: 3 MiB, and on a
+ * device 8 bytes for each MiB of outputs. Reads a share twice (the last rank's: once). Deterministic.
+ * Errors: as scan_prefix, and ARGUMENT (no context is in use), PEER; ALGORITHM also for float add and mul by a teaching grid. */
 SCAN_API scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc, const void *in, void *out,
                                       size_t n);
 
@@ -168,8 +173,9 @@ SCAN_API scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_de
  * numbers that add up to the same on all ranks: those of scan_dist_share are equal to within one element. Shares have
  * these lengths whatever the keys: equal ones are divided where a share ends. Stable: of equal keys those of lower
  * ranks come first. keys_in == keys_out and values_in == values_out are allowed, with room for the larger number.
- * Memory: (n + out_n) keys and values, and what scan_sort needs. Every element moves to its rank at once; merges
- * follow. Deterministic. Errors: as scan_sort, and ARGUMENT (no context is in use, lengths that do not add up), PEER.
+ * Memory: (n + out_n) keys and values, a quarter of out_n more from three ranks on, and what scan_sort needs. The
+ * exchange goes in up to eight stages, of which each is merged while the next is on the way. Deterministic.
+ * Errors: as scan_sort, and ARGUMENT (no context is in use, lengths that do not add up), PEER.
  */
 SCAN_API scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys_in,
                                     void *keys_out, const void *values_in, void *values_out, size_t n, size_t out_n);

@@ -21,7 +21,7 @@
 enum {
     CPU_STAGE_BYTES = 1 << 20, /* a stage has as many, or more */
     CUDA_STAGE_BYTES = 32 << 20,
-    MAX_STAGES = 16,
+    MAX_STAGES = 8,
     MAX_BUCKETS = 256,
     MAX_RUNS = 16,
     ALIGN = 16
