@@ -128,7 +128,8 @@ SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, 
  * The bits are those of one context. For float add and mul, ranks pass the elements of a group (1 MiB, scan.h) that
  * their borders cut to one of them and back; the other operators move one value a rank. Memory: 3 MiB, and on a
  * device 8 bytes for each MiB of outputs. Reads a share twice (the last rank's: once). Deterministic.
- * Errors: as scan_prefix, and ARGUMENT (no context is in use), PEER; ALGORITHM also for float add and mul by a teaching grid. */
+ * Errors: as scan_prefix, and ARGUMENT (no context is in use), PEER; ALGORITHM also for float add and mul by a
+ * teaching grid. */
 SCAN_API scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc, const void *in, void *out,
                                       size_t n);
 
