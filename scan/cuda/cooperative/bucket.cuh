@@ -127,12 +127,16 @@ template <class Code> class bucket_sort {
         if (__syncthreads_or(too_long))
             return false;
         for_elements([&](uint32_t i) {
-            if (agree(i, shift) || !agree(i + 1, shift))
-                return;
-            uint32_t end = i + 2;
-            while (end - i <= longest_run && agree(end, shift))
-                end++;
-            for (uint32_t k = i + 1; k < end && end - i <= longest_run; k++) {
+            uint32_t end = i + 1;
+            if (!agree(i, shift))
+                while (end - i <= longest_run && agree(end, shift))
+                    end++;
+            tile.ranks[i] = end - i <= longest_run ? end : i;
+        });
+        __syncthreads(); /* now elements move within their runs */
+        for_elements([&](uint32_t i) {
+            const uint32_t end = tile.ranks[i];
+            for (uint32_t k = i + 1; k < end; k++) {
                 const uint16_t own = order[k];
                 uint32_t at = k;
                 for (; at > i && codes[order[at - 1]] > codes[own]; at--)
