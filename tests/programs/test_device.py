@@ -101,7 +101,7 @@ FORMULAS = ["--like opencv", "--like pillow", "--like imagemagick", "--like vips
 EQUALIZE = [f"equalize {formula} {image} -o {{}}.png" for image in IMAGES for formula in FORMULAS] + [
     "equalize moon.png -o {}.png --plot {}.svg",
     "equalize --like pillow cell.png -o {}.png --verify",
-    "equalize --like imagemagick hubble_deep_field.jpg -o {}.ppm",
+    "equalize --like imagemagick retina.jpg -o {}.ppm",
     "equalize --like skimage moon.png -o {}.pgm",
     "equalize hubble_deep_field.jpg -o {}.png --verify",
     "equalize jacksboro_dem.pgm -o {}.pgm --verify",
