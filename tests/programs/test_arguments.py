@@ -92,6 +92,11 @@ def test_compressed_names_and_inputs_that_grow(box):
 
 def test_no_argument_at_all(box):
     """Not even the program's name, as execve() allows."""
-    runs = "import ctypes, sys; ctypes.CDLL(None).execve(sys.argv[1].encode(), (ctypes.c_char_p * 1)(), (ctypes.c_char_p * 1)())"
+    runs = """
+import ctypes, os, sys
+environment = [key + b"=" + value for key, value in os.environb.items()]
+ctypes.CDLL(None).execve(sys.argv[1].encode(), (ctypes.c_char_p * 1)(),
+                         (ctypes.c_char_p * (len(environment) + 1))(*environment))
+"""
     done = subprocess.run(["python3", "-c", runs, BIN / "sort"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.returncode in (0, 2, 3) and b"Traceback" not in done.stderr, done
