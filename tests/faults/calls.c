@@ -261,7 +261,9 @@ static int run(pid_t program) {
     for (pid_t id; (id = waitpid(-1, &status, __WALL)) > 0;) {
         struct task *t = task_of(id);
         if (WIFSTOPPED(status)) {
-            ptrace(PTRACE_SYSCALL, id, NULL, after_stop(t, status, program));
+            const int signal = after_stop(t, status, program);
+            const bool is_done = injected && !fault.ever && !t->replaced && !t->signal; /* the rest runs at full speed */
+            ptrace(is_done ? PTRACE_CONT : PTRACE_SYSCALL, id, NULL, signal);
             continue;
         }
         if (id == program)

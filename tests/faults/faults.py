@@ -96,21 +96,26 @@ class Loop:
                 self.free.append(folder)
 
     def points(self):
-        """All points that are not in the log, in the order of the seed; the parts take turns. To name the points of a job
-        takes a run of it: a sample may take fewer jobs."""
+        """All points that are not in the log, in the order of the seed; the parts take turns, and so do the jobs of a part:
+        the first points are of all jobs, however many points one of them has. To name the points of a job takes a run of
+        it: a sample may take fewer jobs."""
         def of(folder, part, job):
             if part.jobs is JOBS and b"which this build cannot read" in folder.reference(job).err:  # gzip or zstd
                 return []
             points = [(part.name, job.name, *words) for words in part.points(folder, job) or ()]
             return random.Random(job.name).sample(points, min(len(points), JOB_POINTS_MAX)) if part.jobs is JOBS else points
+
+        def in_turns(queues):
+            return [point for turn in itertools.zip_longest(*queues) for point in turn if point]
         queues = []
         for part in self.parts:
             jobs = self.random.sample(list(part.jobs.values()), min(len(part.jobs), self.jobs_at_most or len(part.jobs)))
             lists = [self.pool.submit(self.with_folder, of, part, job) for job in jobs]
-            queues.append([point for each in lists for point in each.result() if point not in self.log.outcomes])
-            self.random.shuffle(queues[-1])
-        turns = itertools.zip_longest(*queues)
-        return [point for turn in turns for point in turn if point]
+            lists = [[point for point in each.result() if point not in self.log.outcomes] for each in lists]
+            for each in lists:
+                self.random.shuffle(each)
+            queues.append(in_turns(lists))
+        return in_turns(queues)
 
     def try_one(self, point, deadline=None):
         """Tries a point and notes how it ended, unless it is too late or nothing could be made to fail there."""
