@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/support/die.h"
+#include "apps/support/parallel.h"
 #include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "compact.h"
@@ -198,6 +199,7 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
+    in.threads = parallel_threads(c.common.threads);
     if (!job.dtype)
         input_decompress(&in);
     job.format = job.text ? FORMAT_TEXT : data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);

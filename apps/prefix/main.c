@@ -7,6 +7,7 @@
 
 #include "apps/support/die.h"
 #include "apps/support/names.h"
+#include "apps/support/parallel.h"
 #include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "prefix.h"
@@ -142,6 +143,7 @@ int main(int argc, char **argv) {
     session s;
     array_reader reader;
     input_open(&in, path);
+    in.threads = parallel_threads(c.common.threads);
     if (!job.dtype)
         input_decompress(&in);
     job.format = data_format_of(&in, job.dtype, job.dialect.csv, job.dialect.tsv);

@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
     const char *path = j.merge ? sort_inputs(&j, &c) : cli_operand(&c);
     report_start(&c.common);
     input_open(&j.in, path);
+    j.in.threads = j.threads;
     if (!j.dtype)
         input_decompress(&j.in);
     report_text("input", j.in.name);

@@ -5,21 +5,24 @@
  */
 #include "row_reader.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/parallel.h"
 #include "apps/support/table_field.h"
 
-enum { MIN_STEP = 4 << 10, MAX_STEP = 256 << 10 };
+enum { MIN_STEP = 4 << 10, MAX_STEP = 256 << 10, MAX_READ = 64 << 20, FEW_BYTES = 8 << 20 };
 
 /* ---- cost -------------------------------------------------------------------------------------------------------- */
 
 /* Bytes a row: where it starts and its place in the order; for a key of numbers its value, for strings where they are
- * and their rank; and the workspace of the sort that needs most, as scan.h bounds it. */
+ * and their rank, and where the field of either begins; and the workspace of the sort that needs most, as scan.h bounds
+ * it. */
 row_cost row_cost_of(const row_kind *kind) {
-    enum { START = 8, INDEX = 8, NUMBER = 8, TIME = 9, STRING = 16 + 4, BY_NUMBERS = 28, BY_STRINGS = 32 };
+    enum { START = 8, INDEX = 8, NUMBER = 8, TIME = 9, STRING = 16 + 4, PLACE = 4, BY_NUMBERS = 28, BY_STRINGS = 32 };
     const sort_job *j = kind->j;
     row_cost cost = {.a_row = START + INDEX, .a_byte = 1};
     bool any_string = kind->format == FORMAT_TEXT && j->text;
@@ -27,7 +30,7 @@ row_cost row_cost_of(const row_kind *kind) {
         cost.a_row += j->text ? STRING : NUMBER;
     for (size_t k = 0; format_is_table(kind->format) && (k == 0 || k < j->key_count); k++) {
         const key_kind key = j->keys[k].kind;
-        cost.a_row += key == KEY_NUMBER ? NUMBER : key == KEY_TIME ? TIME : STRING;
+        cost.a_row += key == KEY_NUMBER ? NUMBER + PLACE : key == KEY_TIME ? TIME + PLACE : STRING + PLACE;
         any_string |= key == KEY_TEXT || key == KEY_NATURAL;
         cost.a_byte += key == KEY_NATURAL ? 1.25 : 0;
         cost.rewrites |= key == KEY_TEXT;
@@ -37,11 +40,14 @@ row_cost row_cost_of(const row_kind *kind) {
     return cost;
 }
 
-size_t row_bytes_cost(const row_cost *cost, const unsigned char *begin, const unsigned char *end) {
+static size_t cost_of(const row_cost *cost, const unsigned char *begin, const unsigned char *end, size_t lines) {
     const size_t bytes = (size_t)(end - begin);
     const bool quotes = cost->rewrites && memchr(begin, '"', bytes);
-    return (size_t)((quotes ? cost->quoted : cost->a_byte) * (double)bytes) +
-           cost->a_row * input_count_bytes(begin, end, '\n');
+    return (size_t)((quotes ? cost->quoted : cost->a_byte) * (double)bytes) + cost->a_row * lines;
+}
+
+size_t row_bytes_cost(const row_cost *cost, const unsigned char *begin, const unsigned char *end) {
+    return cost_of(cost, begin, end, input_count_bytes(begin, end, '\n'));
 }
 
 /* ---- where rows end ---------------------------------------------------------------------------------------------- */
@@ -109,26 +115,73 @@ const unsigned char *row_first_end(const table *t, const unsigned char *begin, c
 
 typedef struct part {
     unsigned char *bytes;
-    size_t n, room, cost, counted; /* the cost is that of bytes before `counted` */
+    size_t n, room;
+    size_t cost, lines, counted; /* the first two are of bytes before `counted` */
 } part;
 
+typedef struct costing {
+    const row_cost *cost;
+    const unsigned char *begin, *end;
+    atomic_size_t sum, lines;
+} costing;
+
+static void cost_of_piece(void *arg, size_t i) {
+    costing *a = arg;
+    const unsigned char *p = a->begin + i * MAX_STEP;
+    const unsigned char *end = a->end - p > MAX_STEP ? p + MAX_STEP : a->end;
+    const size_t lines = input_count_bytes(p, end, '\n');
+    atomic_fetch_add_explicit(&a->lines, lines, memory_order_relaxed);
+    atomic_fetch_add_explicit(&a->sum, cost_of(a->cost, p, end, lines), memory_order_relaxed);
+}
+
 static void add_cost(const row_reader *r, part *p) {
-    p->cost += row_bytes_cost(&r->cost, p->bytes + p->counted, p->bytes + p->n);
+    const size_t bytes = p->n - p->counted;
+    costing a = {.cost = &r->cost, .begin = p->bytes + p->counted, .end = p->bytes + p->n};
+    atomic_init(&a.sum, p->cost);
+    atomic_init(&a.lines, p->lines);
+    parallel_for(r->kind->j->threads, bytes / MAX_STEP + (bytes % MAX_STEP != 0), cost_of_piece, &a);
+    p->cost = atomic_load_explicit(&a.sum, memory_order_relaxed);
+    p->lines = atomic_load_explicit(&a.lines, memory_order_relaxed);
     p->counted = p->n;
 }
 
-/* Reads until the budget is spent, or the input ends. */
+/* Makes room for at least a step. Of a file, what has been read says how much the whole part will have, and that is
+ * taken at once: memory that grows is not in huge pages. */
+static void grow(const row_reader *r, part *p, size_t step) {
+    const input_extent *extent = &r->in->extent;
+    const size_t most = p->n + (r->budget - p->cost) + step;
+    double room = 2 * (double)p->room;
+    if (extent->sized && p->cost > 0) {
+        const double left = (double)(extent->size - r->in->taken) + (double)step;
+        const double expected = 1.0625 * (double)p->n / (double)p->cost * (double)(r->budget - p->cost);
+        room = (double)p->n + (left < expected ? left : expected);
+    }
+    const size_t least = p->n + step;
+    const size_t wanted = room > (double)most ? most : room < (double)least ? least : (size_t)room;
+    if (p->room < FEW_BYTES) {
+        unsigned char *bytes = must_alloc(wanted + INPUT_TAIL_BYTES, 1);
+        memcpy(bytes, p->bytes, p->n);
+        free(p->bytes);
+        p->bytes = bytes;
+    } else {
+        p->bytes = must_realloc(p->bytes, wanted + INPUT_TAIL_BYTES, 1);
+    }
+    p->room = wanted;
+}
+
+/* Reads until the budget is spent, or the input ends: as much at once as fits the budget even if all rows are short. */
 static void read_part(row_reader *r, part *p, size_t step) {
-    const size_t most = r->budget + p->n + step;
+    const double most_a_byte = (double)r->cost.a_row + r->cost.quoted;
     add_cost(r, p);
     while (!r->ended && p->cost < r->budget) {
-        if (p->room - p->n < step) {
-            p->room = p->room > most / 2 ? most : 2 * p->room;
-            p->bytes = must_realloc(p->bytes, p->room + INPUT_TAIL_BYTES, 1);
-        }
-        size_t got = input_read(r->in, p->bytes + p->n, step);
+        if (p->room - p->n < step)
+            grow(r, p, step);
+        const double fits = (double)(r->budget - p->cost) / most_a_byte;
+        size_t want = fits < (double)step ? step : fits > (double)MAX_READ ? MAX_READ : (size_t)fits;
+        want = want < p->room - p->n ? want : p->room - p->n;
+        size_t got = input_read(r->in, p->bytes + p->n, want);
         p->n += got;
-        r->ended = got < step;
+        r->ended = got < want;
         add_cost(r, p);
     }
 }
@@ -150,7 +203,7 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
     const size_t part_of_budget = r->budget / 64;
     const size_t step = part_of_budget < MIN_STEP ? MIN_STEP : part_of_budget > MAX_STEP ? MAX_STEP : part_of_budget;
     part p = {.n = before + r->rest_bytes, .counted = before};
-    p.room = p.n + (r->usual > 4 * step ? r->usual + step : 4 * step); /* memory that grows is not in huge pages */
+    p.room = p.n + (r->usual > 4 * step ? r->usual + step : 4 * step);
     p.bytes = must_alloc(p.room + INPUT_TAIL_BYTES, 1);
     if (r->rest_bytes)
         memcpy(p.bytes + before, r->rest, r->rest_bytes);
@@ -163,9 +216,10 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
         r->rest_bytes = p.n - cut;
         r->rest = memcpy(must_alloc(r->rest_bytes, 1), p.bytes + cut, r->rest_bytes);
         p.n = cut;
+        p.lines -= input_count_bytes(r->rest, r->rest + r->rest_bytes, '\n');
     }
     r->usual = p.n - before;
-    r->lines += input_count_bytes(p.bytes + before, p.bytes + p.n, '\n');
+    r->lines += p.lines;
     *bytes = p.bytes;
     *n_bytes = p.n;
     return p.n > before;

@@ -18,6 +18,7 @@
 #include "decoder.h"
 #include "die.h"
 #include "input.h"
+#include "input_span.h"
 #include "report_phase.h"
 #include "spool.h"
 
@@ -89,6 +90,16 @@ __attribute__((noreturn)) static void die_shorter(const input *in, uint64_t byte
     die(EXIT_IO, "%s: " INPUT_SHORTER, in->name, (unsigned long long)bytes, (unsigned long long)in->extent.size);
 }
 
+/* `offset` counts from the extent's start. */
+static void read_span(const input *in, void *to, size_t bytes, uint64_t offset) {
+    int error_number;
+    size_t have = input_span_read(in->fd, to, bytes, in->extent.start + offset, in->threads, &error_number);
+    if (have < bytes && error_number == 0)
+        die_shorter(in, offset + have);
+    if (have < bytes)
+        die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(error_number));
+}
+
 static size_t read_source(input *in, void *to, size_t bytes) {
     if (in->decoder) {
         size_t decoded = decoder_read(in->decoder, to, bytes);
@@ -97,6 +108,13 @@ static size_t read_source(input *in, void *to, size_t bytes) {
     }
     if (in->extent.sized && bytes > in->extent.size - in->fetched)
         bytes = (size_t)(in->extent.size - in->fetched);
+    if (in->extent.sized && bytes >= INPUT_SPAN_SEVERAL && in->threads > 1) {
+        read_span(in, to, bytes, in->fetched);
+        in->fetched += bytes;
+        if (lseek(in->fd, (off_t)(in->extent.start + in->fetched), SEEK_SET) < 0)
+            die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
+        return bytes;
+    }
     ssize_t have = input_fill(in->fd, to, bytes);
     if (have < 0)
         die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
@@ -278,17 +296,7 @@ void input_refuse_json(const char *name, size_t line, const unsigned char *text,
 
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     report_phase before = report_enter(PHASE_READ);
-    size_t have = 0;
-    while (have < bytes) {
-        size_t want = bytes - have < READ_MAX ? bytes - have : READ_MAX;
-        ssize_t got = pread(in->fd, (char *)to + have, want, (off_t)(in->extent.start + offset + have));
-        if (got == 0)
-            die_shorter(in, offset + have);
-        if (got > 0)
-            have += (size_t)got;
-        else if (errno != EINTR)
-            die(EXIT_IO, "%s: cannot read: %s", in->name, strerror(errno));
-    }
+    read_span(in, to, bytes, offset);
     report_bytes(bytes, 0);
     report_enter(before);
 }

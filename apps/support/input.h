@@ -32,6 +32,7 @@ typedef struct input {
     int fd;
     const char *name;    /* for messages: the path, or "stdin" */
     input_extent extent; /* sized: input_read_at works */
+    unsigned threads;    /* that read large spans of a sized input; one, unless the caller sets more */
     uint64_t fetched;    /* bytes read from fd by all but input_read_at */
     uint64_t taken;      /* of these, bytes given out by input_read and input_read_all */
     unsigned char *peek; /* bytes looked at and not yet taken */

@@ -72,6 +72,7 @@ COMMANDS = {
     "sort-zstd": "sort -k b -k c:text ../in/t.csv.zst -o out",
     "prefix-zstd": "< ../in/t.csv.zst prefix --csv -k a -o out",
     "sort-dialect": "sort -k b --delimiter ; --decimal , --comment # --missing NA,- ../in/de.csv -o out",
+    "sort-span": "sort --dtype u16 ../in/levels.raw -o out",
     "sort-parts": "sort --argsort -S 1M ../in/i64.npy -o out",
     "sort-parts-text": "sort -S 1M -u --verify ../in/lines.txt -o out",
     "sort-parts-pipe": "| ../in/wide.raw sort -S 1M --dtype u16 --tmp .",

@@ -40,6 +40,8 @@ JOBS = {
     "sort .npy": (["sort"], "in.npy", npy(VALUES)),
     "sort text": (["sort"], "in.txt", lines(VALUES)),
     "sort table": (["sort", "-k", "1"], "in.csv", b"a\n" + lines(VALUES)),
+    "sort raw, by several threads": (["sort", "--dtype", "u8"], "in.raw", VALUES.tobytes() * 18),
+    "sort table, by several threads": (["sort", "-k", "1"], "in.csv", b"a\n" + lines(VALUES) * 6),
 }
 
 
