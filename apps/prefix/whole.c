@@ -93,8 +93,10 @@ void prefix_table_whole(const prefix_job *job, input *in, session *s) {
     table t;
     column c = {.type = SCAN_I64};
     prefix_value init;
-    table_read(&t, in, &job->dialect, threads);
-    size_t index = table_find(&t, job->key);
+    table_begin(&t, in, &job->dialect);
+    size_t index = table_seek(&t, job->key);
+    table_end(&t, &index, 1, threads);
+    index = table_find(&t, job->key);
     if (t.columns)
         table_warn_of_header(&t, index, false);
     if (t.columns)

@@ -105,13 +105,22 @@ static void start(const table *t, row_kind *kind) {
     kind->later.header = true;
 }
 
+/* A column that is not there is complained of when all rows have been looked at. */
+static void read_table(table *t, row_kind *kind, input *in) {
+    const sort_job *j = kind->j;
+    table_begin(t, in, kind->started ? &kind->later : &j->dialect);
+    for (size_t k = 0; k < j->key_count && !kind->started; k++)
+        kind->column[k] = table_seek(t, j->keys[k].name);
+    table_end(t, kind->column, j->key_count, j->threads);
+    if (kind->started)
+        t->has_names = j->dialect.header;
+    else
+        start(t, kind);
+}
+
 void row_batch_read_table(row_batch *b, row_kind *kind, input *in) {
     sort_job *j = kind->j;
-    table_read(&b->table, in, kind->started ? &kind->later : &j->dialect, j->threads);
-    if (kind->started)
-        b->table.has_names = j->dialect.header;
-    else
-        start(&b->table, kind);
+    read_table(&b->table, kind, in);
     b->key_count = 0;
     for (size_t k = 0; k < j->key_count; k++) {
         switch (j->keys[k].kind) {

@@ -159,8 +159,11 @@ static void walk_piece(void *arg, size_t i) {
     if (own->rows == 0)
         return;
     const unsigned char *p = i == 0 ? own->begin : first_row(j, own);
-    if (table_index_piece(t, p, rows_end(j, i), own->rows, t->starts + own->row))
+    if (table_index_piece(t, p, rows_end(j, i), own->row, own->rows))
         return;
+    for (size_t k = 0; t->places && k < t->columns; k++)
+        if (t->places[k])
+            memset(t->places[k] + own->row, TABLE_NOWHERE, own->rows * sizeof **t->places);
     for (size_t k = 0; k < own->rows; k++) {
         const unsigned char *next = p;
         size_t fields = 0;
@@ -192,7 +195,19 @@ static void cut(job *j, table *t, const unsigned char *begin) {
     }
 }
 
-void table_index_rows(table *t, const unsigned char *begin, unsigned threads) {
+/* The field of the first column begins where its row does. */
+static void make_places(table *t, const size_t *columns, size_t count) {
+    if (count == 0)
+        return;
+    t->places = must_alloc(t->columns, sizeof *t->places);
+    for (size_t k = 0; k < t->columns; k++)
+        t->places[k] = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (columns[i] > 0 && columns[i] < t->columns && !t->places[columns[i]])
+            t->places[columns[i]] = must_alloc(t->n + 1, sizeof **t->places);
+}
+
+void table_index_rows(table *t, const unsigned char *begin, const size_t *columns, size_t count, unsigned threads) {
     job j;
     cut(&j, t, begin);
     parallel_for(threads, j.piece_count, count_piece, &j);
@@ -207,6 +222,7 @@ void table_index_rows(table *t, const unsigned char *begin, unsigned threads) {
         state = own->ends[state];
     }
     t->starts = must_alloc(t->n + 1, sizeof *t->starts);
+    make_places(t, columns, count);
     parallel_for(threads, j.piece_count, walk_piece, &j);
     piece first = {.fault = ROW_OK};
     for (size_t i = 0; i < j.piece_count && first.fault == ROW_OK; i++)
@@ -287,17 +303,14 @@ void table_drop_empty_lines(table *t, const unsigned char *first_end) {
     }
 }
 
-void table_read(table *t, input *in, const dialect *d, unsigned threads) {
+void table_begin(table *t, input *in, const dialect *d) {
     *t = (table){
         .name = in->name, .dialect = d, .delimiter = d->delimiter, .end_bytes = 1, .lines_before = in->lines_before};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
     pass_comments(t);
-    if (t->n_bytes == t->head_bytes) {
-        t->starts = must_alloc(1, sizeof *t->starts);
-        t->starts[0] = t->n_bytes;
+    if (t->n_bytes == t->head_bytes)
         return;
-    }
     const unsigned char *first = t->bytes + t->head_bytes, *next = table_read_first_row(t, true);
     if (d->comment)
         table_strip_comments(t, next);
@@ -308,10 +321,26 @@ void table_read(table *t, input *in, const dialect *d, unsigned threads) {
         t->names_end = next;
         t->head_bytes = (size_t)(next - t->bytes);
     }
-    table_index_rows(t, first, threads);
+}
+
+void table_end(table *t, const size_t *columns, size_t count, unsigned threads) {
+    if (t->columns == 0) {
+        t->starts = must_alloc(1, sizeof *t->starts);
+        t->starts[0] = t->n_bytes;
+        return;
+    }
+    table_index_rows(t, t->has_names ? t->names : t->bytes + t->head_bytes, columns, count, threads);
+}
+
+void table_read(table *t, input *in, const dialect *d, unsigned threads) {
+    table_begin(t, in, d);
+    table_end(t, NULL, 0, threads);
 }
 
 void table_free(table *t) {
+    for (size_t k = 0; t->places && k < t->columns; k++)
+        free(t->places[k]);
+    free(t->places);
     free(t->gaps);
     free(t->starts);
     free(t->stops);

@@ -13,6 +13,8 @@
 #include "dialect.h"
 #include "input.h"
 
+enum { TABLE_NOWHERE = -1 };
+
 typedef struct table {
     const char *name; /* for messages */
     const dialect *dialect;
@@ -26,10 +28,12 @@ typedef struct table {
     bool has_names;    /* there is a header with the names of the columns */
     const unsigned char *names, *names_end; /* its bytes */
     uint64_t *starts;                       /* row i is bytes[starts[i] ... starts[i + 1] - 1], its line end included */
-    uint32_t *stops;        /* NULL, or where fields end: field k of row i at bytes[stops[i * columns + k + 1]], and
-                             * before its first byte at stops[i * columns + k], modulo 2^32 */
-    size_t lines_before;    /* of a chunk (table_chunks.h): lines of the file before its bytes */
-    size_t end_bytes;       /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
+    uint32_t *stops;     /* NULL, or where fields end: field k of row i at bytes[stops[i * columns + k + 1]], and
+                          * before its first byte at stops[i * columns + k], modulo 2^32 */
+    uint32_t **places;   /* NULL, or for each column NULL, or where in each row its field begins, from the row's start;
+                          * TABLE_NOWHERE: not noted */
+    size_t lines_before; /* of a chunk (table_chunks.h): lines of the file before its bytes */
+    size_t end_bytes;    /* of a line end, as the first row has it: 1 "\n" or 2 "\r\n" */
     struct table_gap *gaps; /* where comments stood, for the numbers of lines */
     size_t gap_count;
 } table;
@@ -39,10 +43,19 @@ typedef struct table {
  * is settled, must live as long as the table. */
 void table_read(table *t, input *in, const dialect *d, unsigned threads);
 
+/* The same in two steps: table_begin reads the bytes and the first row, so that columns can be sought; table_end finds
+ * the rows, and notes where in them the fields of some columns (those below t->columns) begin, which can then be read
+ * without going through those before them. */
+void table_begin(table *t, input *in, const dialect *d);
+void table_end(table *t, const size_t *columns, size_t count, unsigned threads);
+
 /* Returns the column, from 0, that a user means by a name, which may stand in backticks, or, where no column has that
  * name, a number from 1. Exit 2 if there is none, naming the nearest, or if two have that name. On empty input any name
  * is column 0. */
 size_t table_find(const table *t, const char *key);
+
+/* The same without a complaint: t->columns if there is none, the first if there are several. */
+size_t table_seek(const table *t, const char *key);
 
 /* Returns the first column from `from` on that has this name, t->columns if there is none. */
 size_t table_find_name(const table *t, const char *name, size_t from);

@@ -69,19 +69,38 @@ static void refuse_suffix(const table *t, const char *key) {
     free(name);
 }
 
+/* The name inside the backticks of a key, in memory to be freed; NULL if there are none. */
+static char *unticked(const char *key) {
+    const size_t bytes = strlen(key);
+    if (bytes <= 2 || key[0] != '`' || key[bytes - 1] != '`')
+        return NULL;
+    char *name = must_alloc(bytes, 1);
+    memcpy(name, key + 1, bytes - 1);
+    name[bytes - 2] = 0;
+    return name;
+}
+
+size_t table_seek(const table *t, const char *key) {
+    size_t found = table_find_name(t, key, 0);
+    char *name = found < t->columns ? NULL : unticked(key), *end = NULL;
+    if (name)
+        found = table_seek(t, name);
+    free(name);
+    unsigned long long number = found == t->columns && *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
+    return end && *end == 0 && number >= 1 && number <= t->columns ? (size_t)number - 1 : found;
+}
+
 size_t table_find(const table *t, const char *key) {
     if (t->columns == 0)
         return 0;
-    size_t found = table_find_name(t, key, 0), again = table_find_name(t, key, found + 1), bytes = strlen(key);
+    size_t found = table_find_name(t, key, 0), again = table_find_name(t, key, found + 1);
     if (again < t->columns)
         die(EXIT_USAGE, "%s: columns %zu and %zu are both named \"%s\": name it by its number", t->name, found + 1,
             again + 1, key);
     if (found < t->columns)
         return found;
-    if (bytes > 2 && key[0] == '`' && key[bytes - 1] == '`') {
-        char *name = must_alloc(bytes, 1);
-        memcpy(name, key + 1, bytes - 1);
-        name[bytes - 2] = 0;
+    char *name = unticked(key);
+    if (name) {
         found = table_find(t, name);
         free(name);
         return found;

@@ -102,6 +102,8 @@ static inline field table_field_of(const table *t, size_t row, size_t index) {
         return field_between(t, stop[0], stop[1]);
     }
     const unsigned char *p = t->bytes + t->starts[row], *end = t->bytes + t->starts[row + 1];
+    if (t->places && t->places[index] && t->places[index][row] != (uint32_t)TABLE_NOWHERE)
+        return read_field(p + t->places[index][row], end, (unsigned char)t->delimiter);
     p = pass_fields(t, p, &index);
     field f = read_field(p, end, (unsigned char)t->delimiter);
     while (index-- > 0)
@@ -152,13 +154,13 @@ static inline quote_state quote_step(const table *t, quote_state state, const un
 }
 
 /* Finds the rows of a table whose columns are known, in t->bytes from t->head_bytes on, which begin with the first row
- * at `begin`: sets t->n and t->starts. Exit 2 as for table_read. */
-void table_index_rows(table *t, const unsigned char *begin, unsigned threads);
+ * at `begin`: sets t->n, t->starts, and t->places of some columns. Exit 2 as for table_read. */
+void table_index_rows(table *t, const unsigned char *begin, const size_t *columns, size_t count, unsigned threads);
 
-/* Sets the starts of the rows from `begin` to `end`, two places where rows begin. Returns false if they are not so
- * many, have another number of fields than t->columns, or are not for this function to judge. In table_index.c. */
-bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t rows,
-                       uint64_t *starts);
+/* Sets the starts of the rows from `begin` to `end`, two places where rows begin, and the places of their fields that
+ * are to be noted; the first is row `row`. Returns false if they are not so many, have another number of fields than
+ * t->columns, or are not for this function to judge. In table_index.c. */
+bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t row, size_t rows);
 
 /* Sets what the first row says, and if the bytes are all there are ends the last one. Returns the end of the first row.
  */

@@ -84,15 +84,22 @@ static bool find_starts(const table *t, const unsigned char *origin, const uint3
     return true;
 }
 
-bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t rows,
-                       uint64_t *starts) {
+static void note_places(const table *t, const uint32_t *stops, size_t row, size_t rows) {
+    for (size_t k = 0; k < t->columns; k++)
+        for (size_t i = 0; t->places[k] && i < rows; i++)
+            t->places[k][row + i] = stops[i * t->columns + k] - stops[i * t->columns];
+}
+
+bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t row, size_t rows) {
     const size_t bytes = (size_t)(end - begin);
     uint32_t *stops = bytes < UINT32_MAX - MARKS_BYTES ? try_alloc((bytes + 1) * sizeof *stops) : NULL;
     if (!stops)
         return false;
     stops[0] = UINT32_MAX;
-    bool good =
-        find_stops(t, begin, begin, end, stops + 1) == rows * t->columns && find_starts(t, begin, stops, rows, starts);
+    bool good = find_stops(t, begin, begin, end, stops + 1) == rows * t->columns &&
+                find_starts(t, begin, stops, rows, t->starts + row);
+    if (good && t->places)
+        note_places(t, stops, row, rows);
     free(stops);
     return good;
 }
@@ -127,5 +134,5 @@ void table_find_rows(table_chunk *chunk) {
         t->starts = NULL;
         t->stops = NULL;
     }
-    table_index_rows(t, t->bytes + t->head_bytes, 1);
+    table_index_rows(t, t->bytes + t->head_bytes, NULL, 0, 1);
 }
