@@ -33,6 +33,27 @@ static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t
         scan_sort_store(codes, i, scan_sort_load(codes, i, key_bytes) ^ job->flip, key_bytes);
 }
 
+/* Floats whose zeros and NaNs are set aside while the other numbers are sorted (quick_floats.h). */
+typedef struct quick_aside {
+    size_t numbers, zeros, nans;
+    bool nan_first;
+    size_t below; /* numbers that come before zeros */
+} quick_aside;
+
+/* Where zeros and NaNs begin in the result. */
+static inline size_t quick_zeros_at(const quick_aside *a) { return (a->nan_first ? a->nans : 0) + a->below; }
+static inline size_t quick_nans_at(const quick_aside *a) { return a->nan_first ? 0 : a->numbers + a->zeros; }
+
+/* Moves the sorted numbers to their places in the result. */
+static void quick_make_room(const quick_aside *a, void *column, size_t bytes) {
+    char *numbers = column;
+    const size_t zeros_at = quick_zeros_at(a);
+    if (zeros_at + a->zeros > a->below)
+        memmove(numbers + (zeros_at + a->zeros) * bytes, numbers + a->below * bytes, (a->numbers - a->below) * bytes);
+    if (zeros_at > a->below)
+        memmove(numbers + (zeros_at - a->below) * bytes, numbers, a->below * bytes);
+}
+
 /* Splits that may be bad before the radix sort takes over. */
 static unsigned depth_for(size_t n) { return 2 * (64 - (unsigned)__builtin_clzll(n | 1)); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys alone, AVX2: as quick_avx512.c, in vectors of half the size. AVX2 compares signed integers, so codes are signed;
- * and it has no compression, so a table says how lanes are permuted.
+ * Quicksort with AVX2: as quick_avx512.c, in vectors of half the size. AVX2 compares signed integers, so codes are
+ * signed; and it has no compression, so a table says how lanes are permuted.
  */
 #if defined(__x86_64__)
 #include <float.h>
@@ -161,6 +161,7 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#include "quick_floats.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_32_4
 #include "quick_pairs.h"
@@ -250,6 +251,7 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#include "quick_floats.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_64_4
 #include "quick_pairs.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys alone, AVX-512: keys become unsigned codes that can be turned back, the codes are sorted by
- * quick_lanes.h, and turned back. Equal codes are equal keys, so a sort that is not stable does; where floats have
- * ties that can be told apart, zeros of both signs or different NaNs, the stable radix sort does the work instead.
+ * Quicksort with AVX-512. Keys alone become unsigned codes that can be turned back, the codes are sorted by
+ * quick_lanes.h, and turned back: equal codes are equal keys, so a sort that is not stable serves.
  */
 #if defined(__x86_64__)
 #include <float.h>
@@ -119,6 +118,7 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#include "quick_floats.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_32_4
 #include "quick_pairs.h"
@@ -176,6 +176,7 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
+#include "quick_floats.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_64_4
 #include "quick_pairs.h"

@@ -2,7 +2,6 @@
  *
  * Ends a width of quick_avx2.c or quick_avx512.c: forgets what it defines, of which the other width has its own.
  */
-#undef TRANSFORM
 #undef SIGN
 #undef KEY
 #undef KEY_BITS

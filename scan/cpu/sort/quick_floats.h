@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Floats alone, around the quicksort of quick_lanes.h, and included with it once a width. The codes of numbers other
+ * than zero can be turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart: they
+ * are set aside in input order, and put in their places when the numbers are sorted.
+ *
+ *     result    | codes of numbers | room of zeros and NaNs |
+ *     other     | zeros and NaNs   | scratch of the numbers |
+ */
+
+#define SIGN ((KEY)1 << (8 * sizeof(KEY) - 1))
+
+SCAN_INLINE V_MASK NAME(is_nan)(V v) { return V_GREATER(V_AND(v, V_SET1(~SIGN)), V_SET1(INFINITY_BITS)); }
+SCAN_INLINE V_MASK NAME(is_zero)(V v) { return V_EQUAL(V_AND(v, V_SET1(~SIGN)), V_SET1(0)); }
+
+/* The codes of code.h, in the order that vectors compare, of numbers other than zero; and back. */
+SCAN_INLINE V NAME(encode)(V v, KEY flip) {
+    return V_XOR(v, V_SELECT(V_NEGATIVE(v), V_SET1((KEY)~flip), V_SET1(SIGN ^ flip)));
+}
+SCAN_INLINE V NAME(decode)(V v, KEY flip) {
+    return V_XOR(v, V_SELECT(V_NEGATIVE(V_XOR(v, V_SET1(flip))), V_SET1(SIGN ^ flip), V_SET1((KEY)~flip)));
+}
+SCAN_INLINE KEY NAME(encode_one)(KEY key, KEY flip) { return key ^ (key & SIGN ? (KEY)~flip : (KEY)(SIGN ^ flip)); }
+
+static void NAME(decode_all)(KEY *keys, size_t n, KEY flip) {
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(keys + i, NAME(decode)(V_LOAD(keys + i), flip));
+    if (i < n) {
+        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
+        V_MASK_STORE(keys + i, some, NAME(decode)(V_MASK_LOAD(V_SET1(0), some, keys + i), flip));
+    }
+}
+
+/* Returns how many of sorted codes of numbers come before the code of zero. */
+static size_t NAME(below_zero)(const KEY *codes, size_t n, KEY flip) {
+    const KEY zero = (KEY)(SIGN ^ flip ^ LEAST);
+    size_t begin = 0, end = n;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if ((codes[middle] ^ LEAST) < zero)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* Writes the codes of the numbers to `codes`, and zeros and NaNs as they are to `aside`. Either may be where the keys
+ * are. */
+static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t n, KEY *codes, KEY *aside) {
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    const KEY flip = (KEY)order->flip ^ LEAST;
+    size_t numbers = 0, others = 0, nans = 0, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const V v = V_LOAD(from + i), code = NAME(encode)(v, flip);
+        const V_BITS not_nan = V_UNSET(NAME(is_nan)(v)), is_number = V_UNSET(NAME(is_zero)(v)) & not_nan;
+        if (is_number == all) {
+            V_STORE(codes + numbers, code);
+            numbers += LANES;
+            continue;
+        }
+        V_STORE(codes + numbers, V_COMPRESS(code, is_number));
+        V_STORE(aside + others, V_COMPRESS(v, (V_BITS)~is_number));
+        const size_t count = quick_count(is_number, LANES);
+        numbers += count;
+        others += LANES - count;
+        nans += LANES - quick_count(not_nan, LANES);
+    }
+    for (; i < n; i++) {
+        const KEY key = from[i], magnitude = key & ~SIGN;
+        if (magnitude == 0 || magnitude > INFINITY_BITS) {
+            aside[others++] = key;
+            nans += magnitude != 0;
+        } else {
+            codes[numbers++] = NAME(encode_one)(key, flip);
+        }
+    }
+    return (quick_aside){numbers, others - nans, nans, order->nan == 0, 0};
+}
+
+/* Puts sorted numbers, which are at the front of `to`, and what was set aside in their places. */
+static void NAME(put_together)(const scan_sort_order *order, quick_aside a, KEY *to, const KEY *aside) {
+    const KEY flip = (KEY)order->flip ^ LEAST;
+    a.below = NAME(below_zero)(to, a.numbers, flip);
+    NAME(decode_all)(to, a.numbers, flip);
+    quick_make_room(&a, to, sizeof(KEY));
+    KEY *zeros = to + quick_zeros_at(&a), *nans = to + quick_nans_at(&a);
+    if (a.zeros == 0 || a.nans == 0) {
+        memcpy(a.zeros == 0 ? nans : zeros, aside, (a.zeros + a.nans) * sizeof(KEY));
+        return;
+    }
+    for (size_t i = 0; i < a.zeros + a.nans; i++)
+        *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
+}
+
+static void NAME(quick_floats)(const scan_sort_local *l) {
+    KEY *to = l->to.keys, *other = l->spare.keys;
+    const quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
+    const quick_job job = {0, LEAST, l};
+    if (a.numbers > 0)
+        NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, depth_for(l->n));
+    NAME(put_together)(&l->order, a, to, other);
+}
