@@ -54,7 +54,9 @@ static void quick_make_room(const quick_aside *a, void *column, size_t bytes) {
         memmove(numbers + (zeros_at - a->below) * bytes, numbers, a->below * bytes);
 }
 
-/* Splits that may be bad before the radix sort takes over. */
-static unsigned depth_for(size_t n) { return 2 * (64 - (unsigned)__builtin_clzll(n | 1)); }
+/* Splits, one in another, before the radix sort takes over. */
+static unsigned max_depth(const scan_sort_local *l, size_t n) {
+    return l->max_depth ? l->max_depth : 2 * (64 - (unsigned)__builtin_clzll(n | 1));
+}
 
 #endif

@@ -99,6 +99,6 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
     const quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
     const quick_job job = {0, LEAST, l};
     if (a.numbers > 0)
-        NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, depth_for(l->n));
+        NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
     NAME(put_together)(&l->order, a, to, other);
 }

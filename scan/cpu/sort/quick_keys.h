@@ -21,12 +21,12 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
         NAME(few) few;
         pivot = NAME(survey)(from, n, flip, &few);
         if (few.count > 0) {
-            NAME(sort_few)(&job, &few, from, flip, to, other, n, n, depth_for(n));
+            NAME(sort_few)(&job, &few, from, flip, to, other, n, n, max_depth(l, n));
             return;
         }
     }
     size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other);
-    NAME(quick_lows)(&job, pivot, to, other, below, n, n, depth_for(n));
+    NAME(quick_lows)(&job, pivot, to, other, below, n, n, max_depth(l, n));
     if (below < n)
-        NAME(quick)(&job, other, to + below, other, n - below, n - below, depth_for(n));
+        NAME(quick)(&job, other, to + below, other, n - below, n - below, max_depth(l, n));
 }

@@ -261,7 +261,7 @@ static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
             x.values[i] = (VALUE)i;
     }
     if (l->n > PAIR(FEW))
-        PAIR(quick)(&s, l, x, to, other, l->n, depth_for(l->n));
+        PAIR(quick)(&s, l, x, to, other, l->n, max_depth(l, l->n));
     else
         PAIR(sort_few)(&s, x, to, l->n);
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The quicksorts of the CPU by themselves, with so small a depth that the radix sort takes over: at once, or in some
+ * parts and not in others. Keys alone, pairs, and argsort, which has no output for keys.
+ */
+#include "scan/cpu/sort/sort.h"
+#include "sort_oracle.h"
+
+enum { MAX_N = 6000 };
+
+static scan_sort_quick_table *const tables[SCAN_SIMD_LEVELS] = {
+#if defined(__x86_64__)
+    [SCAN_SIMD_AVX2] = &scan_cpu_sort_quick_avx2,
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
+#endif
+};
+
+static const struct {
+    scan_type type;
+    unsigned kind; /* row of the table */
+} types[] = {{SCAN_U16, 1}, {SCAN_I32, 2}, {SCAN_U64, 3}, {SCAN_F32, 4}, {SCAN_F64, 5}};
+
+/* Where the input lies. */
+enum { ELSEWHERE, IN_OUTPUT, IN_SPARE, PLACES };
+
+typedef struct fixture {
+    scan_ctx *ctx;
+    scan_sort_quick_table *table;
+    guarded keys, to, spare, values, to_values, spare_values;
+    uint32_t counts[SCAN_SORT_LOCAL_COUNTS];
+    sort_item items[MAX_N];
+    uint64_t random;
+} fixture;
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    f->ctx = context_with_threads(1);
+    f->table = tables[scan_cpu(f->ctx)->simd];
+    for (guarded *g = &f->keys; g <= &f->spare_values; g++)
+        *g = guarded_create(8 * MAX_N);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    scan_ctx_destroy(f->ctx);
+    for (guarded *g = &f->keys; g <= &f->spare_values; g++)
+        guarded_destroy(*g);
+    free(f);
+    return 0;
+}
+
+/* n keys of f->keys, whose order is in f->items. */
+static void check(fixture *f, sort_case c, unsigned kind, size_t n, size_t value_bytes, bool argsort, unsigned depth) {
+    const size_t size = size_of_type(c.type);
+    const void *keys = guarded_end(f->keys, n * size);
+    scan_sort_local l = {.n = n, .drop_keys = argsort, .counts = f->counts, .max_depth = depth};
+    const scan_sort_desc desc = {
+        .type = c.type, .descending = c.descending, .nan_first = c.nan_first, .end_bit = type_bits(c.type)};
+    l.order = scan_cpu_sort_order(&desc);
+    l.to = (scan_sort_columns){guarded_end(f->to, n * size), guarded_end(f->to_values, n * value_bytes)};
+    l.spare = (scan_sort_columns){guarded_end(f->spare, n * size), guarded_end(f->spare_values, n * value_bytes)};
+    const scan_sort_columns elsewhere = {(void *)keys, guarded_end(f->values, n * value_bytes)};
+    const uint64_t place = random_u64(&f->random) % PLACES;
+    l.from = argsort || place == ELSEWHERE ? elsewhere : place == IN_OUTPUT ? l.to : l.spare;
+    if (l.from.keys != keys)
+        memcpy(l.from.keys, keys, n * size);
+    for (size_t i = 0; i < n && value_bytes; i++)
+        store_element(l.from.values, i, value_bytes, i * 0x9e3779b97f4a7c15u);
+    if (argsort)
+        l.from.values = NULL;
+    (*f->table)[kind][value_bytes / 4](&l);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t from = f->items[i].index, value = argsort ? from : from * 0x9e3779b97f4a7c15u;
+        if (!argsort && key_bits(l.to.keys, i, c.type) != key_bits(keys, from, c.type))
+            fail_msg("%s, depth %u: key wrong at %zu of %zu", scan_type_name(c.type), depth, i, n);
+        if (value_bytes && load_element(l.to.values, i, value_bytes) != load_element(&value, 0, value_bytes))
+            fail_msg("%s, depth %u: value wrong at %zu of %zu", scan_type_name(c.type), depth, i, n);
+    }
+}
+
+static void check_depths(fixture *f, size_t t, size_t n, distribution *data) {
+    static const unsigned depths[] = {1, 2, 3, 5, 8, 0};
+    const scan_type type = types[t].type;
+    void *keys = guarded_end(f->keys, n * size_of_type(type));
+    fill(keys, n, type, data, random_u64(&f->random));
+    const uint64_t r = random_u64(&f->random);
+    const sort_case c = {type, r & 1, type_is_float(type) && r & 2, 0, type_bits(type)};
+    sort_oracle(f->items, keys, n, c);
+    for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+        for (size_t value_bytes = 0; value_bytes <= 8; value_bytes += 4)
+            if ((*f->table)[types[t].kind][value_bytes / 4]) {
+                check(f, c, types[t].kind, n, value_bytes, false, depths[d]);
+                if (value_bytes)
+                    check(f, c, types[t].kind, n, value_bytes, true, depths[d]);
+            }
+}
+
+static void test_depths(void **state) {
+    static distribution *const data[] = {data_specials, data_uniform, data_bell, data_few_distinct, data_clusters};
+    fixture *f = *state;
+    if (!f->table)
+        skip();
+    for (size_t n = 1; n <= MAX_N; n += ONLY_THREADS ? 1 + n : 1 + n / 9) /* one thread sorts */
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (size_t d = 0; d < sizeof data / sizeof *data; d++)
+                check_depths(f, t, n, data[d]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_depths)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
