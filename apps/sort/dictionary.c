@@ -59,10 +59,44 @@ static void close_table(string_table *t) {
     free(t->strings);
 }
 
-static uint32_t hash_string(const string *s) { return (uint32_t)(hash_bytes(s->begin, s->bytes) >> 32); }
+/* The bytes of a string, zeros after them. Strings of other lengths follow each other like dice: up to sixteen bytes
+ * nothing here depends on the length but a mask. STRING_SLACK: the bytes can be read. */
+enum { SHORT_BYTES = 16 };
+typedef struct short_string {
+    uint64_t word[SHORT_BYTES / 8];
+} short_string;
 
-static bool equal(const string *a, const string *b) {
-    return a->bytes == b->bytes && memcmp(a->begin, b->begin, a->bytes) == 0;
+static inline uint64_t word_of(const unsigned char *p, size_t bytes) {
+    uint64_t word, beyond = bytes >= 8 ? 0 : UINT64_MAX;
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return word & ~(beyond << (8 * bytes & 63));
+#else
+    return word & ~(beyond >> (8 * bytes & 63));
+#endif
+}
+
+static inline short_string short_of(const string *s) {
+    const size_t after = s->bytes > 8 ? s->bytes - 8 : 0;
+    return (short_string){{word_of(s->begin, s->bytes), word_of(s->begin + 8, after)}};
+}
+
+static inline uint32_t hash_string(const string *s) {
+    if (s->bytes > SHORT_BYTES)
+        return (uint32_t)(hash_bytes(s->begin, s->bytes) >> 32);
+    const short_string x = short_of(s);
+    uint64_t hash = (x.word[0] ^ s->bytes) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 29 ^ x.word[1]) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(hash >> 32);
+}
+
+static inline bool equal(const string *a, const string *b) {
+    if (a->bytes != b->bytes)
+        return false;
+    if (a->bytes > SHORT_BYTES)
+        return memcmp(a->begin, b->begin, a->bytes) == 0;
+    const short_string x = short_of(a), y = short_of(b);
+    return ((x.word[0] ^ y.word[0]) | (x.word[1] ^ y.word[1])) == 0;
 }
 
 /* Returns the string's number, which is new if no equal string has one; MISSING; or FULL. */

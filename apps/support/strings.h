@@ -20,7 +20,7 @@ typedef struct string {
     size_t bytes;
 } string;
 
-enum { STRING_SLACK = 8 };
+enum { STRING_SLACK = 16 };
 
 typedef struct strings {
     string *at;

@@ -16,6 +16,9 @@
 #include "table_field.h"
 #include "table_marks.h"
 
+enum { PLACES_AT_ONCE = 8 };
+static const uint64_t LAST_BIT = UINT64_C(1) << 63;
+
 /* What a block hands on to the next. */
 typedef struct carry {
     uint64_t inside;   /* all ones: it ends inside quotes */
@@ -28,6 +31,14 @@ static inline uint64_t exclusive_or_of_all_before(uint64_t bits) {
     for (int step = 1; step < MARKS_BYTES; step *= 2)
         bits ^= bits << step;
     return bits;
+}
+
+/* As the compiler's own function, which calls one where a processor may lack the instruction. */
+static inline unsigned count_bits(uint64_t bits) {
+    bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
 }
 
 /* Returns the bytes inside quotes, an opening one included, and updates *c; sets *bad for a quote that neither opens
@@ -44,8 +55,18 @@ static inline uint64_t inside_quotes(const marks *m, carry *c, bool *bad) {
     return inside;
 }
 
+/* Writes the places of the bits, eight at a time: how many there are in a block is not foreseeable, but seldom more
+ * than eight. Returns the end; what is written beyond it means nothing. */
+static inline uint32_t *write_places(uint32_t *to, uint64_t bits, uint32_t origin) {
+    uint32_t *end = to + count_bits(bits);
+    while (to < end)
+        for (int k = 0; k < PLACES_AT_ONCE; k++, bits &= bits - 1)
+            *to++ = origin + (uint32_t)__builtin_ctzll(bits | LAST_BIT);
+    return end;
+}
+
 /* Writes the offsets, from `origin` on, of the ends of fields between two places where rows begin; returns how many, 0
- * for a fault. `to` has room for as many as there are bytes. */
+ * for a fault. `to` has room for as many as there are bytes, and PLACES_AT_ONCE more. */
 static size_t find_stops(const table *t, const unsigned char *origin, const unsigned char *p, const unsigned char *end,
                          uint32_t *to) {
     const uint32_t *first = to;
@@ -62,22 +83,27 @@ static size_t find_stops(const table *t, const unsigned char *origin, const unsi
         } else {
             c.may_open = (m.delimiters | m.newlines) >> 63;
         }
-        for (; stops; stops &= stops - 1)
-            *to++ = (uint32_t)(p - origin) + (uint32_t)__builtin_ctzll(stops);
+        to = write_places(to, stops, (uint32_t)(p - origin));
     }
     return bad || c.inside ? 0 : (size_t)(to - first);
 }
 
-/* Sets where rows start, counted from t->bytes on; returns false if one has not t->columns fields. stops[0] is before
+/* Returns true if a stop is a newline that should end no row. */
+static bool any_inner_newline(const table *t, const unsigned char *origin, const uint32_t *stops, size_t rows) {
+    for (size_t row = 0; row < rows; row++, stops += t->columns)
+        for (size_t k = 1; k < t->columns; k++)
+            if (origin[stops[k]] == '\n')
+                return true;
+    return false;
+}
+
+/* Sets where rows start, counted from t->bytes on; returns false if one does not end with a newline. stops[0] is before
  * the first row. */
 static bool find_starts(const table *t, const unsigned char *origin, const uint32_t *stops, size_t rows,
                         uint64_t *starts) {
     const size_t columns = t->columns;
     for (size_t row = 0; row < rows; row++, stops += columns) {
-        bool inner = false;
-        for (size_t k = 1; k < columns; k++)
-            inner |= origin[stops[k]] == '\n';
-        if (inner || origin[stops[columns]] != '\n')
+        if (origin[stops[columns]] != '\n')
             return false;
         starts[row] = (uint64_t)(origin - t->bytes) + (uint32_t)(stops[0] + 1);
     }
@@ -92,10 +118,11 @@ static void note_places(const table *t, const uint32_t *stops, size_t row, size_
 
 bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t row, size_t rows) {
     const size_t bytes = (size_t)(end - begin);
-    uint32_t *stops = bytes < UINT32_MAX - MARKS_BYTES ? try_alloc((bytes + 1) * sizeof *stops) : NULL;
+    uint32_t *stops = bytes < UINT32_MAX - MARKS_BYTES ? try_alloc((bytes + 1 + PLACES_AT_ONCE) * sizeof *stops) : NULL;
     if (!stops)
         return false;
     stops[0] = UINT32_MAX;
+    /* newlines outside quotes are as many as rows: if one ends each row, no other is there */
     bool good = find_stops(t, begin, begin, end, stops + 1) == rows * t->columns &&
                 find_starts(t, begin, stops, rows, t->starts + row);
     if (good && t->places)
@@ -121,13 +148,14 @@ static bool find_fields(table *t) {
     t->n = count / t->columns;
     t->starts = must_alloc(t->n + 1, sizeof *t->starts);
     t->starts[t->n] = t->n_bytes;
-    return count > 0 && count % t->columns == 0 && find_starts(t, t->bytes, t->stops, t->n, t->starts);
+    return count > 0 && count % t->columns == 0 && !any_inner_newline(t, t->bytes, t->stops, t->n) &&
+           find_starts(t, t->bytes, t->stops, t->n, t->starts);
 }
 
 void table_find_rows(table_chunk *chunk) {
     table *t = &chunk->t;
     if (t->n_bytes < UINT32_MAX - MARKS_BYTES) {
-        make_stops(chunk, t->n_bytes + 1);
+        make_stops(chunk, t->n_bytes + 1 + PLACES_AT_ONCE);
         if (find_fields(t))
             return;
         free(t->starts);
