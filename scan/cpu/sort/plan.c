@@ -6,7 +6,8 @@
 
 enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
-    ALONE_N = 1 << 17, /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
+    ALONE_N = 1 << 17,  /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
+    NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them */
     BESIDE_SPARES = 96 << 10, /* of an area */
     LEAVES_A_THREAD = 4, /* at least, where quicksort serves: else one thread would work when the others are done ... */
     BARRIERS_N = 1 << 12 /* ... but that costs less than barriers, which take the longer the more threads there are */
@@ -76,7 +77,7 @@ static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const s
 }
 
 bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) {
-    return desc->value_bytes == 0 && quick_of(ctx, desc) != NULL;
+    return desc->value_bytes == 0 && scan_type_size(desc->type) >= 4 && quick_of(ctx, desc) != NULL;
 }
 
 /* What threads may use beside the data: the contract's 4 MiB, less what is laid out beside them, and a tenth. */
@@ -123,16 +124,17 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
     const scan_simd simd = scan_cpu(ctx)->simd;
-    p.local_n = local_elements(&p, n, threads, simd);
+    const bool narrow = quick && p.key_bytes == 2;
+    p.local_n = narrow ? NARROW_N : local_elements(&p, n, threads, simd);
     p.leaf_n = p.local_n;
     p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
-    if (quick && !scan_sort_is_wide(&p)) {
+    if (quick && !narrow && !scan_sort_is_wide(&p)) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
         if (!argsort)
             p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
     }
-    if (quick && !argsort) /* whose leaves have keys in their thread's area */
+    if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
         p.leaf_n = scan_sort_larger(p.leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     p.skew = skew_of(&p, simd, argsort);
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */

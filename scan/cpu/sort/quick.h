@@ -28,7 +28,7 @@ static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t
     l.from.keys = l.to.keys = codes;
     l.spare.keys = spare;
     l.n = n;
-    QUICK_KERNELS[key_bytes == 4 ? 2 : 3][0].local(&l);
+    QUICK_KERNELS[key_bytes == 2 ? 1 : key_bytes == 4 ? 2 : 3][0].local(&l);
     for (size_t i = 0; job->flip && i < n; i++)
         scan_sort_store(codes, i, scan_sort_load(codes, i, key_bytes) ^ job->flip, key_bytes);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Quicksort with AVX-512. Keys alone become unsigned codes that can be turned back, the codes are sorted by
- * quick_lanes.h, and turned back: equal codes are equal keys, so a sort that is not stable serves.
+ * quick_lanes.h, and turned back: equal codes are equal keys, so a sort that is not stable serves. Keys of 2 bytes have
+ * this only: with values, radix passes are as quick.
  */
 #if defined(__x86_64__)
 #include <float.h>
@@ -13,7 +14,7 @@
  * four bytes of the stack (it does under -fsanitize=thread): hidden from it, the upper bits are cleared once more. */
 static inline size_t quick_count(uint32_t mask, unsigned lanes) {
     __asm__("" : "+r"(mask));
-    return (size_t)__builtin_popcount(mask & ((1u << lanes) - 1));
+    return (size_t)__builtin_popcount(mask & (uint32_t)((1ull << lanes) - 1));
 }
 
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx512
@@ -127,6 +128,69 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #include "quick_pairs.h"
 #include "quick_end.h"
 
+/* ---- 16 bits, keys alone ----------------------------------------------------------------------------------------- */
+
+#define LANES_OF_2(x) x, (x) + 1
+#define LANES_OF_8(x) LANES_OF_2(x), LANES_OF_2((x) + 2), LANES_OF_2((x) + 4), LANES_OF_2((x) + 6)
+#define INTERLEAVED_2(x) x, (x) + 32
+#define INTERLEAVED_8(x) INTERLEAVED_2(x), INTERLEAVED_2((x) + 1), INTERLEAVED_2((x) + 2), INTERLEAVED_2((x) + 3)
+static const uint16_t lanes_16[32] = {LANES_OF_8(0), LANES_OF_8(8), LANES_OF_8(16), LANES_OF_8(24)};
+static const uint16_t interleaved_low[32] = {INTERLEAVED_8(0), INTERLEAVED_8(4), INTERLEAVED_8(8), INTERLEAVED_8(12)};
+
+SCAN_INLINE __m512i lane_numbers_16(void) { return _mm512_loadu_si512(lanes_16); }
+
+SCAN_INLINE __m512i exchange_16(__m512i v, unsigned distance) {
+    switch (distance) {
+    case 1: return _mm512_rol_epi32(v, 16);
+    case 2: return _mm512_shuffle_epi32(v, _MM_PERM_CDAB);
+    case 4: return _mm512_shuffle_epi32(v, _MM_PERM_BADC);
+    case 8: return _mm512_permutex_epi64(v, 0x4e);
+    case 16: return _mm512_shuffle_i64x2(v, v, 0x4e);
+    default:
+        return _mm512_permutexvar_epi16(_mm512_xor_si512(lane_numbers_16(), _mm512_set1_epi16((short)distance)), v);
+    }
+}
+
+SCAN_INLINE __mmask32 lanes_with_bit_16(unsigned bit) {
+    return bit == 16 ? 0xffff0000u : lanes_with_bit(bit) * 0x10001u;
+}
+
+SCAN_INLINE __m512i interleave_16(__m512i a, __m512i b, short first) {
+    return _mm512_permutex2var_epi16(a, _mm512_add_epi16(_mm512_loadu_si512(interleaved_low), _mm512_set1_epi16(first)),
+                                     b);
+}
+
+#define KEY uint16_t
+#define LANES 32
+#define NAME(name) name##_16
+#define LEAST 0
+#define MOST UINT16_MAX
+#define V_BITS __mmask32
+#define V_MASK __mmask32
+#define V_MIN _mm512_min_epu16
+#define V_MAX _mm512_max_epu16
+#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu16(V_MIN(a, b), lanes_with_bit_16(bit), a, b)
+#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu16(V_MAX(a, b), lanes_with_bit_16(bit), a, b)
+#define V_EXCHANGE exchange_16
+#define V_INTERLEAVE_LOW(a, b) interleave_16(a, b, 0)
+#define V_INTERLEAVE_HIGH(a, b) interleave_16(a, b, 16)
+#define V_BELOW(count, r)                                                                                              \
+    _mm512_cmpgt_epi16_mask(count, _mm512_add_epi16(_mm512_set1_epi16((short)(32 * (r))), lane_numbers_16()))
+#define V_MASK_LOAD _mm512_mask_loadu_epi16
+#define V_MASK_STORE _mm512_mask_storeu_epi16
+#define V_SET1(x) _mm512_set1_epi16((short)(x))
+#define V_FIRST(v) ((uint16_t)_mm512_cvtsi512_si32(v))
+#define V_ROTATE(v, lanes) _mm512_permutexvar_epi16(_mm512_add_epi16(lane_numbers_16(), V_SET1(lanes)), v)
+#define V_LOWS _mm512_cmple_epu16_mask
+#define V_EQUAL _mm512_cmpeq_epi16_mask
+#define V_TALLY(counts, mask) _mm512_mask_add_epi16(counts, mask, counts, V_SET1(1))
+#define V_MASK_OR(a, b) ((__mmask32)((a) | (b)))
+#define V_UNSET(mask) ((__mmask32) ~(mask))
+#define V_COMPRESS(v, bits) _mm512_mask_compress_epi16(v, bits, v)
+#include "quick_lanes.h"
+#include "quick_keys.h"
+#include "quick_end.h"
+
 /* ---- 64 bits ----------------------------------------------------------------------------------------------------- */
 
 SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
@@ -189,7 +253,7 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 
 scan_sort_quick_table scan_cpu_sort_quick_avx512 = {
     {NULL},
-    {NULL},
+    {quick_integers_16, NULL, NULL},
     {quick_integers_32, quick_integers_32_4, quick_integers_32_8},
     {quick_integers_64, quick_integers_64_4, quick_integers_64_8},
     {quick_floats_32, quick_floats_32_4, quick_floats_32_8},

@@ -120,6 +120,8 @@ SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t roo
         NAME(merge_columns)(v, rows, 8);
     if (LANES >= 16)
         NAME(merge_columns)(v, rows, 16);
+    if (LANES >= 32)
+        NAME(merge_columns)(v, rows, 32);
     NAME(transpose)(v, rows);
 #pragma GCC unroll 16
     for (unsigned r = 0; r < rows; r++)
@@ -250,7 +252,7 @@ static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *othe
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, pivot - 1, to, other);
+    size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, (KEY)(pivot - 1), to, other);
     if (less > 0)
         NAME(quick)(job, to, to, other, less, room, depth);
     NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
