@@ -12,15 +12,17 @@
 
 enum {
     SAMPLES = 512,
-    MOST_VALUES = 1 << 20,  /* a table of some megabytes */
-    TWO_COUNTERS = 1 << 16, /* values up to which each has two */
-    KEYS_A_VALUE = 4        /* on average, at least: else the table costs more than it saves */
+    MOST_VALUES = 1 << 20, /* a table of some megabytes */
+    TWO_COUNTERS = 1 << 16 /* values up to which each has two: a key waits for the store of one of the same value */
 };
 
-/* How many values a range may have. */
+/* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
+ * than it saves; and of wide keys each thread has a table. */
 static uint64_t most_values(const scan_sort_job *j) {
-    size_t tables = j->n / j->plan.threads * j->plan.key_bytes / (2 * sizeof(uint32_t));
-    return scan_sort_smaller(scan_sort_smaller(tables, j->n / KEYS_A_VALUE), MOST_VALUES);
+    const size_t keys_a_value = j->plan.key_bytes == 2 ? 2 : 4;
+    const size_t tables = j->plan.key_bytes <= 2 ? j->n : j->n / j->plan.threads / 2;
+    return scan_sort_smaller(scan_sort_smaller(tables * j->plan.key_bytes / sizeof(uint32_t), j->n / keys_a_value),
+                             MOST_VALUES);
 }
 
 bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
@@ -35,30 +37,79 @@ bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
     return most - least < most_values(j);
 }
 
-/* The counts of one thread. */
-static uint32_t *table_of(const scan_sort_job *j, unsigned thread) {
-    return (uint32_t *)j->temporary.keys + thread * 2 * most_values(j);
+/* Tables of counters, which lie in the temporary, one a thread that counts. */
+typedef struct tables {
+    uint64_t least; /* code */
+    size_t values;
+    unsigned threads, counters;
+} tables;
+
+static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values) {
+    const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / values;
+    tables t = {least, values, (unsigned)scan_sort_smaller(room, j->plan.threads), 1};
+    if (values <= TWO_COUNTERS && room >= 2 * (size_t)t.threads)
+        t.counters = 2;
+    return t;
 }
 
-/* This thread's part of the output; parts[t] is how many keys have the t-th share of the values. */
-static void fill_part(const scan_sort_job *j, uint64_t least, size_t values, unsigned counters, unsigned thread) {
-    const uint32_t *total = table_of(j, 0);
+static uint32_t *table_of(const scan_sort_job *j, const tables *t, unsigned thread) {
+    return (uint32_t *)j->temporary.keys + thread * t->values * t->counters;
+}
+
+static void count_part(const scan_sort_job *j, const tables *t, unsigned thread) {
+    if (thread >= t->threads)
+        return;
+    const size_t share = j->n / t->threads, begin = share * thread,
+                 end = thread + 1 == t->threads ? j->n : begin + share;
+    memset(table_of(j, t, thread), 0, t->values * t->counters * sizeof(uint32_t));
+    j->plan.kernels->count(j->in.keys, begin, end, j->order, t->least, table_of(j, t, thread), t->counters);
+}
+
+/* Adds the counters of the values begin ... end, `counters` of each, up in the first of each in `total`: to what is
+ * there if that is another table. Returns how many keys were counted. */
+SCAN_INLINE uint64_t add_table(uint32_t *total, const uint32_t *counts, size_t begin, size_t end, unsigned counters) {
+    uint64_t keys = 0;
+    for (size_t v = begin * counters; v < end * counters; v += counters) {
+        uint32_t sum = counts[v];
+        for (unsigned c = 1; c < counters; c++)
+            sum += counts[v + c];
+        total[v] = total == counts ? sum : total[v] + sum;
+        keys += sum;
+    }
+    return keys;
+}
+
+/* Adds all counters of this thread's share of the values up in the first table. Returns how many keys have them. */
+static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread) {
+    uint32_t *total = table_of(j, t, 0);
+    uint64_t keys = 0;
+    size_t begin, end;
+    scan_sort_part_of(j, 0, t->values, thread, &begin, &end);
+    for (unsigned other = 0; other < t->threads; other++) {
+        const uint32_t *counts = table_of(j, t, other);
+        keys += t->counters == 1 ? add_table(total, counts, begin, end, 1) : add_table(total, counts, begin, end, 2);
+    }
+    return keys;
+}
+
+/* This thread's part of the output; each thread's third count is how many keys have its share of the values. */
+static void fill_part(const scan_sort_job *j, const tables *t, unsigned thread) {
     size_t begin, end, from, to, at = 0;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
-    for (unsigned t = 0; t < j->plan.threads && at < end; t++) {
-        size_t keys = scan_sort_counts_of(j, t)[2];
-        if (at + keys <= begin) {
-            at += keys;
-            continue;
-        }
-        scan_sort_part_of(j, 0, values, t, &from, &to);
-        for (size_t v = from; v < to && at < end; v++) {
-            size_t next = at + total[v * counters];
-            if (next > begin && next > at)
-                j->plan.kernels->spread(j->out.keys, scan_sort_larger(at, begin), scan_sort_smaller(next, end), end,
-                                        (least + v) ^ j->order.flip);
-            at = next;
-        }
+    for (unsigned other = 0; other < j->plan.threads && at < end; other++) {
+        const size_t keys = scan_sort_counts_of(j, other)[2];
+        scan_sort_part_of(j, 0, t->values, other, &from, &to);
+        if (at + keys > begin)
+            j->plan.kernels->expand(&(scan_sort_expansion){.to = j->out.keys,
+                                                           .begin = begin,
+                                                           .end = end,
+                                                           .at = at,
+                                                           .counts = table_of(j, t, 0) + from * t->counters,
+                                                           .stride = t->counters,
+                                                           .values = to - from,
+                                                           .code = t->least + from,
+                                                           .flip = j->order.flip});
+        at += keys;
     }
 }
 
@@ -80,29 +131,13 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
     if (most - least >= most_values(j))
         return false;
-    const size_t values = (size_t)(most - least) + 1;
-    const unsigned counters = values <= TWO_COUNTERS ? 2 : 1;
-    if (thread < p->threads) {
-        memset(table_of(j, thread), 0, values * counters * sizeof(uint32_t));
-        p->kernels->count(j->in.keys, begin, end, j->order, least, table_of(j, thread), counters);
-    }
-    scan_sort_barrier(j);
-    if (thread < p->threads) {
-        uint64_t keys = 0;
-        scan_sort_part_of(j, 0, values, thread, &begin, &end);
-        for (unsigned t = 0; t < p->threads; t++) {
-            const uint32_t *counts = table_of(j, t);
-            uint32_t *total = table_of(j, 0);
-            for (size_t v = begin; v < end; v++) {
-                uint32_t both = counts[v * counters] + (counters == 2 ? counts[v * counters + 1] : 0);
-                total[v * counters] = t == 0 ? both : total[v * counters] + both;
-                keys += both;
-            }
-        }
-        scan_sort_counts_of(j, thread)[2] = keys;
-    }
+    const tables t = make_tables(j, least, (size_t)(most - least) + 1);
+    count_part(j, &t, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)
-        fill_part(j, least, values, counters, thread);
+        scan_sort_counts_of(j, thread)[2] = add_up(j, &t, thread);
+    scan_sort_barrier(j);
+    if (thread < p->threads)
+        fill_part(j, &t, thread);
     return true;
 }

@@ -137,4 +137,14 @@ SCAN_INLINE void spread(void *to, size_t begin, size_t end, size_t room, uint64_
         scan_sort_store(to, i, key, kind.key_bytes);
 }
 
+/* Writes the keys that counts say. */
+SCAN_INLINE void expand(const scan_sort_expansion *e, scan_sort_kind kind) {
+    for (size_t v = 0, at = e->at, next; v < e->values && at < e->end; v++, at = next) {
+        next = at + e->counts[v * e->stride];
+        const size_t begin = at > e->begin ? at : e->begin, end = next < e->end ? next : e->end;
+        if (begin < end)
+            spread(e->to, begin, end, e->end, (e->code + v) ^ e->flip, kind);
+    }
+}
+
 #endif

@@ -272,12 +272,13 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static void spread_##name(void *to, size_t begin, size_t end, size_t room, uint64_t key) {                         \
         spread(to, begin, end, room, key, alone_##name);                                                               \
     }                                                                                                                  \
+    static void expand_##name(const scan_sort_expansion *expansion) { expand(expansion, alone_##name); }               \
     KERNELS(name##_0, key_bytes, is_float, 0)                                                                          \
     KERNELS(name##_4, key_bytes, is_float, 4)                                                                          \
     KERNELS(name##_8, key_bytes, is_float, 8)
 SCAN_SORT_KEYS(VALUE_KINDS)
 
-#define ALONE(take, bounds, count, tally, spread) take, bounds, count, tally, spread,
+#define ALONE(take, bounds, count, tally, spread, expand) take, bounds, count, tally, spread, expand,
 #define CELL(name, key_bytes, value_bytes, alone)                                                                      \
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
@@ -292,8 +293,9 @@ SCAN_SORT_KEYS(VALUE_KINDS)
            : key_bytes == 8 && value_bytes == 8 ? 8 * 16                                                               \
                                                 : 16 * (key_bytes + value_bytes))},
 #define ROW(name, key_bytes, is_float)                                                                                 \
-    {CELL(name##_0, key_bytes, 0, ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name))        \
-         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL))                                             \
-             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL))},
+    {CELL(name##_0, key_bytes, 0,                                                                                      \
+          ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name, expand_##name))                 \
+         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL, NULL))                                       \
+             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL, NULL))},
 
 #endif

@@ -120,6 +120,16 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
+/* Keys that follow from counts: counts[v * stride] keys of the code `code` + v, from `at` on, of which those at begin
+ * ... end are written. */
+typedef struct scan_sort_expansion {
+    void *to;
+    size_t begin, end, at;
+    const uint32_t *counts;
+    size_t stride, values;
+    uint64_t code, flip;
+} scan_sort_expansion;
+
 /* What the order of keys may be: both where all are equal. */
 enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2, SCAN_SORT_NO_TIES = 4, SCAN_SORT_ORDERS = 7 };
 
@@ -141,6 +151,7 @@ typedef struct scan_sort_kernels {
                   unsigned counters);
     void (*tally)(const void *keys, size_t begin, size_t end, scan_sort_values *values);
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
+    void (*expand)(const scan_sort_expansion *expansion);
     size_t buffer_bytes; /* a bin, in scatter */
 } scan_sort_kernels;
 
