@@ -17,12 +17,10 @@
 #include "output_share.h"
 #include "report_phase.h"
 #include "spool.h"
+#include "uncached.h"
 #include "write_all.h"
 
 enum { BUFFER_BYTES = 256 << 10, DISK_BYTES = 8 << 20 };
-/* Past the page cache whole blocks are written, of a size that suits every disk. In pieces of 4 MiB a virtual disk
- * writes as fast as in larger ones, 2 GB/s, and half as fast in pieces of 256 KiB. */
-enum { BLOCK_BYTES = 4 << 10, UNCACHED_BYTES = 4 << 20 };
 
 struct output {
     const char *name;
@@ -30,7 +28,7 @@ struct output {
     bool direct; /* no file of its own: stdout, a pipe, a device */
     bool over;   /* a file of the caller's */
     bool synced;
-    bool uncached; /* written past the page cache, from a buffer of UNCACHED_BYTES */
+    uncached *uncached; /* NULL: written through the page cache */
     output_file file;
     output_share *share;     /* of several ranks; NULL: this process's alone */
     uint64_t taken;          /* bytes of output_write */
@@ -120,7 +118,7 @@ static void write_file(output *out, const char *data, size_t bytes) {
         write_all(out->name, out->fd, data + done, n);
         done += n;
         out->written += n;
-        if (!out->uncached && out->written - out->begun >= DISK_BYTES) {
+        if (out->written - out->begun >= DISK_BYTES) {
             sync_file_range(out->fd, (off_t)out->begun, (off_t)(out->written - out->begun), SYNC_FILE_RANGE_WRITE);
             out->begun = out->written;
         }
@@ -142,38 +140,18 @@ static void flush_buffer(output *out) {
     out->used = 0;
 }
 
-/* What is left of an uncached output is no whole block. */
 static void flush(output *out) {
-    if (out->uncached)
-        write_cached(out->fd);
-    out->uncached = false;
+    if (out->uncached) {
+        uncached_end(out->uncached);
+        out->uncached = NULL;
+        out->written = out->begun = out->taken;
+    }
     flush_buffer(out);
 }
 
-static void write_blocks(output *out, const unsigned char *data, size_t bytes) {
-    while (bytes > 0) {
-        size_t n = bytes < UNCACHED_BYTES - out->used ? bytes : UNCACHED_BYTES - out->used;
-        memcpy(out->buffer + out->used, data, n);
-        out->used += n;
-        data += n;
-        bytes -= n;
-        if (out->used == UNCACHED_BYTES)
-            flush_buffer(out);
-    }
-}
-
 void output_pass_cache(output *out) {
-    const int flags = fcntl(out->fd, F_GETFL);
-    if (out->uncached || out->written > 0 || out->used > 0 || (out->direct && !out->over) || flags < 0)
-        return;
-    unsigned char *buffer = aligned_alloc(BLOCK_BYTES, UNCACHED_BYTES);
-    if (!buffer || fcntl(out->fd, F_SETFL, flags | O_DIRECT) != 0) {
-        free(buffer);
-        return;
-    }
-    free(out->buffer);
-    out->buffer = buffer;
-    out->uncached = true;
+    if (!out->uncached && out->written == 0 && out->used == 0 && (!out->direct || out->over))
+        out->uncached = uncached_open(out->name, out->fd);
 }
 
 uint64_t output_bytes(const output *out) { return out->taken; }
@@ -189,7 +167,7 @@ void output_write(output *out, const void *data, size_t bytes) {
     if (out->share) {
         output_share_add(out->share, data, bytes);
     } else if (out->uncached) {
-        write_blocks(out, data, bytes);
+        uncached_write(out->uncached, data, bytes);
     } else if (bytes >= BUFFER_BYTES) {
         write_through(out, data, bytes);
     } else {

@@ -4,10 +4,10 @@
  */
 #include "parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
+
+#include "thread.h"
 
 enum { MAX_HELPERS = 255 };
 
@@ -47,12 +47,8 @@ void parallel_for(unsigned threads, size_t parts, parallel_task *task, void *arg
         wanted = parts ? parts - 1 : 0;
     atomic_init(&c.next, 0);
 
-    sigset_t all, before; /* signals are the main thread's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < wanted && pthread_create(&helpers[started], NULL, work, &c) == 0)
+    while (started < wanted && thread_start(&helpers[started], work, &c))
         started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     work(&c);
     while (started > 0)
         pthread_join(helpers[--started], NULL);

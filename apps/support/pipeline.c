@@ -5,13 +5,12 @@
  */
 #include "pipeline.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "alloc.h"
 #include "die.h"
 #include "report_phase.h"
+#include "thread.h"
 
 typedef struct run {
     const pipeline *p;
@@ -131,12 +130,8 @@ void pipeline_run(const pipeline *p) {
         r.done[i] = false;
     pthread_mutex_init(&r.mutex, NULL);
     pthread_cond_init(&r.changed, NULL);
-    sigset_t all, before; /* signals are the main thread's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started + 1 < wanted && pthread_create(&helper[started], NULL, help, &r) == 0)
+    while (started + 1 < wanted && thread_start(&helper[started], help, &r))
         started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     lead(&r, started);
     while (started > 0)
         pthread_join(helper[--started], NULL);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing a file past the page cache, from its begin to its end, while the main thread makes what comes next.
+ */
+#ifndef APPS_SUPPORT_UNCACHED_H
+#define APPS_SUPPORT_UNCACHED_H
+
+#include <stddef.h>
+
+typedef struct uncached uncached;
+
+/* Returns NULL if the file system cannot do it. name: of the output, for messages. */
+uncached *uncached_open(const char *name, int fd);
+
+/* Exit 3 for what the system refuses, at this call or at one of the next. */
+void uncached_write(uncached *u, const void *data, size_t bytes);
+
+/* Writes the rest, which is no whole block, in the usual way, in which the file is written from here on; frees u. */
+void uncached_end(uncached *u);
+
+#endif
