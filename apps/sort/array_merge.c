@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "apps/support/alloc.h"
+#include "apps/support/background.h"
 #include "apps/support/die.h"
 #include "apps/support/parallel.h"
 #include "apps/support/pipeline.h"
@@ -29,9 +30,10 @@ typedef struct merge_round {
 
 typedef struct merge {
     sort_job *j;
-    order_key key; /* data: the regions, one after another */
-    size_t size, room;
-    bool in_memory; /* the regions are parts of a spool's memory, of which rounds see `room` elements each */
+    order_key key;     /* data: the regions, one after another */
+    size_t size, room; /* of an element; elements of a region, at most */
+    size_t stride;     /* elements from one region to the next: those of a spool begin where their block of it does */
+    bool in_memory;    /* the regions are parts of a spool's memory, of which rounds see `room` elements each */
     array_source *sources;
     merge_range *ranges;
     size_t count;
@@ -42,6 +44,7 @@ typedef struct merge {
     bool has_last;
     array_emit *emit;
     void *arg;
+    background *reading;
     uint64_t taken, kept, total, hash;
 } merge;
 
@@ -68,19 +71,28 @@ uint64_t array_hash(const sort_job *j, scan_type type, void *keys, uint64_t *pla
 
 static unsigned char *element(const merge *m, size_t i) { return (unsigned char *)m->key.data + i * m->size; }
 
-/* Returns how many elements of a spool were read to place `to` of a region. */
-static size_t read_spool(const merge *m, array_source *s, size_t to, size_t n) {
-    if (n > s->end - s->at)
-        n = (size_t)(s->end - s->at);
-    part_file_read(&s->spool->keys, element(m, to), n * m->size, s->at * m->size);
-    if (m->places)
-        part_file_read(&s->spool->places, m->places + to, n * sizeof *m->places, s->at * sizeof *m->places);
-    s->at += n;
+/* Moves what is left of a region to its front, and reads more of the spool. */
+static void fill_from_spool(const merge *m, size_t i) {
+    array_source *s = &m->sources[i];
+    const size_t region = i * m->stride, kept = s->n * m->size, room = m->room - s->n;
+    const uint64_t at = s->at * m->size, left = s->end - s->at;
+    const size_t front = part_file_begin(kept, at), begin = region + front / m->size;
+    memmove(element(m, begin), element(m, s->begin), kept);
+    const size_t got = part_file_append(&s->spool->keys, element(m, region), front + kept, m->stride * m->size, at,
+                                        (s->at + (left < room ? left : room)) * m->size) /
+                       m->size;
+    if (m->places) {
+        memmove(m->places + begin, m->places + s->begin, s->n * sizeof *m->places);
+        part_file_read(&s->spool->places, m->places + begin + s->n, got * sizeof *m->places, s->at * sizeof *m->places);
+    }
+    s->begin = begin;
+    s->n += got;
+    s->at += got;
     s->ended = s->at == s->end;
-    return n;
 }
 
-/* The same of a file. The element before `to` is the one that was read before. */
+/* Reads n elements of a file, or as many as there are; returns how many. The element before `to` is the one that was
+ * read before. */
 static size_t read_file(const merge *m, array_source *s, size_t to, size_t n) {
     const bool first = s->reader->done == 0;
     size_t got = array_read(s->reader, element(m, to), n), before = first ? 0 : 1;
@@ -106,22 +118,32 @@ static void look_at_memory(const merge *m, size_t i) {
     m->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
 }
 
-/* Moves what is left of a region to its front, behind the element before it, and reads the rest. */
-static void fill(const merge *m, size_t i) {
+/* Moves what is left of a region to its front, behind the element before it, and reads more of the file. */
+static void fill_from_file(const merge *m, size_t i) {
     array_source *s = &m->sources[i];
-    merge_range *range = &m->ranges[i];
-    const size_t region = i * (m->room + 1);
-    if (!s->ended) {
-        size_t kept = s->n + (s->begin > region); /* with the element before */
-        size_t from = s->begin - (s->begin > region), to = region + 1 - (s->begin > region);
-        memmove(element(m, to), element(m, from), kept * m->size);
-        if (m->places)
-            memmove(m->places + to, m->places + from, kept * sizeof *m->places);
-        s->begin = region + 1;
-        size_t end = s->begin + s->n, n = m->room - s->n;
-        s->n += s->spool ? read_spool(m, s, end, n) : read_file(m, s, end, n);
-    }
-    *range = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
+    const size_t region = i * m->stride, before = s->begin > region;
+    const size_t kept = s->n + before, from = s->begin - before, to = region + 1 - before;
+    memmove(element(m, to), element(m, from), kept * m->size);
+    s->begin = region + 1;
+    s->n += read_file(m, s, s->begin + s->n, m->room - s->n);
+}
+
+/* What a region has too little of is read while a round is sorted. */
+static void refill(void *arg) {
+    const merge *m = arg;
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->sources[i].ended && m->sources[i].n <= m->room / 2)
+            (m->sources[i].spool ? fill_from_spool : fill_from_file)(m, i);
+}
+
+/* Files are checked as they are read, which takes all threads. */
+static void start_reading(merge *m) {
+    if (m->in_memory)
+        return;
+    if (m->count > 0 && m->sources[0].spool)
+        background_start(m->reading, refill, m);
+    else
+        refill(m);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
@@ -210,11 +232,14 @@ static bool read_round(void *arg, size_t slot) {
     merge_round *r = &m->rounds[slot];
     const order regions = {.keys = &m->key, .key_count = 1};
     size_t total = 0;
-    for (size_t i = 0; i < m->count; i++)
+    background_wait(m->reading);
+    for (size_t i = 0; i < m->count; i++) {
+        const array_source *s = &m->sources[i];
         if (m->in_memory)
             look_at_memory(m, i);
         else
-            fill(m, i);
+            m->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
+    }
     merge_cut(&regions, m->ranges, m->count);
     for (size_t i = 0; i < m->count; i++)
         total += m->ranges[i].cut - m->ranges[i].begin;
@@ -230,6 +255,7 @@ static bool read_round(void *arg, size_t slot) {
         m->has_last = true;
     }
     gather(m, r);
+    start_reading(m);
     return true;
 }
 
@@ -263,6 +289,7 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
     m.sources = sources;
     m.count = count;
+    m.reading = background_open();
     m.in_memory = count > 0 && sources[0].spool && sources[0].spool->memory;
     if (m.in_memory) {
         const size_t round = sources[0].spool->round;
@@ -270,19 +297,22 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
         m.key.data = sources[0].spool->memory;
     } else {
         m.room = region_elements(j, type) / count + 1;
-        m.key.data = must_alloc(count * (m.room + 1), m.size);
-        m.places = j->argsort ? must_alloc(count * (m.room + 1), sizeof *m.places) : NULL;
+        m.stride = part_file_room(m.room * m.size) / m.size;
+        m.key.data = part_file_memory(count * m.stride * m.size);
+        m.places = j->argsort ? must_alloc(count * m.stride, sizeof *m.places) : NULL;
     }
     m.ranges = must_alloc(count, sizeof *m.ranges);
     for (size_t i = 0; i < ROUNDS; i++)
         m.rounds[i].key = sort_key(j, type, NULL, NULL);
     for (size_t i = 0; i < count; i++) {
-        sources[i].begin = m.in_memory ? (size_t)sources[i].at : i * (m.room + 1);
+        sources[i].begin = m.in_memory ? (size_t)sources[i].at : i * m.stride;
         sources[i].n = 0;
         m.total += sources[i].end - sources[i].at;
     }
     report_stage("merging ");
+    start_reading(&m);
     pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
+    background_close(m.reading);
     *hash += m.hash;
     for (size_t i = 0; i < ROUNDS; i++) {
         free(m.rounds[i].key.data);

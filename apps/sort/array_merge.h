@@ -20,7 +20,7 @@ typedef struct array_spool {
 
 /* A sorted source. Elements that are in memory are in a region of the merge's memory. */
 typedef struct array_source {
-    const array_spool *spool; /* elements at ... end - 1 of it are to be read; or NULL, and: */
+    array_spool *spool; /* elements at ... end - 1 of it are to be read; or NULL, and: */
     uint64_t at, end;
     array_reader *reader; /* a file: its order is checked */
     bool ended;           /* there is nothing to be read */

@@ -92,7 +92,7 @@ static void emit_to_spool(void *arg, const void *keys, uint64_t *places, size_t 
 }
 
 /* The sources that are the parts first ... first + count - 1. */
-static array_source *sources_of(const array_spool *s, size_t first, size_t count) {
+static array_source *sources_of(array_spool *s, size_t first, size_t count) {
     array_source *sources = must_alloc(count, sizeof *sources);
     for (size_t i = 0; i < count; i++) {
         size_t part = first + i;

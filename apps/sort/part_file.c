@@ -18,7 +18,7 @@
 #include "apps/support/report.h"
 #include "apps/support/spool.h"
 
-enum { BLOCK_BYTES = 4 << 10, WINDOW_BYTES = 4 << 20 };
+enum { BLOCK_BYTES = PART_BLOCK_BYTES, WINDOW_BYTES = 1 << 20 };
 
 void part_file_open(part_file *f) {
     static char name[SPOOL_FOLDER_BYTES + 64];
@@ -41,27 +41,9 @@ void part_file_close(part_file *f) {
 void part_file_end(part_file *f) {
     output_end(f->out);
     f->out = NULL;
-    f->window = aligned_alloc(BLOCK_BYTES, WINDOW_BYTES);
     const int flags = fcntl(f->fd, F_GETFL);
-    if (flags < 0 || !f->window || fcntl(f->fd, F_SETFL, flags | O_DIRECT) != 0) {
-        free(f->window);
-        f->window = NULL;
-    }
-}
-
-/* Reads up to `bytes` bytes; returns how many. */
-static ssize_t read_window(const part_file *f, void *to, size_t bytes, uint64_t offset) {
-    if (!f->window)
-        return pread(f->fd, to, bytes, (off_t)offset);
-    const size_t before = (size_t)(offset % BLOCK_BYTES);
-    const size_t most = bytes < WINDOW_BYTES - before ? bytes : WINDOW_BYTES - before;
-    const size_t blocks = (before + most + BLOCK_BYTES - 1) / BLOCK_BYTES;
-    const ssize_t n = pread(f->fd, f->window, blocks * BLOCK_BYTES, (off_t)(offset - before));
-    if (n < 0 || (size_t)n <= before)
-        return n < 0 ? n : 0;
-    const size_t there = (size_t)n - before < most ? (size_t)n - before : most;
-    memcpy(to, f->window + before, there);
-    return (ssize_t)there;
+    if (flags >= 0)
+        fcntl(f->fd, F_SETFL, flags | O_DIRECT); /* read_cached asks whether it is so */
 }
 
 /* For a disk of larger blocks. Returns true if the file was read past the page cache and no longer is. */
@@ -70,10 +52,11 @@ static bool read_cached(const part_file *f) {
     return flags >= 0 && (flags & O_DIRECT) && fcntl(f->fd, F_SETFL, flags & ~O_DIRECT) == 0;
 }
 
-void part_file_read(const part_file *f, void *to, size_t bytes, uint64_t offset) {
-    report_phase before = report_enter(PHASE_READ);
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = read_window(f, (char *)to + done, bytes - done, offset + done);
+/* Reads whole blocks, or up to the end of the file, but `wanted` bytes at least. Behind a short count there is no whole
+ * block: the rest is read through the page cache. */
+static void read_blocks(const part_file *f, unsigned char *to, size_t bytes, uint64_t offset, size_t wanted) {
+    for (size_t done = 0; done < wanted;) {
+        const ssize_t n = pread(f->fd, to + done, bytes - done, (off_t)(offset + done));
         if (n > 0)
             done += (size_t)n;
         else if (n < 0 && errno == EINVAL && read_cached(f))
@@ -81,8 +64,48 @@ void part_file_read(const part_file *f, void *to, size_t bytes, uint64_t offset)
         else if (n == 0 || errno != EINTR)
             die(EXIT_IO, "temporary file: cannot read: %s", n == 0 ? "it is shorter than it was" : strerror(errno));
     }
+}
+
+size_t part_file_room(size_t bytes) { return (bytes / BLOCK_BYTES + 2) * BLOCK_BYTES; }
+
+void *part_file_memory(size_t bytes) {
+    void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(BLOCK_BYTES, part_file_room(bytes));
+    if (!memory)
+        die(EXIT_IO, "no memory for %zu bytes", bytes);
+    return memory;
+}
+
+size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size_t room, uint64_t offset,
+                        uint64_t end) {
+    const size_t before = (size_t)(offset % BLOCK_BYTES), first = used - before; /* these bytes are read again */
+    const size_t fitting = (room - first) / BLOCK_BYTES * BLOCK_BYTES;
+    const uint64_t left = end - offset + before;
+    const size_t wanted = left < fitting ? (size_t)left : fitting;
+    if (wanted <= before)
+        return 0;
+    report_phase phase = report_enter(PHASE_READ);
+    const size_t bytes = (wanted + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+    read_blocks(f, to + first, bytes, offset - before, wanted);
+    report_bytes(wanted - before, 0);
+    report_enter(phase);
+    return wanted - before;
+}
+
+void part_file_read(part_file *f, void *to, size_t bytes, uint64_t offset) {
+    report_phase phase = report_enter(PHASE_READ);
+    if (!f->window)
+        f->window = part_file_memory(WINDOW_BYTES);
+    for (size_t done = 0; done < bytes;) {
+        const uint64_t from = offset + done;
+        const size_t before = (size_t)(from % BLOCK_BYTES), most = WINDOW_BYTES - before;
+        const size_t n = bytes - done < most ? bytes - done : most;
+        const size_t blocks = (before + n + BLOCK_BYTES - 1) / BLOCK_BYTES;
+        read_blocks(f, f->window, blocks * BLOCK_BYTES, from - before, before + n);
+        memcpy((char *)to + done, f->window + before, n);
+        done += n;
+    }
     report_bytes(bytes, 0);
-    report_enter(before);
+    report_enter(phase);
 }
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */

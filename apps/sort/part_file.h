@@ -16,8 +16,11 @@
 typedef struct part_file {
     output *out;           /* NULL: none, or all is written */
     int fd;                /* -1: none */
-    unsigned char *window; /* whole blocks of the file, on their way to who reads */
+    unsigned char *window; /* of part_file_read: whole blocks of the file; NULL until it is needed */
 } part_file;
+
+/* Whole blocks of the file go to whole blocks of memory. */
+enum { PART_BLOCK_BYTES = 4 << 10 };
 
 /* Exit 3, here and below, for what the system refuses. */
 void part_file_open(part_file *f);
@@ -27,7 +30,21 @@ void part_file_close(part_file *f);
 void part_file_end(part_file *f);
 
 /* Reads bytes that have been written. */
-void part_file_read(const part_file *f, void *to, size_t bytes, uint64_t offset);
+void part_file_read(part_file *f, void *to, size_t bytes, uint64_t offset);
+
+/* The same without a copy, for who reads a range of the file from its begin to its end. Memory of whole blocks, `room`
+ * bytes at `to`, has the last bytes before `offset` at to[begin] ... to[used - 1], where
+ * begin = part_file_begin(used - begin, offset). Reads what follows them up to `end`, as far as there is room; returns
+ * how many bytes. In any thread. */
+size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size_t room, uint64_t offset, uint64_t end);
+
+/* Such memory for `bytes` bytes that begin anywhere in a block, and how much that is. */
+size_t part_file_room(size_t bytes);
+void *part_file_memory(size_t bytes);
+
+static inline size_t part_file_begin(size_t bytes, uint64_t offset) {
+    return (size_t)(offset - bytes) % PART_BLOCK_BYTES;
+}
 
 /* Exit 3 unless the folder of spools has room for so many bytes, beside so many more for the output where that, a file
  * of this path, goes to the same file system. path: NULL for stdout. in_levels: parts are merged into others before the

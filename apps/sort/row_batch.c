@@ -100,7 +100,8 @@ void row_batch_read(row_batch *b, row_kind *kind, input *in) {
         b->head_bytes = b->text.head_bytes;
         b->n_bytes = b->text.n_bytes;
     }
-    kind->started = true;
+    if (!kind->started) /* later parts may be parsed while another thread reads this */
+        kind->started = true;
 }
 
 void row_batch_index(row_batch *b, const row_kind *kind) {
@@ -117,6 +118,12 @@ void row_batch_refuse(row_batch *b, const row_kind *kind, int code, size_t row, 
     text_index(&b->text, kind->j->threads);
     die(code, "%s: line %zu: %s %s", b->text.name, b->text.lines_before + row + 1, quote_line(&b->text, row, quoted),
         what);
+}
+
+unsigned char *row_batch_take_bytes(row_batch *b) {
+    unsigned char *bytes = b->text.bytes ? b->text.bytes : b->table.bytes;
+    b->text.bytes = b->table.bytes = NULL;
+    return bytes;
 }
 
 void row_batch_free(row_batch *b) {

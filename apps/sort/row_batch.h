@@ -49,6 +49,9 @@ void row_batch_read(row_batch *b, row_kind *kind, input *in);
 void row_batch_index(row_batch *b, const row_kind *kind);
 void row_batch_free(row_batch *b);
 
+/* The memory of the rows, which row_batch_free then leaves to the caller. */
+unsigned char *row_batch_take_bytes(row_batch *b);
+
 /* Ends the program: a row, by its line in the file, `what`. */
 __attribute__((noreturn)) void row_batch_refuse(row_batch *b, const row_kind *kind, int code, size_t row,
                                                 const char *what);

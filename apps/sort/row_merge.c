@@ -2,7 +2,7 @@
  *
  * Rounds: the first rows of every source are put one behind the other and read as a part of the input, with their keys;
  * merge_cut says which of them may be written; the part is sorted, and those are its first ones. While one is sorted,
- * the one before is written and the next is read. A source of which all
+ * the one before is written, and what comes next of the sources is read. A source of which all
  * was written gives more to the next round, one that waits for others gives less, so that sources whose rows come one
  * after another are not sorted again and again. The row of a round that comes last stays, before those of the next, so
  * that --unique and --verify see the border between them.
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "apps/support/alloc.h"
+#include "apps/support/background.h"
 #include "apps/support/pipeline.h"
 #include "apps/support/report.h"
 #include "order_merge.h"
@@ -25,8 +26,10 @@ enum { MAX_WAYS = 512, MIN_WAYS = 16, ROOM_BYTES = 256 << 10, MIN_TAKE = 4 << 10
 typedef struct merge_round {
     row_batch b;
     order o;
-    size_t old, n;    /* of the sorted rows n are written; `old` of them, 0 or 1, were written before */
-    uint64_t *places; /* by the numbers of the rows; NULL without --argsort */
+    size_t old, n;        /* of the sorted rows n are written; `old` of them, 0 or 1, were written before */
+    uint64_t *places;     /* by the numbers of the rows; NULL without --argsort */
+    unsigned char *bytes; /* memory for the rows, which rounds use again: new memory costs as much as a copy */
+    size_t room;
 } merge_round;
 
 typedef struct merge {
@@ -42,6 +45,7 @@ typedef struct merge {
     unsigned char *last; /* the row that comes last of those before the next round */
     size_t last_bytes;
     row_target *to;
+    background *reading;
     uint64_t hash, done, total;
 } merge;
 
@@ -59,20 +63,57 @@ uint64_t row_places_hash(const sort_job *j, uint64_t *places, size_t n) {
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
+static void make_room(row_source *s, size_t room) {
+    unsigned char *bytes = part_file_memory(room);
+    if (s->n)
+        memcpy(bytes + s->begin, s->bytes + s->begin, s->n);
+    free(s->bytes);
+    s->bytes = bytes;
+    s->room = room;
+}
+
+/* Moves what is in memory to the front, and reads more. */
 static void fill(row_source *s) {
-    if (s->ended || s->n == s->room)
+    if (s->ended)
         return;
-    memmove(s->bytes, s->bytes + s->begin, s->n);
-    s->begin = 0;
+    const size_t begin = s->file ? 0 : part_file_begin(s->n, s->at);
+    memmove(s->bytes + begin, s->bytes + s->begin, s->n);
+    s->begin = begin;
     if (s->file) {
         row_file_fill(s);
         return;
     }
-    size_t bytes = s->room - s->n < s->end - s->at ? s->room - s->n : (size_t)(s->end - s->at);
-    part_file_read(&s->spool->rows, s->bytes + s->n, bytes, s->at);
-    s->at += bytes;
-    s->n += bytes;
+    const size_t got =
+        part_file_append(&s->spool->rows, s->bytes, begin + s->n, part_file_room(s->room), s->at, s->end);
+    s->at += got;
+    s->n += got;
     s->ended = s->at == s->end;
+}
+
+/* What a source has too little of is read while a round is sorted. */
+static void refill(void *arg) {
+    const merge *m = arg;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->sources[i].n <= m->sources[i].room / 2)
+            fill(&m->sources[i]);
+}
+
+/* Returns the end of whole rows of a source, those of its first `take` bytes, or the first row if it is longer. */
+static const unsigned char *rows_end(row_source *s, const table *t) {
+    for (size_t wanted = s->take;;) {
+        wanted = wanted < s->n ? wanted : s->n;
+        const unsigned char *begin = s->bytes + s->begin, *end = row_last_end(t, begin, begin + wanted);
+        if (end > begin || s->n == 0)
+            return end;
+        if (wanted == s->n) {
+            if (s->n > s->room / 2 && !s->file)
+                make_room(s, 2 * s->room);
+            else if (s->file)
+                s->bytes = must_realloc(s->bytes, s->room *= 2, 1);
+            fill(s);
+        }
+        wanted *= 2;
+    }
 }
 
 /* Returns how many bytes, whole rows, the source gives to a round: some `take`, within its share of the memory, but a
@@ -80,38 +121,31 @@ static void fill(row_source *s) {
 static size_t bytes_of_round(const merge *m, row_source *s) {
     table shape;
     const table *t = row_shape(m->kind, &shape);
-    fill(s);
-    for (size_t wanted = s->take;;) {
-        wanted = wanted < s->n ? wanted : s->n;
-        const unsigned char *begin = s->bytes + s->begin, *end = row_last_end(t, begin, begin + wanted);
-        const bool fits = row_bytes_cost(&m->cost, begin, end) <= m->cost_share;
-        if (end > begin && (fits || wanted <= MIN_TAKE))
-            return (size_t)(end - begin);
-        if (end > begin) {
-            wanted /= 2;
-        } else if (wanted < s->n) {
-            wanted *= 2;
-        } else if (s->n == 0) {
-            return 0;
-        } else { /* a row longer than the source's memory */
-            s->room *= 2;
-            s->bytes = must_realloc(s->bytes, s->room, 1);
-            fill(s);
-            wanted = s->n;
-        }
+    const unsigned char *end = rows_end(s, t), *begin = s->bytes + s->begin;
+    while ((size_t)(end - begin) > MIN_TAKE && row_bytes_cost(&m->cost, begin, end) > m->cost_share) {
+        const unsigned char *half = row_last_end(t, begin, begin + (end - begin) / 2);
+        if (half == begin)
+            break;
+        end = half;
     }
+    return (size_t)(end - begin);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
 /* Puts the rows of a round together, behind the first row of the input and the last one before. */
-static void put_together(const merge *m, row_batch *b) {
+static void put_together(const merge *m, merge_round *r) {
     const row_kind *kind = m->kind;
     size_t n = kind->first_row_bytes, total = n + m->last_bytes;
     input in;
     for (size_t i = 0; i < m->count; i++)
         total += m->bytes[i];
-    unsigned char *bytes = must_alloc(total + INPUT_TAIL_BYTES, 1);
+    if (total + INPUT_TAIL_BYTES > r->room) {
+        free(r->bytes);
+        r->room = total + total / 16 + INPUT_TAIL_BYTES;
+        r->bytes = must_alloc(r->room, 1);
+    }
+    unsigned char *bytes = r->bytes;
     if (n)
         memcpy(bytes, kind->first_row, n);
     if (m->last_bytes)
@@ -123,8 +157,8 @@ static void put_together(const merge *m, row_batch *b) {
         n += m->bytes[i];
     }
     input_of_memory(&in, m->j->in.name, bytes, total, 0);
-    row_batch_read(b, m->kind, &in);
-    row_batch_index(b, m->kind);
+    row_batch_read(&r->b, m->kind, &in);
+    row_batch_index(&r->b, m->kind);
 }
 
 /* The row that begins at an offset. */
@@ -197,21 +231,31 @@ static void advance(merge *m, const row_batch *b) {
     }
 }
 
+/* Files are parsed as they are read, which takes all threads. */
+static void start_reading(merge *m) {
+    if (m->count > 0 && m->sources[0].file)
+        refill(m);
+    else
+        background_start(m->reading, refill, m);
+}
+
 static bool read_round(void *arg, size_t slot) {
     merge *m = arg;
     merge_round *r = &m->rounds[slot];
     size_t bytes = 0;
+    background_wait(m->reading);
     for (size_t i = 0; i < m->count; i++)
         bytes += m->bytes[i] = bytes_of_round(m, &m->sources[i]);
     if (bytes == 0)
         return false;
-    put_together(m, &r->b);
+    put_together(m, r);
     r->o = (order){.keys = r->b.keys, .key_count = r->b.key_count, .n = r->b.n, .method = m->j->method};
     r->old = m->last_bytes > 0;
     r->n = cut_round(m, &r->b, &r->o);
     r->places = m->to->places || m->to->numbers ? read_places(m, &r->b) : NULL;
     keep_last(m, &r->b, &r->o);
     advance(m, &r->b);
+    start_reading(m);
     return true;
 }
 
@@ -261,23 +305,39 @@ static void write_round(void *arg, size_t slot) {
     report_progress(m->done, m->total);
     free(r->places);
     free(r->o.index);
+    row_batch_take_bytes(&r->b);
     row_batch_free(&r->b);
 }
 
 void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to, uint64_t *hash) {
     sort_job *j = kind->j;
-    merge m = {.kind = kind, .j = j, .cost = row_cost_of(kind), .sources = sources, .count = count, .to = to};
+    merge m = {.kind = kind,
+               .j = j,
+               .cost = row_cost_of(kind),
+               .sources = sources,
+               .count = count,
+               .to = to,
+               .reading = background_open()};
     m.ranges = must_alloc(count, sizeof *m.ranges);
     m.bytes = must_alloc(count, sizeof *m.bytes);
     m.cost_share = j->memory / 4 * 3 / ROUNDS / count;
     for (size_t i = 0; i < count; i++) {
         row_source *s = &sources[i];
-        s->room = s->take = row_merge_room(j, count) + MIN_TAKE;
-        s->bytes = must_realloc(s->bytes, s->room > s->n ? s->room : s->n, 1);
+        s->take = row_merge_room(j, count) + MIN_TAKE;
+        if (s->file) {
+            s->room = s->take > s->n ? s->take : s->n;
+            s->bytes = must_realloc(s->bytes, s->room, 1);
+        } else {
+            make_room(s, s->take);
+        }
         m.total += s->end - s->at;
     }
     report_stage("merging ");
+    start_reading(&m);
     pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
+    background_close(m.reading);
+    for (size_t i = 0; i < ROUNDS; i++)
+        free(m.rounds[i].bytes);
     if (to->rows && !j->unique && to->hash != m.hash)
         sort_fail_verification(j, "what was merged does not have the lines that were read");
     *hash += m.hash;

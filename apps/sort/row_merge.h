@@ -21,12 +21,12 @@ typedef struct row_spool {
 /* A sorted source: bytes at ... end - 1 of a spool, with its places from number `place` on, or a file. What is in
  * memory begins with a row. */
 typedef struct row_source {
-    const row_spool *spool;
+    row_spool *spool;
     uint64_t at, end, place;
     struct row_file *file;
-    bool ended; /* there is nothing to be read */
-    unsigned char *bytes;
-    size_t begin, n, room; /* bytes[begin ... begin + n - 1] are in memory */
+    bool ended;            /* there is nothing to be read */
+    unsigned char *bytes;  /* of a spool: whole blocks, as part_file_append wants them */
+    size_t begin, n, room; /* bytes[begin ... begin + n - 1] are in memory, of which rows take at most room */
     size_t take;           /* how many of them a round looks at */
 } row_source;
 

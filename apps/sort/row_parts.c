@@ -23,29 +23,40 @@ bool row_fits(const row_kind *kind) {
     return in->extent.sized && ((double)cost.a_row + cost.quoted) * (double)in->extent.size < (double)kind->j->memory;
 }
 
-bool row_parts_next(row_parts *p, row_batch *b) {
+bool row_parts_read(row_parts *p, row_piece *piece) {
     const row_kind *kind = p->kind;
     const size_t head = kind->first_row_bytes, before = head + p->last_bytes;
     const size_t lines_before = p->reader.lines - kind->first_row_lines;
-    const char *name = p->reader.in->name;
     unsigned char *bytes;
     size_t n;
-    input in;
     if (!row_reader_next(&p->reader, before, &bytes, &n))
         return false;
     if (head)
         memcpy(bytes, kind->first_row, head);
     if (p->last_bytes)
         memcpy(bytes + head, p->last, p->last_bytes);
-    input_of_memory(&in, name, bytes, n,
+    input_of_memory(&piece->in, p->reader.in->name, bytes, n,
                     kind->started ? lines_before - input_count_bytes(bytes + head, bytes + before, '\n') : 0);
+    piece->lines_before = lines_before;
+    piece->last = p->reader.ended;
+    return true;
+}
+
+void row_parts_parse(row_kind *kind, row_piece *piece, row_batch *b) {
     const bool first = !kind->started;
-    row_batch_read(b, p->kind, &in);
-    if (format_is_table(kind->format) && b->n == 0 && b->table.gap_count == 0 && !p->reader.ended &&
+    row_batch_read(b, kind, &piece->in);
+    if (format_is_table(kind->format) && b->n == 0 && b->table.gap_count == 0 && !piece->last &&
         !(first && kind->columns))
         die(EXIT_IO,
-            "%s: line %zu: begins comments or empty lines that do not fit the memory of -S: -S SIZE gives more", name,
-            lines_before + 1);
+            "%s: line %zu: begins comments or empty lines that do not fit the memory of -S: -S SIZE gives more",
+            piece->in.name, piece->lines_before + 1);
+}
+
+bool row_parts_next(row_parts *p, row_batch *b) {
+    row_piece piece;
+    if (!row_parts_read(p, &piece))
+        return false;
+    row_parts_parse(p->kind, &piece, b);
     return true;
 }
 
@@ -83,6 +94,9 @@ static uint64_t check_parts(row_parts *p, row_batch *b) {
 enum { PARTS = 2 }; /* in memory: one is sorted, one is written and then read anew */
 
 typedef struct part {
+    row_piece piece;
+    unsigned char *memory; /* of the part that was here before, for the next one; and its size */
+    size_t room;           /* 0: of the first part, which had the memory alone */
     row_batch b;
     order o;
     uint64_t first; /* the place of its first row in the input */
@@ -95,32 +109,37 @@ typedef struct sorted_parts {
     row_spool spool;
 } sorted_parts;
 
-static void begin_part(sorted_parts *p, part *to) {
-    const sort_job *j = p->from->kind->j;
-    to->o = (order){.keys = to->b.keys, .key_count = to->b.key_count, .n = to->b.n, .method = j->method};
-    to->first = p->total;
-    p->total += to->b.n;
-    input_expect(&j->in, to->b.n_bytes);
-    report_progress(j->in.fetched, j->in.extent.size);
-}
-
 static bool read_part(void *arg, size_t slot) {
     sorted_parts *p = arg;
     part *to = &p->slots[slot];
-    if (!row_parts_next(p->from, &to->b))
+    const input *in = p->from->reader.in;
+    row_reader_reuse(&p->from->reader, to->memory, to->room);
+    to->memory = NULL;
+    if (!row_parts_read(p->from, &to->piece))
         return false;
-    begin_part(p, to);
+    to->room = p->from->reader.room;
+    input_expect(in, to->piece.in.given_bytes);
+    report_progress(in->fetched, in->extent.size);
     return true;
+}
+
+/* Sorts a part that has been parsed. */
+static void sort_batch(sorted_parts *p, part *of) {
+    sort_job *j = p->from->kind->j;
+    of->o = (order){.keys = of->b.keys, .key_count = of->b.key_count, .n = of->b.n, .method = j->method};
+    of->first = p->total;
+    p->total += of->b.n;
+    row_batch_rank(&of->b, j);
+    row_batch_index(&of->b, p->from->kind);
+    sort_rows(j, &of->o);
 }
 
 static void sort_part(void *arg, size_t slot, unsigned worker) {
     sorted_parts *p = arg;
     part *of = &p->slots[slot];
-    sort_job *j = p->from->kind->j;
     (void)worker;
-    row_batch_rank(&of->b, j);
-    row_batch_index(&of->b, p->from->kind);
-    sort_rows(j, &of->o);
+    row_parts_parse(p->from->kind, &of->piece, &of->b);
+    sort_batch(p, of);
 }
 
 static void write_places(const sort_job *j, const part *from, row_spool *s) {
@@ -148,18 +167,23 @@ static void write_part(void *arg, size_t slot) {
     p->spool.hash += hash;
     row_spool_end_part(&p->spool, from->o.n);
     free(from->o.index);
+    if (from->room)
+        from->memory = row_batch_take_bytes(&from->b);
     row_batch_free(&from->b);
 }
 
 /* The first part was read before it was known that it is one: it has the memory alone. */
 static void write_parts(sorted_parts *p) {
     report_stage("sorting parts ");
-    begin_part(p, &p->slots[0]);
-    sort_part(p, 0, 0);
+    sort_batch(p, &p->slots[0]);
     write_part(p, 0);
     p->from->reader.budget /= PARTS;
     p->from->reader.usual /= PARTS;
     pipeline_run(&(pipeline){read_part, sort_part, write_part, p, .slots = PARTS, .serial = true});
+    for (size_t i = 0; i < PARTS; i++)
+        free(p->slots[i].memory);
+    row_reader_reuse(&p->from->reader, NULL, 0);
+    memory_give_back();
 }
 
 /* slots[0] has been read. */

@@ -29,7 +29,18 @@ typedef struct row_parts {
     size_t last_bytes;
 } row_parts;
 
-/* Reads the next part and its keys; returns false if there is none. */
+/* Bytes of a part. */
+typedef struct row_piece {
+    input in;            /* of memory */
+    size_t lines_before; /* of the file */
+    bool last;           /* the input has ended */
+} row_piece;
+
+/* Reads the next part; returns false if there is none. Then its rows and their keys are found, in any thread. */
+bool row_parts_read(row_parts *p, row_piece *piece);
+void row_parts_parse(row_kind *kind, row_piece *piece, row_batch *b);
+
+/* Both. */
 bool row_parts_next(row_parts *p, row_batch *b);
 void row_parts_keep_last(row_parts *p, row_batch *b);
 

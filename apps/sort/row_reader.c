@@ -197,14 +197,26 @@ static size_t cut_of(const row_reader *r, const part *p, size_t before) {
     return (size_t)(cut - p->bytes);
 }
 
+/* For some `room` bytes; memory that grows is not in huge pages. */
+static void take_memory(row_reader *r, part *p, size_t room) {
+    if (r->spare_room < room) {
+        free(r->spare);
+        r->spare_room = room + room / 16;
+        r->spare = must_alloc(r->spare_room + INPUT_TAIL_BYTES, 1);
+    }
+    p->bytes = r->spare;
+    p->room = r->spare_room;
+    r->spare = NULL;
+    r->spare_room = 0;
+}
+
 bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t *n_bytes) {
     if (r->ended && r->rest_bytes == 0)
         return false;
     const size_t part_of_budget = r->budget / 64;
     const size_t step = part_of_budget < MIN_STEP ? MIN_STEP : part_of_budget > MAX_STEP ? MAX_STEP : part_of_budget;
     part p = {.n = before + r->rest_bytes, .counted = before};
-    p.room = p.n + (r->usual > 4 * step ? r->usual + step : 4 * step);
-    p.bytes = must_alloc(p.room + INPUT_TAIL_BYTES, 1);
+    take_memory(r, &p, p.n + (r->usual > 4 * step ? r->usual : 4 * step));
     if (r->rest_bytes)
         memcpy(p.bytes + before, r->rest, r->rest_bytes);
     free(r->rest);
@@ -219,10 +231,24 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
         p.lines -= input_count_bytes(r->rest, r->rest + r->rest_bytes, '\n');
     }
     r->usual = p.n - before;
+    r->room = p.room;
     r->lines += p.lines;
+    if (p.n == before) {
+        free(p.bytes);
+        return false;
+    }
     *bytes = p.bytes;
     *n_bytes = p.n;
-    return p.n > before;
+    return true;
 }
 
-void row_reader_close(row_reader *r) { free(r->rest); }
+void row_reader_reuse(row_reader *r, unsigned char *bytes, size_t room) {
+    free(r->spare);
+    r->spare = bytes;
+    r->spare_room = room;
+}
+
+void row_reader_close(row_reader *r) {
+    free(r->rest);
+    free(r->spare);
+}

@@ -40,7 +40,10 @@ typedef struct row_reader {
     size_t budget;
     unsigned char *rest; /* what has been read and is not in a part yet */
     size_t rest_bytes;
-    size_t usual; /* bytes of the last part */
+    size_t usual;         /* bytes of the last part */
+    size_t room;          /* of its memory */
+    unsigned char *spare; /* memory for the next one, of spare_room bytes: new memory costs as much as a copy */
+    size_t spare_room;
     size_t lines; /* of the file, in parts so far */
     bool ended;   /* the last part was the last one */
 } row_reader;
@@ -48,6 +51,9 @@ typedef struct row_reader {
 /* Reads the next part, behind `before` bytes that the caller fills in: *bytes, to be freed, has *n_bytes, them
  * included, and room for INPUT_TAIL_BYTES more. Returns false if there is none. Exit 3 for a row that does not fit. */
 bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t *n_bytes);
+
+/* Gives memory that a part had, with the room that the reader said, for the next one. */
+void row_reader_reuse(row_reader *r, unsigned char *bytes, size_t room);
 void row_reader_close(row_reader *r);
 
 #endif

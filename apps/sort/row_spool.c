@@ -36,7 +36,7 @@ void row_spool_end_part(row_spool *s, uint64_t n) {
     s->ends[s->count++] = (struct row_spool_end){output_bytes(s->rows.out), before + n};
 }
 
-static row_source *sources_of(const row_spool *s, size_t first, size_t count) {
+static row_source *sources_of(row_spool *s, size_t first, size_t count) {
     row_source *sources = must_alloc(count, sizeof *sources);
     for (size_t i = 0; i < count; i++) {
         size_t part = first + i;

@@ -63,3 +63,9 @@ void memory_keep_none(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
 }
+
+void memory_give_back(void) {
+#ifdef M_MMAP_THRESHOLD
+    malloc_trim(0);
+#endif
+}

@@ -21,4 +21,7 @@ size_t memory_default(void);
  * it has seen, and parts of other sizes do not fit into the gaps. */
 void memory_keep_none(void);
 
+/* What has been freed goes back to the system now, small blocks too. */
+void memory_give_back(void);
+
 #endif

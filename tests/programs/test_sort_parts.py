@@ -141,6 +141,13 @@ def test_lines(box):
     assert parts > 1 and out == b"".join(sorted(set(texts), key=lambda t: t[:-1], reverse=True))
 
 
+def test_rows_longer_than_their_share_of_a_merge(box):
+    lines = [b"%d" % (i * 7919 % 97) + b"x" * (90_000 if i % 3 else 10) + b"\n" for i in range(60)]
+    box.write("x", b"".join(lines))
+    out, parts = parts_of(box, *SMALL, "--text", "x", "--verify")
+    assert parts > 4 and out == b"".join(sorted(lines))
+
+
 def test_numbers_that_become_floats_in_a_later_part(box):
     values = [f"{random.Random(i).randrange(10**6)}" for i in range(30_000)]
     values += [f" +{v}.50 " for v in values[:3000]] + ["nan", "-0", "0.0"]
