@@ -6,7 +6,8 @@
  *   wire_mpi.c   moves bytes in host memory between ranks by MPI, and carries alarms
  *   nccl.c       moves bytes in device memory by NCCL; device.cu has kernels; no_nccl.c where there is neither
  *   ended.c      says which rank on this machine has ended
- *   exchange.c   the one loop that waits; gathering and agreement built on it
+ *   exchange.c   the one loop that waits; exchanges and gathering built on it
+ *   agree.c      agreement at the start and the end of a call
  *   prefix.c     one file per verb; prefix_groups.c; sort.c, splitters.c, stages.c
  *
  * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
@@ -161,6 +162,8 @@ scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t byte
  * returns NULL if there is none; the caller frees it. */
 uint64_t *scan_dist_sums(const scan_dist_comm *comm, size_t count);
 scan_status scan_dist_sum(scan_dist_comm *comm, uint64_t *values, size_t count);
+
+/* ---- agree.c ----------------------------------------------------------------------------------------------------- */
 
 /* Agreement at the start of a call: `status` is this rank's so far. With SCAN_OK, comm->records has what each rank
  * gave. */
