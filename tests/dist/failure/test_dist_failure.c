@@ -57,6 +57,19 @@ static void *zeros(scan_ctx *ctx, size_t bytes) {
     return made ? memory : NULL;
 }
 
+/* A launcher ends the others when one ends: waits until all but the one that failed have written their files. */
+static void wait_for_files(uint32_t size) {
+    uint32_t count = 0;
+    for (const double begin = now(); count < size - 1 && now() - begin < 30; usleep(10000)) {
+        count = 0;
+        for (uint32_t r = 0; r < size; r++) {
+            char name[32];
+            snprintf(name, sizeof name, "rank-%u", r);
+            count += access(name, F_OK) == 0;
+        }
+    }
+}
+
 static int run(const char *how, uint64_t seed, scan_dist_comm *comm, scan_ctx *ctx, const scan_dist_info *info) {
     const uint32_t bad = (uint32_t)random_below(&seed, info->size);
     useconds_t moment = (useconds_t)random_below(&seed, 200000);
@@ -75,22 +88,24 @@ static int run(const char *how, uint64_t seed, scan_dist_comm *comm, scan_ctx *c
             _exit(3);
         if (mine && i == calls && !strcmp(how, "abort")) {
             scan_dist_abort(comm, SCAN_ERR_MEMORY, "no room for more");
-            usleep(1000000); /* its end must not be what the others hear of */
+            wait_for_files(info->size); /* its end must not be what the others hear of */
             return 0;
         }
         status = call(comm, i, in, out, i % 2 ? N / (info->rank + 1) : N / (info->size - info->rank));
     }
     uint32_t rank = 0;
     const scan_status cause = scan_dist_cause(comm, &rank);
-    char name[32];
+    char name[32], hidden[40];
     snprintf(name, sizeof name, "rank-%u", info->rank);
-    FILE *file = fopen(name, "w"); /* a launcher may lose what is printed when another rank has ended */
+    snprintf(hidden, sizeof hidden, ".%s", name);
+    FILE *file = fopen(hidden, "w"); /* a launcher may lose what is printed when another rank has ended */
     if (!file)
         return 1;
     fprintf(file, "%u: %d %d: %s, %s\n", rank, (int)status, (int)cause, scan_dist_detail(comm),
             now() - last < 8 ? "soon" : "late");
-    fclose(file);
-    usleep(500000); /* a launcher ends the others when one ends */
+    if (fclose(file) != 0 || rename(hidden, name) != 0)
+        return 1;
+    wait_for_files(info->size);
     return 0;
 }
 
