@@ -25,6 +25,30 @@ static bool run_copy(job *j, contender *c) {
     return in_parallel(j->threads, copy_share, j) > 0;
 }
 
+/* Reads every element and writes it in the width of the results: the bytes of a prefix with a wider accumulator, and
+ * nothing of its work. Arrays may be unaligned. */
+#define WIDEN(name, from, to)                                                                                          \
+    static void name(void *out, const void *in, size_t n) {                                                            \
+        typedef from from_loose __attribute__((aligned(1), may_alias));                                                \
+        typedef to to_loose __attribute__((aligned(1), may_alias));                                                    \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            ((to_loose *)out)[i] = ((const from_loose *)in)[i];                                                        \
+    }
+WIDEN(widen_1_to_4, uint8_t, uint32_t)
+WIDEN(widen_1_to_8, uint8_t, uint64_t)
+WIDEN(widen_2_to_8, uint16_t, uint64_t)
+WIDEN(widen_4_to_8, uint32_t, uint64_t)
+
+static bool run_widening(job *j, contender *c) {
+    const size_t size = scan_type_size(j->type), out_size = scan_type_size(j->out_type);
+    (void)c;
+    (size == 4       ? widen_4_to_8
+     : size == 2     ? widen_2_to_8
+     : out_size == 8 ? widen_1_to_8
+                     : widen_1_to_4)(j->out, j->in, j->n);
+    return true;
+}
+
 /* ---- the library ------------------------------------------------------------------------------------------------- */
 
 static scan_status call_prefix(job *j, const bench_algorithm *a) {
@@ -221,5 +245,7 @@ size_t contenders_here(const job *j, bool timed, contender *list) {
         else
             snprintf(c->name, sizeof c->name, "copy, %u thread%s", j->threads, j->threads == 1 ? "" : "s");
     }
+    if (j->verb == BENCH_PREFIX && !j->on_device && j->out_bytes > j->in_bytes)
+        list[count++] = (contender){.name = "read and write, 1 thread", .run = run_widening, .unchecked = true};
     return count;
 }
