@@ -31,15 +31,19 @@ def short_help(program):
         yield re.split(r" {2,}", line.strip())[0]
 
 
-def make(path):
+def make(path, comments=False):
     """An input: arrays, lines and times are in order, for what merges."""
     if path.name in ("preise.csv", "konto.csv"):
         path.write_text("preis;Betrag\n9,25;1.234,50\n;2\n" if path.name == "preise.csv" else "Betrag;preis\n1.234,50;1\n2;3\n")
+    elif path.name == "plain.csv":
+        path.write_text('7,"1,234"\n#\n8,NA\n' if comments else '7,"1,234"\n8,NA\n')
     elif path.suffix in (".csv", ".tsv"):
         mark = "," if path.suffix == ".csv" else "\t"
         path.write_text("".join(mark.join(f'"{v}"' if "," in str(v) else str(v) for v in row) + "\n" for row in TABLE))
     elif path.name == "matrix.npy":
         np.save(path, np.array([[1, 2], [1, 2], [3, 4]]))
+    elif path.name == "mask.npy":
+        np.save(path, np.array([[True, False], [False, True], [True, True]]))
     elif path.name == "keep.npy":
         np.save(path, np.array([True, False, True, True]))
     elif path.suffix == ".npy":
@@ -62,7 +66,7 @@ def run(example, program, folder):
     outputs = [after for word, after in zip(words, words[1:]) if word in OUTPUT_OPTIONS and after != "-"]
     for word in words:
         if word not in outputs and (re.fullmatch(r"[\w-]+\.(csv|tsv|npy|txt|png|jpg|raw)", word) or word == "photos"):
-            make(folder / word)
+            make(folder / word, "--comment" in words)
     (folder / "bin").mkdir()
     for name in PROGRAMS:
         (folder / f"bin/scan-{name}").symlink_to(BIN / name)
@@ -83,3 +87,14 @@ def test_examples(program, examples, tmp_path):
     for k, example in enumerate(found):
         if HAS_PCRE2 or " matches " not in example:
             run(example, program, tmp_path / str(k))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_option_has_an_example(program):
+    text = subprocess.run([BIN / program, "--help"], capture_output=True, check=True, timeout=20).stdout.decode()
+    shown = " ".join([*manual(program), *short_help(program)]).split()
+    options = re.findall(r"^ {2,8}(?:(-\w), )?(--[\w-]+)(?:, (--[\w-]+))?", text, re.M)
+    assert len(options) > 15
+    for short, option, more in options:
+        for name in filter(None, (option, more)):
+            assert name in shown or (short and short in shown) or name in ("--help", "--version"), name
