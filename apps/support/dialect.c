@@ -20,7 +20,7 @@ static char take_character(const cli *c) {
     const char *text = strcmp(c->value, "\\t") == 0 ? "\t" : c->value;
     if (!text[0] || text[1] || (unsigned char)text[0] > '~')
         die_usage("%s: \"%s\" is not one character of ASCII", c->option, c->value);
-    if (is_digit(text[0]) || is_letter(text[0]) || strchr("\"+-", text[0]) || (text[0] < ' ' && text[0] != '\t'))
+    if (is_digit(text[0]) || is_letter(text[0]) || strchr("\"+-\n\r", text[0]))
         die_usage("%s: a letter, a digit, \", +, - or a line end cannot be told from the data", c->option);
     return text[0];
 }

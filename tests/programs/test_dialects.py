@@ -22,7 +22,7 @@ def number(text, decimal=".", thousands=""):
 NUMBERS = ["1.234.567,5", "-12,25", "999", "1.000", "+0,5", "100.000", ",5", "-1.000,0", "1e3", "12.345"]
 
 
-@pytest.mark.parametrize("delimiter, decimal, thousands", [(";", ",", "."), ("|", ".", ","), ("\t", ",", " "), (" ", ".", "_"), (",", ".", "'"), (":", ";", None)])
+@pytest.mark.parametrize("delimiter, decimal, thousands", [(";", ",", "."), ("|", ".", ","), ("\t", ",", " "), (" ", ".", "_"), (",", ".", "'"), (":", ";", None), ("\x01", ".", ",")])
 def test_numbers_and_delimiters(box, delimiter, decimal, thousands):
     """Rows come back byte for byte, in the order, and with the sums, of the numbers that they mean."""
     cells = [x.replace(".", "T").replace(",", decimal).replace("T", thousands or "") for x in NUMBERS]
