@@ -150,6 +150,7 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_FIRST(v) ((uint32_t)_mm256_cvtsi256_si32(v))
 #define V_ROTATE(v, lanes) rotate_32(v, lanes)
 #define V_LOWS(v, pivot) unset_32(_mm256_cmpgt_epi32(v, pivot))
+#define V_ADD _mm256_add_epi32
 #define V_EQUAL _mm256_cmpeq_epi32
 #define V_GREATER _mm256_cmpgt_epi32
 #define V_NEGATIVE(v) (v)
@@ -240,6 +241,7 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(v)))
 #define V_ROTATE rotate_64
 #define V_LOWS(v, pivot) unset_64(_mm256_cmpgt_epi64(v, pivot))
+#define V_ADD _mm256_add_epi64
 #define V_EQUAL _mm256_cmpeq_epi64
 #define V_GREATER _mm256_cmpgt_epi64
 #define V_NEGATIVE(v) (v)

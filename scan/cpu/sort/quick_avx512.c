@@ -108,6 +108,7 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define V_FIRST(v) ((uint32_t)_mm512_cvtsi512_si32(v))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi32(v, v, lanes)
 #define V_LOWS _mm512_cmple_epu32_mask
+#define V_ADD _mm512_add_epi32
 #define V_EQUAL _mm512_cmpeq_epi32_mask
 #define V_GREATER _mm512_cmpgt_epi32_mask
 #define V_NEGATIVE _mm512_movepi32_mask
@@ -229,6 +230,7 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(v)))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi64(v, v, lanes)
 #define V_LOWS _mm512_cmple_epu64_mask
+#define V_ADD _mm512_add_epi64
 #define V_EQUAL _mm512_cmpeq_epi64_mask
 #define V_GREATER _mm512_cmpgt_epi64_mask
 #define V_NEGATIVE _mm512_movepi64_mask

@@ -27,6 +27,7 @@
 #undef V_ROTATE
 #undef V_LOWS
 #undef V_COMPRESS
+#undef V_ADD
 #undef V_EQUAL
 #undef V_TALLY
 #undef V_MASK_OR

@@ -102,3 +102,68 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
         NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
     NAME(put_together)(&l->order, a, to, other);
 }
+
+/* ---- codes of all floats, for a stable sort ---------------------------------------------------------------------- */
+
+/* NaNs of the two signs lie at the two ends of the order of sign and magnitude. A rotation by as many codes as there
+ * are NaNs of a sign brings them together, where they belong. Then every code can be turned back, and ties are
+ * neighbours: a stable sort is right if it never tells codes from each other that are ties. */
+static KEY NAME(rotation)(const scan_sort_order *order) {
+    const KEY nans = SIGN - INFINITY_BITS - 1;
+    return order->nan == 0 ? nans : (KEY)-nans;
+}
+
+static NAME(ties) NAME(ties_of)(const scan_sort_order *order) {
+    const KEY nans = 2 * (SIGN - INFINITY_BITS - 1);
+    NAME(ties) t = {(KEY)(SIGN - 1 + NAME(rotation)(order)) ^ LEAST, LEAST, MOST};
+    if (order->nan == 0)
+        t.low = (KEY)(nans - 1) ^ LEAST;
+    else
+        t.high = (KEY)-nans ^ LEAST;
+    return t;
+}
+
+/* The codes of n keys, in the order that vectors compare. */
+static void NAME(rotate_in)(const scan_sort_order *order, const KEY *from, KEY *to, size_t n) {
+    const KEY flip = (KEY)order->flip;
+    const V rotation = V_SET1(NAME(rotation)(order) + LEAST);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(to + i, V_ADD(NAME(encode)(V_LOAD(from + i), flip), rotation));
+    if (i < n) {
+        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
+        V_MASK_STORE(to + i, some, V_ADD(NAME(encode)(V_MASK_LOAD(V_SET1(0), some, from + i), flip), rotation));
+    }
+}
+
+/* Turns codes of n keys back. */
+static void NAME(rotate_out)(const scan_sort_order *order, KEY *keys, size_t n) {
+    const KEY flip = (KEY)order->flip;
+    const V rotation = V_SET1((KEY) - (NAME(rotation)(order) + LEAST));
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(keys + i, NAME(decode)(V_ADD(V_LOAD(keys + i), rotation), flip));
+    if (i < n) {
+        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
+        V_MASK_STORE(keys + i, some, NAME(decode)(V_ADD(V_MASK_LOAD(V_SET1(0), some, keys + i), rotation), flip));
+    }
+}
+
+/* One code for all that are ties. */
+SCAN_INLINE V NAME(join_ties)(const NAME(ties) * t, V code) {
+    code = V_SELECT(V_EQUAL(code, V_SET1(t->zero)), V_SET1(t->zero + 1), code);
+    return V_MIN(V_MAX(code, V_SET1(t->low)), V_SET1(t->high));
+}
+
+/* The first and the last of the codes that are ties of a code. */
+static KEY NAME(first_tie)(const NAME(ties) * t, KEY code) {
+    const KEY place = code ^ LEAST;
+    return code == t->zero + 1         ? t->zero
+           : place <= (t->low ^ LEAST) ? LEAST
+           : place > (t->high ^ LEAST) ? t->high
+                                       : code;
+}
+static KEY NAME(last_tie)(const NAME(ties) * t, KEY code) {
+    const KEY place = code ^ LEAST;
+    return code == t->zero ? t->zero + 1 : place < (t->low ^ LEAST) ? t->low : place >= (t->high ^ LEAST) ? MOST : code;
+}

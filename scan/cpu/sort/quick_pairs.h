@@ -5,7 +5,8 @@
  * keys are. A partition keeps the order of what it brings to either side, so all is stable but the network. That sorts
  * numbers of 64 bits that end with the place of a key, and so are all different; then places say what goes where.
  *
- * Keys stay as they are, and are turned into codes where they are compared: equal codes may be keys of different bits.
+ * Pieces and a few pairs keep their keys as they are, and turn them into codes where they are compared. The quicksort
+ * is of integers; of floats it sorts codes that can be turned back (quick_floats.h), and keeps ties together.
  */
 
 typedef struct PAIR(columns) {
@@ -140,8 +141,18 @@ static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns)
         for (size_t i = 0; i < n; i++)
             values[i] = (VALUE)i;
     KEY varying = 0;
-    for (size_t i = 0; i < n; i += LANES)
-        V_STORE(codes + i, V_XOR(V_SET1(LEAST), NAME(code_of)(s, V_LOAD(keys + i), s->is_float)));
+#define STORE_CODES(code)                                                                                              \
+    for (size_t i = 0; i < n; i += LANES) {                                                                            \
+        const V v = V_LOAD(keys + i);                                                                                  \
+        V_STORE(codes + i, V_XOR(V_SET1(LEAST), code));                                                                \
+    }
+    if (s->ties)
+        STORE_CODES(NAME(join_ties)(s->ties, v))
+    else if (s->is_float)
+        STORE_CODES(NAME(code_of)(s, v, true))
+    else
+        STORE_CODES(NAME(code_of)(s, v, false))
+#undef STORE_CODES
     for (size_t i = 0; i < n; i++)
         varying |= codes[i] ^ codes[0];
     /* Of wide codes the leading bits of those that vary. */
@@ -149,7 +160,7 @@ static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns)
     for (size_t i = 0; i < n; i++)
         items[i] = ((uint64_t)(codes[i] >> shift) << 8 | i) ^ LEAST_64;
     network_64(items, items, n, PAIR(FEW), V_SET1_64(LEAST_64));
-    if (shift > 0)
+    if ((varying & (((KEY)1 << shift) - 1)) != 0)
         PAIR(insert)(codes, items, n);
     for (size_t i = 0; to.keys && i < n; i++)
         to.keys[i] = keys[items[i] & 0xff];
@@ -157,27 +168,31 @@ static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns)
         to.values[i] = values[items[i] & 0xff];
 }
 
-/* A pivot, from n >= 4 * LANES keys. */
+/* A pivot, from n >= 4 * LANES integers: of codes of floats the last of its ties. */
 static KEY PAIR(choose_pivot)(const NAME(split) * s, const KEY *x, size_t n, bool *repeats) {
     size_t places[3];
     NAME(choose_places)(n, places);
     V a = V_LOAD(x + places[0]), b = V_LOAD(x + places[1]), c = V_LOAD(x + places[2]);
-    if (s->is_float)
-        return NAME(pivot_of)(NAME(code_of)(s, a, true), NAME(code_of)(s, b, true), NAME(code_of)(s, c, true), repeats);
-    return NAME(pivot_of)(V_XOR(s->flip, a), V_XOR(s->flip, b), V_XOR(s->flip, c), repeats);
+    const KEY pivot = NAME(pivot_of)(V_XOR(s->flip, a), V_XOR(s->flip, b), V_XOR(s->flip, c), repeats);
+    return s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
 }
 
 static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
     QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
 }
 
-/* Pairs where they are, by the radix sort. */
-static void PAIR(give_up)(const scan_sort_local *l, bool is_float, PAIR(columns) to, PAIR(columns) other, size_t n) {
+/* Integers, or codes of floats, with values where they are, by the radix sort. */
+static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) to, PAIR(columns) other,
+                          size_t n) {
     scan_sort_local rest = *l;
     rest.from = rest.to = (scan_sort_columns){to.keys, to.values};
     rest.spare = (scan_sort_columns){other.keys, other.values};
     rest.n = n;
-    PAIR(radix)(&rest, is_float);
+    if (s->ties)
+        NAME(rotate_out)(&l->order, to.keys, n);
+    PAIR(radix)(&rest, s->ties != NULL);
+    if (s->ties && !l->drop_keys)
+        NAME(rotate_in)(&l->order, to.keys, to.keys, n);
 }
 
 /* Whether the leading bits of those that vary spread the keys, as far as a sample shows: then the radix sort, which
@@ -205,23 +220,25 @@ static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     return agree < 2;
 }
 
-/* As quick() of quick_lanes.h: x is `to` or `other`, or neither. */
+/* Sorts integers, or codes of floats, as quick() of quick_lanes.h: each column of x is that of `to` or `other`, or of
+ * neither. */
 static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) x, PAIR(columns) to,
                         PAIR(columns) other, size_t n, unsigned depth) {
     while (n > PAIR(FEW)) {
         if (depth-- == 0) {
             memmove(to.keys, x.keys, n * sizeof(KEY));
             memmove(to.values, x.values, n * sizeof(VALUE));
-            PAIR(give_up)(l, s->is_float, to, other, n);
+            PAIR(give_up)(s, l, to, other, n);
             return;
         }
         bool repeats;
         const KEY pivot = PAIR(choose_pivot)(s, x.keys, n, &repeats);
-        size_t low = PAIR(divide)(s, x, n, pivot, to, other), below = low;
+        size_t low = PAIR(divide_integers)(s, x, n, pivot, to, other), below = low;
         const PAIR(columns) behind = PAIR(from)(other, n - low);
         if (repeats || low == n) { /* those equal to the pivot are final */
-            below = pivot == LEAST ? 0 : PAIR(divide)(s, to, low, (KEY)(pivot - 1), to, behind);
-            if (pivot != LEAST) {
+            const KEY first = s->ties ? NAME(first_tie)(s->ties, pivot) : pivot;
+            below = first == LEAST ? 0 : PAIR(divide_integers)(s, to, low, (KEY)(first - 1), to, behind);
+            if (first != LEAST) {
                 memcpy(to.keys + below, behind.keys, (low - below) * sizeof(KEY));
                 memcpy(to.values + below, behind.values, (low - below) * sizeof(VALUE));
             }
@@ -238,32 +255,47 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
 
 #include "quick_places.h"
 
-static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
-    const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
-    if (l->drop_keys && !l->from.values && l->n > PAIR(FEW) && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
+/* Sorts more than FEW pairs. Not inlined, which would slow a few pairs down. */
+__attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, bool is_float) {
+    const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
+    PAIR(columns) x = {l->from.keys, l->from.values};
+    NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
+    if (l->drop_keys && !x.values && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
         return;
-    if ((sizeof(KEY) == 8 || l->drop_keys) && l->n > PAIR(FEW) && l->n <= PAIR(MOST_RADIX) &&
-        PAIR(are_spread)(&s, l->from.keys, l->n)) {
+    if ((sizeof(KEY) == 8 || l->drop_keys) && l->n <= PAIR(MOST_RADIX) && PAIR(are_spread)(&s, x.keys, l->n)) {
         scan_sort_local radix = *l;
-        if (l->from.keys == l->spare.keys) {
-            radix.from.keys = memcpy(l->to.keys, l->from.keys, l->n * sizeof(KEY));
-            if (l->from.values)
-                radix.from.values = memcpy(l->to.values, l->from.values, l->n * sizeof(VALUE));
+        if (x.keys == other.keys) {
+            radix.from.keys = memcpy(to.keys, x.keys, l->n * sizeof(KEY));
+            if (x.values)
+                radix.from.values = memcpy(to.values, x.values, l->n * sizeof(VALUE));
         }
         PAIR(radix)(&radix, is_float);
         return;
     }
-    const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
-    PAIR(columns) x = {l->from.keys, l->from.values};
-    if (l->n > PAIR(FEW) && !x.values) {
+    if (!x.values) {
         x.values = other.values;
         for (size_t i = 0; i < l->n; i++)
             x.values[i] = (VALUE)i;
     }
-    if (l->n > PAIR(FEW))
-        PAIR(quick)(&s, l, x, to, other, l->n, max_depth(l, l->n));
-    else
-        PAIR(sort_few)(&s, x, to, l->n);
+    const NAME(ties) ties = NAME(ties_of)(&l->order);
+    if (is_float) {
+        NAME(rotate_in)(&l->order, x.keys, to.keys, l->n);
+        x.keys = to.keys;
+        s.ties = &ties;
+        s.flip = V_SET1(0);
+    }
+    PAIR(quick)(&s, l, x, to, other, l->n, max_depth(l, l->n));
+    if (is_float && !l->drop_keys)
+        NAME(rotate_out)(&l->order, to.keys, l->n);
+}
+
+static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {
+    if (l->n > PAIR(FEW)) {
+        PAIR(sort_more)(l, is_float);
+        return;
+    }
+    const NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
+    PAIR(sort_few)(&s, (PAIR(columns)){l->from.keys, l->from.values}, (PAIR(columns)){l->to.keys, l->to.values}, l->n);
 }
 
 static void PAIR(quick_integers)(const scan_sort_local *l) { PAIR(quick_pairs)(l, false); }

@@ -7,9 +7,16 @@
  * from.
  */
 
+/* Of keys that are codes already (quick_floats.h): which codes are ties. */
+typedef struct NAME(ties) {
+    KEY zero;      /* the first of two codes of zero */
+    KEY low, high; /* codes up to low are ties, and codes from high on: NaNs, or just one code */
+} NAME(ties);
+
 typedef struct NAME(split) {
     V flip, nan, zero;
     bool is_float;
+    const NAME(ties) * ties; /* NULL: keys are no such codes */
     const KEY *splitters;
     const uint8_t *middles;
     uint16_t *counts;
