@@ -113,7 +113,6 @@ void sort_array(sort_job *j, data_format format) {
         ranks_refuse("an array is sorted as a whole: --flat in place of --axis");
         if (j->device_memory != SIZE_MAX)
             die_usage("--device-memory and --axis exclude each other");
-        refuse_parts(j, &reader, "an array along an axis");
         sort_lanes(j, &reader, &shape);
         return;
     }

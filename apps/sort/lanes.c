@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort along an axis of an array: each lane by itself.
+ * sort along an axis of an array: each lane by itself. What does not fit the memory is read in parts, of all lanes that
+ * one place on the axes before has or of several such places, and each part is written before the next is read.
  */
 #include <stdlib.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "row_check.h"
@@ -15,6 +17,7 @@ typedef struct lane_sort {
     const array_reader *reader;
     const order_key *key;
     size_t stride;        /* elements of the array between those of a lane */
+    size_t before;        /* elements of the parts before */
     scan_type index_type; /* of --argsort */
 } lane_sort;
 
@@ -46,7 +49,7 @@ static void verify_lane(void *arg, const void *in, void *out, size_t n, size_t f
     if ((!a->j->argsort && order_hash(key.type, out, n, 1) != order_hash(key.type, (void *)(uintptr_t)in, n, 1)) ||
         !order_is_permutation(&o) || order_first_disorder(&o, false, 1) != ORDER_NONE)
         die(EXIT_NEGATIVE, "%s: verification failed: what begins with %s is not in order, or not the input's elements",
-            a->j->in.name, axis_place(a->reader, first, place));
+            a->j->in.name, axis_place(a->reader, a->before + first, place));
 }
 
 static void check_lane(void *arg, const void *in, void *out, size_t n, size_t first) {
@@ -58,21 +61,34 @@ static void check_lane(void *arg, const void *in, void *out, size_t n, size_t fi
     (void)out;
     if (place != ORDER_NONE)
         die(EXIT_NEGATIVE, "%s: %s is out of order", a->j->in.name,
-            axis_place(a->reader, first + place * a->stride, text));
+            axis_place(a->reader, a->before + first + place * a->stride, text));
 }
 
-void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
-    if (j->unique)
-        die_usage("--unique would leave lanes of different lengths: --flat takes the array as one row; compact "
-                  "--unique --axis 0 drops whole rows");
-    size_t n;
-    order_key key = sort_key(j, reader->type, NULL, NULL);
-    key.data = array_read_all(reader, &n);
-    report_number("elements", n);
-    sort_refuse_nan(j, reader, &key, n, 0);
-    lane_sort a = {.j = j, .reader = reader, .key = &key, .stride = shape->inner};
+/* How many places on the axes before are worked on at once: all of them if they fit the memory, with what each thread
+ * has beside them for a batch of lanes; or if they cannot be parted and no -S says that they must fit. */
+static size_t outer_of_part(const sort_job *j, const array_reader *reader, const lanes *shape) {
+    const double element =
+        (double)(reader->size + (j->argsort ? sizeof(uint64_t) : 0) + (j->verify ? reader->size : 0));
+    const double lane = element * (double)shape->length, block = lane * (double)shape->inner;
+    const double lanes_beside = (shape->inner > 1 ? 32 : 2.15) * (double)j->threads;
+    const double lanes_there = 2.15 * (double)shape->outer * (double)shape->inner;
+    const double beside = lane * (lanes_beside < lanes_there ? lanes_beside : lanes_there);
+    const double fitting = block > 0 ? ((double)j->memory - beside) / block : (double)shape->outer;
+    if (fitting >= (double)shape->outer)
+        return shape->outer;
+    if (j->memory_given && (fitting < 1 || reader->header.fortran))
+        die_usage("%s: does not fit -S, and %s is sorted in memory only: give -S more", j->in.name,
+                  reader->header.fortran ? "an array in Fortran order" : "what lies along this axis");
+    return reader->header.fortran ? shape->outer : fitting < 1 ? 1 : (size_t)fitting;
+}
+
+/* Sorts or checks the part that has been read. */
+static void sort_part(lane_sort *a, const lanes *shape, const array_writer *w, bool first) {
+    sort_job *j = a->j;
+    const array_reader *reader = a->reader;
+    sort_refuse_nan(j, reader, a->key, shape->outer * shape->length * shape->inner, a->before);
     lanes_job job = {.shape = *shape,
-                     .in = key.data,
+                     .in = a->key->data,
                      .in_size = reader->size,
                      .threads = j->threads,
                      .checks = j->verify,
@@ -80,16 +96,42 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
                      .finish = j->check    ? check_lane
                                : j->verify ? verify_lane
                                            : NULL,
-                     .arg = &a};
+                     .arg = a};
     if (j->check) {
         lanes_check(&job, j->in.name);
     } else {
-        a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
-        const array_writer w = sort_writer(j, reader, j->argsort ? a.index_type : reader->type);
-        job.out_size = scan_type_size(w.type);
-        sort_choose_device(j, 0); /* many small calls */
-        lanes_write(&job, &j->session, j->in.name, &w, &reader->header);
-        report_number("kept", n);
+        job.out_size = scan_type_size(w->type);
+        lanes_write(&job, &j->session, j->in.name, w, first ? &reader->header : NULL);
     }
+}
+
+void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
+    if (j->unique)
+        die_usage("--unique would leave lanes of different lengths: --flat takes the array as one row; compact "
+                  "--unique --axis 0 drops whole rows");
+    const size_t outer = outer_of_part(j, reader, shape), block = shape->length * shape->inner;
+    order_key key = sort_key(j, reader->type, NULL, NULL);
+    lane_sort a = {.j = j, .reader = reader, .key = &key, .stride = shape->inner};
+    a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
+    const array_writer w = sort_writer(j, reader, j->argsort ? a.index_type : reader->type);
+    size_t n = 0;
+    if (!j->check)
+        sort_choose_device(j, 0); /* many small calls */
+    if (outer == shape->outer) {
+        key.data = array_read_all(reader, &n);
+        sort_part(&a, shape, &w, true);
+    } else {
+        key.data = must_alloc(outer * block, reader->size);
+        for (size_t done = 0; done < shape->outer; done += outer, a.before = n) {
+            lanes part = *shape;
+            part.outer = shape->outer - done < outer ? shape->outer - done : outer;
+            n += array_read(reader, key.data, part.outer * block);
+            sort_part(&a, &part, &w, done == 0);
+            report_progress(n * reader->size, (uint64_t)reader->header.count * reader->size);
+        }
+    }
+    report_number("elements", n);
+    if (!j->check)
+        report_number("kept", n);
     free(key.data);
 }

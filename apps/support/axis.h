@@ -53,7 +53,8 @@ typedef struct lanes_job {
 } lanes_job;
 
 /* Runs a job where the session is, and writes the result, behind a header with the shape of `header`: on the CPU
- * several lanes at once, each by one thread, unless there are only a few long ones; on a device one after another. */
+ * several lanes at once, each by one thread, unless there are only a few long ones; on a device one after another.
+ * header: NULL if it has been written, for a job on the next part of an array. */
 void lanes_write(const lanes_job *job, session *s, const char *subject, const array_writer *to,
                  const npy_header *header);
 

@@ -309,7 +309,8 @@ void lanes_write(const lanes_job *job, session *s, const char *subject, const ar
     if (count && !streams)
         session_try(s, subject, run_attempt, &a);
     report_moved(PHASE_COMPUTE, count * (job->in_size + job->out_size));
-    array_write_header(to, header->dimensions, header->shape);
+    if (header)
+        array_write_header(to, header->dimensions, header->shape);
     if (streams)
         write_streaming(&b, subject, to);
     else

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """sort of what is larger than its memory (-S), and of sorted files into one (--merge). The oracles are NumPy's stable
 sorts and Python's."""
+import io
 import json
 import os
 import random
@@ -81,6 +82,27 @@ def test_an_array_keeps_its_shape_and_order_of_bytes(box):
     name = box.save("x.npy", x.astype(">i2").reshape(2, 300_000))
     assert parts_of(box, *SMALL, "--flat", name)[1] > 1
     assert box.load("out").shape == (2, 300_000) and np.array_equal(box.load("out").ravel(), np.sort(x))
+
+
+@pytest.mark.parametrize("axis, shape", [(-1, (700, 300)), (1, (30, 40, 200)), (1, (40, 4000))])
+def test_arrays_along_an_axis_in_parts(box, axis, shape):
+    x = numbers("f8", int(np.prod(shape))).reshape(shape)
+    name, down = box.save("x.npy", x), -np.sort(-x, axis)
+    whole = box.good("sort", "--axis", axis, name).out
+    assert box.good("sort", *SMALL, "--axis", axis, name, "--verify").out == whole
+    assert np.array_equal(np.load(io.BytesIO(whole)), np.sort(x, axis), equal_nan=True)
+    assert np.array_equal(box.good("sort", *SMALL, "--axis", axis, "-r", input=box.read(name)).array, down, equal_nan=True)
+    assert np.array_equal(box.good("sort", *SMALL, "--axis", axis, "--argsort", name).array,
+                          np.argsort(x, axis, kind="stable"))
+    box.write("s.npy", whole)
+    assert box.run("sort", *SMALL, "--axis", axis, "--check", "s.npy").code == 0
+    last = np.load(io.BytesIO(whole))
+    last[-1].flat[-1] = -np.inf
+    box.save("s.npy", last)
+    place = ", ".join(str(n - 1) for n in shape)
+    box.refused(1, f"s.npy: element ({place}) is out of order", "sort", *SMALL, "--axis", axis, "--check", "s.npy")
+    nan = tuple(int(i) for i in np.argwhere(np.isnan(x))[0])
+    box.refused(2, f"x.npy: element {nan} is NaN", "sort", *SMALL, "--axis", axis, "--nan", "error", name)
 
 
 def test_parts_begin_where_the_memory_ends(box):
@@ -307,7 +329,7 @@ def test_merge_of_tables_and_lines(box):
 
 def test_refusals(box):
     box.save("m.npy", np.zeros((1000, 1000)))
-    box.refused(2, "does not fit -S, and an array along an axis is sorted", "sort", *SMALL, "--axis", "1", "m.npy")
+    box.refused(2, "does not fit -S, and what lies along this axis is sorted", "sort", *SMALL, "--axis", "0", "m.npy")
     box.save("f.npy", np.asfortranarray(np.ones((600, 600))))
     box.refused(2, "an array in Fortran order", "sort", *SMALL, "--flat", "f.npy")
     for size in ("", "x", "1X", "-1", "5MM", "b"):
