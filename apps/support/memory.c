@@ -61,6 +61,7 @@ size_t memory_default(void) {
 void memory_keep_none(void) {
 #ifdef M_MMAP_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
 #endif
 }
 
