@@ -9,11 +9,14 @@
  *
  * Where a sample says that bits would not spread the elements, they are distributed by splitters first (distribute.h).
  *
+ * Many keys of one byte alone are counted (count.h).
+ *
  * Included by kernels.h only.
  */
 #ifndef SCAN_CPU_SORT_LOCAL_H
 #define SCAN_CPU_SORT_LOCAL_H
 
+#include "count.h"
 #include "distribute.h"
 #include "reverse.h"
 #include "sort.h"
@@ -166,10 +169,28 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
+/* Keys of one byte alone, of which all bits decide, are counted if there are so many. */
+enum { COUNTED_BYTES_N = 512 };
+
+SCAN_INLINE void count_bytes(const scan_sort_local *l, scan_sort_kind kind) {
+    enum { VALUES = 256 };
+    memset(l->counts, 0, 2 * VALUES * sizeof *l->counts);
+    count(l->from.keys, 0, l->n, l->order, 0, l->counts, 2, kind);
+    for (size_t v = 0; v < VALUES; v++)
+        l->counts[v] = l->counts[2 * v] + l->counts[2 * v + 1];
+    const scan_sort_expansion all = {
+        .to = l->to.keys, .end = l->n, .counts = l->counts, .stride = 1, .values = VALUES, .flip = l->order.flip};
+    expand(&all, kind);
+}
+
 SCAN_INLINE void local(const scan_sort_local *l, scan_sort_again *again, scan_sort_distribute *distribute,
                        scan_sort_kind kind) {
     if (l->n <= SCAN_SORT_TINY) {
         sort_tiny(l, kind);
+        return;
+    }
+    if (kind.key_bytes == 1 && kind.value_bytes == 0 && l->n >= COUNTED_BYTES_N && l->order.mask == UINT8_MAX) {
+        count_bytes(l, kind);
         return;
     }
     uint64_t first = scan_sort_code(scan_sort_load(l->from.keys, 0, kind.key_bytes), l->order, kind), varying = 0;
