@@ -170,6 +170,15 @@ def test_rows_longer_than_their_share_of_a_merge(box):
     assert parts > 4 and out == b"".join(sorted(lines))
 
 
+def test_long_rows_with_lines_in_quotes(box):
+    rng = random.Random(6150)
+    texts = ["".join(rng.choice(["x", "\n", ",", '"', "word "]) for _ in range(rng.choice([0, 5, 6000]))) for _ in range(150)]
+    rows = ['%d,"%s",%d\n' % (i, text.replace('"', '""'), i % 7) for i, text in enumerate(texts)]
+    order = sorted(range(len(rows)), key=lambda i: (i % 7, texts[i]))
+    out, parts = parts_of(box, *SMALL, "-k", "m", "-k", "s:text", box.write("in.csv", "id,s,m\n" + "".join(rows)))
+    assert parts > 1 and out.decode() == "id,s,m\n" + "".join(rows[i] for i in order)
+
+
 def test_numbers_that_become_floats_in_a_later_part(box):
     values = [f"{random.Random(i).randrange(10**6)}" for i in range(30_000)]
     values += [f" +{v}.50 " for v in values[:3000]] + ["nan", "-0", "0.0"]
