@@ -262,7 +262,8 @@ static int run(pid_t program) {
         struct task *t = task_of(id);
         if (WIFSTOPPED(status)) {
             const int signal = after_stop(t, status, program);
-            const bool is_done = injected && !fault.ever && !t->replaced && !t->signal; /* the rest runs at full speed */
+            const bool is_done =
+                injected && !fault.ever && !t->replaced && !t->signal; /* the rest runs at full speed */
             ptrace(is_done ? PTRACE_CONT : PTRACE_SYSCALL, id, NULL, signal);
             continue;
         }
