@@ -15,7 +15,7 @@ PARSERS = ("npy.c", "text.c", "table.c", "table_chunks.c", "table_column.c", "ta
            "column.c", "number.cpp", "timestamp.c", "natural.c", "strings.c", "utf8.c", "expression.c", "expression_token.c", "pnm.c",
            "probe.c", "orientation.c", "profile.c", "decoder.c", "codec_gzip.c", "codec_zstd.c", "cli.c", "options.c", "names.c",
            "memory.c", "text_chunks.c", "row_reader.c", "input.c", "text_test.c", "bands.c")
-TEMPORARY = ("spool.c", "part_file.c", "array_spool.c", "row_spool.c")
+TEMPORARY = ("spool.c", "uncached.c", "part_file.c", "array_spool.c", "row_spool.c")
 
 
 def add_branches(data, found):
