@@ -170,6 +170,25 @@ static void read_options(compact_job *job, cli *c) {
         }
 }
 
+/* Exit 2 for options that exclude each other. path: the input, NULL for stdin. */
+static void check_options(const compact_job *job, const char *path) {
+    if (job->selector == SELECT_NONE)
+        die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
+    if (job->text && (job->dtype || job->dialect.csv || job->dialect.tsv))
+        die_usage("--text is for lines and excludes %s", job->dtype ? "--dtype" : job->dialect.csv ? "--csv" : "--tsv");
+    if (job->text && (job->selector == SELECT_NONZERO || job->selector == SELECT_FINITE))
+        die_usage("lines of text (--text) are kept by --where, --unique or --mask");
+    if (job->counts && (job->selector != SELECT_UNIQUE || job->invert))
+        die_usage("--counts gives the lengths of runs: it goes with --unique, without --invert");
+    if (job->count_only && (job->indices || job->rejected || job->counts))
+        die_usage("--count writes how many are kept, nothing else: %s does not go with it", job->indices ? "--indices"
+                                                                                            : job->rejected
+                                                                                                ? "--rejected"
+                                                                                                : "--counts");
+    if (job->mask && strcmp(job->mask, "-") == 0 && !path)
+        die_usage("input and mask cannot both be stdin");
+}
+
 int main(int argc, char **argv) {
     cli c = {.help = help, .short_help = short_help, .options = options};
     compact_job job = {.dialect = DIALECT_DEFAULT};
@@ -177,21 +196,7 @@ int main(int argc, char **argv) {
     ranks_start(argc, argv);
     read_options(&job, &c);
     const char *path = cli_operand(&c);
-    if (job.selector == SELECT_NONE)
-        die_usage("no selector: one of --where, --unique, --nonzero, --finite and --mask says what to keep");
-    if (job.text && (job.dtype || job.dialect.csv || job.dialect.tsv))
-        die_usage("--text is for lines and excludes %s", job.dtype ? "--dtype" : job.dialect.csv ? "--csv" : "--tsv");
-    if (job.text && (job.selector == SELECT_NONZERO || job.selector == SELECT_FINITE))
-        die_usage("lines of text (--text) are kept by --where, --unique or --mask");
-    if (job.counts && (job.selector != SELECT_UNIQUE || job.invert))
-        die_usage("--counts gives the lengths of runs: it goes with --unique, without --invert");
-    if (job.count_only && (job.indices || job.rejected || job.counts))
-        die_usage("--count writes how many are kept, nothing else: %s does not go with it", job.indices ? "--indices"
-                                                                                            : job.rejected
-                                                                                                ? "--rejected"
-                                                                                                : "--counts");
-    if (job.mask && strcmp(job.mask, "-") == 0 && !path)
-        die_usage("input and mask cannot both be stdin");
+    check_options(&job, path);
     job.common = &c.common;
     report_start(&c.common);
 

@@ -103,19 +103,13 @@ static struct task {
 } tasks[MAX_TASKS];
 
 static struct task *task_of(pid_t id) {
-    struct task *free_one = NULL;
     for (size_t i = 0; i < MAX_TASKS; i++) {
+        if (!tasks[i].id)
+            tasks[i].id = id;
         if (tasks[i].id == id)
             return &tasks[i];
-        if (!tasks[i].id) {
-            free_one = &tasks[i];
-            break;
-        }
     }
-    if (!free_one)
-        abort();
-    *free_one = (struct task){.id = id};
-    return free_one;
+    abort();
 }
 
 static int class_of(long call) {
@@ -262,9 +256,8 @@ static int run(pid_t program) {
         struct task *t = task_of(id);
         if (WIFSTOPPED(status)) {
             const int signal = after_stop(t, status, program);
-            const bool is_done =
-                injected && !fault.ever && !t->replaced && !t->signal; /* the rest runs at full speed */
-            ptrace(is_done ? PTRACE_CONT : PTRACE_SYSCALL, id, NULL, signal);
+            const bool traced = !injected || fault.ever || t->replaced || t->signal; /* else at full speed */
+            ptrace(traced ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
             continue;
         }
         if (id == program)
