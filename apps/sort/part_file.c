@@ -21,9 +21,10 @@
 enum { BLOCK_BYTES = PART_BLOCK_BYTES, WINDOW_BYTES = 1 << 20 };
 
 void part_file_open(part_file *f) {
-    static char name[SPOOL_FOLDER_BYTES + 64];
+    static char name[SPOOL_FOLDER_BYTES + 64]; /* the same for all; the thread that writes another may read it now */
     char room[SPOOL_FOLDER_BYTES];
-    snprintf(name, sizeof name, "temporary file in %s (--tmp names another folder)", spool_folder(room));
+    if (!name[0])
+        snprintf(name, sizeof name, "temporary file in %s (--tmp names another folder)", spool_folder(room));
     *f = (part_file){.fd = spool_file()};
     f->out = output_over(f->fd, name);
     output_pass_cache(f->out);
