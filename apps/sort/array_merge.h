@@ -23,7 +23,7 @@ typedef struct array_source {
     array_spool *spool; /* elements at ... end - 1 of it are to be read; or NULL, and: */
     uint64_t at, end;
     array_reader *reader; /* a file: its order is checked */
-    bool ended;           /* there is nothing to be read */
+    bool ended;           /* all has been read */
     size_t begin, n;      /* in memory: the region's elements begin ... begin + n - 1; or those of the spool's memory */
 } array_source;
 

@@ -59,9 +59,10 @@ static void close_table(string_table *t) {
     free(t->strings);
 }
 
-/* The bytes of a string, zeros after them. Strings of other lengths follow each other like dice: up to sixteen bytes
- * nothing here depends on the length but a mask. STRING_SLACK: the bytes can be read. */
+/* A string of up to SHORT_BYTES bytes, and zeros after them. Branches on lengths, which change from row to row, would
+ * be mispredicted: a mask is all that depends on the length. */
 enum { SHORT_BYTES = 16 };
+_Static_assert((int)SHORT_BYTES <= (int)STRING_SLACK, "the bytes after a short string are read");
 typedef struct short_string {
     uint64_t word[SHORT_BYTES / 8];
 } short_string;
@@ -99,12 +100,13 @@ static inline bool equal(const string *a, const string *b) {
     return ((x.word[0] ^ y.word[0]) | (x.word[1] ^ y.word[1])) == 0;
 }
 
-/* Returns the string's number, which is new if no equal string has one; MISSING; or FULL. */
+/* Returns the string's number, which is new if no equal string has one; MISSING; or FULL. The upper bits of a hash,
+ * which depend on every byte, choose the slot. */
 static uint32_t number_string(string_table *t, const string *s) {
     if (!s->begin)
         return MISSING;
     uint32_t hash = hash_string(s);
-    uint32_t first = (uint32_t)((uint64_t)hash * SLOTS >> 32); /* the upper bits depend on every byte */
+    uint32_t first = (uint32_t)((uint64_t)hash * SLOTS >> 32);
     for (uint32_t probe = 0; probe < MAX_PROBES; probe++) {
         table_slot *slot = &t->slots[(first + probe) % SLOTS];
         if (slot->number == 0) {

@@ -21,7 +21,7 @@
 enum { BLOCK_BYTES = PART_BLOCK_BYTES, WINDOW_BYTES = 1 << 20 };
 
 void part_file_open(part_file *f) {
-    static char name[SPOOL_FOLDER_BYTES + 64]; /* the same for all; the thread that writes another may read it now */
+    static char name[SPOOL_FOLDER_BYTES + 64]; /* of all part files: threads that write others may be reading it */
     char room[SPOOL_FOLDER_BYTES];
     if (!name[0])
         snprintf(name, sizeof name, "temporary file in %s (--tmp names another folder)", spool_folder(room));

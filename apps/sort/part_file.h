@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Files for the sorted parts of an input that is larger than the memory it may have: spools (apps/support/spool.h) that
- * are written from their begin to their end, and then read at any place. Both go past the page cache where they can:
- * what is read once is not worth the copy, which takes longer than a fast disk.
+ * are written from start to end, and then read at any place. Both go past the page cache where they can: what is read
+ * once is not worth the copy, which takes longer than a fast disk.
  */
 #ifndef APPS_SORT_PART_FILE_H
 #define APPS_SORT_PART_FILE_H
@@ -19,7 +19,7 @@ typedef struct part_file {
     unsigned char *window; /* of part_file_read: whole blocks of the file; NULL until it is needed */
 } part_file;
 
-/* Whole blocks of the file go to whole blocks of memory. */
+/* Blocks of the file, and of the memory that it is read into past the page cache. */
 enum { PART_BLOCK_BYTES = 4 << 10 };
 
 /* Exit 3, here and below, for what the system refuses. */
@@ -32,13 +32,13 @@ void part_file_end(part_file *f);
 /* Reads bytes that have been written. */
 void part_file_read(part_file *f, void *to, size_t bytes, uint64_t offset);
 
-/* The same without a copy, for who reads a range of the file from its begin to its end. Memory of whole blocks, `room`
- * bytes at `to`, has the last bytes before `offset` at to[begin] ... to[used - 1], where
+/* Like part_file_read, but without a copy, for a range of the file that is read from start to end. Memory of whole
+ * blocks, `room` bytes at `to`, has the last bytes before `offset` at to[begin] ... to[used - 1], where
  * begin = part_file_begin(used - begin, offset). Reads what follows them up to `end`, as far as there is room; returns
  * how many bytes. In any thread. */
 size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size_t room, uint64_t offset, uint64_t end);
 
-/* Such memory for `bytes` bytes that begin anywhere in a block, and how much that is. */
+/* The size of memory of whole blocks for `bytes` bytes that begin anywhere in one; and that memory, to be freed. */
 size_t part_file_room(size_t bytes);
 void *part_file_memory(size_t bytes);
 

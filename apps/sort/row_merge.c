@@ -2,10 +2,10 @@
  *
  * Rounds: the first rows of every source are put one behind the other and read as a part of the input, with their keys;
  * merge_cut says which of them may be written; the part is sorted, and those are its first ones. While one is sorted,
- * the one before is written, and what comes next of the sources is read. A source of which all
- * was written gives more to the next round, one that waits for others gives less, so that sources whose rows come one
- * after another are not sorted again and again. The row of a round that comes last stays, before those of the next, so
- * that --unique and --verify see the border between them.
+ * the one before is written, and what comes next of the sources is read. A source of which all was written gives more
+ * to the next round, one that waits for others gives less, so that sources whose rows come one after another are not
+ * sorted again and again. The row of a round that comes last stays, before those of the next, so that --unique and
+ * --verify see the border between them.
  */
 #include "row_merge.h"
 

@@ -24,7 +24,7 @@ typedef struct row_source {
     row_spool *spool;
     uint64_t at, end, place;
     struct row_file *file;
-    bool ended;            /* there is nothing to be read */
+    bool ended;            /* all has been read */
     unsigned char *bytes;  /* of a spool: whole blocks, as part_file_append wants them */
     size_t begin, n, room; /* bytes[begin ... begin + n - 1] are in memory, of which rows take at most room */
     size_t take;           /* how many of them a round looks at */

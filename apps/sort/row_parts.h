@@ -40,7 +40,7 @@ typedef struct row_piece {
 bool row_parts_read(row_parts *p, row_piece *piece);
 void row_parts_parse(row_kind *kind, row_piece *piece, row_batch *b);
 
-/* Both. */
+/* row_parts_read and row_parts_parse. */
 bool row_parts_next(row_parts *p, row_batch *b);
 void row_parts_keep_last(row_parts *p, row_batch *b);
 

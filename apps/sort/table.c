@@ -105,7 +105,7 @@ static void start(const table *t, row_kind *kind) {
     kind->later.header = true;
 }
 
-/* A column that is not there is complained of when all rows have been looked at. */
+/* A fault of a row is reported before a column that is not there: start() looks for columns when all rows are found. */
 static void read_table(table *t, row_kind *kind, input *in) {
     const sort_job *j = kind->j;
     table_begin(t, in, kind->started ? &kind->later : &j->dialect);

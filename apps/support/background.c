@@ -13,11 +13,11 @@
 #include "thread.h"
 
 struct background {
-    void (*task)(void *arg); /* NULL: there is nothing to do */
+    void (*task)(void *arg); /* NULL between tasks */
     void *arg;
-    bool started, refused; /* the thread; refused: none could be */
-    bool ends;
-    bool failed; /* a task died of the error */
+    bool started, refused; /* the thread; refused: it could not be started */
+    bool ends;             /* the thread is to end */
+    bool failed;           /* a task died (die.h), of `error` */
     fatal_error error;
     pthread_t thread;
     pthread_mutex_t mutex;

@@ -12,7 +12,8 @@
  *
  *     cli             options and operands; names has the library's enums by name, for options and help texts
  *     report          --stats, --json and the progress bar; report_phase is the clock behind them
- *     input           bytes of a file or of stdin; decoder decompresses them, by one of the formats of codec
+ *     input           bytes of a file or of stdin; decoder decompresses them, by one of the formats of codec;
+ *                     input_span reads by several threads
  *     array           .npy and raw arrays, in pieces; npy reads and writes the header of .npy files
  *     text            lines, of numbers or any; column gives all numbers of a text or of a table's column one type;
  *                     number reads and writes one
@@ -24,9 +25,12 @@
  *     spool           temporary files without names, for what is needed once more
  *     rows            lines in a new order, and numbers as lines
  *     output          files that are complete or absent; output_file is one as a state machine: output_place finds
- *                     where it goes, output_access gives it its access rights, output_hidden names it until it is done
+ *                     where it goes, output_access gives it its access rights, output_hidden names it until it is done;
+ *                     uncached writes past the page cache
  *
- * Below all of them: die (errors and exit codes), alloc (memory), utf8 (text from outside), parallel (threads).
+ * Below all of them: die (errors and exit codes), alloc and memory (memory, and what -S allows), utf8 (text from
+ * outside), and threads: parallel (a loop), pipeline (reading, work and writing at once), background (one task beside
+ * the main thread), thread (starts one).
  */
 #ifndef APPS_SUPPORT_CLI_H
 #define APPS_SUPPORT_CLI_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A span of a regular file, read by several threads. Copying from the page cache, and clearing the pages that are
- * copied to, is work of a processor: one thread does 1.5 GB/s of it where two do nearly 3.
+ * A span of a regular file, read by several threads. The processor copies from the page cache, and clears the pages
+ * that are copied to: 1.5 GB/s by one thread of a machine where two did nearly 3.
  */
 #ifndef APPS_SUPPORT_INPUT_SPAN_H
 #define APPS_SUPPORT_INPUT_SPAN_H
@@ -13,7 +13,7 @@
  * ends, with *error_number 0, or where it cannot be read. Does not move the file's position. */
 size_t input_span_read(int fd, void *to, size_t bytes, uint64_t offset, unsigned threads, int *error_number);
 
-/* From so many bytes on, more than one thread reads. */
+/* What a thread reads at once, and the bytes from which on several threads are worth starting. */
 enum { INPUT_SPAN_PIECE = 2 << 20, INPUT_SPAN_SEVERAL = 2 * INPUT_SPAN_PIECE };
 
 #endif

@@ -18,10 +18,10 @@ size_t memory_of_option(const char *option, const char *text);
 size_t memory_default(void);
 
 /* From now on large blocks go back to the system when they are freed. malloc would otherwise keep some of a size that
- * it has seen, and parts of other sizes do not fit into the gaps. */
+ * it has seen, and parts of other sizes do not fit into the gaps. Of small blocks up to 8 MiB stay for the next. */
 void memory_keep_none(void);
 
-/* What has been freed goes back to the system now, small blocks too. */
+/* All freed blocks go back to the system now, small ones too. */
 void memory_give_back(void);
 
 #endif

@@ -54,7 +54,7 @@ void table_end(table *t, const size_t *columns, size_t count, unsigned threads);
  * is column 0. */
 size_t table_find(const table *t, const char *key);
 
-/* The same without a complaint: t->columns if there is none, the first if there are several. */
+/* Like table_find, but returns t->columns if there is no such column, and the first if there are several. */
 size_t table_seek(const table *t, const char *key);
 
 /* Returns the first column from `from` on that has this name, t->columns if there is none. */

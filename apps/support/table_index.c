@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where fields end, 64 bytes at a time. The bytes of a block that are quotes become the bits of a word;
- * the exclusive-or of each bit with all bits before it says which bytes are inside quotes, and what is left of the
+ * Where fields end, 64 bytes at a time. The bytes of a block that are quotes become the bits of a word; the
+ * exclusive-or of each bit with all bits before it says which bytes are inside quotes, and what is left of the
  * delimiters and newlines are the ends of fields (G. Langdale, D. Lemire: Parsing Gigabytes of JSON per Second, VLDB
- * Journal 28, 2019). If every row has as many fields as the first, every so manieth end is a newline and no other: that
- * is all there is to check, and the place of any field is then one look away.
+ * Journal 28, 2019). If every row has as many fields as the first, with C columns every C-th end is a newline, and no
+ * other is. That is checked, and the place of a field is then read from the ends.
  *
- * What this does not take (faults, quotes inside fields between tabs, 4 GiB at once) goes row by row (table.c), which
- * also names what is wrong.
+ * Tables with faults, with quotes inside fields between tabs, or of 4 GiB at once are gone through row by row
+ * (table.c), which also names what is wrong.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static inline uint64_t exclusive_or_of_all_before(uint64_t bits) {
     return bits;
 }
 
-/* As the compiler's own function, which calls one where a processor may lack the instruction. */
+/* The population count, inline: __builtin_popcountll is a call where the target may lack the instruction. */
 static inline unsigned count_bits(uint64_t bits) {
     bits -= bits >> 1 & UINT64_C(0x5555555555555555);
     bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
@@ -55,8 +55,8 @@ static inline uint64_t inside_quotes(const marks *m, carry *c, bool *bad) {
     return inside;
 }
 
-/* Writes the places of the bits, eight at a time: how many there are in a block is not foreseeable, but seldom more
- * than eight. Returns the end; what is written beyond it means nothing. */
+/* Writes the places of the bits, PLACES_AT_ONCE a step: blocks seldom have more, and a loop that ended with the last
+ * bit would be mispredicted. Returns the end; what is written beyond it means nothing. */
 static inline uint32_t *write_places(uint32_t *to, uint64_t bits, uint32_t origin) {
     uint32_t *end = to + count_bits(bits);
     while (to < end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads with a stack of their own size, and without signals.
+ * Stacks are 2 MiB, and all signals blocked.
  */
 #include "thread.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads of the programs, for work that needs little stack: so many that a machine has should not take more memory
- * for it than the work itself.
+ * Threads of the programs. Their stacks are small, so that those of a machine's many processors do not take more memory
+ * than the work does.
  */
 #ifndef APPS_SUPPORT_THREAD_H
 #define APPS_SUPPORT_THREAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two buffers: one is filled, the other is written.
+ * Two buffers: the caller fills one while a thread writes the other.
  */
 #include "uncached.h"
 
@@ -14,14 +14,14 @@
 #include "report_phase.h"
 #include "write_all.h"
 
-/* Whole blocks are written, of a size that suits every disk. In pieces of 4 MiB a virtual disk writes as fast as in
- * larger ones, 2 GB/s, and half as fast in pieces of 256 KiB. */
+/* Whole blocks are written, of a size that is a multiple of most disks' own. A virtual disk wrote 2 GB/s in pieces of
+ * 4 MiB and in larger ones, and half of that in pieces of 256 KiB. */
 enum { BLOCK_BYTES = 4 << 10, BUFFER_BYTES = 4 << 20 };
 
 struct uncached {
     const char *name;
     int fd;
-    unsigned char *buffer, *other; /* NULL until they are needed; other: also if there is no memory for it */
+    unsigned char *buffer, *other; /* NULL until they are needed, and other if there is no memory for it */
     size_t used;
     background *writing;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing a file past the page cache, from its begin to its end, while the main thread makes what comes next.
+ * Writing a file past the page cache, from its start to its end, while the caller makes what comes next.
  */
 #ifndef APPS_SUPPORT_UNCACHED_H
 #define APPS_SUPPORT_UNCACHED_H
@@ -15,7 +15,8 @@ uncached *uncached_open(const char *name, int fd);
 /* Exit 3 for what the system refuses, at this call or at one of the next. */
 void uncached_write(uncached *u, const void *data, size_t bytes);
 
-/* Writes the rest, which is no whole block, in the usual way, in which the file is written from here on; frees u. */
+/* Writes the rest, which may end within a block, through the page cache, as all later writes to the file go; frees u.
+ */
 void uncached_end(uncached *u);
 
 #endif
