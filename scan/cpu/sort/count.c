@@ -5,24 +5,25 @@
  *
  *   guess    some hundred keys say how wide the range may be
  *   bounds   one pass says how wide it is
- *   count    another one counts, a table a thread, in memory that is for the partitions else
- *   fill     each thread writes its part of the output
+ *   count    another one counts, in the memory that partitions would use: a table for each thread, as far as there is
+ *            room
+ *   expand   each thread writes its part of the output
  */
 #include "job.h"
 
 enum {
     SAMPLES = 512,
-    MOST_VALUES = 1 << 20, /* a table of some megabytes */
+    MAX_VALUES = 1 << 20,  /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16 /* values up to which each has two: a key waits for the store of one of the same value */
 };
 
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
- * than it saves; and of wide keys each thread has a table. */
-static uint64_t most_values(const scan_sort_job *j) {
+ * than it saves; and for keys of 4 or 8 bytes each thread needs room for a table with two counters of each value. */
+static uint64_t max_values(const scan_sort_job *j) {
     const size_t keys_a_value = j->plan.key_bytes == 2 ? 2 : 4;
     const size_t tables = j->plan.key_bytes <= 2 ? j->n : j->n / j->plan.threads / 2;
     return scan_sort_smaller(scan_sort_smaller(tables * j->plan.key_bytes / sizeof(uint32_t), j->n / keys_a_value),
-                             MOST_VALUES);
+                             MAX_VALUES);
 }
 
 bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
@@ -34,14 +35,15 @@ bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
         least = code < least ? code : least;
         most = code > most ? code : most;
     }
-    return most - least < most_values(j);
+    return most - least < max_values(j);
 }
 
-/* Tables of counters, which lie in the temporary, one a thread that counts. */
+/* Tables of counters, one for each thread that counts, in j->temporary. */
 typedef struct tables {
     uint64_t least; /* code */
     size_t values;
-    unsigned threads, counters;
+    unsigned threads;  /* that count */
+    unsigned counters; /* of each value, side by side */
 } tables;
 
 static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values) {
@@ -65,8 +67,8 @@ static void count_part(const scan_sort_job *j, const tables *t, unsigned thread)
     j->plan.kernels->count(j->in.keys, begin, end, j->order, t->least, table_of(j, t, thread), t->counters);
 }
 
-/* Adds the counters of the values begin ... end, `counters` of each, up in the first of each in `total`: to what is
- * there if that is another table. Returns how many keys were counted. */
+/* Sums the counters of each of the values begin ... end - 1 in the first counter of the value in `total`, on top of
+ * what that has if it is another table. Returns how many keys were counted. */
 SCAN_INLINE uint64_t add_table(uint32_t *total, const uint32_t *counts, size_t begin, size_t end, unsigned counters) {
     uint64_t keys = 0;
     for (size_t v = begin * counters; v < end * counters; v += counters) {
@@ -79,7 +81,7 @@ SCAN_INLINE uint64_t add_table(uint32_t *total, const uint32_t *counts, size_t b
     return keys;
 }
 
-/* Adds all counters of this thread's share of the values up in the first table. Returns how many keys have them. */
+/* Sums the tables in the first one, for this thread's share of the values. Returns how many keys have these values. */
 static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread) {
     uint32_t *total = table_of(j, t, 0);
     uint64_t keys = 0;
@@ -93,7 +95,7 @@ static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread)
 }
 
 /* This thread's part of the output; each thread's third count is how many keys have its share of the values. */
-static void fill_part(const scan_sort_job *j, const tables *t, unsigned thread) {
+static void expand_part(const scan_sort_job *j, const tables *t, unsigned thread) {
     size_t begin, end, from, to, at = 0;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     for (unsigned other = 0; other < j->plan.threads && at < end; other++) {
@@ -129,7 +131,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
         most = most > scan_sort_counts_of(j, t)[1] ? most : scan_sort_counts_of(j, t)[1];
     }
     scan_sort_barrier(j);
-    if (most - least >= most_values(j))
+    if (most - least >= max_values(j))
         return false;
     const tables t = make_tables(j, least, (size_t)(most - least) + 1);
     count_part(j, &t, thread);
@@ -138,6 +140,6 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
         scan_sort_counts_of(j, thread)[2] = add_up(j, &t, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)
-        fill_part(j, &t, thread);
+        expand_part(j, &t, thread);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of the counting sort (count.c). Included by kernels.h only.
+ * The loops of the counting sorts (count.c, local.h). Included by kernels.h and local.h only.
  */
 #ifndef SCAN_CPU_SORT_COUNT_H
 #define SCAN_CPU_SORT_COUNT_H
@@ -137,7 +137,7 @@ SCAN_INLINE void spread(void *to, size_t begin, size_t end, size_t room, uint64_
         scan_sort_store(to, i, key, kind.key_bytes);
 }
 
-/* Writes the keys that counts say. */
+/* Writes the keys of an expansion. */
 SCAN_INLINE void expand(const scan_sort_expansion *e, scan_sort_kind kind) {
     for (size_t v = 0, at = e->at, next; v < e->values && at < e->end; v++, at = next) {
         next = at + e->counts[v * e->stride];

@@ -9,7 +9,7 @@
  *
  * Where a sample says that bits would not spread the elements, they are distributed by splitters first (distribute.h).
  *
- * Many keys of one byte alone are counted (count.h).
+ * Keys of one byte alone are counted, unless they are few (count.h).
  *
  * Included by kernels.h only.
  */
@@ -169,7 +169,7 @@ SCAN_INLINE unsigned best_passes(size_t n, unsigned bits) {
     return best;
 }
 
-/* Keys of one byte alone, of which all bits decide, are counted if there are so many. */
+/* From so many keys of one byte alone on, they are counted, if all bits decide. */
 enum { COUNTED_BYTES_N = 512 };
 
 SCAN_INLINE void count_bytes(const scan_sort_local *l, scan_sort_kind kind) {

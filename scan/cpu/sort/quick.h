@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What both widths of a quicksort share. Included by quick_avx512.c and quick_avx2.c, which define QUICK_KERNELS, the
+ * What all widths of a quicksort share. Included by quick_avx512.c and quick_avx2.c, which define QUICK_KERNELS, the
  * radix sort's kernels of their SIMD level, before.
  */
 #ifndef SCAN_CPU_SORT_QUICK_H
@@ -54,7 +54,7 @@ static void quick_make_room(const quick_aside *a, void *column, size_t bytes) {
         memmove(numbers + (zeros_at - a->below) * bytes, numbers, a->below * bytes);
 }
 
-/* Splits, one in another, before the radix sort takes over. */
+/* How deep splits may nest before the radix sort takes over. */
 static unsigned max_depth(const scan_sort_local *l, size_t n) {
     return l->max_depth ? l->max_depth : 2 * (64 - (unsigned)__builtin_clzll(n | 1));
 }

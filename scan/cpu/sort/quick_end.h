@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ends a width of quick_avx2.c or quick_avx512.c: forgets what it defines, of which the other width has its own.
+ * Ends a width of quick_avx2.c or quick_avx512.c: forgets what it defines, so that the next width can define it.
  */
 #undef SIGN
 #undef KEY

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Floats alone, around the quicksort of quick_lanes.h, and included with it once a width. The codes of numbers other
- * than zero can be turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart: they
- * are set aside in input order, and put in their places when the numbers are sorted.
+ * Floats, for the quicksorts of integers, and included with them once a width. The codes of numbers other than zero can
+ * be turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
+ *
+ * Keys alone are sorted by quick_lanes.h, which is not stable: zeros and NaNs are set aside in input order, and put in
+ * their places when the numbers are sorted.
  *
  *     result    | codes of numbers | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
+ *
+ * Pairs are sorted by quick_pairs.h, which is stable, and gets codes of zeros and NaNs, too.
  */
 
 #define SIGN ((KEY)1 << (8 * sizeof(KEY) - 1))

@@ -120,8 +120,8 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
-/* Keys that follow from counts: counts[v * stride] keys of the code `code` + v, from `at` on, of which those at begin
- * ... end are written. */
+/* A sorted run of keys, given by counts: from place `at` on, counts[v * stride] keys of the code `code` + v, for each v
+ * below `values`. The keys at places begin ... end - 1 are written. */
 typedef struct scan_sort_expansion {
     void *to;
     size_t begin, end, at;
