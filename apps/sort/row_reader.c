@@ -171,12 +171,12 @@ static void grow(const row_reader *r, part *p, size_t step) {
 
 /* Reads until the budget is spent, or the input ends: as much at once as fits the budget even if all rows are short. */
 static void read_part(row_reader *r, part *p, size_t step) {
-    const double most_a_byte = (double)r->cost.a_row + r->cost.quoted;
+    const double max_a_byte = (double)r->cost.a_row + r->cost.quoted;
     add_cost(r, p);
     while (!r->ended && p->cost < r->budget) {
         if (p->room - p->n < step)
             grow(r, p, step);
-        const double fits = (double)(r->budget - p->cost) / most_a_byte;
+        const double fits = (double)(r->budget - p->cost) / max_a_byte;
         size_t want = fits < (double)step ? step : fits > (double)MAX_READ ? MAX_READ : (size_t)fits;
         want = want < p->room - p->n ? want : p->room - p->n;
         size_t got = input_read(r->in, p->bytes + p->n, want);

@@ -7,7 +7,8 @@
 enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
     ALONE_N = 1 << 17,  /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
-    NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them */
+    NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them; no more than
+                           2^20, as quick_few.h counts them in lanes of 16 bits */
     BESIDE_SPARES = 96 << 10, /* of an area */
     LEAVES_A_THREAD = 4, /* at least, where quicksort serves: else one thread would work when the others are done ... */
     BARRIERS_N = 1 << 12 /* ... but that costs less than barriers, which take the longer the more threads there are */
