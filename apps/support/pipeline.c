@@ -91,8 +91,8 @@ static void *help(void *arg) {
     return NULL;
 }
 
-/* What waits to be written goes first, so that slots become free. Then the helpers get what they need, one piece each
- * beside what they are at. */
+/* The helpers first get what they need while this thread is busy: one piece each beside what they are at, where a slot is
+ * free. Then pieces are written, so that slots become free. */
 static void lead(run *r, size_t helpers) {
     const bool works = !r->p->serial || helpers == 0;
     pthread_mutex_lock(&r->mutex);
@@ -101,10 +101,10 @@ static void lead(run *r, size_t helpers) {
             rethrow_fatal(&r->error);
         bool room = !r->ended && r->read - r->written < r->p->slots;
         size_t waiting = r->read - r->taken;
-        if (r->written < r->read && r->done[r->written % r->p->slots])
-            write_next(r);
-        else if (room && waiting <= helpers)
+        if (room && waiting <= helpers)
             read_next(r);
+        else if (r->written < r->read && r->done[r->written % r->p->slots])
+            write_next(r);
         else if (waiting > 0 && works)
             work_on_next(r, 0);
         else
