@@ -91,8 +91,8 @@ static void *help(void *arg) {
     return NULL;
 }
 
-/* The helpers first get what they need while this thread is busy: one piece each beside what they are at, where a slot is
- * free. Then pieces are written, so that slots become free. */
+/* The helpers first get what they need while this thread is busy: one piece each beside what they are at, where a slot
+ * is free. Then pieces are written, so that slots become free. */
 static void lead(run *r, size_t helpers) {
     const bool works = !r->p->serial || helpers == 0;
     pthread_mutex_lock(&r->mutex);
