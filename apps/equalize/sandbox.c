@@ -59,7 +59,7 @@ bool sandbox_start(char **arguments) {
         return false;
     pid_t program = getpid(), pid = fork();
     if (pid == 0)
-        helper_main(ends[1], program, arguments);
+        helper_main(ends[1], program, arguments, ends);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);

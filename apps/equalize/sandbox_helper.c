@@ -80,8 +80,16 @@ __attribute__((noinline)) static void wipe_stack(void) {
     explicit_bzero(remains, sizeof remains);
 }
 
+/* What they left in the frames from `begin` up to argv, of functions to which the helper does not return. Sanitizers
+ * mark parts of these as not to be written. */
+__attribute__((noinline, no_sanitize("address"), no_sanitize("undefined"))) static void wipe_frames(void *begin,
+                                                                                                    const void *end) {
+    for (volatile char *p = begin; (uintptr_t)p < (uintptr_t)end; p++)
+        *p = 0;
+}
+
 /* The strings of argv, of the environment and the program's path lie one after another at the end of the stack. */
-static void wipe_start(char **arguments) {
+static void wipe_start(char **arguments, void *frame) {
     for (size_t i = 0; arguments && arguments[i]; i++)
         wipe_text(arguments[i]);
     for (size_t i = 0; environ && environ[i]; i++)
@@ -89,6 +97,7 @@ static void wipe_start(char **arguments) {
     wipe_text((const char *)getauxval(AT_EXECFN));
     environ = NULL;
     program_set_name("decoder");
+    wipe_frames(frame, arguments);
     wipe_stack();
 }
 
@@ -224,7 +233,7 @@ static bool receive(int socket, int fds[2]) {
     return true;
 }
 
-void helper_main(int socket, pid_t program, char **arguments) {
+void helper_main(int socket, pid_t program, char **arguments, void *frame) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -234,7 +243,7 @@ void helper_main(int socket, pid_t program, char **arguments) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != program)
         _exit(0);
-    wipe_start(arguments);
+    wipe_start(arguments, frame);
     if (socket != 3 && dup2(socket, 3) != 3)
         _exit(1);
     close_all_from(4);

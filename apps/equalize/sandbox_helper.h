@@ -35,8 +35,9 @@ decode_job *helper_map_job(int memory, size_t *bytes);
 void *helper_map_arena(size_t bytes);
 
 #ifndef SCAN_NO_SANDBOX
-/* The helper, in a process that `program` has just forked. `arguments` is the program's argv, or NULL. */
-__attribute__((noreturn)) void helper_main(int socket, pid_t program, char **arguments);
+/* The helper, in a process that `program` has just forked. `arguments` is the program's argv, or NULL; the stack from
+ * `frame`, a variable of the caller, up to there is cleared. */
+__attribute__((noreturn)) void helper_main(int socket, pid_t program, char **arguments, void *frame);
 #endif
 
 #endif
