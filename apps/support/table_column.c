@@ -80,14 +80,23 @@ static char *unticked(const char *key) {
     return name;
 }
 
+/* Returns true if a key is a number, from 1 or not. */
+static bool is_number(const char *key, unsigned long long *number) {
+    char *end = NULL;
+    *number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
+    return end && *end == 0;
+}
+
 size_t table_seek(const table *t, const char *key) {
     size_t found = table_find_name(t, key, 0);
-    char *name = found < t->columns ? NULL : unticked(key), *end = NULL;
+    unsigned long long number;
+    char *name = found < t->columns ? NULL : unticked(key);
     if (name)
         found = table_seek(t, name);
+    else if (found == t->columns && is_number(key, &number) && number >= 1 && number <= t->columns)
+        found = (size_t)number - 1;
     free(name);
-    unsigned long long number = found == t->columns && *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
-    return end && *end == 0 && number >= 1 && number <= t->columns ? (size_t)number - 1 : found;
+    return found;
 }
 
 size_t table_find(const table *t, const char *key) {
@@ -105,9 +114,8 @@ size_t table_find(const table *t, const char *key) {
         free(name);
         return found;
     }
-    char *end = NULL;
-    unsigned long long number = *key >= '0' && *key <= '9' ? strtoull(key, &end, 10) : 0;
-    if (end && *end == 0) {
+    unsigned long long number;
+    if (is_number(key, &number)) {
         if (number >= 1 && number <= t->columns)
             return (size_t)number - 1;
         die(EXIT_USAGE, "%s: there is no column %s: columns are 1 to %zu", t->name, key, t->columns);

@@ -26,13 +26,15 @@ SCAN_INLINE V NAME(decode)(V v, KEY flip) {
 }
 SCAN_INLINE KEY NAME(encode_one)(KEY key, KEY flip) { return key ^ (key & SIGN ? (KEY)~flip : (KEY)(SIGN ^ flip)); }
 
-static void NAME(decode_all)(KEY *keys, size_t n, KEY flip) {
+/* Turns codes, less `offset`, back into keys. */
+static void NAME(decode_all)(KEY *keys, size_t n, KEY flip, KEY offset) {
+    const V less = V_SET1((KEY)-offset);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        V_STORE(keys + i, NAME(decode)(V_LOAD(keys + i), flip));
+        V_STORE(keys + i, NAME(decode)(V_ADD(V_LOAD(keys + i), less), flip));
     if (i < n) {
         const V_MASK some = V_BELOW(V_SET1(n - i), 0);
-        V_MASK_STORE(keys + i, some, NAME(decode)(V_MASK_LOAD(V_SET1(0), some, keys + i), flip));
+        V_MASK_STORE(keys + i, some, NAME(decode)(V_ADD(V_MASK_LOAD(V_SET1(0), some, keys + i), less), flip));
     }
 }
 
@@ -87,7 +89,7 @@ static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from
 static void NAME(put_together)(const scan_sort_order *order, quick_aside a, KEY *to, const KEY *aside) {
     const KEY flip = (KEY)order->flip ^ LEAST;
     a.below = NAME(below_zero)(to, a.numbers, flip);
-    NAME(decode_all)(to, a.numbers, flip);
+    NAME(decode_all)(to, a.numbers, flip, 0);
     quick_make_room(&a, to, sizeof(KEY));
     KEY *zeros = to + quick_zeros_at(&a), *nans = to + quick_nans_at(&a);
     if (a.zeros == 0 || a.nans == 0) {
@@ -142,15 +144,7 @@ static void NAME(rotate_in)(const scan_sort_order *order, const KEY *from, KEY *
 
 /* Turns codes of n keys back. */
 static void NAME(rotate_out)(const scan_sort_order *order, KEY *keys, size_t n) {
-    const KEY flip = (KEY)order->flip;
-    const V rotation = V_SET1((KEY) - (NAME(rotation)(order) + LEAST));
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        V_STORE(keys + i, NAME(decode)(V_ADD(V_LOAD(keys + i), rotation), flip));
-    if (i < n) {
-        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
-        V_MASK_STORE(keys + i, some, NAME(decode)(V_ADD(V_MASK_LOAD(V_SET1(0), some, keys + i), rotation), flip));
-    }
+    NAME(decode_all)(keys, n, (KEY)order->flip, (KEY)(NAME(rotation)(order) + LEAST));
 }
 
 /* One code for all that are ties. */
