@@ -298,7 +298,7 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     } else {
         m.room = region_elements(j, type) / count + 1;
         m.stride = part_file_room(m.room * m.size) / m.size;
-        m.key.data = part_file_memory(count * m.stride * m.size);
+        m.key.data = must_alloc_blocks(count * m.stride * m.size);
         m.places = j->argsort ? must_alloc(count * m.stride, sizeof *m.places) : NULL;
     }
     m.ranges = must_alloc(count, sizeof *m.ranges);

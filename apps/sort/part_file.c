@@ -14,11 +14,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/report.h"
 #include "apps/support/spool.h"
 
-enum { BLOCK_BYTES = PART_BLOCK_BYTES, WINDOW_BYTES = 1 << 20 };
+enum { BLOCK_BYTES = ALLOC_BLOCK_BYTES, WINDOW_BYTES = 1 << 20 };
 
 void part_file_open(part_file *f) {
     static char name[SPOOL_FOLDER_BYTES + 64]; /* of all part files: threads that write others may be reading it */
@@ -69,13 +70,6 @@ static void read_blocks(const part_file *f, unsigned char *to, size_t bytes, uin
 
 size_t part_file_room(size_t bytes) { return (bytes / BLOCK_BYTES + 2) * BLOCK_BYTES; }
 
-void *part_file_memory(size_t bytes) {
-    void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(BLOCK_BYTES, part_file_room(bytes));
-    if (!memory)
-        die(EXIT_IO, "no memory for %zu bytes", bytes);
-    return memory;
-}
-
 size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size_t room, uint64_t offset,
                         uint64_t end) {
     const size_t before = (size_t)(offset % BLOCK_BYTES), first = used - before; /* these bytes are read again */
@@ -95,7 +89,7 @@ size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size
 void part_file_read(part_file *f, void *to, size_t bytes, uint64_t offset) {
     report_phase phase = report_enter(PHASE_READ);
     if (!f->window)
-        f->window = part_file_memory(WINDOW_BYTES);
+        f->window = must_alloc_blocks(WINDOW_BYTES);
     for (size_t done = 0; done < bytes;) {
         const uint64_t from = offset + done;
         const size_t before = (size_t)(from % BLOCK_BYTES), most = WINDOW_BYTES - before;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/support/alloc.h"
 #include "apps/support/output.h"
 
 typedef struct part_file {
@@ -18,9 +19,6 @@ typedef struct part_file {
     int fd;                /* -1: none */
     unsigned char *window; /* of part_file_read: whole blocks of the file; NULL until it is needed */
 } part_file;
-
-/* Blocks of the file, and of the memory that it is read into past the page cache. */
-enum { PART_BLOCK_BYTES = 4 << 10 };
 
 /* Exit 3, here and below, for what the system refuses. */
 void part_file_open(part_file *f);
@@ -33,17 +31,16 @@ void part_file_end(part_file *f);
 void part_file_read(part_file *f, void *to, size_t bytes, uint64_t offset);
 
 /* Like part_file_read, but without a copy, for a range of the file that is read from start to end. Memory of whole
- * blocks, `room` bytes at `to`, has the last bytes before `offset` at to[begin] ... to[used - 1], where
- * begin = part_file_begin(used - begin, offset). Reads what follows them up to `end`, as far as there is room; returns
- * how many bytes. In any thread. */
+ * blocks (must_alloc_blocks), `room` bytes at `to`, has the last bytes before `offset` at to[begin] ... to[used - 1],
+ * where begin = part_file_begin(used - begin, offset). Reads what follows them up to `end`, as far as there is room;
+ * returns how many bytes. In any thread. */
 size_t part_file_append(const part_file *f, unsigned char *to, size_t used, size_t room, uint64_t offset, uint64_t end);
 
-/* The size of memory of whole blocks for `bytes` bytes that begin anywhere in one; and that memory, to be freed. */
+/* The size of memory of whole blocks for `bytes` bytes that begin anywhere in one. */
 size_t part_file_room(size_t bytes);
-void *part_file_memory(size_t bytes);
 
 static inline size_t part_file_begin(size_t bytes, uint64_t offset) {
-    return (size_t)(offset - bytes) % PART_BLOCK_BYTES;
+    return (size_t)(offset - bytes) % ALLOC_BLOCK_BYTES;
 }
 
 /* Exit 3 unless the folder of spools has room for so many bytes, beside so many more for the output where that, a file

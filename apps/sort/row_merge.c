@@ -38,6 +38,7 @@ typedef struct merge {
     row_cost cost;
     size_t cost_share; /* of the memory, for what a round sorts of one source */
     row_source *sources;
+    unsigned char *memory; /* of sources in spools */
     merge_range *ranges;
     size_t *bytes; /* of each source, in a round */
     size_t count;
@@ -63,11 +64,13 @@ uint64_t row_places_hash(const sort_job *j, uint64_t *places, size_t n) {
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
+/* For a row that is longer than a source's part of the merge's memory. */
 static void make_room(row_source *s, size_t room) {
-    unsigned char *bytes = part_file_memory(room);
-    if (s->n)
-        memcpy(bytes + s->begin, s->bytes + s->begin, s->n);
-    free(s->bytes);
+    unsigned char *bytes = must_alloc_blocks(part_file_room(room));
+    memcpy(bytes + s->begin, s->bytes + s->begin, s->n);
+    if (s->grown)
+        free(s->bytes);
+    s->grown = true;
     s->bytes = bytes;
     s->room = room;
 }
@@ -311,6 +314,7 @@ static void write_round(void *arg, size_t slot) {
 
 void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to, uint64_t *hash) {
     sort_job *j = kind->j;
+    const size_t take = row_merge_room(j, count) + MIN_TAKE, stride = part_file_room(take);
     merge m = {.kind = kind,
                .j = j,
                .cost = row_cost_of(kind),
@@ -321,14 +325,16 @@ void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to
     m.ranges = must_alloc(count, sizeof *m.ranges);
     m.bytes = must_alloc(count, sizeof *m.bytes);
     m.cost_share = j->memory / 4 * 3 / ROUNDS / count;
+    m.memory = count > 0 && !sources[0].file ? must_alloc_blocks(count * stride) : NULL;
     for (size_t i = 0; i < count; i++) {
         row_source *s = &sources[i];
-        s->take = row_merge_room(j, count) + MIN_TAKE;
+        s->take = take;
         if (s->file) {
             s->room = s->take > s->n ? s->take : s->n;
             s->bytes = must_realloc(s->bytes, s->room, 1);
         } else {
-            make_room(s, s->take);
+            s->room = take;
+            s->bytes = m.memory + i * stride;
         }
         m.total += s->end - s->at;
     }
@@ -342,7 +348,9 @@ void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to
         sort_fail_verification(j, "what was merged does not have the lines that were read");
     *hash += m.hash;
     for (size_t i = 0; i < count; i++)
-        free(sources[i].bytes);
+        if (sources[i].file || sources[i].grown)
+            free(sources[i].bytes);
+    free(m.memory);
     free(m.last);
     free(m.bytes);
     free(m.ranges);

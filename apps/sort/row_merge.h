@@ -26,6 +26,7 @@ typedef struct row_source {
     struct row_file *file;
     bool ended;            /* all has been read */
     unsigned char *bytes;  /* of a spool: whole blocks, as part_file_append wants them */
+    bool grown;            /* of a spool: they are its own, and not the merge's */
     size_t begin, n, room; /* bytes[begin ... begin + n - 1] are in memory, of which rows take at most room */
     size_t take;           /* how many of them a round looks at */
 } row_source;

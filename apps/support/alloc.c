@@ -13,7 +13,7 @@
 #include "alloc.h"
 #include "die.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, LARGE_BYTES = 4 * HUGE_PAGE };
 
 static size_t checked_bytes(size_t count, size_t size) {
     size_t bytes;
@@ -23,7 +23,7 @@ static size_t checked_bytes(size_t count, size_t size) {
 }
 
 void *try_alloc(size_t bytes) {
-    if (bytes < 4 * (size_t)HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE)
+    if (bytes < LARGE_BYTES || bytes > SIZE_MAX - HUGE_PAGE)
         return malloc(bytes);
     size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *memory = aligned_alloc(HUGE_PAGE, rounded);
@@ -35,6 +35,15 @@ void *try_alloc(size_t bytes) {
 void *must_alloc(size_t count, size_t size) {
     size_t bytes = checked_bytes(count, size);
     void *memory = try_alloc(bytes);
+    if (!memory)
+        die(EXIT_IO, "no memory for %zu bytes", bytes);
+    return memory;
+}
+
+void *must_alloc_blocks(size_t bytes) {
+    const bool large = bytes >= LARGE_BYTES;
+    const size_t rounded = (checked_bytes(bytes, 1) + ALLOC_BLOCK_BYTES - 1) / ALLOC_BLOCK_BYTES * ALLOC_BLOCK_BYTES;
+    void *memory = large ? try_alloc(bytes) : aligned_alloc(ALLOC_BLOCK_BYTES, rounded);
     if (!memory)
         die(EXIT_IO, "no memory for %zu bytes", bytes);
     return memory;

@@ -17,4 +17,10 @@ size_t memory_bytes(void);
 void *must_alloc(size_t count, size_t size);
 void *must_realloc(void *memory, size_t count, size_t size);
 
+/* For reading and writing files past the page cache: memory that begins at a multiple of ALLOC_BLOCK_BYTES. Large
+ * blocks use huge pages, so that one request goes to the disk as a few ranges of memory: with pages of 4 KiB a virtual
+ * disk took twice as long. */
+enum { ALLOC_BLOCK_BYTES = 4 << 10 };
+void *must_alloc_blocks(size_t bytes);
+
 #endif

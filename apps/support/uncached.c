@@ -10,18 +10,17 @@
 
 #include "alloc.h"
 #include "background.h"
-#include "die.h"
 #include "report_phase.h"
 #include "write_all.h"
 
-/* Whole blocks are written, of a size that is a multiple of most disks' own. A virtual disk wrote 2 GB/s in pieces of
- * 4 MiB and in larger ones, and half of that in pieces of 256 KiB. */
-enum { BLOCK_BYTES = 4 << 10, BUFFER_BYTES = 4 << 20 };
+/* A virtual disk wrote 2 GB/s in pieces of 4 MiB and in larger ones, and half of that in pieces of 256 KiB. */
+enum { BUFFER_BYTES = 4 << 20 };
 
 struct uncached {
     const char *name;
     int fd;
-    unsigned char *buffer, *other; /* NULL until they are needed, and other if there is no memory for it */
+    unsigned char *memory; /* of both buffers; NULL until it is needed */
+    unsigned char *buffer, *other;
     size_t used;
     background *writing;
 };
@@ -42,26 +41,20 @@ static void write_other(void *arg) {
     report_enter(before);
 }
 
-static unsigned char *make_buffer(void) { return aligned_alloc(BLOCK_BYTES, BUFFER_BYTES); }
-
 static void write_full(uncached *u) {
-    if (!u->other)
-        u->other = make_buffer();
-    if (u->other) {
-        background_wait(u->writing);
-        unsigned char *full = u->buffer;
-        u->buffer = u->other;
-        u->other = full;
-        background_start(u->writing, write_other, u);
-    } else {
-        write_all(u->name, u->fd, u->buffer, BUFFER_BYTES);
-    }
+    background_wait(u->writing);
+    unsigned char *full = u->buffer;
+    u->buffer = u->other;
+    u->other = full;
+    background_start(u->writing, write_other, u);
     u->used = 0;
 }
 
 void uncached_write(uncached *u, const void *data, size_t bytes) {
-    if (!u->buffer && !(u->buffer = make_buffer()))
-        die(EXIT_IO, "no memory for %d bytes", BUFFER_BYTES);
+    if (!u->memory) {
+        u->buffer = u->memory = must_alloc_blocks(2 * BUFFER_BYTES);
+        u->other = u->memory + BUFFER_BYTES;
+    }
     for (const unsigned char *from = data; bytes > 0;) {
         const size_t n = bytes < BUFFER_BYTES - u->used ? bytes : BUFFER_BYTES - u->used;
         memcpy(u->buffer + u->used, from, n);
@@ -78,7 +71,6 @@ void uncached_end(uncached *u) {
     write_cached(u->fd);
     if (u->used)
         write_all(u->name, u->fd, u->buffer, u->used);
-    free(u->buffer);
-    free(u->other);
+    free(u->memory);
     free(u);
 }
