@@ -14,7 +14,7 @@
 #include "apps/support/parallel.h"
 #include "apps/support/table_field.h"
 
-enum { MIN_STEP = 4 << 10, MAX_STEP = 256 << 10, MAX_READ = 64 << 20, FEW_BYTES = 8 << 20 };
+enum { MIN_STEP = 4 << 10, MAX_STEP = 256 << 10, MAX_READ = 64 << 20, FEW_BYTES = 8 << 20, ALONE_BYTES = 4 << 20 };
 
 /* ---- cost -------------------------------------------------------------------------------------------------------- */
 
@@ -139,7 +139,8 @@ static void add_cost(const row_reader *r, part *p) {
     costing a = {.cost = &r->cost, .begin = p->bytes + p->counted, .end = p->bytes + p->n};
     atomic_init(&a.sum, p->cost);
     atomic_init(&a.lines, p->lines);
-    parallel_for(r->kind->j->threads, bytes / MAX_STEP + (bytes % MAX_STEP != 0), cost_of_piece, &a);
+    parallel_for(bytes < ALONE_BYTES ? 1 : r->kind->j->threads, bytes / MAX_STEP + (bytes % MAX_STEP != 0),
+                 cost_of_piece, &a); /* a thread takes as long to start as it counts 1 MiB */
     p->cost = atomic_load_explicit(&a.sum, memory_order_relaxed);
     p->lines = atomic_load_explicit(&a.lines, memory_order_relaxed);
     p->counted = p->n;
