@@ -66,8 +66,8 @@ static const char help[] =
     "      --text            the input is lines of text, for --where, --unique (of the same bytes) and --mask\n"
     "      --algorithm A     auto, look-back or wave (on a CUDA device), or blocked (on the CPU)\n" DIALECT_HELP
         CLI_COMMON_HELP "\n"
-    "Inputs are read in pieces, so memory does not grow with them; tables with --comment, and text and tables on a\n"
-    "CUDA device, are held as a whole. Before a bad line is found, those before it may be on stdout already.\n"
+    "Inputs are read in pieces, so memory does not grow with them; text and tables on a CUDA device are held as a\n"
+    "whole. Before a bad line is found, those before it may be on stdout already.\n"
     "Several processes that mpirun or srun has started work together.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on tables as a whole: for a device, and where comments stand among the rows.
+ * compact on tables: in chunks, or for a device as a whole.
  */
 #include "apps/support/parallel.h"
 #include "apps/support/ranks.h"
@@ -25,9 +25,9 @@ static void whole_table(const compact_job *job, input *in, session *s) {
 
 void compact_table(const compact_job *job, input *in, session *s) {
     compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
-    if (!s->on_host || job->dialect.comment)
-        ranks_refuse("rows are searched on CPUs, without comments: --device cpu, and no --comment");
-    if (s->on_host && !job->dialect.comment)
+    if (!s->on_host)
+        ranks_refuse("rows are searched on CPUs: --device cpu");
+    if (s->on_host)
         compact_table_stream(job, in, s);
     else
         whole_table(job, in, s);

@@ -281,9 +281,9 @@ void prefix_text(const prefix_job *job, input *in, session *s) {
 }
 
 void prefix_table(const prefix_job *job, input *in, session *s) {
-    if (prefix_is_whole(job) || job->dialect.comment)
-        ranks_refuse("rows are scanned in pieces, without %s", job->dialect.comment ? "--comment" : "this --algorithm");
-    if (prefix_is_whole(job) || job->dialect.comment)
+    if (prefix_is_whole(job))
+        ranks_refuse("rows are scanned in pieces, which this --algorithm does not do");
+    if (prefix_is_whole(job))
         prefix_table_whole(job, in, s);
     else
         scan_rows(job, in, s, true);

@@ -45,8 +45,8 @@ static const char help[] =
     "      --dtype T         the input is raw data of {types}\n" DIALECT_HELP CLI_COMMON_HELP "\n"
     "Integers wrap. Sums and products of floats are the same on every machine and for every number of threads; only\n"
     "host-sums and hierarchical have an order of their own. NaN is always the same one.\n"
-    "Inputs are read in pieces, so memory does not grow with them; host-sums, hierarchical, --axis, and tables with\n"
-    "--comment are held as a whole. The type of lines and columns follows from all numbers: integers for stdout are\n"
+    "Inputs are read in pieces, so memory does not grow with them; host-sums, hierarchical and --axis hold them as a\n"
+    "whole. The type of lines and columns follows from all numbers: integers for stdout are\n"
     "read twice, from a pipe through a temporary file (not with --out-dtype i64).\n"
     "Several processes that mpirun or srun has started work together.\n"
     "Exit status: 0 done, 1 failed verification, 2 usage or bad data, 3 input, output or memory, 4 device.\n";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix on what is scanned as a whole: arrays, text and tables by an algorithm without a carry, and tables in which
- * comments stand.
+ * prefix on what is scanned as a whole: arrays, text and tables by an algorithm without a carry.
  */
 #include <stdlib.h>
 

@@ -57,29 +57,13 @@ const table *row_shape(const row_kind *kind, table *t) {
     return format_is_table(kind->format) ? t : NULL;
 }
 
-/* Returns the end of the row, or of the line of comment, at p; NULL if it is not there. */
-static const unsigned char *row_end(const table *t, const unsigned char *p, const unsigned char *end) {
-    const bool comment = t->dialect->comment && *p == (unsigned char)t->dialect->comment;
-    quote_state state = OUTSIDE;
-    for (const unsigned char *from = p;;) {
-        const unsigned char *newline = memchr(from, '\n', (size_t)(end - from));
-        if (!newline)
-            return NULL;
-        for (; !comment && (from = memchr(from, '"', (size_t)(newline - from))); from++)
-            state = quote_step(t, state, from, p);
-        if (state != INSIDE)
-            return newline + 1;
-        from = newline + 1;
-    }
-}
-
 const unsigned char *row_last_end(const table *t, const unsigned char *begin, const unsigned char *end) {
     if (!t || !memchr(begin, '"', (size_t)(end - begin))) {
         const unsigned char *newline = memrchr(begin, '\n', (size_t)(end - begin));
         return newline ? newline + 1 : begin;
     }
     while (begin < end) {
-        const unsigned char *next = row_end(t, begin, end);
+        const unsigned char *next = table_row_end(t, begin, end);
         if (!next)
             break;
         begin = next;
@@ -101,13 +85,16 @@ static const unsigned char *before_empty_lines(const unsigned char *begin, const
 }
 
 const unsigned char *row_cut(const table *t, const unsigned char *begin, const unsigned char *end) {
-    const unsigned char *cut = row_last_end(t, begin, end);
+    const unsigned char *cut = t && t->dialect->comment ? table_comments_cut(t, begin, end) : begin;
+    if (cut > begin)
+        return cut;
+    cut = row_last_end(t, begin, end);
     return cut > begin && t ? before_empty_lines(begin, cut) : cut;
 }
 
 const unsigned char *row_first_end(const table *t, const unsigned char *begin, const unsigned char *end) {
     const unsigned char *newline = t ? NULL : memchr(begin, '\n', (size_t)(end - begin));
-    const unsigned char *found = t ? row_end(t, begin, end) : newline ? newline + 1 : NULL;
+    const unsigned char *found = t ? table_row_end(t, begin, end) : newline ? newline + 1 : NULL;
     return found ? found : end;
 }
 

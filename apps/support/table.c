@@ -266,8 +266,7 @@ void table_end_last_row(table *t) {
     t->n_bytes++;
 }
 
-/* Lets comments before the first row stay there. */
-static void pass_comments(table *t) {
+void table_pass_comments(table *t) {
     while (t->dialect->comment && t->head_bytes < t->n_bytes && t->bytes[t->head_bytes] == t->dialect->comment) {
         const unsigned char *p = t->bytes + t->head_bytes, *newline = memchr(p, '\n', t->n_bytes - t->head_bytes);
         t->head_bytes = newline ? (size_t)(newline - t->bytes) + 1 : t->n_bytes;
@@ -308,7 +307,7 @@ void table_begin(table *t, input *in, const dialect *d) {
         .name = in->name, .dialect = d, .delimiter = d->delimiter, .end_bytes = 1, .lines_before = in->lines_before};
     t->bytes = input_read_all(in, &t->n_bytes);
     t->head_bytes = input_mark_bytes(in, t->bytes, t->n_bytes);
-    pass_comments(t);
+    table_pass_comments(t);
     if (t->n_bytes == t->head_bytes)
         return;
     const unsigned char *first = t->bytes + t->head_bytes, *next = table_read_first_row(t, true);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Cuts a table into chunks of whole rows. What is read ends somewhere in a row; the last newline outside quotes, which
- * an even number of quotes precede, is where a chunk is cut, and what comes after it begins the next.
+ * an even number of quotes precede, is where a chunk is cut, and what comes after it begins the next. Quotes in
+ * comments are none: where a line begins like a comment, the rows are gone through from the first.
  */
 #include "table_chunks.h"
 
@@ -74,8 +75,8 @@ static void read_until_row(table_chunks *c, table *t) {
         c->rest = t->bytes;
         read_more(c, t, wanted);
         t->head_bytes = input_mark_bytes(c->in, t->bytes, t->n_bytes);
-        const unsigned char *begin = t->bytes + t->head_bytes;
-        complete = cut_of(t, begin) > begin;
+        table_pass_comments(t);
+        complete = table_row_end(t, t->bytes + t->head_bytes, t->bytes + t->n_bytes) != NULL;
     }
     memset(t->bytes + t->n_bytes, 0, INPUT_TAIL_BYTES);
 }
@@ -114,6 +115,8 @@ void table_chunks_close(table_chunks *c) {
 static size_t cut_chunk(const table *t) {
     table without = *t;
     const unsigned char *begin = t->bytes + t->head_bytes;
+    if (table_may_have_comments(t, begin))
+        return (size_t)(table_comments_cut(t, begin, t->bytes + t->n_bytes) - t->bytes);
     without.n_bytes = (size_t)(cut_of(t, begin) - t->bytes);
     table_drop_empty_lines(&without, begin);
     return without.n_bytes;
@@ -123,6 +126,7 @@ bool table_chunks_next(table_chunks *c, table_chunk *to) {
     table *t = &to->t;
     unsigned char *bytes = t->bytes;
     free(t->starts);
+    free(t->gaps);
     *t = c->head;
     t->bytes = bytes;
     t->stops = NULL;
@@ -153,7 +157,11 @@ bool table_chunks_next(table_chunks *c, table_chunk *to) {
 }
 
 size_t table_chunk_lines(const table_chunk *chunk) {
-    return input_count_bytes(chunk->t.bytes + 1, chunk->t.bytes + chunk->t.n_bytes, '\n');
+    const table *t = &chunk->t;
+    size_t lines = input_count_bytes(t->bytes + 1, t->bytes + t->n_bytes, '\n');
+    for (size_t i = 0; i < t->gap_count; i++)
+        lines += t->gaps[i].lines;
+    return lines;
 }
 
 void table_chunk_free(table_chunk *chunk) {

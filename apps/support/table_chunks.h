@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A table read in chunks of whole rows, so that memory does not grow with it. Reading is for one thread; a chunk that
- * has been read is a table of its own, which any thread can go on with. Comments are not taken out: a table that has
- * them (dialect.comment) is read as a whole, by table_read.
+ * has been read is a table of its own, which any thread can go on with.
  */
 #ifndef APPS_SUPPORT_TABLE_CHUNKS_H
 #define APPS_SUPPORT_TABLE_CHUNKS_H
@@ -31,8 +30,9 @@ typedef struct table_chunk {
 /* Reads the next chunk: t.bytes and what the head says. Returns false if there is none. */
 bool table_chunks_next(table_chunks *c, table_chunk *to);
 
-/* Finds the rows of a chunk, and if they are without fault and quotes inside fields, where all fields end. Exit 2 as
- * for table_read, with the right line if table_chunk_place was called. */
+/* Takes comments out of a chunk and finds its rows, of which there may be none then; and if they are without fault and
+ * quotes inside fields, where all fields end. Exit 2 as for table_read, with the right line if table_chunk_place was
+ * called. */
 void table_find_rows(table_chunk *chunk);
 
 /* Returns how many lines of the file a chunk has; table_chunk_place says how many come before it. */

@@ -9,9 +9,11 @@
 #include "table.h"
 #include "table_field.h"
 
-/* Returns true if any line from `p` on begins with the character; one inside quotes may do so, too. */
-static bool any_line_begins_with(const table *t, const unsigned char *p) {
-    const unsigned char *end = t->bytes + t->n_bytes;
+/* A line inside quotes may begin so, too. */
+bool table_may_have_comments(const table *t, const unsigned char *begin) {
+    const unsigned char *p = begin, *end = t->bytes + t->n_bytes;
+    if (!t->dialect->comment)
+        return false;
     for (; (p = memchr(p, t->dialect->comment, (size_t)(end - p))) != NULL; p++)
         if (p[-1] == '\n')
             return true;
@@ -38,7 +40,7 @@ void table_strip_comments(table *t, const unsigned char *begin) {
     const unsigned char *end = t->bytes + t->n_bytes, *from = begin, *p = begin;
     unsigned char *to = t->bytes + (begin - t->bytes);
     row_fault fault = ROW_OK;
-    if (!any_line_begins_with(t, begin))
+    if (!table_may_have_comments(t, begin))
         return;
     while (p < end && fault == ROW_OK) {
         size_t lines, fields;
@@ -57,4 +59,32 @@ void table_strip_comments(table *t, const unsigned char *begin) {
     to += end - from;
     memset(to, 0, (size_t)(end - to));
     t->n_bytes = (size_t)(to - t->bytes);
+}
+
+const unsigned char *table_row_end(const table *t, const unsigned char *p, const unsigned char *end) {
+    const bool comment = t->dialect->comment && p < end && *p == (unsigned char)t->dialect->comment;
+    quote_state state = OUTSIDE;
+    for (const unsigned char *from = p;;) {
+        const unsigned char *newline = memchr(from, '\n', (size_t)(end - from));
+        if (!newline)
+            return NULL;
+        for (; !comment && (from = memchr(from, '"', (size_t)(newline - from))); from++)
+            state = quote_step(t, state, from, p);
+        if (state != INSIDE)
+            return newline + 1;
+        from = newline + 1;
+    }
+}
+
+const unsigned char *table_comments_cut(const table *t, const unsigned char *begin, const unsigned char *end) {
+    const unsigned char *p = begin, *empty = NULL; /* the first of empty lines and comments that no row follows */
+    for (const unsigned char *next; (next = table_row_end(t, p, end)) != NULL; p = next) {
+        if (*p == (unsigned char)t->dialect->comment)
+            continue;
+        if (t->columns == 1 || next - p > 2 || (next - p == 2 && *p != '\r'))
+            empty = NULL;
+        else if (!empty)
+            empty = p;
+    }
+    return empty ? empty : p;
 }

@@ -162,6 +162,9 @@ void table_index_rows(table *t, const unsigned char *begin, const size_t *column
  * t->columns, or are not for this function to judge. In table_index.c. */
 bool table_index_piece(const table *t, const unsigned char *begin, const unsigned char *end, size_t row, size_t rows);
 
+/* Lets comments before the first row stay there: adds them to t->head_bytes. */
+void table_pass_comments(table *t);
+
 /* Sets what the first row says, and if the bytes are all there are ends the last one. Returns the end of the first row.
  */
 const unsigned char *table_read_first_row(table *t, bool all);
@@ -175,7 +178,19 @@ void table_drop_empty_lines(table *t, const unsigned char *first_end);
 /* Walks the row at p: sets *fields to its number of fields and *next to the row after it or to the fault. */
 row_fault table_walk_row(const table *t, const unsigned char *p, const unsigned char **next, size_t *fields);
 
-/* Takes the comments out of the rows from `begin` on, and records where they were. In table_comment.c. */
+/* Comments among the rows from `begin` on, a place where a row begins. In table_comment.c. */
+
+/* Returns true if there may be any: a line begins like one. */
+bool table_may_have_comments(const table *t, const unsigned char *begin);
+
+/* Takes them out, and records where they were. */
 void table_strip_comments(table *t, const unsigned char *begin);
+
+/* Returns the end of the last row or comment before `end`, but without lines from the first empty one on that no row
+ * follows: if none ever does they are no rows. Returns `begin` if there is none. */
+const unsigned char *table_comments_cut(const table *t, const unsigned char *begin, const unsigned char *end);
+
+/* Returns the end of the row, or of the line of comment, at p; NULL if it is not before `end`. */
+const unsigned char *table_row_end(const table *t, const unsigned char *p, const unsigned char *end);
 
 #endif

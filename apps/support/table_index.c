@@ -154,6 +154,11 @@ static bool find_fields(table *t) {
 
 void table_find_rows(table_chunk *chunk) {
     table *t = &chunk->t;
+    unsigned char *begin = t->bytes + t->head_bytes;
+    if (t->dialect->comment) {
+        table_strip_comments(t, begin);
+        table_drop_empty_lines(t, begin);
+    }
     if (t->n_bytes < UINT32_MAX - MARKS_BYTES) {
         make_stops(chunk, t->n_bytes + 1 + PLACES_AT_ONCE);
         if (find_fields(t))
@@ -162,5 +167,5 @@ void table_find_rows(table_chunk *chunk) {
         t->starts = NULL;
         t->stops = NULL;
     }
-    table_index_rows(t, t->bytes + t->head_bytes, NULL, 0, 1);
+    table_index_rows(t, begin, NULL, 0, 1);
 }

@@ -147,6 +147,7 @@ prefix --op mul wrong.txt -o o
 prefix -k val table.csv -o o --verify
 prefix -k val --reverse table.csv -o o
 prefix -k a title.csv -o o
+prefix --comment # -k a noted.csv -o o
 compact --where x>0.5&&i<650000 floats.npy -o o.npy --indices i.npy --rejected r.npy --verify
 compact --unique runs.npy -o o.npy --indices i.npy --counts c.npy --verify
 compact --unique --invert runs.npy -o o.txt --rejected r.raw
@@ -163,6 +164,7 @@ compact --where x>1 wrong.txt -o o
 compact --where x>1 mixed.txt -o o
 compact --where val>50||i<9 table.csv -o o --rejected r --indices i
 compact --where a>50 title.csv -o o
+compact --comment # --where a>50||i<9 noted.csv -o o --indices i
 equalize images --out-dir o
 equalize grey --together --out-dir o
 equalize grey images --together --out-dir o

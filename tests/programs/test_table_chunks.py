@@ -2,9 +2,13 @@
 """compact on tables of several chunks of 512 KiB: rows of all lengths lie across their ends. The oracle is the list of rows that made the table."""
 import gzip
 import random
+import resource
+import subprocess
 
 import numpy as np
 import pytest
+
+from conftest import BIN, SANITIZED
 
 CHUNK = 512 << 10
 DELIMITERS = {"csv": b",", "tsv": b"\t"}
@@ -96,3 +100,60 @@ def test_long_header(box):
     for data in (head + row, head + row + b"\n", head):
         out = box.good("compact", "--csv", "--where", "column79999 == %d" % (79_999 % 7), input=data).out
         assert out == (data if data.endswith(b"\n") else data + b"\n")
+
+
+# ---- comments
+
+COMMENTS = [b"#\n", b'# "\n', b'#,"a""\n', b"# x\r\n", b"#" * 900 + b"\n", b"#a\n#b\n#c,\"\n"]
+
+
+def with_comments(rows, rng):
+    """The rows with comments among them, one run of which is longer than a chunk; the last has no line end."""
+    lines = [text for k, row in enumerate(rows) for text in ([b'# "' + b"y" * 70 + b"\n"] * (CHUNK // 70) if k == 700 else [rng.choice(COMMENTS)] if rng.random() < 0.2 else []) + [row]]
+    return b"".join(lines) + rng.choice([b"", b"\n# c\n\n\n", b'\n#"\n']) + b'# no end "'
+
+
+@pytest.mark.parametrize("kind,end", [("csv", b"\n"), ("csv", b"\r\n"), ("tsv", b"\n")])
+def test_comments(box, kind, end):
+    """As the same rows without comments, but for those before the header, which stay. Words have lines that begin like comments."""
+    delimiter, rng = DELIMITERS[kind], random.Random(f"{kind}{end}")
+    head, first = b'# "of\n#\n', delimiter.join([b"a", b"word", b"n"]) + end
+    rows = []
+    while len(rows) < 1500:
+        word = b'"' + b"".join(rng.choices([b"a", b"#", b"\n#", b'\r\n# ""', delimiter, b'""'], k=rng.choice([0, 3, 40, 900]))) + b'"'
+        rows.append(delimiter.join([b"%d" % len(rows), word, b"%d" % rng.randrange(100)]) + end)
+    plain, noted = first + b"".join(rows), head + first + with_comments(rows, rng)
+    for threads in (1, 3):
+        for job in (("compact", "--where", "n > 30 && i > 20", "--indices", "at.npy"), ("compact", "--count", "--where", "a > 9"),
+                    ("prefix", "-k", "n"), ("prefix", "-k", "n", "--reverse", "--out-dtype", "i64")):
+            program, *options = job
+            options += ["--" + kind, "--threads", threads, "-f", "-o", "out"]
+            box.good(program, *options, "--verify", input=plain)
+            expected = box.read("out"), box.read("at.npy") if "at.npy" in options else b""
+            box.good(program, *options, "--verify", "--comment", "#", input=noted)
+            got = box.read("out"), box.read("at.npy") if "at.npy" in options else b""
+            assert got == (expected[0] if "--count" in options else head + expected[0], expected[1])
+
+
+@pytest.mark.parametrize("change,message", [({150_000: b"1\n"}, "line 225003: 1 field"), ({150_000: b"1,x\n"}, 'line 225003, column 2 ("b"): "x"'),
+                                            ({150_000: b'"1"x,2\n'}, "line 225003: text after the closing quote"), ({150_000: b"\n"}, "line 225003: 1 field")])
+def test_errors_after_comments(box, change, message):
+    """A comment stands before every second row and before the header."""
+    data = b"".join((b"#\"\n" if k % 2 == 0 else b"") + line + b"\n" for k, line in enumerate(table(200_000, change).split(b"\n")[:-1]))
+    for program, *options in (("compact", "--where", "b > 3"), ("compact", "--where", "b > i"), ("prefix", "-k", "b")):
+        box.refused(2, message, program, "--csv", "--comment", "#", *options, "--threads", 3, "-o", "out", input=data)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory")
+@pytest.mark.parametrize("program,option,value", [("compact", "--where", "n < 0"), ("prefix", "-k", "n")])
+def test_memory_does_not_grow_with_comments(box, program, option, value):
+    """128 MiB, half of them comments, under a limit of 64 MiB."""
+    piece = b"# comment of a row, which is so long\n5,a row of the table, of like length\n" * (1 << 14)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (64 << 20, 64 << 20))
+    command = [BIN / program, "--csv", option, value, "--comment", "#", "--threads", "2", "--out-dtype", "i64"][:None if program == "prefix" else -2]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=limit) as run:
+        run.stdin.write(b"n,a,b\n")
+        for _ in range((128 << 20) // len(piece)):
+            run.stdin.write(piece)
+        run.stdin.close()
+        assert run.wait() == 0, run.stderr.read()
