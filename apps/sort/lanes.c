@@ -64,14 +64,17 @@ static void check_lane(void *arg, const void *in, void *out, size_t n, size_t fi
             axis_place(a->reader, a->before + first + place * a->stride, text));
 }
 
+/* What a lane takes beside itself: its result, and the workspace of the sort, as scan.h bounds it. */
+static const double BESIDE_LANE = 1 + 1.15;
+
 /* How many places on the axes before are worked on at once: all of them if they fit the memory, with what each thread
  * has beside them for a batch of lanes; or if they cannot be parted and no -S says that they must fit. */
 static size_t outer_of_part(const sort_job *j, const array_reader *reader, const lanes *shape) {
     const double element =
         (double)(reader->size + (j->argsort ? sizeof(uint64_t) : 0) + (j->verify ? reader->size : 0));
     const double lane = element * (double)shape->length, block = lane * (double)shape->inner;
-    const double lanes_beside = (shape->inner > 1 ? 32 : 2.15) * (double)j->threads;
-    const double lanes_there = 2.15 * (double)shape->outer * (double)shape->inner;
+    const double lanes_beside = (shape->inner > 1 ? 2 * LANES_MOVED : BESIDE_LANE) * (double)j->threads;
+    const double lanes_there = BESIDE_LANE * (double)shape->outer * (double)shape->inner;
     const double beside = lane * (lanes_beside < lanes_there ? lanes_beside : lanes_there);
     const double fitting = block > 0 ? ((double)j->memory - beside) / block : (double)shape->outer;
     if (fitting >= (double)shape->outer)

@@ -38,6 +38,10 @@ const char *axis_place(const array_reader *reader, size_t i, char text[AXIS_PLAC
 
 /* ---- work on lanes ----------------------------------------------------------------------------------------------- */
 
+/* Along another axis than the last a thread moves so many lanes at least to memory beside the array, which has as much
+ * for their results: a cache line of 4-byte elements. */
+enum { LANES_MOVED = 16 };
+
 /* A job on all lanes of an array. in: the array in C order. Neither `call` nor `finish` may depend on another lane. */
 typedef struct lanes_job {
     lanes shape;

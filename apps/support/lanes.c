@@ -23,7 +23,6 @@ enum {
     HOST_BATCH_BYTES = 256 << 10,
     MAX_STREAMED_BYTES = 8 << 20, /* of a batch, while others are written */
     DEVICE_BATCH_BYTES = 64 << 20,
-    MIN_COLUMNS = 16,   /* of a batch that is transposed: a cache line of 4-byte elements */
     LONG_LANE = 1 << 18 /* elements that all threads sort or scan faster than one */
 };
 
@@ -41,8 +40,8 @@ static batching batches_of(const lanes_job *job, void *out, size_t batch_bytes) 
     b.groups = b.moved ? l->outer : 1;
     b.group_lanes = b.moved ? l->inner : l->outer;
     b.batch_lanes = batch_bytes / (l->length * job->in_size + 1) + 1;
-    if (b.moved && b.batch_lanes < MIN_COLUMNS)
-        b.batch_lanes = MIN_COLUMNS;
+    if (b.moved && b.batch_lanes < LANES_MOVED)
+        b.batch_lanes = LANES_MOVED;
     if (b.batch_lanes > b.group_lanes)
         b.batch_lanes = b.group_lanes;
     b.group_batches = (b.group_lanes + b.batch_lanes - 1) / b.batch_lanes;
