@@ -165,7 +165,7 @@ static void merge_files(merging *m, size_t first, size_t count, row_spool *spool
 void sort_merge_rows(sort_job *j, data_format format) {
     merging m = {.j = j, .format = format};
     row_spool spool;
-    const size_t ways = row_merge_ways(j);
+    const size_t ways = row_merge_ways(j, 1);
     sort_choose_device(j, 0);
     memory_keep_none();
     if (j->input_count <= ways) {

@@ -21,7 +21,15 @@
 #include "row_parts.h"
 #include "row_sort.h"
 
-enum { MAX_WAYS = 512, MIN_WAYS = 16, ROOM_BYTES = 256 << 10, MIN_TAKE = 4 << 10, ROUNDS = 2 };
+enum {
+    MAX_WAYS = 512,
+    MIN_WAYS = 16,
+    MIN_WAYS_OF_LONG = 4, /* of long rows */
+    ROWS_OF_ROUND = 4,
+    ROOM_BYTES = 256 << 10,
+    MIN_TAKE = 4 << 10,
+    ROUNDS = 2
+};
 
 typedef struct merge_round {
     row_batch b;
@@ -53,9 +61,13 @@ typedef struct merge {
 /* A quarter of the memory is for what sources have waiting, and the rest for rounds. */
 size_t row_merge_room(const sort_job *j, size_t count) { return j->memory / 4 / count; }
 
-size_t row_merge_ways(const sort_job *j) {
-    size_t ways = row_merge_room(j, ROOM_BYTES);
-    return ways < MIN_WAYS ? MIN_WAYS : ways > MAX_WAYS ? MAX_WAYS : ways;
+/* If each source has one row of a round, about one row of all can be written, and the others are parsed again; with
+ * four of each of N sources it is some N^(3/4) rows. */
+size_t row_merge_ways(const sort_job *j, uint64_t row_bytes) {
+    const uint64_t room = ROWS_OF_ROUND * row_bytes;
+    const size_t min = room > ROOM_BYTES ? MIN_WAYS_OF_LONG : MIN_WAYS;
+    const size_t ways = room > j->memory ? 0 : row_merge_room(j, room > ROOM_BYTES ? (size_t)room : ROOM_BYTES);
+    return ways < min ? min : ways > MAX_WAYS ? MAX_WAYS : ways;
 }
 
 uint64_t row_places_hash(const sort_job *j, uint64_t *places, size_t n) {
@@ -101,13 +113,17 @@ static void refill(void *arg) {
             fill(&m->sources[i]);
 }
 
-/* Returns the end of whole rows of a source, those of its first `take` bytes, or the first row if it is longer. */
-static const unsigned char *rows_end(row_source *s, const table *t) {
+/* Returns how many bytes, whole rows, the source gives to a round: some `take`, within its share of the memory, but a
+ * row at least. */
+static size_t bytes_of_round(const merge *m, row_source *s) {
+    table shape;
+    const table *t = row_shape(m->kind, &shape);
     for (size_t wanted = s->take;;) {
         wanted = wanted < s->n ? wanted : s->n;
-        const unsigned char *begin = s->bytes + s->begin, *end = row_last_end(t, begin, begin + wanted);
-        if (end > begin || s->n == 0)
-            return end;
+        const unsigned char *begin = s->bytes + s->begin;
+        const size_t bytes = row_bytes_within(&m->cost, t, begin, begin + wanted, m->cost_share);
+        if (bytes > 0 || s->n == 0)
+            return bytes;
         if (wanted == s->n) {
             if (s->n > s->room / 2 && !s->file)
                 make_room(s, 2 * s->room);
@@ -117,21 +133,6 @@ static const unsigned char *rows_end(row_source *s, const table *t) {
         }
         wanted *= 2;
     }
-}
-
-/* Returns how many bytes, whole rows, the source gives to a round: some `take`, within its share of the memory, but a
- * row at least. */
-static size_t bytes_of_round(const merge *m, row_source *s) {
-    table shape;
-    const table *t = row_shape(m->kind, &shape);
-    const unsigned char *end = rows_end(s, t), *begin = s->bytes + s->begin;
-    while ((size_t)(end - begin) > MIN_TAKE && row_bytes_cost(&m->cost, begin, end) > m->cost_share) {
-        const unsigned char *half = row_last_end(t, begin, begin + (end - begin) / 2);
-        if (half == begin)
-            break;
-        end = half;
-    }
-    return (size_t)(end - begin);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */

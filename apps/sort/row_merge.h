@@ -39,8 +39,8 @@ typedef struct row_target {
     uint64_t n, hash; /* what was written, as in row_spool */
 } row_target;
 
-/* How many sources are merged at once, and the bytes of each that are in memory then. */
-size_t row_merge_ways(const sort_job *j);
+/* How many sources are merged at once, if rows have so many bytes, and the bytes of each that are in memory then. */
+size_t row_merge_ways(const sort_job *j, uint64_t row_bytes);
 size_t row_merge_room(const sort_job *j, size_t count);
 
 /* Merges sources. kind: of the parts that rounds sort, with types NULL; started when the sources are files that have

@@ -195,7 +195,8 @@ static void sort_parts(sorted_parts *p) {
     unsigned char *head = memcpy(must_alloc(head_bytes, 1), first->bytes, head_bytes);
     if (j->in.extent.sized)
         part_file_need_room(j->in.extent.size, j->out_path, j->in.extent.size,
-                            j->in.extent.size / (first->n_bytes / PARTS + 1) >= row_merge_ways(j));
+                            j->in.extent.size / (first->n_bytes / PARTS + 1) >=
+                                row_merge_ways(j, first->n_bytes / (first->n + 1)));
     sort_choose_device(j, (first->key_count ? first->key_count : 1) * first->n * sizeof(uint64_t));
     j->in_parts = true;
     memory_keep_none();

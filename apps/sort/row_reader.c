@@ -5,7 +5,6 @@
  */
 #include "row_reader.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +43,6 @@ static size_t cost_of(const row_cost *cost, const unsigned char *begin, const un
     const size_t bytes = (size_t)(end - begin);
     const bool quotes = cost->rewrites && memchr(begin, '"', bytes);
     return (size_t)((quotes ? cost->quoted : cost->a_byte) * (double)bytes) + cost->a_row * lines;
-}
-
-size_t row_bytes_cost(const row_cost *cost, const unsigned char *begin, const unsigned char *end) {
-    return cost_of(cost, begin, end, input_count_bytes(begin, end, '\n'));
 }
 
 /* ---- where rows end ---------------------------------------------------------------------------------------------- */
@@ -98,39 +93,98 @@ const unsigned char *row_first_end(const table *t, const unsigned char *begin, c
     return found ? found : end;
 }
 
+/* Between rows without quotes: half of them, and half of these, until they fit. */
+static size_t plain_bytes_within(const row_cost *cost, const unsigned char *begin, const unsigned char *end,
+                                 size_t memory) {
+    const unsigned char *p = row_last_end(NULL, begin, end);
+    while ((size_t)(p - begin) > MIN_STEP && cost_of(cost, begin, p, input_count_bytes(begin, p, '\n')) > memory) {
+        const unsigned char *half = row_last_end(NULL, begin, begin + (p - begin) / 2);
+        if (half == begin)
+            break;
+        p = half;
+    }
+    return (size_t)(p - begin);
+}
+
+/* With quotes the rows are gone through one by one, which counts them, too. */
+size_t row_bytes_within(const row_cost *cost, const table *t, const unsigned char *begin, const unsigned char *end,
+                        size_t memory) {
+    const unsigned char *p = begin;
+    if (!t || !memchr(begin, '"', (size_t)(end - begin)))
+        return plain_bytes_within(cost, begin, end, memory);
+    for (double left = (double)memory; p < end;) {
+        const unsigned char *next = table_row_end(t, p, end);
+        left -= next ? cost->quoted * (double)(next - p) + (double)cost->a_row : 0;
+        if (!next || (left < 0 && p > begin))
+            break;
+        p = next;
+    }
+    return (size_t)(p - begin);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef struct part {
     unsigned char *bytes;
     size_t n, room;
     size_t cost, lines, counted; /* the first two are of bytes before `counted` */
+    unsigned inside;             /* 1: that is inside quotes */
 } part;
 
+/* Newlines of a piece, of those that an even number of quotes in it precedes, and of the others; and the number of its
+ * quotes, modulo 2. */
+typedef struct piece {
+    size_t lines[2];
+    unsigned quotes;
+} piece;
+
 typedef struct costing {
-    const row_cost *cost;
     const unsigned char *begin, *end;
-    atomic_size_t sum, lines;
+    bool quotes; /* they are looked for */
+    piece pieces[MAX_READ / MAX_STEP];
 } costing;
 
-static void cost_of_piece(void *arg, size_t i) {
+static const unsigned char *piece_end(const costing *a, size_t i) {
+    const unsigned char *begin = a->begin + i * MAX_STEP;
+    return a->end - begin > MAX_STEP ? begin + MAX_STEP : a->end;
+}
+
+static void count_piece(void *arg, size_t i) {
     costing *a = arg;
-    const unsigned char *p = a->begin + i * MAX_STEP;
-    const unsigned char *end = a->end - p > MAX_STEP ? p + MAX_STEP : a->end;
-    const size_t lines = input_count_bytes(p, end, '\n');
-    atomic_fetch_add_explicit(&a->lines, lines, memory_order_relaxed);
-    atomic_fetch_add_explicit(&a->sum, cost_of(a->cost, p, end, lines), memory_order_relaxed);
+    const unsigned char *p = a->begin + i * MAX_STEP, *end = piece_end(a, i);
+    piece own = {.quotes = 0};
+    for (const unsigned char *quote; p < end; p = quote + 1) {
+        quote = a->quotes ? memchr(p, '"', (size_t)(end - p)) : NULL;
+        quote = quote ? quote : end;
+        own.lines[own.quotes] += input_count_bytes(p, quote, '\n');
+        own.quotes ^= quote < end;
+    }
+    a->pieces[i] = own;
+}
+
+/* Of MAX_READ bytes at most. Where each quote opens a field, closes it or is doubled, a newline ends a row if an even
+ * number of them precedes it. Elsewhere each newline is taken for one. */
+static void add_cost_of(const row_reader *r, part *p, size_t bytes) {
+    const dialect *d = &r->kind->j->dialect;
+    const bool parity = format_is_table(r->kind->format) && d->delimiter != '\t' && !d->comment;
+    const unsigned char *begin = p->bytes + p->counted;
+    costing a = {.begin = begin, .end = begin + bytes, .quotes = parity};
+    const size_t pieces = bytes / MAX_STEP + (bytes % MAX_STEP != 0);
+    /* a thread takes as long to start as it counts 1 MiB */
+    parallel_for(bytes < ALONE_BYTES ? 1 : r->kind->j->threads, pieces, count_piece, &a);
+    for (size_t i = 0; i < pieces; i++) {
+        const piece *own = &a.pieces[i];
+        const size_t rows = own->lines[p->inside] + (parity ? 0 : own->lines[!p->inside]);
+        p->cost += cost_of(&r->cost, begin + i * MAX_STEP, piece_end(&a, i), rows);
+        p->lines += own->lines[0] + own->lines[1];
+        p->inside ^= own->quotes;
+    }
+    p->counted += bytes;
 }
 
 static void add_cost(const row_reader *r, part *p) {
-    const size_t bytes = p->n - p->counted;
-    costing a = {.cost = &r->cost, .begin = p->bytes + p->counted, .end = p->bytes + p->n};
-    atomic_init(&a.sum, p->cost);
-    atomic_init(&a.lines, p->lines);
-    parallel_for(bytes < ALONE_BYTES ? 1 : r->kind->j->threads, bytes / MAX_STEP + (bytes % MAX_STEP != 0),
-                 cost_of_piece, &a); /* a thread takes as long to start as it counts 1 MiB */
-    p->cost = atomic_load_explicit(&a.sum, memory_order_relaxed);
-    p->lines = atomic_load_explicit(&a.lines, memory_order_relaxed);
-    p->counted = p->n;
+    while (p->counted < p->n)
+        add_cost_of(r, p, p->n - p->counted < MAX_READ ? p->n - p->counted : MAX_READ);
 }
 
 /* Makes room for at least a step. Of a file, what has been read says how much the whole part will have, and that is

@@ -17,11 +17,12 @@ typedef struct row_cost {
 
 row_cost row_cost_of(const row_kind *kind);
 
-/* The memory for bytes of rows. Newlines are counted as ends of rows, also those in quotes. */
-size_t row_bytes_cost(const row_cost *cost, const unsigned char *begin, const unsigned char *end);
+/* Returns the bytes of whole rows at `begin` that fit so much memory, or those of the first row, or 0 if it is not
+ * there as a whole. t: a table that says the delimiter, and the comments that may be there; NULL for lines. */
+size_t row_bytes_within(const row_cost *cost, const table *t, const unsigned char *begin, const unsigned char *end,
+                        size_t memory);
 
-/* Returns the end of the last whole row of those that begin at `begin`; begin if there is none. t: a table that says
- * the delimiter, and the comments that may be there; NULL for lines. */
+/* Returns the end of the last whole row of those that begin at `begin`; begin if there is none. */
 const unsigned char *row_last_end(const table *t, const unsigned char *begin, const unsigned char *end);
 
 /* The same, but the end of a table's rows is before empty lines, which are no rows if nothing follows them. */

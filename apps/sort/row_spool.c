@@ -77,7 +77,8 @@ static void merge_level(row_kind *kind, row_spool *s, size_t ways) {
 
 uint64_t row_merge_parts(row_kind *kind, row_spool *s, const unsigned char *head, size_t head_bytes) {
     sort_job *j = kind->j;
-    const size_t ways = row_merge_ways(j);
+    const struct row_spool_end *all = s->count ? &s->ends[s->count - 1] : NULL;
+    const size_t ways = row_merge_ways(j, all ? all->bytes / (all->places + 1) : 1);
     uint64_t hash = 0;
     while (s->count > ways)
         merge_level(kind, s, ways);

@@ -61,19 +61,23 @@ void table_strip_comments(table *t, const unsigned char *begin) {
     t->n_bytes = (size_t)(to - t->bytes);
 }
 
+/* Inside quotes only the next quote counts, outside them what comes first, a newline or a quote: so bytes between are
+ * looked at twice at most. */
 const unsigned char *table_row_end(const table *t, const unsigned char *p, const unsigned char *end) {
     const bool comment = t->dialect->comment && p < end && *p == (unsigned char)t->dialect->comment;
+    const unsigned char *from = p, *newline = memchr(p, '\n', (size_t)(end - p)), *quote;
     quote_state state = OUTSIDE;
-    for (const unsigned char *from = p;;) {
-        const unsigned char *newline = memchr(from, '\n', (size_t)(end - from));
-        if (!newline)
-            return NULL;
-        for (; !comment && (from = memchr(from, '"', (size_t)(newline - from))); from++)
-            state = quote_step(t, state, from, p);
-        if (state != INSIDE)
-            return newline + 1;
-        from = newline + 1;
+    while (newline && !comment) {
+        const unsigned char *stop = state == INSIDE ? end : newline;
+        quote = memchr(from, '"', (size_t)(stop - from));
+        if (!quote)
+            break;
+        state = quote_step(t, state, quote, p);
+        from = quote + 1;
+        if (newline < from)
+            newline = memchr(from, '\n', (size_t)(end - from));
     }
+    return newline && state != INSIDE ? newline + 1 : NULL;
 }
 
 const unsigned char *table_comments_cut(const table *t, const unsigned char *begin, const unsigned char *end) {

@@ -179,6 +179,14 @@ def test_long_rows_with_lines_in_quotes(box):
     assert parts > 1 and out.decode() == "id,s,m\n" + "".join(rows[i] for i in order)
 
 
+def test_lines_in_quotes_are_no_rows(box):
+    """They do not make parts smaller, between which rows would be merged again and again."""
+    rng = random.Random(12)
+    rows = [b'%d,"' % rng.randrange(10**6) + b'a\n""bc\n' * rng.randrange(3000) + b'"\n' for _ in range(250)]
+    out, parts = parts_of(box, *SMALL, "-k", "a", "--verify", box.write("in.csv", b"a,b\n" + b"".join(rows)))
+    assert 1 < parts < 12 and out == b"a,b\n" + b"".join(sorted(rows, key=lambda row: int(row[:row.index(b",")])))
+
+
 def test_numbers_that_become_floats_in_a_later_part(box):
     values = [f"{random.Random(i).randrange(10**6)}" for i in range(30_000)]
     values += [f" +{v}.50 " for v in values[:3000]] + ["nan", "-0", "0.0"]
