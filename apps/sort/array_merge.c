@@ -44,7 +44,7 @@ typedef struct merge {
     bool has_last;
     array_emit *emit;
     void *arg;
-    background *reading;
+    background *reading; /* NULL for memory, and for files, which are checked as they are read, by all threads */
     uint64_t taken, kept, total, hash;
 } merge;
 
@@ -131,19 +131,9 @@ static void fill_from_file(const merge *m, size_t i) {
 /* What a region has too little of is read while a round is sorted. */
 static void refill(void *arg) {
     const merge *m = arg;
-    for (size_t i = 0; i < m->count; i++)
+    for (size_t i = 0; i < m->count && !m->in_memory; i++)
         if (!m->sources[i].ended && m->sources[i].n <= m->room / 2)
             (m->sources[i].spool ? fill_from_spool : fill_from_file)(m, i);
-}
-
-/* Files are checked as they are read, which takes all threads. */
-static void start_reading(merge *m) {
-    if (m->in_memory)
-        return;
-    if (m->count > 0 && m->sources[0].spool)
-        background_start(m->reading, refill, m);
-    else
-        refill(m);
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
@@ -255,7 +245,7 @@ static bool read_round(void *arg, size_t slot) {
         m->has_last = true;
     }
     gather(m, r);
-    start_reading(m);
+    background_start(m->reading, refill, m);
     return true;
 }
 
@@ -289,8 +279,8 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
     m.sources = sources;
     m.count = count;
-    m.reading = background_open();
     m.in_memory = count > 0 && sources[0].spool && sources[0].spool->memory;
+    m.reading = count > 0 && sources[0].spool && !m.in_memory ? background_open() : NULL;
     if (m.in_memory) {
         const size_t round = sources[0].spool->round;
         m.room = (round < j->device_elements ? round : j->device_elements) / count + 1;
@@ -310,7 +300,7 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
         m.total += sources[i].end - sources[i].at;
     }
     report_stage("merging ");
-    start_reading(&m);
+    background_start(m.reading, refill, &m);
     pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
     background_close(m.reading);
     *hash += m.hash;

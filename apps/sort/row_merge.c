@@ -54,7 +54,7 @@ typedef struct merge {
     unsigned char *last; /* the row that comes last of those before the next round */
     size_t last_bytes;
     row_target *to;
-    background *reading;
+    background *reading; /* NULL for files, which are parsed as they are read: that takes all threads */
     uint64_t hash, done, total;
 } merge;
 
@@ -235,14 +235,6 @@ static void advance(merge *m, const row_batch *b) {
     }
 }
 
-/* Files are parsed as they are read, which takes all threads. */
-static void start_reading(merge *m) {
-    if (m->count > 0 && m->sources[0].file)
-        refill(m);
-    else
-        background_start(m->reading, refill, m);
-}
-
 static bool read_round(void *arg, size_t slot) {
     merge *m = arg;
     merge_round *r = &m->rounds[slot];
@@ -259,7 +251,7 @@ static bool read_round(void *arg, size_t slot) {
     r->places = m->to->places || m->to->numbers ? read_places(m, &r->b) : NULL;
     keep_last(m, &r->b, &r->o);
     advance(m, &r->b);
-    start_reading(m);
+    background_start(m->reading, refill, m);
     return true;
 }
 
@@ -316,17 +308,14 @@ static void write_round(void *arg, size_t slot) {
 void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to, uint64_t *hash) {
     sort_job *j = kind->j;
     const size_t take = row_merge_room(j, count) + MIN_TAKE, stride = part_file_room(take);
-    merge m = {.kind = kind,
-               .j = j,
-               .cost = row_cost_of(kind),
-               .sources = sources,
-               .count = count,
-               .to = to,
-               .reading = background_open()};
+    merge m = {.kind = kind, .j = j, .cost = row_cost_of(kind), .sources = sources, .count = count, .to = to};
     m.ranges = must_alloc(count, sizeof *m.ranges);
     m.bytes = must_alloc(count, sizeof *m.bytes);
     m.cost_share = j->memory / 4 * 3 / ROUNDS / count;
-    m.memory = count > 0 && !sources[0].file ? must_alloc_blocks(count * stride) : NULL;
+    if (count > 0 && !sources[0].file) {
+        m.memory = must_alloc_blocks(count * stride);
+        m.reading = background_open();
+    }
     for (size_t i = 0; i < count; i++) {
         row_source *s = &sources[i];
         s->take = take;
@@ -340,7 +329,7 @@ void row_merge(row_kind *kind, row_source *sources, size_t count, row_target *to
         m.total += s->end - s->at;
     }
     report_stage("merging ");
-    start_reading(&m);
+    background_start(m.reading, refill, &m);
     pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
     background_close(m.reading);
     for (size_t i = 0; i < ROUNDS; i++)

@@ -64,6 +64,8 @@ static bool start_thread(background *b) {
 }
 
 void background_wait(background *b) {
+    if (!b)
+        return;
     pthread_mutex_lock(&b->mutex);
     while (b->task)
         pthread_cond_wait(&b->changed, &b->mutex);
@@ -74,7 +76,7 @@ void background_wait(background *b) {
 
 void background_start(background *b, void (*task)(void *arg), void *arg) {
     background_wait(b);
-    if (!start_thread(b)) {
+    if (!b || !start_thread(b)) {
         task(arg);
         return;
     }
