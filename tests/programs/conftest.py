@@ -22,6 +22,37 @@ BIN = pathlib.Path(os.environ.get("SCAN_BIN", pathlib.Path(__file__).resolve().p
 CACHE = BIN.parent / "CMakeCache.txt"
 SANITIZED = CACHE.exists() and re.search(r"^SCAN_SANITIZE:\w+=.", CACHE.read_text(), re.M) is not None
 HAS_PCRE2 = CACHE.exists() and re.search(r"^PCRE2_LIBRARY:\w+=/", CACHE.read_text(), re.M) is not None
+BUILD = "sanitized" if SANITIZED else "release"
+# tools/test asks for this: a case whose mark names another build is left to it. See the head of tests/CMakeLists.txt.
+ONCE = os.environ.get("SCAN_TESTS_ONCE", "0") != "0"
+
+
+def in_release(why):
+    """Mark of a case, or as `pytestmark` of a file, in which sanitizers find nothing more, for the reason `why`."""
+    return pytest.mark.builds("release", why=why)
+
+
+def in_sanitized(why):
+    """Mark of what finds the same and more in the build with AddressSanitizer. A mark of a case outdoes its file's."""
+    return pytest.mark.builds("sanitized", why=why)
+
+
+def release_only(why):
+    """Mark of a case that cannot run with sanitizers."""
+    return pytest.mark.builds("release", why=why, must=True)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "builds(name, why, must): the build in which the case runs")
+
+
+def pytest_collection_modifyitems(config, items):
+    def elsewhere(item):
+        mark = item.get_closest_marker("builds")
+        return mark is not None and mark.args[0] != BUILD and (ONCE or mark.kwargs.get("must", False))
+
+    config.hook.pytest_deselected(items=[item for item in items if elsewhere(item)])
+    items[:] = [item for item in items if not elsewhere(item)]
 
 
 class Device:

@@ -6,7 +6,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN
+from conftest import BIN, in_sanitized
+
+pytestmark = in_sanitized("odd arguments")
 
 LONG = "x" * 70
 TABLE = f"a,b,{LONG},`d`\n1,t,3,4\n2,\"u,\",5,\n"

@@ -6,7 +6,9 @@ import io
 import numpy as np
 import pytest
 
-from conftest import TYPES
+from conftest import TYPES, in_sanitized
+
+pytestmark = in_sanitized("sizes and strides from headers")
 
 SHAPES = [(7, 11), (3, 5, 4), (1, 40, 1), (2, 3, 1, 5), (300, 70), (33, 1), (4, 0, 3)]
 

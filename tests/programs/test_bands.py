@@ -8,9 +8,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import SANITIZED
+from conftest import in_sanitized, release_only
 from equalize_reference import equalized
 from image_files import BIN, bumps, equalize, pnm, png, read_image, refuse
+
+pytestmark = in_sanitized("rows of untrusted sizes in buffers of few rows")
 
 LIKES = ["opencv", "pillow", "imagemagick", "vips", "skimage"]
 SMALL = ("-S", "1M")
@@ -80,7 +82,7 @@ def test_what_is_held_whole_says_what_it_needs(tmp_path):
     equalize("-S", "2M", "in.pgm", "-o", "out.png", cwd=tmp_path)
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory")
+@release_only("sanitizers need more memory")
 def test_memory_is_kept(tmp_path):
     """An image of 96 MiB with -S 4M, under a limit that it does not fit."""
     rows = np.random.default_rng(4).integers(0, 200, (1, 8192), dtype=np.uint8)

@@ -10,6 +10,8 @@ import xml.etree.ElementTree
 
 import pytest
 
+from conftest import in_release
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "tools/bench"
 INTEGERS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
@@ -19,7 +21,10 @@ OPERATORS, INTEGER_OPERATORS = ["add", "mul", "min", "max"], ["xor", "and", "or"
 CACHE = BUILT.parents[1] / "CMakeCache.txt"
 EMULATED = CACHE.exists() and "SCAN_CUDA:STRING=EMULATED" in CACHE.read_text()
 
-pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="bench is not built")
+pytestmark = [
+    in_release("a tool: what it prints and checks"),
+    pytest.mark.skipif(not BUILT.exists(), reason="bench is not built"),
+]
 
 
 def run(*arguments, code=0):

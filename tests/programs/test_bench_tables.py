@@ -4,6 +4,10 @@ import pathlib
 import subprocess
 import sys
 
+from conftest import in_release
+
+pytestmark = in_release("a tool: what it prints and checks")
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools/bench_tables.py"
 
 

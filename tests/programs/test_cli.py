@@ -13,7 +13,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-from conftest import BIN, DEVICE, NO_DEVICE, SANITIZED, as_nobody
+from conftest import BIN, DEVICE, NO_DEVICE, as_nobody, in_sanitized, release_only
+
+pytestmark = in_sanitized("odd arguments and inputs")
 
 PROGRAMS = [p for p in ("prefix", "compact", "sort", "equalize") if (BIN / p).exists()]
 ARRAYS = [p for p in PROGRAMS if p != "equalize"]
@@ -400,7 +402,7 @@ def test_locale_does_not_matter(box, locale):
     assert box.good("compact", "--where", "x > 1.75", input=b"1.5\n2.25\n", env=environment).out == b"2.25\n"
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers need more address space")
+@release_only("sanitizers need more address space")
 @pytest.mark.parametrize("program", ARRAYS)
 @pytest.mark.parametrize("megabytes", [8, 38, 68, 98, 128])
 def test_too_little_memory(box, program, megabytes):

@@ -8,7 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from conftest import NO_DEVICE, TYPES, numbers, same
+from conftest import NO_DEVICE, TYPES, in_sanitized, numbers, same
+
+pytestmark = in_sanitized("parsers of expressions, tables and headers")
 
 PIECE = 2 << 20  # bytes of the input that are processed at once
 

@@ -6,6 +6,10 @@ import random
 import numpy as np
 import pytest
 
+from conftest import in_sanitized
+
+pytestmark = in_sanitized("buffers of growing rows")
+
 
 def runs(values):
     return [(key, len(list(group))) for key, group in itertools.groupby(values)]

@@ -8,6 +8,10 @@ import shlex
 
 import pytest
 
+from conftest import in_sanitized
+
+pytestmark = in_sanitized("parsers of untrusted tables")
+
 PROGRAMS = (("sort", "-k", "n"), ("compact", "--where", "n < 1e300"), ("prefix", "-k", "n"))
 
 

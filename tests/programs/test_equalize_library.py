@@ -10,7 +10,10 @@ import pytest
 
 import scan_library
 
+from conftest import in_release
+
 pytestmark = [
+    in_release("bits of the library as it ships"),
     pytest.mark.skipif(not scan_library.library_path().exists(), reason="libscan.so is not built"),
     pytest.mark.skipif("san" in scan_library.library_path().parts[-3], reason="sanitizers must be loaded first"),
 ]

@@ -11,7 +11,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN, HAS_PCRE2
+from conftest import BIN, HAS_PCRE2, in_release
+
+pytestmark = in_release("documents")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("compact", "equalize", "prefix", "sort")

@@ -15,8 +15,11 @@ import zlib
 import numpy as np
 import pytest
 
+from conftest import in_sanitized
 from image_files import (BIN, CHANNELS, DATA, SIGNATURE, broken, bumps, chunk, equalize, header, passed, png, pnm,
                          read_image, read_png, read_pnm, refuse)
+
+pytestmark = in_sanitized("damaged input")
 
 RNG = np.random.default_rng(7)
 

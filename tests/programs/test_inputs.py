@@ -12,7 +12,9 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, in_sanitized, release_only
+
+pytestmark = in_sanitized("files that shrink while they are read")
 
 VALUES = np.random.default_rng(3).integers(0, 100, 300_000, dtype="u1")
 
@@ -178,7 +180,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers take memory of their own")
+@release_only("sanitizers take memory of their own")
 @pytest.mark.parametrize("name", SHAPES)
 def test_memory_of_strange_shapes(box, name):
     """A program takes a few times the bytes of a table, and at most 40 bytes for each row, 56 for one of text, of whatever shape it is."""

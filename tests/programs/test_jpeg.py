@@ -7,7 +7,10 @@ import struct
 import numpy as np
 import pytest
 
+from conftest import in_sanitized
 from image_files import DATA, broken, bumps, equalize, passed, png, pnm, read_png, read_pnm, refuse
+
+pytestmark = in_sanitized("damaged input")
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed; it makes and reads the JPEG files")
 RNG = np.random.default_rng(7)

@@ -9,6 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from conftest import in_release
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = pathlib.Path(os.environ.get("SCAN_BIN", ROOT / "build/bin")).parent / "tools/make_data"
 TYPES = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"]
@@ -16,7 +18,10 @@ DISTRIBUTIONS = ["uniform", "bits:7", "zipf:6", "sorted", "reversed", "constant"
                  "mostly:10", "nearly:10", "normal"]
 N = 50_000
 
-pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="make_data is not built")
+pytestmark = [
+    in_release("a tool: what it writes"),
+    pytest.mark.skipif(not BUILT.exists(), reason="make_data is not built"),
+]
 
 
 def run(*arguments, code=0, **more):

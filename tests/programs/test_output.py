@@ -11,7 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, finish, interrupt, same, slow
+from conftest import BIN, finish, in_release, interrupt, same, slow
+
+pytestmark = in_release("names and rights of files, signals; unit/test_output_* have its memory")
 
 X = np.arange(1000, dtype="i8")
 SUMS = np.cumsum(X)

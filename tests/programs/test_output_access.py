@@ -9,9 +9,11 @@ import struct
 import numpy as np
 import pytest
 
-from conftest import finish, same, slow
+from conftest import finish, in_release, same, slow
 from output_loops import build_library, environment
 from test_output import SUMS, good, job, mode, open_job, refused  # noqa: F401 (fixtures)
+
+pytestmark = in_release("rights of files")
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 ACL, DEFAULT_ACL = "system.posix_acl_access", "system.posix_acl_default"

@@ -5,8 +5,10 @@ import signal
 
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, SANITIZED, in_release
 from output_loops import MODES, Loops
+
+pytestmark = in_release("names of files, signals")
 
 TIMES = int(os.environ.get("SCAN_LOOPS", "1"))
 WITH_LOCKS = [words for mode, words in MODES.items() if mode != "no flock"]  # a file system has locks or not

@@ -9,9 +9,11 @@ import time
 
 import pytest
 
-from conftest import BIN, SANITIZED, finish, interrupt, same, slow
+from conftest import BIN, SANITIZED, finish, in_release, interrupt, same, slow
 from output_loops import ENDING, MODES, environment
 from test_output import SUMS, good, job, mode, refused  # noqa: F401 (job is a fixture)
+
+pytestmark = in_release("names of files, signals")
 
 NAMED = [words for words in MODES.values() if words]
 

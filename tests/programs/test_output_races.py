@@ -12,9 +12,11 @@ import time
 
 import pytest
 
-from conftest import BIN, as_nobody, finish, same, slow
+from conftest import BIN, as_nobody, finish, in_release, same, slow
 from output_loops import environment
 from test_output import SUMS, good, job, open_job, refused  # noqa: F401 (fixtures)
+
+pytestmark = in_release("names of files, signals")
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 

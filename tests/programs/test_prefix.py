@@ -6,7 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from conftest import NO_DEVICE, TYPES, numbers, same
+from conftest import NO_DEVICE, TYPES, in_sanitized, numbers, same
+
+pytestmark = in_sanitized("parsers and pieces; scan_prefix itself is tested in both builds")
 
 FLOAT_OPS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 BIT_OPS = {"xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}

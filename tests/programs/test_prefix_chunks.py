@@ -8,7 +8,9 @@ import resource
 import numpy as np
 import pytest
 
-from conftest import SANITIZED
+from conftest import in_sanitized, release_only
+
+pytestmark = in_sanitized("rows across the ends of buffers")
 
 CHUNK = 512 << 10
 MARK = b"\xef\xbb\xbf"
@@ -128,7 +130,7 @@ def test_options_that_need_the_type(box):
         assert not (box.path / "out").exists()
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers have memory of their own")
+@release_only("sanitizers have memory of their own")
 @pytest.mark.parametrize("program,options,line,megabytes,limit", [
     ("prefix", (), b"1\n", 16, 128), ("prefix", ("--reverse",), b"1\n", 16, 128), ("compact", ("--nonzero",), b"1\n", 16, 128),
     ("prefix", ("--csv", "-k", "1", "--no-header"), b"0.5,%090d\n" % 7, 64, 64),

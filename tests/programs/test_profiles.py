@@ -9,7 +9,10 @@ import zlib
 import numpy as np
 import pytest
 
+from conftest import in_sanitized
 from image_files import DATA, SIGNATURE, equalize, png, pnm, read_png, refuse
+
+pytestmark = in_sanitized("damaged profiles")
 
 SMALL = random.Random(1).randbytes(3000)
 LARGE = random.Random(2).randbytes(150_000)  # three segments of a JPEG

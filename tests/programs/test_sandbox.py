@@ -16,8 +16,10 @@ import zlib
 
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, SANITIZED, in_release
 from image_files import SIGNATURE, chunk, header
+
+pytestmark = in_release("processes and signals")
 
 SIDE = 8000
 

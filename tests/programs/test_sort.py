@@ -7,8 +7,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import NO_DEVICE
+from conftest import NO_DEVICE, in_sanitized
 from sort_program import SORT, bad, good, run
+
+pytestmark = in_sanitized("parsers and options; scan_sort itself is tested in both builds")
 
 TYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"]
 NAMES = dict(zip(TYPES, ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"]))

@@ -6,7 +6,10 @@ import pathlib
 import random
 
 import pytest
+from conftest import in_sanitized
 from sort_program import bad, good, order, run
+
+pytestmark = in_sanitized("parsers of untrusted tables")
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 

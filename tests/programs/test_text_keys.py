@@ -6,7 +6,10 @@ import random
 import re
 
 import pytest
+from conftest import in_sanitized
 from sort_program import bad, good, order
+
+pytestmark = in_sanitized("strings of any length and bytes")
 
 
 def key_of(text, natural=False):

@@ -2,6 +2,10 @@
 """equalize --together: one table for all images, of their histograms together; by OpenCV's and Pillow's formulas in NumPy."""
 import numpy as np
 
+from conftest import in_sanitized
+
+pytestmark = in_sanitized("tables of several images")
+
 
 def write_pgm(path, pixels):
     kind = b"P6" if pixels.ndim == 3 else b"P5"

@@ -5,7 +5,9 @@ import random
 import re
 
 import pytest
-from conftest import HAS_PCRE2
+from conftest import HAS_PCRE2, in_sanitized
+
+pytestmark = in_sanitized("expressions and strings of any bytes")
 
 needs_pcre2 = pytest.mark.skipif(not HAS_PCRE2, reason="built without PCRE2")
 
