@@ -2,6 +2,8 @@
  *
  * scan_argsort of some thousand keys, whose even division into cells leaves crowds and numbers that are none. Against
  * the oracle; keys and indices end at a page that faults.
+ *
+ * Not with ThreadSanitizer: arrays that one thread sorts.
  */
 #include "sort_oracle.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bound on what comes out of a compressed input that is held as a whole, at its exact value.
+ *
+ * Not with ThreadSanitizer: one thread.
  */
 #include "support.h"
 

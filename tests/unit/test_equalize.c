@@ -217,7 +217,7 @@ enum { ALL_LIKES = 31 };
 static void every_small_size(void **state) {
     (void)state;
     scan_ctx *ctx = context_with_threads(2);
-    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 13 : 1)
+    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 65 : FEWER && n >= 70 ? 7 : 1)
         for (unsigned channels = 1; channels <= 4; channels++)
             check_image(ctx, SCAN_U8, channels, (picture)((n + channels) % PICTURES), n,
                         n < 20 ? ALL_LIKES : 1u << n % 5);
@@ -232,8 +232,10 @@ static void every_picture(void **state) {
     for (int kind = 0; kind < PICTURES; kind++)
         for (unsigned channels = 1; channels <= 4; channels++) {
             const unsigned one = 1u << kind % 5;
-            check_image(ctx, SCAN_U8, channels, (picture)kind, 10007, ONLY_THREADS ? one : ALL_LIKES);
-            check_image(ctx, SCAN_U16, channels, (picture)kind, 5003, ONLY_THREADS || channels > 1 ? one : ALL_LIKES);
+            if (ONLY_THREADS && channels != 1 + (unsigned)kind % 4) /* threads do the same with every number */
+                continue;
+            check_image(ctx, SCAN_U8, channels, (picture)kind, 10007, FEWER ? one : ALL_LIKES);
+            check_image(ctx, SCAN_U16, channels, (picture)kind, 5003, FEWER || channels > 1 ? one : ALL_LIKES);
         }
     scan_ctx_destroy(ctx);
 }
@@ -244,7 +246,7 @@ static void switches_and_threads(void **state) {
     static const uint32_t threads[] = {1, 2, 3, 7};
     for (size_t t = ONLY_THREADS; t < sizeof threads / sizeof threads[0]; t++) {
         scan_ctx *ctx = context_with_threads(threads[t]);
-        for (size_t s = ONLY_THREADS ? 4 : 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (size_t s = ONLY_THREADS ? 4 + t % 2 : 0; s < sizeof sizes / sizeof sizes[0]; s += 1 + ONLY_THREADS) {
             check_image(ctx, SCAN_U8, 1, (picture)((s + t) % PICTURES), sizes[s], 1u << (s + t) % 5);
             check_image(ctx, SCAN_U8, (unsigned)(s + t) % 3 + 2, (picture)(s % PICTURES), sizes[s], 1u << (s + t) % 5);
         }

@@ -2,6 +2,8 @@
  *
  * The caller's modes for floats (subnormals flushed or read as zero, rounding up) change no bit of a result, on one
  * thread and on several, and are the caller's again afterwards.
+ *
+ * Not with sanitizers: the verbs that it calls have tests of their own there.
  */
 #include <fenv.h>
 #include <stdio.h>

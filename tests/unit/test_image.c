@@ -2,6 +2,8 @@
  *
  * Image files in memory that ends at a guard page: the PNM reader, the structure checks, the writers, and the decoder
  * with its arena, here without its sandbox.
+ *
+ * Not with ThreadSanitizer: one thread.
  */
 #include <stdio.h>
 

@@ -2,6 +2,8 @@
  *
  * Random sets of keys: a set is a function of its seed, however it is cut into parts, and its nodes and special values
  * are what tools/key_set.h says.
+ *
+ * Not with ThreadSanitizer: one thread.
  */
 #include "key_support.h"
 

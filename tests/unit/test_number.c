@@ -2,6 +2,8 @@
  *
  * Numbers in text against the C library: strtod and strtof read the same value, printf's precisions show that nothing
  * shorter would do. Text is parsed at the end of a page, so that a byte read too far faults.
+ *
+ * Not with ThreadSanitizer: one thread.
  */
 #include "support.h"
 

@@ -2,6 +2,8 @@
  *
  * Predicates: every comparison of every type with constants around every boundary against exact arithmetic; random
  * programs over many columns; what compilation folds; what is refused, and which term the detail names.
+ *
+ * Not with ThreadSanitizer: test_compact has its threads.
  */
 #include <float.h>
 

@@ -200,9 +200,9 @@ static void check_pair(scan_type type, scan_type out_type, const size_t *sizes, 
 static size_t small_sizes[256], small_count;
 
 static void fill_sizes(void) {
-    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 26 : 1)
+    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 65 : FEWER && n >= 66 ? 7 : 1)
         small_sizes[small_count++] = n;
-    for (size_t k = 8; k <= (ONLY_THREADS ? 10 : 14); k++)
+    for (size_t k = 8; k <= (ONLY_THREADS ? 8 : 14); k++)
         for (size_t d = 0; d < 3; d++)
             small_sizes[small_count++] = ((size_t)1 << k) - 1 + d;
 }

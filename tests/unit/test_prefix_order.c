@@ -139,6 +139,8 @@ static void check_size(scan_type type, scan_type out_type, size_t n) {
         uint64_t seed = n * 131 + way;
         if (n > 70000 && (way ^ n) & 8) /* the reference takes its time */
             continue;
+        if (ONLY_THREADS && n > 1000 && way % 4 != n % 4) /* threads do the same in every direction */
+            continue;
         fill_random(type, d.op, original, n, &seed);
         fill_random(out_type, d.op, &init, 1, &seed);
         set_expected(&d, n);
@@ -153,7 +155,7 @@ static void check_size(scan_type type, scan_type out_type, size_t n) {
 
 static void check_pair(scan_type type, scan_type out_type) {
     const size_t e = 16 / scan_type_size(out_type), row = 32 * e, chunk = 8 * row, tile = 8 * chunk, group = 32 * tile;
-    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 26 : 1)
+    for (size_t n = 0; n <= 130; n += ONLY_THREADS ? 65 : 1)
         check_size(type, out_type, n);
     const size_t bounds[] = {row, 2 * row, chunk, chunk + row, tile, 2 * tile + chunk, 9 * tile, group};
     const size_t last = sizeof bounds / sizeof bounds[0] - 1; /* which threads share */

@@ -2,6 +2,8 @@
  *
  * scan_sort and scan_argsort: what is refused and with which words, the workspace's bounds, lent workspaces of exactly
  * the reported size, methods.
+ *
+ * Not with ThreadSanitizer: test_sort has its threads.
  */
 #include "sort_oracle.h"
 
