@@ -73,7 +73,8 @@ static void merge_at_once(sort_job *j, array_file *files, array_reader *opened) 
     }
     const array_reader vector = as_vector(opened);
     array_result_begin(&result, j, &vector, n, known);
-    uint64_t kept = array_merge(j, opened->type, sources, j->input_count, array_result_emit, &result, &hash);
+    uint64_t kept =
+        array_merge(j, opened->type, sources, j->input_count, output_bytes(j->out), array_result_emit, &result, &hash);
     array_result_end(&result, kept);
     report_number("kept", kept);
     close_files(files, 0, j->input_count);

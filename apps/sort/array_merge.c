@@ -24,7 +24,8 @@ enum { MAX_WAYS = 512, MIN_WAYS = 16, REGION_BYTES = 256 << 10, ROUNDS = 2 };
 /* What is sorted at once: `old` elements, 0 or 1, which were handed on before, and those of one round. */
 typedef struct merge_round {
     order_key key;
-    uint64_t *places; /* NULL without --argsort */
+    unsigned char *memory; /* that the keys are in */
+    uint64_t *places;      /* NULL without --argsort */
     size_t old, n;
 } merge_round;
 
@@ -39,9 +40,10 @@ typedef struct merge {
     size_t count;
     uint64_t *places; /* of the regions; NULL without --argsort */
     merge_round rounds[ROUNDS];
-    void *spare; /* as large as a round: a device's result goes there, and takes the place of what was sorted */
+    unsigned char *spare; /* as a round's memory: a device's result goes there and takes the place of what was sorted */
     unsigned char last[sizeof(uint64_t)];
     bool has_last;
+    uint64_t offset; /* of the first element in what is written */
     array_emit *emit;
     void *arg;
     background *reading; /* NULL for memory, and for files, which are checked as they are read, by all threads */
@@ -193,26 +195,32 @@ static void gather(merge *m, merge_round *r) {
 
 static size_t round_room(const merge *m) { return m->count * m->room + 1; }
 
+static unsigned char *make_memory(const merge *m) {
+    return must_alloc_blocks(round_room(m) * m->size + ALLOC_BLOCK_BYTES);
+}
+
+/* Without --unique the place in the output of what comes next is known. */
 static void make_room(const merge *m, merge_round *r) {
-    if (r->key.data)
-        return;
-    r->key.data = must_alloc(round_room(m), m->size);
-    if (m->places)
+    if (!r->memory)
+        r->memory = make_memory(m);
+    if (m->places && !r->places)
         r->places = must_alloc(round_room(m), sizeof *r->places);
+    const size_t shift = (size_t)(m->offset + (m->taken - r->old) * m->size) % ALLOC_BLOCK_BYTES;
+    r->key.data = r->memory + shift / m->size * m->size;
 }
 
 static void sort_elements(merge *m, merge_round *r) {
     sort_job *j = m->j;
-    void *sorted = m->spare;
     if (r->places) {
         order_sort_pairs(&r->key, r->places, r->n, j->method, &j->session, j->in.name);
     } else if (j->session.on_host) {
         order_sort_keys(&r->key, r->n, false, j->method, &j->session, j->in.name);
     } else {
-        if (!sorted)
-            sorted = must_alloc(round_room(m), m->size);
+        unsigned char *memory = m->spare ? m->spare : make_memory(m);
+        unsigned char *sorted = memory + ((unsigned char *)r->key.data - r->memory);
         order_sort_into(&r->key, sorted, r->n, j->method, &j->session, j->in.name);
-        m->spare = r->key.data;
+        m->spare = r->memory;
+        r->memory = memory;
         r->key.data = sorted;
     }
 }
@@ -235,8 +243,9 @@ static bool read_round(void *arg, size_t slot) {
         total += m->ranges[i].cut - m->ranges[i].begin;
     if (total == 0)
         return false;
-    make_room(m, r);
     r->old = m->has_last;
+    m->emit(m->arg, NULL, NULL, 0); /* what was in the round's memory is written */
+    make_room(m, r);
     memcpy(r->key.data, m->last, r->old * m->size);
     if (r->places)
         r->places[0] = 0;
@@ -274,9 +283,10 @@ static void write_round(void *arg, size_t slot) {
     report_progress(m->taken * m->size, m->total * m->size);
 }
 
-uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, array_emit *emit, void *arg,
-                     uint64_t *hash) {
+uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, uint64_t offset,
+                     array_emit *emit, void *arg, uint64_t *hash) {
     merge m = {.j = j, .key = sort_key(j, type, NULL, NULL), .size = scan_type_size(type), .emit = emit, .arg = arg};
+    m.offset = offset;
     m.sources = sources;
     m.count = count;
     m.in_memory = count > 0 && sources[0].spool && sources[0].spool->memory;
@@ -303,9 +313,10 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     background_start(m.reading, refill, &m);
     pipeline_run(&(pipeline){read_round, sort_round, write_round, &m, .slots = ROUNDS, .serial = true});
     background_close(m.reading);
+    emit(arg, NULL, NULL, 0);
     *hash += m.hash;
     for (size_t i = 0; i < ROUNDS; i++) {
-        free(m.rounds[i].key.data);
+        free(m.rounds[i].memory);
         free(m.rounds[i].places);
     }
     free(m.spare);

@@ -30,11 +30,12 @@ typedef struct array_source {
 /* How many sources are merged at once. */
 size_t array_merge_ways(const sort_job *j, scan_type type);
 
-/* Merges sources: hands sorted elements to `emit`, piece by piece, with their places or NULL. Returns how many; adds
- * the array_hash of what was read to *hash. */
+/* Merges sources: hands sorted elements to `emit`, piece by piece, with their places or NULL; n may be 0. Keys stay as
+ * they are until the next call, and lie in memory as output_lend wants them if they go behind `offset` bytes of an
+ * output. Returns how many; adds the array_hash of what was read to *hash. */
 typedef void array_emit(void *arg, const void *keys, uint64_t *places, size_t n);
-uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, array_emit *emit, void *arg,
-                     uint64_t *hash);
+uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t count, uint64_t offset,
+                     array_emit *emit, void *arg, uint64_t *hash);
 
 /* With --verify a sum over all elements, and their places if there are any: equal for the same in any order. Else 0. */
 uint64_t array_hash(const sort_job *j, scan_type type, void *keys, uint64_t *places, size_t n);
@@ -45,6 +46,7 @@ size_t array_keep_first(const sort_job *j, const order_key *key, uint64_t *place
 /* ---- array_spool.c ----------------------------------------------------------------------------------------------- */
 
 void array_spool_open(array_spool *s, const sort_job *j);
+/* As an array_emit. */
 void array_spool_write(array_spool *s, const void *keys, const uint64_t *places, size_t n, size_t size);
 void array_spool_add_end(array_spool *s, uint64_t end);
 void array_spool_end_part(array_spool *s, size_t size);

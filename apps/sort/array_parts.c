@@ -16,7 +16,7 @@
 #include "row_check.h"
 #include "row_sort.h"
 
-enum { PARTS = 2 }; /* in memory: one is sorted, one is written and then read anew */
+enum { PARTS = 2, IN_MEMORY = PARTS + 1 }; /* one is read, one is sorted, one is written */
 
 /* The elements that fit, `copies` times: themselves, --argsort their places, the workspace of the sort, as scan.h
  * bounds it; and what --unique and the library's small needs take. */
@@ -26,8 +26,8 @@ static size_t fitting(const sort_job *j, scan_type type, double copies) {
 }
 
 static size_t part_elements(const sort_job *j, scan_type type) {
-    const size_t most = fitting(j, type, PARTS);
-    return most < j->device_elements ? most : j->device_elements;
+    const size_t fits = fitting(j, type, IN_MEMORY), most = fits < j->device_elements ? fits : j->device_elements;
+    return most > ALLOC_BLOCK_BYTES ? most - most % ALLOC_BLOCK_BYTES : most; /* parts begin with blocks of the spool */
 }
 
 size_t sort_part_elements(const sort_job *j, scan_type type) { return fitting(j, type, 1); }
@@ -56,6 +56,8 @@ typedef struct parts {
     sort_job *j;
     array_reader *reader;
     part slots[PARTS];
+    void *spare; /* memory of keys, of spare_room elements, which may still be being written */
+    size_t spare_room;
     size_t most;    /* elements of a part */
     uint64_t total; /* elements read */
     array_spool *spool;
@@ -77,7 +79,7 @@ static bool read_part(void *arg, size_t slot) {
     part *to = &p->slots[slot];
     if (to->room < p->most) {
         free(to->key.data);
-        to->key.data = must_alloc(p->most, p->reader->size);
+        to->key.data = must_alloc_blocks(p->most * p->reader->size);
         to->room = p->most;
     }
     if (p->j->argsort && !to->places)
@@ -99,12 +101,27 @@ static void sort_part(void *arg, size_t slot, unsigned worker) {
     p->spool->hash += array_hash(p->j, of->key.type, of->key.data, of->places, of->n);
 }
 
+/* The next part of the slot is read into the memory of the part that was written before this one. */
 static void write_part(void *arg, size_t slot) {
     parts *p = arg;
-    const part *from = &p->slots[slot];
+    part *from = &p->slots[slot];
     array_spool_write(p->spool, from->key.data, from->places, from->n, p->reader->size);
     array_spool_end_part(p->spool, p->reader->size);
     report_progress(from->first * p->reader->size, p->reader->counted ? p->reader->header.count * p->reader->size : 0);
+    void *lent = from->key.data;
+    const size_t room = from->room;
+    from->key.data = p->spare;
+    from->room = p->spare_room;
+    p->spare = lent;
+    p->spare_room = room;
+}
+
+/* Ends the writing of the last part. */
+static void free_spare(parts *p) {
+    array_spool_write(p->spool, NULL, NULL, 0, p->reader->size);
+    free(p->spare);
+    p->spare = NULL;
+    p->spare_room = 0;
 }
 
 /* What was read before it was known that it is a part: it has the memory alone. */
@@ -115,10 +132,9 @@ static void write_first(parts *p, order_key *key, size_t n) {
     begin_part(p, first, n);
     sort_part(p, 0, 0);
     write_part(p, 0);
-    free(first->key.data);
+    free_spare(p);
     free(first->places);
-    first->key.data = first->places = NULL;
-    first->room = 0;
+    first->places = NULL;
 }
 
 /* The first n elements are in key->data. Returns the number of all elements. */
@@ -130,6 +146,7 @@ static uint64_t write_parts(sort_job *j, array_reader *reader, order_key *key, s
     if (n > 0)
         write_first(&p, key, n);
     pipeline_run(&(pipeline){read_part, sort_part, write_part, &p, .slots = PARTS, .serial = true});
+    free_spare(&p);
     for (size_t i = 0; i < PARTS; i++) {
         free(p.slots[i].key.data);
         free(p.slots[i].places);

@@ -63,7 +63,10 @@ void array_result_emit(void *arg, const void *keys, uint64_t *places, size_t n) 
             memcpy((unsigned char *)places + i * sizeof place, &place, sizeof place);
         }
     }
-    array_write(&r->w, places ? (const void *)places : keys, n);
+    if (!places && r->w.format != FORMAT_TEXT)
+        output_lend(r->w.out, keys, n * scan_type_size(r->w.type));
+    else
+        array_write(&r->w, places ? (const void *)places : keys, n);
 }
 
 void array_result_end(array_result *r, uint64_t kept) {
@@ -80,7 +83,7 @@ typedef struct spool_target {
 } spool_target;
 
 void array_spool_write(array_spool *s, const void *keys, const uint64_t *places, size_t n, size_t size) {
-    output_write(s->keys.out, keys, n * size);
+    output_lend(s->keys.out, keys, n * size);
     if (places)
         output_write(s->places.out, places, n * sizeof *places);
 }
@@ -105,7 +108,7 @@ static array_source *sources_of(array_spool *s, size_t first, size_t count) {
 void array_merge_into(sort_job *j, scan_type type, array_source *sources, size_t count, array_spool *to,
                       uint64_t *hash) {
     spool_target t = {.j = j, .spool = to, .type = type};
-    array_merge(j, type, sources, count, emit_to_spool, &t, hash);
+    array_merge(j, type, sources, count, output_bytes(to->keys.out), emit_to_spool, &t, hash);
     array_spool_end_part(to, scan_type_size(type));
 }
 
@@ -136,7 +139,8 @@ void array_merge_parts(sort_job *j, const array_reader *reader, array_spool *s, 
     end_writing(s);
     array_source *sources = sources_of(s, 0, s->count);
     array_result_begin(&result, j, reader, n, true);
-    uint64_t kept = array_merge(j, reader->type, sources, s->count, array_result_emit, &result, &hash);
+    uint64_t kept =
+        array_merge(j, reader->type, sources, s->count, output_bytes(j->out), array_result_emit, &result, &hash);
     if (hash != s->hash)
         sort_fail_verification(j, "the result does not have the input's elements");
     array_result_end(&result, kept);

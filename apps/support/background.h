@@ -10,8 +10,8 @@ typedef struct background background;
 
 background *background_open(void);
 
-/* Waits for the task before, and begins task(arg). If no thread can be started, or b is NULL, the task is done when this
- * returns. */
+/* Waits for the task before, and begins task(arg). If no thread can be started, or b is NULL, the task is done when
+ * this returns. */
 void background_start(background *b, void (*task)(void *arg), void *arg);
 
 /* Waits for the task, if there is one. If it died (die.h), the program ends here, with its message. */

@@ -178,6 +178,19 @@ void output_write(output *out, const void *data, size_t bytes) {
     report_enter(before);
 }
 
+void output_lend(output *out, const void *data, size_t bytes) {
+    if (!out->uncached) {
+        output_write(out, data, bytes);
+        return;
+    }
+    report_phase before = report_enter(PHASE_WRITE);
+    out->synced = false;
+    out->taken += bytes;
+    uncached_lend(out->uncached, data, bytes);
+    report_bytes(0, bytes);
+    report_enter(before);
+}
+
 void output_write_in_turn(output *out, const void *data, size_t bytes) {
     if (out->share) {
         report_phase before = report_enter(PHASE_WRITE);

@@ -31,6 +31,11 @@ void output_write_in_turn(output *out, const void *data, size_t bytes);
  * as PHASE_WRITE (report_phase.h). */
 void output_write(output *out, const void *data, size_t bytes);
 
+/* The same, but the data, which may be none, must stay as they are until the next call of output_lend for this output,
+ * or of output_end. After output_pass_cache they are not copied if they lie in memory as in the file: at the same
+ * offset, that of output_bytes, from a multiple of ALLOC_BLOCK_BYTES (alloc.h). */
+void output_lend(output *out, const void *data, size_t bytes);
+
 /* Before any data: what follows is written to the disk at once, past the page cache, where the file system can do that
  * and the output is a regular file of its own. For files that are larger than memory: the copy into the cache takes
  * more time than the disk, and what the cache has of the file is dropped before anybody reads it. */
