@@ -22,9 +22,20 @@ static size_t checked_bytes(size_t count, size_t size) {
     return bytes ? bytes : 1;
 }
 
+/* Huge pages where they lie in the memory as a whole, so that it takes no more than without. */
+static void *with_huge_pages_inside(void *memory, size_t bytes) {
+    const uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const uintptr_t end = ((uintptr_t)memory + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (memory && begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    return memory;
+}
+
 void *try_alloc(size_t bytes) {
-    if (bytes < LARGE_BYTES || bytes > SIZE_MAX - HUGE_PAGE)
+    if (bytes < 2 * HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE)
         return malloc(bytes);
+    if (bytes < LARGE_BYTES)
+        return with_huge_pages_inside(malloc(bytes), bytes);
     size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *memory = aligned_alloc(HUGE_PAGE, rounded);
     if (memory)
