@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
 #include <cpuid.h>
 #endif
 
@@ -14,7 +14,7 @@ static const char *const level_names[SCAN_SIMD_LEVELS] = {"portable", "avx2", "a
 
 const char *scan_simd_name(scan_simd level) { return level_names[level]; }
 
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
 /* Only late compilers know LZCNT in __builtin_cpu_supports. A processor without LZCNT runs it as BSR, with wrong
  * results.
  */
@@ -25,7 +25,7 @@ static bool has_lzcnt(void) {
 #endif
 
 static scan_simd processor_level(void) {
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
                 __builtin_cpu_supports("popcnt") && has_lzcnt();

@@ -15,6 +15,13 @@ typedef enum scan_simd { SCAN_SIMD_PORTABLE = 0, SCAN_SIMD_AVX2 = 1, SCAN_SIMD_A
 
 enum { SCAN_SIMD_LEVELS = 3 };
 
+/* Other processors have neither level. SCAN_NO_SIMD leaves both out where the CPU backend is not what is tested. */
+#if defined(__x86_64__) && !defined(SCAN_NO_SIMD)
+#define SCAN_HAS_SIMD 1
+#else
+#define SCAN_HAS_SIMD 0
+#endif
+
 /* Finds the processor's level, capped by the environment variable SCAN_SIMD. ARGUMENT if that names no level. */
 scan_status scan_simd_detect(scan_ctx *ctx, scan_simd *level);
 

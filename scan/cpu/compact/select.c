@@ -40,7 +40,7 @@ scan_lane scan_lane_of(scan_type type) {
 static const scan_select_kernels *kernels_of(scan_simd simd) {
     static const scan_select_kernels *const levels[SCAN_SIMD_LEVELS] = {
         [SCAN_SIMD_PORTABLE] = &scan_select_portable,
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
         [SCAN_SIMD_AVX2] = &scan_select_avx2,
         [SCAN_SIMD_AVX512] = &scan_select_avx512,
 #endif

@@ -32,7 +32,7 @@ typedef struct mapping {
 
 static const scan_cpu_image_kernels *const levels[SCAN_SIMD_LEVELS] = {
     [SCAN_SIMD_PORTABLE] = &scan_cpu_image_portable,
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     [SCAN_SIMD_AVX2] = &scan_cpu_image_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_image_avx512,
 #endif

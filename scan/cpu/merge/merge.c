@@ -37,7 +37,7 @@ static void merge_task(void *arg, unsigned index, unsigned count) {
 static scan_merge_kernel *kernel_of(scan_simd simd, scan_sort_kind kind) {
     const int log2_bytes = __builtin_ctz(kind.key_bytes);
     scan_merge_kernel *kernel = NULL;
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     if (!kind.is_float && !kind.value_bytes && simd != SCAN_SIMD_PORTABLE)
         kernel = (simd == SCAN_SIMD_AVX512 ? scan_merge_avx512 : scan_merge_avx2)[log2_bytes];
 #else

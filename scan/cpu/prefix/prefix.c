@@ -30,7 +30,7 @@ enum {
     SPINS = 1000 /* some microseconds, which covers the wait for a turn while all threads run */
 };
 
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
 static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_assoc_portable, &scan_cpu_assoc_avx2,
                                                                      &scan_cpu_assoc_avx512};
 static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_rows_portable, &scan_cpu_rows_avx2,

@@ -36,21 +36,21 @@ static size_t skew_of(const scan_sort_plan *p, scan_simd simd, bool argsort) {
 
 static scan_sort_kernel_table *const tables[SCAN_SIMD_LEVELS] = {
     [SCAN_SIMD_PORTABLE] = &scan_cpu_sort_kernels_portable,
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     [SCAN_SIMD_AVX2] = &scan_cpu_sort_kernels_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_sort_kernels_avx512,
 #endif
 };
 
 static scan_sort_quick_table *const quick_tables[SCAN_SIMD_LEVELS] = {
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     [SCAN_SIMD_AVX2] = &scan_cpu_sort_quick_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
 #endif
 };
 
 static scan_sort_split_table *const split_tables[SCAN_SIMD_LEVELS] = {
-#if defined(__x86_64__)
+#if SCAN_HAS_SIMD
     [SCAN_SIMD_AVX2] = &scan_cpu_sort_split_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_sort_split_avx512,
 #endif
