@@ -44,7 +44,7 @@ def test_small_jobs_do_not_load_the_driver(inputs):
 
 @needs_emulator
 def test_the_threshold_is_in_bytes(inputs):
-    bytes_of_data = 50_001 * 4
+    bytes_of_data = inputs.load("u32.npy").nbytes
     for limit, warns in ((bytes_of_data, True), (bytes_of_data + 1, False)):
         for job in ("prefix u32.npy -o {}", "compact --nonzero u32.npy -o {}", "sort u32.npy -o {}"):
             result, _ = run(inputs, job, "auto", "auto", SCAN_EMULATED_FAIL="1:35:forever", SCAN_CUDA_FROM=str(limit))
