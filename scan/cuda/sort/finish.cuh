@@ -8,6 +8,8 @@
 #ifndef SCAN_CUDA_SORT_FINISH_CUH
 #define SCAN_CUDA_SORT_FINISH_CUH
 
+#include <type_traits>
+
 #include "job.cuh"
 
 namespace scan_cuda {
@@ -53,9 +55,16 @@ __device__ inline sort_finish plan_finish(const sort_plan *plan) {
     return plan->again ? plan->finish_again : plan->finish;
 }
 
-/* Called, not made part of a kernel that has few registers to spare. */
-__attribute__((noinline)) __device__ inline void call_finish(const sort_job &job, uint64_t n, sort_finish finish) {
-    finish_sort(job, n, finish);
+/* By a kernel that knows the types. Called, not made part of it, which has few registers to spare. */
+template <class K, int value_bytes>
+__attribute__((noinline)) __device__ void finish_typed(const sort_job &job, uint64_t n, sort_finish finish) {
+    using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
+    if (finish == FINISH_NOTHING)
+        return;
+    if (job.keys_out)
+        finish_array<K>(job.keys_in, job.keys_first, job.keys_out, n, finish);
+    if constexpr (value_bytes > 0)
+        finish_array<V>(job.values_in, job.values_first, job.values_out, n, finish);
 }
 
 } /* namespace scan_cuda */

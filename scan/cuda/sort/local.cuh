@@ -452,7 +452,7 @@ __global__ void __launch_bounds__(local_most_threads, 1) local_kernel(const __gr
     grid_dependency_wait();
     if (job.plan->local_shift == 0) {
         if (!job.again_follows)
-            finish_sort(job, sort_count(job), job.plan->finish);
+            finish_typed<key_bits<Key>, value_bytes>(job, sort_count(job), job.plan->finish);
         return;
     }
     if constexpr (local_labels<Key, value_bytes>)

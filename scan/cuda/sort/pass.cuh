@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         const uint32_t end = pass_end(job.plan, which);
         const sort_finish finish = which + count == job.finishing ? plan_finish(job.plan) : FINISH_NOTHING;
         if (which >= end || first >= n) {
-            call_finish(job, n, finish);
+            finish_typed<key_bits<Key>, value_bytes>(job, n, finish);
             return;
         }
         if (threadIdx.x == 0) {
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
             wait_for(&job.plan->tiles_done[which + launch.passes - 1], launch.tiles);
         __syncwarp();
         __syncthreads();
-        call_finish(job, launch.n, launch.finish);
+        finish_typed<key_bits<Key>, value_bytes>(job, launch.n, launch.finish);
     }
 }
 
