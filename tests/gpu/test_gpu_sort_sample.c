@@ -185,6 +185,57 @@ static void radix_hands_over(void **state) {
         }
 }
 
+/* ---- buckets that no sample shows -------------------------------------------------------------------------------- */
+
+/* Whether the radix sort's sample has key i (scan/cuda/sort/sample.cuh). */
+static bool is_sampled(size_t i, size_t n) {
+    const uint64_t stretch = n / 2048, s = i / stretch;
+    return s < 2048 && i == s * stretch + ((uint64_t)(uint32_t)(s * 2654435761u) * stretch >> 32);
+}
+
+/* Keys that two digits spread, even floats of one half of the calls, but for one in `share`, none of them sampled:
+ * these agree in both digits. */
+static void fill_escaped(scan_type type, size_t n, size_t share, bool even, uint64_t seed) {
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t z = random_mix(seed + i);
+        const bool escaped = random_mix(z) % share == 0 && !is_sampled(i, n);
+        uint64_t key = escaped ? (z & 0x0000ffff0000ffff) | 0x4012000040120000 : z;
+        if (even && type == SCAN_F32) {
+            const float value = escaped ? 0.3f + (float)(z % 128) * 0x1p-25f : (float)(z >> 40) * 0x1p-24f;
+            uint32_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            key = bits;
+        } else if (even && type == SCAN_F64) {
+            const double value = escaped ? 0.3 + (double)(z % 1024) * 0x1p-40 : (double)(z >> 11) * 0x1p-53;
+            memcpy(&key, &value, sizeof key);
+        }
+        set_key_bits(keys, i, type, key);
+    }
+}
+
+/* One CTA sorts such a bucket, or, if it is too large for that, all digits follow; in every kind of call. */
+static void escaped_buckets(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t least = GPU_EMULATED ? 31000 : ((size_t)1 << 22) + 1;
+    for (int t = 0; t < TYPES; t++)
+        for (int call = 0; call < CALL_KINDS; call++) {
+            if (gpu_is_small && (t + call) % 3)
+                continue;
+            static const size_t shares[2] = {GPU_EMULATED ? 70 : 300, GPU_EMULATED ? 30 : 100};
+            const size_t n = least + random_below(&rng, least / 4);
+            make_room(n + 8);
+            fill_escaped(types[t], n, shares[random_below(&rng, 2)], random_bool(&rng), random_u64(&rng));
+            const sort_case order = drawn_order(types[t]);
+            expect(n, &order);
+            sort_call c = {.order = order, .n = n, .bound = n, .data = 200 + call};
+            set_call_kind(&c, call);
+            c.keys_in_place = random_bool(&rng);
+            c.values_in_place = random_bool(&rng);
+            run_call(&c);
+        }
+}
+
 /* ---- what is promised -------------------------------------------------------------------------------------------- */
 
 /* The emulator's buckets are small, and lists of them large beside the keys: there up to what the constant part holds.
@@ -254,6 +305,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_LARGE, many_keys),
         GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, radix_hands_over),
+        GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, escaped_buckets),
     };
     int result = gpu_main("gpu_sort_sample", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();

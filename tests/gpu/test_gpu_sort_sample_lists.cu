@@ -240,11 +240,12 @@ static std::vector<bool> sampled_by_radix(size_t n) {
 }
 
 /* Keys of which half lie close together are handed over at once; of keys that two digits spread none are, unless a
- * bucket is too large that no sample shows: then all are, after the passes. */
+ * bucket that no sample shows is too large for one CTA: then all are, after the passes. */
 static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = GPU_EMULATED ? 40000 : size_t(1) << 24, large = GPU_EMULATED ? 900 : 40000;
+    const size_t n = GPU_EMULATED ? 40000 : size_t(1) << 24;
+    static const size_t large[] = {0, GPU_EMULATED ? 500 : 40000, GPU_EMULATED ? 900 : 100000};
     const std::vector<bool> sampled = sampled_by_radix(n);
     for (int in_place = 0; in_place < 2; in_place++) {
         std::vector<double> keys(n);
@@ -254,8 +255,9 @@ static void radix_hands_over(void **state) {
         assert_true(at_once.again);
         assert_int_equal(at_once.passes, 0);
         assert_int_equal(at_once.regions, 1);
-        for (int again = 0; again < 2; again++) {
-            size_t left = again ? large : 0;
+        for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
+            const bool again = k == 2;
+            size_t left = large[k];
             for (size_t i = 0; i < n; i++) { /* all bits alike, but for NaN and infinities */
                 uint64_t bits = random_u64(&rng);
                 if (left && !sampled[i])

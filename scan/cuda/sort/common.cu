@@ -5,6 +5,7 @@
 #include "../device/kernel.cuh"
 #include "fill.cuh"
 #include "finish.cuh"
+#include "large.cuh"
 #include "local.cuh"
 #include "narrow.cuh"
 #include "pack.cuh"
@@ -17,6 +18,12 @@ static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __g
     finish_sort(job, sort_count(job), plan_finish(job.plan));
 }
 
+static __global__ void __launch_bounds__(cooperative_threads, 1) large_kernel(const __grid_constant__ sort_job job) {
+    __shared__ large_shared shared;
+    grid_dependency_wait();
+    sort_large_buckets(job, shared);
+}
+
 static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
     grid_dependency_wait();
     add_totals(counts, codes);
@@ -25,6 +32,8 @@ static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsign
 const sort_common_kernels sort_common = {
     address(finish_kernel),
     finish_threads,
+    address(large_kernel),
+    cooperative_threads,
     pack_threads,
     local_threads,
     {{address(fill_kernel<uint8_t>), fill_codes<uint8_t>}, {address(fill_kernel<uint16_t>), fill_codes<uint16_t>}},

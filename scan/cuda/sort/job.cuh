@@ -17,9 +17,10 @@ namespace scan_cuda {
 constexpr int digit_bits = 8;
 constexpr int radix = 1 << digit_bits;
 constexpr int max_digits = 8;
-constexpr int max_rows = max_digits + 2; /* of counts: digits of codes, then those of the even code */
-constexpr uint32_t packed_passes = 4;    /* digits of a packed code, see pack.cuh */
-constexpr uint32_t sample_size = 2048;   /* keys, see sample.cuh */
+constexpr int max_rows = max_digits + 2;              /* of counts: digits of codes, then those of the even code */
+constexpr uint32_t packed_passes = 4;                 /* digits of a packed code, see pack.cuh */
+constexpr uint32_t sample_size = 2048;                /* keys, see sample.cuh */
+constexpr uint32_t max_large_notes = 2 * sample_size; /* see large.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -61,13 +62,14 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 struct sort_plan {
     /* rows: the codes' digits, and after them those of the even code, if there is one */
     unsigned long long counts[max_rows][radix];
-    uint32_t falls;   /* some key is less than the one before it: not sorted */
-    uint32_t rises;   /* some key is greater than the one before it, or equal where that matters: not reversed */
-    uint32_t done;    /* CTAs of the survey that have finished */
-    uint32_t again;   /* the first passes are not enough: a bucket or a run is too long, or there are none. All
-                       * digits take a pass then, or there is a sample sort */
-    uint32_t odd;     /* some float shares its code with others */
-    uint32_t repeats; /* keys of the sample that are equal to the one before them in the input */
+    uint32_t falls;       /* some key is less than the one before it: not sorted */
+    uint32_t rises;       /* some key is greater than the one before it, or equal where that matters: not reversed */
+    uint32_t done;        /* CTAs of the survey that have finished */
+    uint32_t again;       /* the first passes are not enough: a bucket or a run is too long, or there are none. All
+                           * digits take a pass then, or there is a sample sort */
+    uint32_t odd;         /* some float shares its code with others */
+    uint32_t repeats;     /* keys of the sample that are equal to the one before them in the input */
+    uint32_t large_notes; /* of the local stage, for large.cuh */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
@@ -82,7 +84,10 @@ struct sort_plan {
     sort_pass pass[2 * max_digits];       /* in order; those of `again` from max_digits on */
     uint64_t before[max_rows][radix];     /* keys whose digit is less */
     uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
-    uint64_t sample[2][sample_size];      /* codes, and even codes if there are such: by sample_codes */
+    union {
+        uint64_t sample[2][sample_size];    /* codes, and even codes if there are such: by sample_codes */
+        uint64_t large_at[max_large_notes]; /* when the plan has been made: positions in buckets that are too large */
+    };
 };
 
 enum sample_codes { SAMPLE_CODES, SAMPLE_EVEN_CODES };
@@ -118,12 +123,13 @@ struct sort_job {
     uint32_t bits; /* how many decide */
     uint32_t key_bytes, value_bytes;
     bool is_float;
-    bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
-    sort_local local;   /* after passes over the top digits */
-    bool again_follows; /* so a bucket may be too large: several top digits may be tried */
-    bool sampled;       /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
-    uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
-    bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    bool ties;           /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
+    sort_local local;    /* after passes over the top digits */
+    bool again_follows;  /* so a bucket may be too large: several top digits may be tried */
+    uint64_t large_half; /* one CTA sorts a bucket that has fewer keys on both sides of a note; 0: none does */
+    bool sampled;        /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
+    uint32_t finishing;  /* the launch of passes that end before this one does what is left after them; 0: none does */
+    bool packed;         /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;
 };

@@ -58,6 +58,8 @@ SCAN_CUDA_SORT_FLOATS(SCAN_CUDA_DECLARE)
 struct sort_common_kernels {
     const void *finish;
     int finish_threads;
+    const void *large;
+    int large_threads;
     int pack_threads, local_threads;
 
     struct {

@@ -16,7 +16,8 @@
  * A bucket that begins more than `reach` before position i T is too large, unless all of its keys are equal: then they
  * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
  * position; the tiles on both sides of a position compare with the same key, and so all are compared with each other.
- * If two differ, all digits are sorted after all (plan.cuh), from the keys that were given.
+ * If two differ, one CTA sorts the bucket afterwards (large.cuh), or, if there are too many keys for that, all digits
+ * are sorted after all (plan.cuh), from the keys that were given.
  *
  *     load     the tile to registers
  *       |
@@ -341,11 +342,17 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
             for (uint64_t i = begin + thread; i < end && out != values; i += blockDim.x)
                 out[i] = values[i];
         }
-        expect(same);
+        expect(same, begin);
     }
 
-    __device__ void expect(bool same) const {
-        if (!same && !__ldcg(&job.plan->again))
+    /* By the CTA: notes a position in a large bucket, unless all threads see the same code there (large.cuh). */
+    __device__ void expect(bool same, uint64_t at) const {
+        if (__syncthreads_and(same) || thread > 0)
+            return;
+        const uint32_t note = job.large_half ? atomicAdd(&job.plan->large_notes, 1u) : max_large_notes;
+        if (note < max_large_notes)
+            job.plan->large_at[note] = at;
+        else
             atomicOr(&job.plan->again, 1u);
     }
 
@@ -378,7 +385,7 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
             begin = low.end;
             own = low.at;
             copy(own, min(begin, high.at), one);
-            expect(begin <= high.at || code_at(high.at) == one);
+            expect(begin <= high.at || code_at(high.at) == one, low.at);
         }
         if (high.large && !(low.large && begin >= high.at))
             copy(max(high.begin, own), high.at, code_at(high.at));

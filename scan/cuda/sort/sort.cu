@@ -80,7 +80,7 @@ scan_status sort_load(scan_ctx *ctx) {
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
+    const void *const kernels[] = {k.finish, k.large, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -190,6 +190,9 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
+    if (job.large_half)
+        SCAN_TRY(launch_pdl(ctx, sort_common.large, uint64_t(state_of(ctx)->sm_count), sort_common.large_threads,
+                            arguments, 0));
     SCAN_TRY(run_again(ctx, c, job, in_place));
     if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
         return SCAN_OK;
@@ -217,6 +220,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
+    job.large_half = c.again_follows && c.n > fused_passes_most ? c.n / large_share : 0;
     job.sampled = c.sampled;
     job.packed = c.packed;
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
