@@ -64,10 +64,10 @@ constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow
 /* Sample sort: threads of its CTAs, the most buckets that a region is split into, and how many units a CTA of a level
  * works through, at least, so that all CTAs end together. */
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
-/* From so many 8-byte keys on, of which so many digits vary, a sample sort takes less time than their passes. Where
- * `tools/bench --device cuda --hunt 2000 --seed 77 --min-n 2^24`, once with --algorithm radix, is even on an H100,
- * 2026-11-24. */
-constexpr uint64_t sampled_least = 1u << 24, sampled_argsort_least = 1u << 26;
+/* From so many 8-byte keys on, of which so many digits vary, a sample sort takes less time than their passes, as a
+ * rule: `tools/bench --device cuda --hunt 4000 --seed 5005 --min-n 100000 --max-n 64M`, once with --algorithm radix, on
+ * an H100, 2026-11-25; for argsort --min-n 2^24, 2026-11-24. */
+constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 26;
 constexpr uint32_t sampled_digits = 6;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;

@@ -6,7 +6,8 @@
  *     bits       where one of those is crowded, the topmost of the bits that vary number the bins
  *     digits     where one of these is too: passes over the digits of 8 bits that vary, stable
  *
- * A crowded bin has more than 32 keys, not all of one code.
+ * A crowded bin has more than 32 keys, not all of one code. Buckets are much alike in this, so after one with crowded
+ * bins a CTA sorts some by digits at once.
  *
  *     keys ──> bins, counted ──> keys in order by bin ──> a key's rank: its bin's begin, and the keys of its bin that
  *                                                         come before it by code, then by place ──> out
@@ -30,6 +31,8 @@
 
 namespace scan_cuda {
 namespace samplesort {
+
+constexpr uint32_t buckets_passed_over = 7;
 
 /* ---- a bucket ---------------------------------------------------------------------------------------------------- */
 
@@ -69,7 +72,8 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ local_sort(const samplesort::job &j, shared_type &shared, const bucket &b)
         : job(j.sort), shared(shared), b(b), from(j, b.level), size(uint32_t(b.size)) {}
 
-    __device__ void run() {
+    /* passed_over: buckets that are sorted by digits without a trial of bins; set where bins were crowded. */
+    __device__ void run(uint32_t &passed_over) {
         const target<K, value_bytes> to(job);
         find_range();
         bool bins = false;
@@ -77,8 +81,10 @@ template <class K, int value_bytes, class Shape> class local_sort {
         for (int attempt = 0; attempt < 2 && !bins; attempt++) {
             if (attempt)
                 find_bits();
-            bins = fill_bins();
+            if (!passed_over)
+                bins = fill_bins();
         }
+        passed_over = bins ? 0 : passed_over ? passed_over - 1 : buckets_passed_over;
         if (bins) {
             if (copies && job.ties)
                 rank_copies();
@@ -120,6 +126,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
 
     /* Bins for the bits that vary. */
     __device__ void find_bits() {
+        __syncthreads();
         const K first = shared.map.low; /* any code will do */
         K differ = 0;
         each_key([&](int r) { differ |= K(code_of(key[r], job) ^ first); });
@@ -310,6 +317,7 @@ __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant
     using shape = local_shape<K, value_bytes, has_room>;
     grid_dependency_wait();
     const uint32_t count = j.levels ? j.counts->buckets : 1;
+    uint32_t passed_over = 0;
     for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
         const bucket b = j.levels ? j.buckets[i] : bucket{0, sort_count(j.sort), 0, false};
         if (b.sorted)
@@ -317,7 +325,8 @@ __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant
         else if (b.size > shape::most)
             sort_large<K, value_bytes>(j, b, *dynamic_shared<move_shared<K, value_bytes>>());
         else
-            local_sort<K, value_bytes, shape>(j, *dynamic_shared<local_shared<K, value_bytes, shape>>(), b).run();
+            local_sort<K, value_bytes, shape>(j, *dynamic_shared<local_shared<K, value_bytes, shape>>(), b)
+                .run(passed_over);
     }
 }
 
