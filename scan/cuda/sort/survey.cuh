@@ -146,22 +146,13 @@ template <class Key, bool wide> class survey {
                     to[e] = K(keys.v[e / word::each] >> e % word::each * word::key_width);
     }
 
-    __device__ void add(int row, uint32_t digit, uint32_t keys = 1) {
-        shared_add(counts, (row * radix + digit) * (shape::columns * 4), keys);
+    __device__ void add(int row, uint32_t digit) {
+        shared_add(counts, (row * radix + digit) * (shape::columns * 4), 1);
     }
 
     template <bool only_even> __device__ void count(W keys, W codes, int there) {
         if constexpr (shape::tries_even)
             odd |= there > 0 && shares_code<Key>(keys);
-        if constexpr (word::each > 1) { /* additions at one address wait for each other: of equal keys one for all */
-            const uint32_t code = uint32_t(codes) & ((1u << word::key_width) - 1);
-            if (there >= word::each && codes == code * word::lows) {
-#pragma unroll
-                for (int d = 0; d < digits; d++)
-                    add(d, code >> d * digit_bits & (radix - 1), word::each);
-                return;
-            }
-        }
 #pragma unroll
         for (int k = 0; k < word::each; k++) {
             if (k >= there)
