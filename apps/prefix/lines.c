@@ -141,6 +141,8 @@ static void write_rows(work *w) {
     row_batch_open(b, b->type, false);
     uint64_t done = 0;
     for (; row_batch_next(b) && b->n <= w->n - done; done += b->n) {
+        if (b->n == 0)
+            continue;
         uint64_t *room = value_stream_room(&w->values, b->n);
         spool_read(&w->spool, room, b->n * sizeof *room, done * sizeof *room);
         write_results(w, room);
@@ -193,6 +195,8 @@ static bool go_through(work *w) {
     while (row_batch_next(b)) {
         if (is_other(column_types_result(&b->types), b->type))
             return false;
+        if (b->n == 0) /* of comments alone */
+            continue;
         if (w->computes && w->job->reverse)
             keep_batch(w);
         else if (w->computes)
