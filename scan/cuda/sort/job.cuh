@@ -123,13 +123,13 @@ struct sort_job {
     uint32_t bits; /* how many decide */
     uint32_t key_bytes, value_bytes;
     bool is_float;
-    bool ties;           /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
-    sort_local local;    /* after passes over the top digits */
-    bool again_follows;  /* so a bucket may be too large: several top digits may be tried */
-    uint64_t large_half; /* one CTA sorts a bucket that has fewer keys on both sides of a note; 0: none does */
-    bool sampled;        /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
-    uint32_t finishing;  /* the launch of passes that end before this one does what is left after them; 0: none does */
-    bool packed;         /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
+    bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
+    sort_local local;   /* after passes over the top digits */
+    bool again_follows; /* so a bucket may be too large: several top digits may be tried */
+    bool large_follows; /* one CTA may sort a bucket that is too large for the local stage, see large.cuh */
+    bool sampled;       /* instead of passes over all digits, or of rounds, a sample sort may follow: if `again` */
+    uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
+    bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;
 };

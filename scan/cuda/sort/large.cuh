@@ -4,7 +4,7 @@
  * in `out`, where the local stage has left it as it came; all others are done.
  *
  *     local stage     a tile that finds two codes in a large bucket notes a position in it
- *     size            a place `large_half` keys before or behind a note is in its bucket too: all digits are sorted
+ *     size            a place some keys before or behind a note is in its bucket too: all digits are sorted
  *                     after all (plan.cuh). Prefixes stand still while buckets are sorted, so all CTAs see the same
  *     ends            the CTA of a note searches for them on both sides, and leaves the bucket to the note of the
  *                     lowest position in it
@@ -195,9 +195,12 @@ class large_bucket {
                    static_cast<char *>(job.values_first)};
     }
 
+    /* How far a bucket may reach from a note. */
+    __device__ uint64_t reach() const { return min(sort_count(job) / large_share, large_most); }
+
     /* By the CTA: whether some noted bucket may be too large. */
     __device__ bool reach_too_far(uint32_t notes) const {
-        const uint64_t n = sort_count(job), half = job.large_half;
+        const uint64_t n = sort_count(job), half = reach();
         bool far = false;
 #pragma unroll 1
         for (uint32_t i = thread; i < 2 * notes; i += cooperative_threads) {
@@ -209,8 +212,8 @@ class large_bucket {
 
     /* The bucket of a note. */
     __device__ void take(uint32_t note, uint32_t notes) {
-        const uint64_t at = job.plan->large_at[note], n = sort_count(job), half = job.large_half,
-                       bucket = bucket_of(at), begin = search(at - min(at, half), at, bucket, false),
+        const uint64_t at = job.plan->large_at[note], n = sort_count(job), half = reach(), bucket = bucket_of(at),
+                       begin = search(at - min(at, half), at, bucket, false),
                        end = search(at, min(n, at + half), bucket, true);
         if (!is_noted_before(note, notes, begin))
             sort(begin, uint32_t(end - begin));
@@ -218,8 +221,9 @@ class large_bucket {
 };
 
 __device__ inline void sort_large_buckets(const sort_job &job, large_shared &shared) {
-    const uint32_t notes = job.plan->again ? 0 : min(job.plan->large_notes, max_large_notes);
-    if (!notes)
+    const uint32_t notes = min(job.plan->large_notes, max_large_notes);
+    /* Another CTA may set it right now: all threads see the same. */
+    if (!notes || __syncthreads_or(int(__ldcg(&job.plan->again))))
         return;
     large_bucket bucket(job, shared);
     if (!bucket.reach_too_far(notes))

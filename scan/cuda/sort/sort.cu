@@ -190,7 +190,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
-    if (job.large_half)
+    if (job.large_follows)
         SCAN_TRY(launch_pdl(ctx, sort_common.large, uint64_t(state_of(ctx)->sm_count), sort_common.large_threads,
                             arguments, 0));
     SCAN_TRY(run_again(ctx, c, job, in_place));
@@ -220,7 +220,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
-    job.large_half = c.again_follows && c.n > fused_passes_most ? c.n / large_share : 0;
+    job.large_follows = c.local_kernel && c.again_follows && c.n > fused_passes_most;
     job.sampled = c.sampled;
     job.packed = c.packed;
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
