@@ -156,12 +156,18 @@ void output_pass_cache(output *out) {
 
 uint64_t output_bytes(const output *out) { return out->taken; }
 
-void output_write(output *out, const void *data, size_t bytes) {
-    if (bytes == 0)
-        return;
+static report_phase begin_write(output *out, size_t bytes) {
     report_phase before = report_enter(PHASE_WRITE);
     out->synced = false;
     out->taken += bytes;
+    report_bytes(0, bytes);
+    return before;
+}
+
+void output_write(output *out, const void *data, size_t bytes) {
+    if (bytes == 0)
+        return;
+    report_phase before = begin_write(out, bytes);
     if (!out->uncached && bytes > BUFFER_BYTES - out->used)
         flush_buffer(out);
     if (out->share) {
@@ -174,7 +180,6 @@ void output_write(output *out, const void *data, size_t bytes) {
         memcpy(out->buffer + out->used, data, bytes);
         out->used += bytes;
     }
-    report_bytes(0, bytes);
     report_enter(before);
 }
 
@@ -183,21 +188,15 @@ void output_lend(output *out, const void *data, size_t bytes) {
         output_write(out, data, bytes);
         return;
     }
-    report_phase before = report_enter(PHASE_WRITE);
-    out->synced = false;
-    out->taken += bytes;
+    report_phase before = begin_write(out, bytes);
     uncached_lend(out->uncached, data, bytes);
-    report_bytes(0, bytes);
     report_enter(before);
 }
 
 void output_write_in_turn(output *out, const void *data, size_t bytes) {
     if (out->share) {
-        report_phase before = report_enter(PHASE_WRITE);
-        out->synced = false;
-        out->taken += bytes;
+        report_phase before = begin_write(out, bytes);
         output_share_turn(out->share, data, bytes);
-        report_bytes(0, bytes);
         report_enter(before);
     } else {
         output_write(out, data, bytes);
