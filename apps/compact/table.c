@@ -25,10 +25,10 @@ static void whole_table(const compact_job *job, input *in, session *s) {
 
 void compact_table(const compact_job *job, input *in, session *s) {
     compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
-    if (!s->on_host)
-        ranks_refuse("rows are searched on CPUs: --device cpu");
-    if (s->on_host)
+    if (s->on_host) {
         compact_table_stream(job, in, s);
-    else
-        whole_table(job, in, s);
+        return;
+    }
+    ranks_refuse("rows are searched on CPUs: --device cpu");
+    whole_table(job, in, s);
 }

@@ -117,7 +117,7 @@ void table_query_read(const table_query *q, const table *t, uint64_t base, sourc
                      .e = q->e,
                      .column_count = q->number_count,
                      .text_count = q->text_count};
-    for (uint32_t k = 0; k < q->number_count && t->n; k++) {
+    for (uint32_t k = 0; k < q->number_count; k++) {
         table_numbers(t, q->number_index[k], &numbers[k], NULL, threads);
         from->columns[k + 1] = (scan_column){.type = numbers[k].type, .data = numbers[k].data};
     }

@@ -87,7 +87,7 @@ static void refuse(const void *arg, const column_fault *fault) {
 static void finish(void *arg, row_chunk *common) {
     stream *all = arg;
     const slot *own = (slot *)common;
-    for (uint32_t k = 0; k < all->query.number_count && common->n; k++)
+    for (uint32_t k = 0; k < all->query.number_count; k++)
         column_types_add(&all->types[k], &own->numbers[k], refuse,
                          &(refusal){&own->chunk.t, all->query.number_index[k]});
 }

@@ -141,8 +141,6 @@ static void write_rows(work *w) {
     row_batch_open(b, b->type, false);
     uint64_t done = 0;
     for (; row_batch_next(b) && b->n <= w->n - done; done += b->n) {
-        if (b->n == 0)
-            continue;
         uint64_t *room = value_stream_room(&w->values, b->n);
         spool_read(&w->spool, room, b->n * sizeof *room, done * sizeof *room);
         write_results(w, room);
@@ -195,8 +193,6 @@ static bool go_through(work *w) {
     while (row_batch_next(b)) {
         if (is_other(column_types_result(&b->types), b->type))
             return false;
-        if (b->n == 0) /* of comments alone */
-            continue;
         if (w->computes && w->job->reverse)
             keep_batch(w);
         else if (w->computes)
@@ -276,19 +272,19 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
 }
 
 void prefix_text(const prefix_job *job, input *in, session *s) {
-    if (prefix_is_whole(job))
-        ranks_refuse("lines are scanned in pieces, which this --algorithm does not do");
-    if (prefix_is_whole(job))
-        prefix_text_whole(job, in, s);
-    else
+    if (!prefix_is_whole(job)) {
         scan_rows(job, in, s, false);
+        return;
+    }
+    ranks_refuse("lines are scanned in pieces, which this --algorithm does not do");
+    prefix_text_whole(job, in, s);
 }
 
 void prefix_table(const prefix_job *job, input *in, session *s) {
-    if (prefix_is_whole(job))
-        ranks_refuse("rows are scanned in pieces, which this --algorithm does not do");
-    if (prefix_is_whole(job))
-        prefix_table_whole(job, in, s);
-    else
+    if (!prefix_is_whole(job)) {
         scan_rows(job, in, s, true);
+        return;
+    }
+    ranks_refuse("rows are scanned in pieces, which this --algorithm does not do");
+    prefix_table_whole(job, in, s);
 }

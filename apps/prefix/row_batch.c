@@ -161,7 +161,7 @@ static void forget_others(row_batch *b) {
 
 /* ---- the batch --------------------------------------------------------------------------------------------------- */
 
-bool row_batch_next(row_batch *b) {
+static void read_batch(row_batch *b) {
     const bool all = ranks_several() || b->threads >= ROW_BATCH_MAX / 4;
     const size_t wanted = all ? ROW_BATCH_MAX : 4 * b->threads;
     forget_others(b);
@@ -176,6 +176,12 @@ bool row_batch_next(row_batch *b) {
         share_values(b);
     for (size_t i = 0; i < b->count; i++)
         settle(b, &b->slots[i]);
+}
+
+bool row_batch_next(row_batch *b) {
+    do
+        read_batch(b);
+    while (b->count > 0 && b->n == 0); /* chunks of comments alone */
     return b->count > 0;
 }
 

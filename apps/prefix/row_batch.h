@@ -45,8 +45,8 @@ typedef struct row_batch {
 /* The input's beginning, from which row_batch_open reads. May be called again after input_rewind. */
 void row_batch_open(row_batch *b, scan_type type, bool parses);
 
-/* Reads and parses the next batch; returns false if there is none. Exit 2 for what is no number, for integers that do
- * not go with others, and for malformed rows. */
+/* Reads and parses the next batch, of a row at least; returns false if there is none. Exit 2 for what is no number, for
+ * integers that do not go with others, and for malformed rows. */
 bool row_batch_next(row_batch *b);
 
 void row_batch_close(row_batch *b);
