@@ -43,13 +43,9 @@ bool row_parts_read(row_parts *p, row_piece *piece) {
 }
 
 void row_parts_parse(row_kind *kind, row_piece *piece, row_batch *b) {
-    const bool first = !kind->started;
     row_batch_read(b, kind, &piece->in);
-    if (format_is_table(kind->format) && b->n == 0 && b->table.gap_count == 0 && !piece->last &&
-        !(first && kind->columns))
-        die(EXIT_IO,
-            "%s: line %zu: begins comments or empty lines that do not fit the memory of -S: -S SIZE gives more",
-            piece->in.name, piece->lines_before + 1);
+    if (format_is_table(kind->format) && kind->columns == 0 && !piece->last)
+        die(EXIT_IO, "%s: begins with comments that do not fit the memory of -S: -S SIZE gives more", piece->in.name);
 }
 
 bool row_parts_next(row_parts *p, row_batch *b) {

@@ -48,7 +48,7 @@ static size_t cost_of(const row_cost *cost, const unsigned char *begin, const un
 /* ---- where rows end ---------------------------------------------------------------------------------------------- */
 
 const table *row_shape(const row_kind *kind, table *t) {
-    *t = (table){.dialect = &kind->j->dialect, .delimiter = kind->j->dialect.delimiter};
+    *t = (table){.dialect = &kind->j->dialect, .delimiter = kind->j->dialect.delimiter, .columns = kind->columns};
     return format_is_table(kind->format) ? t : NULL;
 }
 
@@ -66,13 +66,14 @@ const unsigned char *row_last_end(const table *t, const unsigned char *begin, co
     return begin;
 }
 
-/* Empty lines at the end of a table are no rows, but before others they are malformed: they go into the next part. */
-static const unsigned char *before_empty_lines(const unsigned char *begin, const unsigned char *end) {
+/* Empty lines at the end of a table are no rows, but before others they are malformed: they go into the next part. Of
+ * one column, which may not be known yet, they are rows. */
+static const unsigned char *before_empty_lines(const table *t, const unsigned char *begin, const unsigned char *end) {
     const unsigned char *p = end;
     for (;;) {
         size_t bytes = p - begin > 1 && p[-2] == '\r' ? 2 : 1;
         if ((size_t)(p - begin) <= bytes)
-            return end;
+            return t->columns > 1 ? begin : end;
         if (p[-(ptrdiff_t)bytes - 1] != '\n')
             return p;
         p -= bytes;
@@ -80,11 +81,14 @@ static const unsigned char *before_empty_lines(const unsigned char *begin, const
 }
 
 const unsigned char *row_cut(const table *t, const unsigned char *begin, const unsigned char *end) {
-    const unsigned char *cut = t && t->dialect->comment ? table_comments_cut(t, begin, end) : begin;
-    if (cut > begin)
-        return cut;
+    const unsigned char *cut;
+    if (t && t->dialect->comment) {
+        cut = table_comments_cut(t, begin, end);
+        if (cut > begin || t->columns)
+            return cut;
+    }
     cut = row_last_end(t, begin, end);
-    return cut > begin && t ? before_empty_lines(begin, cut) : cut;
+    return cut > begin && t && t->columns != 1 ? before_empty_lines(t, begin, cut) : cut;
 }
 
 const unsigned char *row_first_end(const table *t, const unsigned char *begin, const unsigned char *end) {
@@ -228,15 +232,34 @@ static void read_part(row_reader *r, part *p, size_t step) {
     }
 }
 
-/* How much of a part of an input that goes on is whole rows. */
-static size_t cut_of(const row_reader *r, const part *p, size_t before) {
+/* A part without rows begins with an empty line, malformed if a row ever follows: of it and the empty lines and
+ * comments behind it only that line stays. Returns false if the part has no such lines. */
+static bool leave_first_line(const table *t, part *p, size_t before) {
+    unsigned char *begin = p->bytes + before, *end = p->bytes + p->n;
+    const size_t from = (size_t)(row_first_end(t, begin, end) - begin),
+                 to = (size_t)(row_last_end(t, begin, end) - begin);
+    if (to <= from)
+        return false;
+    memmove(begin + from, begin + to, p->n - before - to);
+    p->n -= to - from;
+    p->cost = p->lines = p->inside = 0;
+    p->counted = before;
+    return true;
+}
+
+/* How much of a part of an input that goes on is whole rows; more is read until there are some, or the input ends. */
+static size_t cut_of(row_reader *r, part *p, size_t before, size_t step) {
     table shape;
     const table *t = row_shape(r->kind, &shape);
-    const unsigned char *begin = p->bytes + before, *cut = row_cut(t, begin, p->bytes + p->n);
-    if (cut == begin)
-        die(EXIT_IO, "%s: line %zu: begins a row that does not fit the memory of -S%s: -S SIZE gives more", r->in->name,
-            r->lines + 1, t ? ", or a quote that is not closed" : "");
-    return (size_t)(cut - p->bytes);
+    for (read_part(r, p, step); !r->ended; read_part(r, p, step)) {
+        const unsigned char *begin = p->bytes + before, *cut = row_cut(t, begin, p->bytes + p->n);
+        if (cut > begin)
+            return (size_t)(cut - p->bytes);
+        if (!leave_first_line(t, p, before))
+            die(EXIT_IO, "%s: line %zu: begins a row that does not fit the memory of -S%s: -S SIZE gives more",
+                r->in->name, r->lines + 1, t ? ", or a quote that is not closed" : "");
+    }
+    return p->n;
 }
 
 /* For some `room` bytes; memory that grows is not in huge pages. */
@@ -264,9 +287,8 @@ bool row_reader_next(row_reader *r, size_t before, unsigned char **bytes, size_t
     free(r->rest);
     r->rest = NULL;
     r->rest_bytes = 0;
-    read_part(r, &p, step);
+    const size_t cut = cut_of(r, &p, before, step);
     if (!r->ended) {
-        size_t cut = cut_of(r, &p, before);
         r->rest_bytes = p.n - cut;
         r->rest = memcpy(must_alloc(r->rest_bytes, 1), p.bytes + cut, r->rest_bytes);
         p.n = cut;

@@ -75,11 +75,11 @@ static void begin_at(row_share *s, const input *in, uint64_t start, uint64_t fir
 void row_share_read(row_share *s, row_kind *kind) {
     const input *in = &kind->j->in;
     table shape;
-    const table *t = row_shape(kind, &shape);
     uint64_t *ends = must_alloc(ranks_count(), sizeof *ends), start, mine = 0;
     warn_aloud(ranks_own() == 0);
     read_head(s, kind);
     warn_aloud(true);
+    const table *t = row_shape(kind, &shape);
     const ranks_part part = ranks_part_of(in->extent.size - s->head_bytes);
     const uint64_t first = s->head_bytes + part.first;
     start = s->head_bytes;

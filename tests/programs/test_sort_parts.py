@@ -248,6 +248,20 @@ def test_a_table_that_ends_with_parts_of_empty_lines(box, end):
     assert out.decode().split()[1:] == sorted(rows, key=int)
 
 
+@pytest.mark.parametrize("lines", ["", "#comment\n", "\r\n#\n"])
+def test_an_empty_line_before_parts_without_rows(box, lines):
+    """Malformed if a row comes after all, whatever the parts between have; if none does it is no row."""
+    rows = "".join(f"{i * 7919 % 100_003},x\n" for i in range(50_000))
+    head, gap = "a,b\n" + rows, "\n" + (lines or "\n") * (2_400_000 // len(lines or "\n"))
+    arguments = ("--csv", "-k", "a", "--comment", "#")
+    box.write("t", head + gap)
+    out, parts = parts_of(box, *SMALL, *arguments, "t")
+    assert parts > 1 and out == box.good("sort", *arguments, input=head.encode()).out
+    box.write("t", head + gap + "1,x\n")
+    for size in (SMALL, ROOMY):
+        box.refused(2, "t: line 50002: 1 field, the first row has 2", "sort", *size, *arguments, "t")
+
+
 def test_tables_of_other_dialects(box):
     rows = table_rows()
     text = ["%d;%s;%s;%d\n" % row for row in rows]
