@@ -20,6 +20,7 @@
 #include "sort.h"
 #include "classify.h"
 #include "count.h"
+#include "in_order.h"
 #include "local.h"
 #include "take.h"
 
@@ -47,52 +48,6 @@ SCAN_INLINE void stream_end(void) {
 
 SCAN_INLINE uint64_t load_code(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
     return scan_sort_code(scan_sort_load(keys, i, kind.key_bytes), order, kind);
-}
-
-/* ---- is it in order already? ------------------------------------------------------------------------------------- */
-
-/* In blocks without a branch, so that the test of random input ends at once and that of sorted input is vectorized. */
-#define ORDERED(width)                                                                                                 \
-    SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
-                                         scan_sort_kind kind) {                                                        \
-        enum { AT_ONCE = 128 };                                                                                        \
-        unsigned flags = SCAN_SORT_ORDERS;                                                                             \
-        int##width##_t codes[AT_ONCE + 1]; /* of floats: others are made as quickly twice */                           \
-        for (size_t i = begin; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING); i += AT_ONCE) {    \
-            const size_t count = end - 1 - i < AT_ONCE ? end - 1 - i : AT_ONCE;                                        \
-            int##width##_t up = 0, down = 0, same = 0;                                                                 \
-            for (size_t k = 0; kind.is_float && k <= count; k++)                                                       \
-                codes[k] = scan_sort_signed_code_##width(keys, i + k, order, kind);                                    \
-            for (size_t k = 0; k < count; k++) {                                                                       \
-                const int##width##_t a = kind.is_float ? codes[k]                                                      \
-                                                       : scan_sort_signed_code_##width(keys, i + k, order, kind),      \
-                                     b = kind.is_float ? codes[k + 1]                                                  \
-                                                       : scan_sort_signed_code_##width(keys, i + k + 1, order, kind);  \
-                up |= (int##width##_t) - (a > b);                                                                      \
-                down |= (int##width##_t) - (a < b);                                                                    \
-                same |= (int##width##_t) - (a == b);                                                                   \
-            }                                                                                                          \
-            flags &= (up ? 0u : SCAN_SORT_ASCENDING) | (down ? 0u : SCAN_SORT_DESCENDING) |                            \
-                     (same ? 0u : SCAN_SORT_NO_TIES);                                                                  \
-        }                                                                                                              \
-        return flags;                                                                                                  \
-    }
-ORDERED(8)
-ORDERED(16)
-ORDERED(32)
-ORDERED(64)
-#undef ORDERED
-
-SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
-    const char *first = (const char *)keys + begin * kind.key_bytes;
-    if (begin + 1 < end && memcmp(first, first + kind.key_bytes, (end - begin - 1) * kind.key_bytes) == 0)
-        return SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING; /* one key again and again */
-    switch (kind.key_bytes) {
-    case 1: return ordered_8(keys, begin, end, order, kind);
-    case 2: return ordered_16(keys, begin, end, order, kind);
-    case 4: return ordered_32(keys, begin, end, order, kind);
-    default: return ordered_64(keys, begin, end, order, kind);
-    }
 }
 
 /* ---- one partition ----------------------------------------------------------------------------------------------- */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Input that is in order already, or in the other order, or all but two neighbours: found in blocks, reversed in
+ * blocks, and ties turned round. Many ties, which in floats differ in their bits, lie anywhere in a block.
+ */
+#include "sort_oracle.h"
+
+enum { MAX_N = 1500 };
+
+typedef struct fixture {
+    scan_ctx *ctx[CONTEXTS];
+    uint64_t keys[MAX_N], out[MAX_N], values[MAX_N], values_out[MAX_N];
+    sort_item items[MAX_N];
+    uint64_t random;
+} fixture;
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    contexts_create(f->ctx);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    contexts_destroy(f->ctx);
+    free(f);
+    return 0;
+}
+
+/* Integers of few or of many values; floats with zeros and NaNs as well. */
+static uint64_t data_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    if (r % 3 == 0)
+        return bits_of_double((double)(r >> 8 & 0xff) - 100, type);
+    return r % 3 == 1 ? data_specials(s, i, n, type) : data_uniform(s, i, n, type);
+}
+/* Mostly zeros and NaNs among few numbers. */
+static uint64_t data_signs(uint64_t *s, size_t i, size_t n, scan_type type) {
+    (void)i, (void)n;
+    const uint64_t r = random_u64(s), sign = (r & 1) << (type_bits(type) - 1);
+    return r >> 1 & 1 ? sign : bits_of_double(1 - (double)(r >> 2 & 2), type);
+}
+/* Distinct but for a zero of each sign, and, of floats, some NaNs; the bits of these ties are in the order of the
+ * places.
+ */
+static uint64_t data_distinct(uint64_t *s, size_t i, size_t n, scan_type type) {
+    (void)s;
+    if (type_is_float(type) && n % 2 == 0 && i + 5 > n)
+        return bits_of_double(INFINITY, type) + i;
+    return bits_of_double(i == 300 ? -0.0 : (double)i - (i < 300 ? 300 : 301), type);
+}
+
+static void make_keys(fixture *f, size_t n, sort_case c, distribution *data, bool reversed, bool disordered) {
+    uint64_t unordered[MAX_N];
+    fill(unordered, n, c.type, data, random_u64(&f->random));
+    sort_oracle(f->items, unordered, n, c);
+    for (size_t i = 0; i < n; i++)
+        set_key_bits(f->keys, reversed ? n - 1 - i : i, c.type, key_bits(unordered, f->items[i].index, c.type));
+    if (disordered && type_is_float(c.type) && random_u64(&f->random) % 2) { /* NaN at an end, perhaps the wrong one */
+        const uint64_t nan = bits_of_double(INFINITY, c.type) + 1, sign = random_u64(&f->random) % 2;
+        set_key_bits(f->keys, random_u64(&f->random) % 2 ? 0 : n - 1, c.type, nan | sign << (type_bits(c.type) - 1));
+    } else if (disordered) {
+        const size_t i = random_u64(&f->random) % n, next = i + 1 < n ? i + 1 : 0;
+        const uint64_t key = key_bits(f->keys, i, c.type);
+        set_key_bits(f->keys, i, c.type, key_bits(f->keys, next, c.type));
+        set_key_bits(f->keys, next, c.type, key);
+    }
+}
+
+static void check(fixture *f, size_t n, sort_case c, uint32_t value_bytes, bool in_place) {
+    scan_ctx *ctx = f->ctx[random_u64(&f->random) % CONTEXTS];
+    const scan_sort_desc desc = {.struct_size = sizeof desc,
+                                 .type = c.type,
+                                 .descending = c.descending,
+                                 .nan_first = c.nan_first,
+                                 .value_bytes = value_bytes};
+    uint64_t *keys = in_place ? memcpy(f->out, f->keys, sizeof f->keys) : f->keys;
+    uint64_t *values = in_place ? f->values_out : f->values;
+    for (size_t i = 0; i < n && value_bytes; i++)
+        store_element(values, i, value_bytes, i);
+    assert_int_equal(
+        scan_sort(ctx, &desc, keys, f->out, value_bytes ? values : NULL, value_bytes ? f->values_out : NULL, n),
+        SCAN_OK);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t from = f->items[i].index;
+        assert_int_equal(key_bits(f->out, i, c.type), key_bits(f->keys, from, c.type));
+        if (value_bytes)
+            assert_int_equal(load_element(f->values_out, i, value_bytes), from);
+    }
+}
+
+static void check_argsort(fixture *f, size_t n, sort_case c) {
+    const scan_sort_desc desc = {
+        .struct_size = sizeof desc, .type = c.type, .descending = c.descending, .nan_first = c.nan_first};
+    assert_int_equal(scan_argsort(f->ctx[random_u64(&f->random) % CONTEXTS], &desc, f->keys, f->out, n), SCAN_OK);
+    assert_int_equal(first_misplaced(f->items, f->keys, f->out, 4, n, c), n);
+}
+
+static void test_ordered(void **state) {
+    static distribution *const data[] = {data_ties, data_signs, data_distinct};
+    fixture *f = *state;
+    for (unsigned round = 0; round < (FEWER ? 600 : 3000); round++) {
+        const uint64_t r = random_u64(&f->random);
+        const scan_type type = (scan_type)(1 + r % SCAN_TYPE_COUNT);
+        const size_t any = 2 + (r >> 8) % (r >> 32 & 1 ? 300 : MAX_N - 2), n = r >> 39 & 1 ? any : any / 128 * 128 + 1;
+        const sort_case c = {type, r >> 33 & 1, type_is_float(type) && r >> 34 & 1, 0, type_bits(type)};
+        make_keys(f, n, c, data[(r >> 40) % 3], r >> 35 & 1, (r >> 44) % 4 == 0);
+        sort_oracle(f->items, f->keys, n, c);
+        check(f, n, c, 0, r >> 36 & 1);
+        check(f, n, c, r >> 37 & 1 ? 4 : 8, r >> 38 & 1);
+        check_argsort(f, n, c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ordered)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
