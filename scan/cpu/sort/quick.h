@@ -54,6 +54,18 @@ static void quick_make_room(const quick_aside *a, void *column, size_t bytes) {
         memmove(numbers + (zeros_at - a->below) * bytes, numbers, a->below * bytes);
 }
 
+/* Elements of a table at the places that the lowest bytes of n items say. */
+static inline void quick_gather_8(const void *table, const uint64_t *items, size_t n, void *to) {
+    for (size_t i = 0; i < n; i++)
+        scan_sort_store(to, i, scan_sort_load(table, items[i] & 0xff, 8), 8);
+}
+#ifndef QUICK_GATHER_4
+static inline void quick_gather_4(const void *table, const uint64_t *items, size_t n, void *to) {
+    for (size_t i = 0; i < n; i++)
+        scan_sort_store(to, i, scan_sort_load(table, items[i] & 0xff, 4), 4);
+}
+#endif
+
 /* How deep splits may nest before the radix sort takes over. */
 static unsigned max_depth(const scan_sort_local *l, size_t n) {
     return l->max_depth ? l->max_depth : 2 * (64 - (unsigned)__builtin_clzll(n | 1));

@@ -17,6 +17,47 @@ static inline size_t quick_count(uint32_t mask, unsigned lanes) {
     return (size_t)__builtin_popcount(mask & (uint32_t)((1ull << lanes) - 1));
 }
 
+/* Of a table of 32 * halves elements, at most 128, 16 of them: registers are selected by the lower five bits of a
+ * place, and pairs of them by the others. */
+SCAN_INLINE __m512i gather_16(const __m512i *table, unsigned halves, __m512i places) {
+    __m512i found[4];
+#pragma GCC unroll 4
+    for (unsigned h = 0; h < halves; h++)
+        found[h] = _mm512_permutex2var_epi32(table[2 * h], places, table[2 * h + 1]);
+    const __mmask16 in_odd = _mm512_test_epi32_mask(places, _mm512_set1_epi32(32));
+    __m512i low = _mm512_mask_blend_epi32(in_odd, found[0], found[1]);
+    if (halves <= 2)
+        return low;
+    return _mm512_mask_blend_epi32(_mm512_test_epi32_mask(places, _mm512_set1_epi32(64)), low,
+                                   _mm512_mask_blend_epi32(in_odd, found[2], found[3]));
+}
+
+SCAN_INLINE void gather_by(const void *table, const uint64_t *items, size_t n, uint32_t *to, unsigned halves) {
+    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    __m512i t[8];
+#pragma GCC unroll 8
+    for (unsigned r = 0; r < 2 * halves; r++)
+        t[r] = _mm512_loadu_si512((const char *)table + 64 * r);
+    for (size_t i = 0; i < n; i += 16) {
+        const __m512i places =
+            _mm512_permutex2var_epi32(_mm512_loadu_si512(items + i), evens, _mm512_loadu_si512(items + i + 8));
+        const __m512i found = gather_16(t, halves, places);
+        if (i + 16 <= n)
+            _mm512_storeu_si512(to + i, found);
+        else
+            _mm512_mask_storeu_epi32(to + i, (__mmask16)((1u << (n - i)) - 1), found);
+    }
+}
+
+/* As quick.h has it for other levels: from a table of 128 elements. */
+#define QUICK_GATHER_4
+static void quick_gather_4(const void *table, const uint64_t *items, size_t n, void *to) {
+    if (n <= 64)
+        gather_by(table, items, n, to, 2);
+    else
+        gather_by(table, items, n, to, 4);
+}
+
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx512
 #include "quick.h"
 

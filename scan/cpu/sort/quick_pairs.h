@@ -127,45 +127,53 @@ static void PAIR(insert)(const KEY *codes, uint64_t *items, size_t n) {
         }
 }
 
-/* Sorts at most FEW pairs; to.keys is NULL if keys are not wanted. */
-static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns) to, size_t n) {
-    KEY keys[PAIR(FEW)], codes[PAIR(FEW)];
-    VALUE values[PAIR(FEW)];
-    uint64_t items[PAIR(FEW)];
-    __asm__("" : "=m"(items)); /* gcc does not see that the network masks what is not set */
-    memcpy(keys, x.keys, n * sizeof(KEY));
-    memset(keys + n, 0, (LANES - n % LANES) % LANES * sizeof(KEY));
-    if (x.values)
-        memcpy(values, x.values, n * sizeof(VALUE));
-    else
-        for (size_t i = 0; i < n; i++)
-            values[i] = (VALUE)i;
-    KEY varying = 0;
+/* Copies n keys of x, and their codes, as unsigned integers; arrays have room for whole vectors. */
 #define STORE_CODES(code)                                                                                              \
     for (size_t i = 0; i < n; i += LANES) {                                                                            \
-        const V v = V_LOAD(keys + i);                                                                                  \
+        const V v = i + LANES <= n ? V_LOAD(x + i) : V_MASK_LOAD(V_SET1(0), V_BELOW(V_SET1(n - i), 0), x + i);         \
+        V_STORE(keys + i, v);                                                                                          \
         V_STORE(codes + i, V_XOR(V_SET1(LEAST), code));                                                                \
     }
+SCAN_INLINE void PAIR(store_codes)(const NAME(split) * s, const KEY *x, size_t n, KEY *keys, KEY *codes) {
     if (s->ties)
         STORE_CODES(NAME(join_ties)(s->ties, v))
     else if (s->is_float)
         STORE_CODES(NAME(code_of)(s, v, true))
     else
         STORE_CODES(NAME(code_of)(s, v, false))
+}
 #undef STORE_CODES
-    for (size_t i = 0; i < n; i++)
-        varying |= codes[i] ^ codes[0];
+
+/* Sorts at most FEW pairs; to.keys is NULL if keys are not wanted. */
+static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns) to, size_t n) {
+    KEY keys[PAIR(FEW)], codes[PAIR(FEW)];
+    VALUE values[PAIR(FEW)];
+    uint64_t items[PAIR(FEW)];
+    __asm__("" : "=m"(items), "=m"(keys), "=m"(values)); /* gcc does not see that nothing is used that is not set */
+    if (x.values)
+        memcpy(values, x.values, n * sizeof(VALUE));
+    else
+        for (size_t i = 0; i < n; i++)
+            values[i] = (VALUE)i;
+    PAIR(store_codes)(s, x.keys, n, keys, codes);
     /* Of wide codes the leading bits of those that vary. */
+    KEY varying = 0;
+    for (size_t i = 0; sizeof(KEY) == 8 && i < n; i++)
+        varying |= codes[i] ^ codes[0];
     const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)varying | 1), shift = bits > 56 ? bits - 56 : 0;
     for (size_t i = 0; i < n; i++)
         items[i] = ((uint64_t)(codes[i] >> shift) << 8 | i) ^ LEAST_64;
     network_64(items, items, n, PAIR(FEW), V_SET1_64(LEAST_64));
     if ((varying & (((KEY)1 << shift) - 1)) != 0)
         PAIR(insert)(codes, items, n);
-    for (size_t i = 0; to.keys && i < n; i++)
-        to.keys[i] = keys[items[i] & 0xff];
-    for (size_t i = 0; i < n; i++)
-        to.values[i] = values[items[i] & 0xff];
+    if (to.keys && sizeof(KEY) == 4)
+        quick_gather_4(keys, items, n, to.keys);
+    else if (to.keys)
+        quick_gather_8(keys, items, n, to.keys);
+    if (sizeof(VALUE) == 4)
+        quick_gather_4(values, items, n, to.values);
+    else
+        quick_gather_8(values, items, n, to.values);
 }
 
 /* A pivot, from n >= 4 * LANES integers: of codes of floats the last of its ties. */
