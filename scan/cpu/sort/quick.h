@@ -54,15 +54,15 @@ static void quick_make_room(const quick_aside *a, void *column, size_t bytes) {
         memmove(numbers + (zeros_at - a->below) * bytes, numbers, a->below * bytes);
 }
 
-/* Elements of a table at the places that the lowest bytes of n items say. */
-static inline void quick_gather_8(const void *table, const uint64_t *items, size_t n, void *to) {
+/* Elements of a table at n places, of which the lowest bits count: a table has QUICK_PLACES elements. */
+static inline void quick_gather_8(const void *table, const uint32_t *places, size_t n, void *to) {
     for (size_t i = 0; i < n; i++)
-        scan_sort_store(to, i, scan_sort_load(table, items[i] & 0xff, 8), 8);
+        scan_sort_store(to, i, scan_sort_load(table, places[i] % QUICK_PLACES, 8), 8);
 }
 #ifndef QUICK_GATHER_4
-static inline void quick_gather_4(const void *table, const uint64_t *items, size_t n, void *to) {
+static inline void quick_gather_4(const void *table, const uint32_t *places, size_t n, void *to) {
     for (size_t i = 0; i < n; i++)
-        scan_sort_store(to, i, scan_sort_load(table, items[i] & 0xff, 4), 4);
+        scan_sort_store(to, i, scan_sort_load(table, places[i] % QUICK_PLACES, 4), 4);
 }
 #endif
 

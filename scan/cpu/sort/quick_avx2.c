@@ -14,6 +14,7 @@ SCAN_INLINE size_t quick_count(uint32_t mask, unsigned lanes) {
     return (size_t)__builtin_popcount(mask);
 }
 
+#define QUICK_PLACES 64
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx2
 #include "quick.h"
 
@@ -70,6 +71,8 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, uint32_t bits) {
 
 #define LEAST_64 0x8000000000000000u
 #define V_SET1_64(x) _mm256_set1_epi64x((long long)(x))
+#define LEAST_32 0x80000000u
+#define V_SET1_32(x) _mm256_set1_epi32((int)(x))
 #define MAX_ROWS 16
 #define V __m256i
 #define V_LOAD(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))

@@ -32,16 +32,13 @@ SCAN_INLINE __m512i gather_16(const __m512i *table, unsigned halves, __m512i pla
                                    _mm512_mask_blend_epi32(in_odd, found[2], found[3]));
 }
 
-SCAN_INLINE void gather_by(const void *table, const uint64_t *items, size_t n, uint32_t *to, unsigned halves) {
-    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+SCAN_INLINE void gather_by(const void *table, const uint32_t *places, size_t n, uint32_t *to, unsigned halves) {
     __m512i t[8];
 #pragma GCC unroll 8
     for (unsigned r = 0; r < 2 * halves; r++)
         t[r] = _mm512_loadu_si512((const char *)table + 64 * r);
     for (size_t i = 0; i < n; i += 16) {
-        const __m512i places =
-            _mm512_permutex2var_epi32(_mm512_loadu_si512(items + i), evens, _mm512_loadu_si512(items + i + 8));
-        const __m512i found = gather_16(t, halves, places);
+        const __m512i found = gather_16(t, halves, _mm512_loadu_si512(places + i));
         if (i + 16 <= n)
             _mm512_storeu_si512(to + i, found);
         else
@@ -49,13 +46,14 @@ SCAN_INLINE void gather_by(const void *table, const uint64_t *items, size_t n, u
     }
 }
 
-/* As quick.h has it for other levels: from a table of 128 elements. */
+/* As quick.h has it for other levels. */
 #define QUICK_GATHER_4
-static void quick_gather_4(const void *table, const uint64_t *items, size_t n, void *to) {
+#define QUICK_PLACES 128
+static void quick_gather_4(const void *table, const uint32_t *places, size_t n, void *to) {
     if (n <= 64)
-        gather_by(table, items, n, to, 2);
+        gather_by(table, places, n, to, 2);
     else
-        gather_by(table, items, n, to, 4);
+        gather_by(table, places, n, to, 4);
 }
 
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx512
@@ -115,6 +113,8 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 
 #define LEAST_64 0
 #define V_SET1_64(x) _mm512_set1_epi64((long long)(x))
+#define LEAST_32 0
+#define V_SET1_32(x) _mm512_set1_epi32((int)(x))
 #define KEY uint32_t
 #define KEY_BITS 32
 #define LANES 16

@@ -2,8 +2,7 @@
  *
  * Keys with values, stable: the quicksort of quick_lanes.h and the pieces of quick_split.h with a column more.
  * Included once a width of keys and once a width of values, VALUE, with vectors of values compressed as those of their
- * keys are. A partition keeps the order of what it brings to either side, so all is stable but the network. That sorts
- * numbers of 64 bits that end with the place of a key, and so are all different; then places say what goes where.
+ * keys are. A partition keeps the order of what it brings to either side. A few pairs go to quick_pairs_few.h.
  *
  * Pieces and a few pairs keep their keys as they are, and turn them into codes where they are compared. The quicksort
  * is of integers; of floats it sorts codes that can be turned back (quick_floats.h), and keeps ties together.
@@ -112,69 +111,9 @@ static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_
 
 /* ---- the quicksort ----------------------------------------------------------------------------------------------- */
 
-enum { PAIR(FEW) = MAX_ROWS * sizeof(V) / 8, PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
+enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 
-static void network_64(const uint64_t *from, uint64_t *to, size_t n, size_t room, V flip);
-
-/* Elements whose items agree in all but their places may differ in bits of their codes that an item has no room for. */
-static void PAIR(insert)(const KEY *codes, uint64_t *items, size_t n) {
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i;
-             k > 0 && items[k] >> 8 == items[k - 1] >> 8 && codes[items[k] & 0xff] < codes[items[k - 1] & 0xff]; k--) {
-            const uint64_t item = items[k];
-            items[k] = items[k - 1];
-            items[k - 1] = item;
-        }
-}
-
-/* Copies n keys of x, and their codes, as unsigned integers; arrays have room for whole vectors. */
-#define STORE_CODES(code)                                                                                              \
-    for (size_t i = 0; i < n; i += LANES) {                                                                            \
-        const V v = i + LANES <= n ? V_LOAD(x + i) : V_MASK_LOAD(V_SET1(0), V_BELOW(V_SET1(n - i), 0), x + i);         \
-        V_STORE(keys + i, v);                                                                                          \
-        V_STORE(codes + i, V_XOR(V_SET1(LEAST), code));                                                                \
-    }
-SCAN_INLINE void PAIR(store_codes)(const NAME(split) * s, const KEY *x, size_t n, KEY *keys, KEY *codes) {
-    if (s->ties)
-        STORE_CODES(NAME(join_ties)(s->ties, v))
-    else if (s->is_float)
-        STORE_CODES(NAME(code_of)(s, v, true))
-    else
-        STORE_CODES(NAME(code_of)(s, v, false))
-}
-#undef STORE_CODES
-
-/* Sorts at most FEW pairs; to.keys is NULL if keys are not wanted. */
-static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns) to, size_t n) {
-    KEY keys[PAIR(FEW)], codes[PAIR(FEW)];
-    VALUE values[PAIR(FEW)];
-    uint64_t items[PAIR(FEW)];
-    __asm__("" : "=m"(items), "=m"(keys), "=m"(values)); /* gcc does not see that nothing is used that is not set */
-    if (x.values)
-        memcpy(values, x.values, n * sizeof(VALUE));
-    else
-        for (size_t i = 0; i < n; i++)
-            values[i] = (VALUE)i;
-    PAIR(store_codes)(s, x.keys, n, keys, codes);
-    /* Of wide codes the leading bits of those that vary. */
-    KEY varying = 0;
-    for (size_t i = 0; sizeof(KEY) == 8 && i < n; i++)
-        varying |= codes[i] ^ codes[0];
-    const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)varying | 1), shift = bits > 56 ? bits - 56 : 0;
-    for (size_t i = 0; i < n; i++)
-        items[i] = ((uint64_t)(codes[i] >> shift) << 8 | i) ^ LEAST_64;
-    network_64(items, items, n, PAIR(FEW), V_SET1_64(LEAST_64));
-    if ((varying & (((KEY)1 << shift) - 1)) != 0)
-        PAIR(insert)(codes, items, n);
-    if (to.keys && sizeof(KEY) == 4)
-        quick_gather_4(keys, items, n, to.keys);
-    else if (to.keys)
-        quick_gather_8(keys, items, n, to.keys);
-    if (sizeof(VALUE) == 4)
-        quick_gather_4(values, items, n, to.values);
-    else
-        quick_gather_8(values, items, n, to.values);
-}
+#include "quick_pairs_few.h"
 
 /* A pivot, from n >= 4 * LANES integers: of codes of floats the last of its ties. */
 static KEY PAIR(choose_pivot)(const NAME(split) * s, const KEY *x, size_t n, bool *repeats) {
