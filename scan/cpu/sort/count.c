@@ -13,8 +13,10 @@
 
 enum {
     SAMPLES = 512,
-    MAX_VALUES = 1 << 20,  /* a table of some megabytes */
-    TWO_COUNTERS = 1 << 16 /* values up to which each has two: a key waits for the store of one of the same value */
+    REPEATED = 16,          /* neighbours in the sample that are equal, from which on keys repeat */
+    MAX_VALUES = 1 << 20,   /* a table of some megabytes */
+    TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
+    MANY_COUNTERS = 8       /* that a value has where keys repeat */
 };
 
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
@@ -26,16 +28,26 @@ static uint64_t max_values(const scan_sort_job *j) {
                              MAX_VALUES);
 }
 
-bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
-    uint64_t least = UINT64_MAX, most = 0;
+/* Looks at a sample: false if its keys lie too far apart; and whether it has many equal keys. */
+static bool look_at_sample(const scan_sort_job *j, bool *repeats) {
+    uint64_t least = UINT64_MAX, most = 0, before = 0;
+    size_t equal = 0;
     if (!j->only_codes || j->n > UINT32_MAX)
         return false;
     for (size_t i = 0; i < SAMPLES; i++) {
         uint64_t code = j->plan.kernels->code(j->in.keys, scan_sort_anywhere(i, j->n), j->order);
         least = code < least ? code : least;
         most = code > most ? code : most;
+        equal += i > 0 && code == before;
+        before = code;
     }
+    *repeats = equal >= REPEATED;
     return most - least < max_values(j);
+}
+
+bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
+    bool repeats;
+    return look_at_sample(j, &repeats);
 }
 
 /* Tables of counters, one for each thread that counts, in j->temporary. */
@@ -46,10 +58,12 @@ typedef struct tables {
     unsigned counters; /* of each value, side by side */
 } tables;
 
-static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values) {
+static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values, bool repeats) {
     const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / values;
     tables t = {least, values, (unsigned)scan_sort_smaller(room, j->plan.threads), 1};
-    if (values <= TWO_COUNTERS && room >= 2 * (size_t)t.threads)
+    if (repeats && room >= MANY_COUNTERS * (size_t)t.threads && j->n / t.threads >= MANY_COUNTERS / 2 * values)
+        t.counters = MANY_COUNTERS;
+    else if (values <= TWO_COUNTERS && room >= 2 * (size_t)t.threads)
         t.counters = 2;
     return t;
 }
@@ -89,7 +103,9 @@ static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread)
     scan_sort_part_of(j, 0, t->values, thread, &begin, &end);
     for (unsigned other = 0; other < t->threads; other++) {
         const uint32_t *counts = table_of(j, t, other);
-        keys += t->counters == 1 ? add_table(total, counts, begin, end, 1) : add_table(total, counts, begin, end, 2);
+        keys += t->counters == 1   ? add_table(total, counts, begin, end, 1)
+                : t->counters == 2 ? add_table(total, counts, begin, end, 2)
+                                   : add_table(total, counts, begin, end, MANY_COUNTERS);
     }
     return keys;
 }
@@ -118,7 +134,8 @@ static void expand_part(const scan_sort_job *j, const tables *t, unsigned thread
 bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     const scan_sort_plan *p = &j->plan;
     size_t begin, end;
-    if (!scan_cpu_sort_seems_narrow(j))
+    bool repeats;
+    if (!look_at_sample(j, &repeats))
         return false;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (thread < p->threads)
@@ -133,7 +150,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
     if (most - least >= max_values(j))
         return false;
-    const tables t = make_tables(j, least, (size_t)(most - least) + 1);
+    const tables t = make_tables(j, least, (size_t)(most - least) + 1, repeats);
     count_part(j, &t, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)

@@ -32,47 +32,42 @@ SCAN_INLINE void bounds(const void *keys, size_t begin, size_t end, scan_sort_or
         bounds_32(keys, begin, end, order, least, most, kind);
 }
 
-/* Whether the 64 bytes at `keys` are one key again and again. */
-SCAN_INLINE bool all_same(const char *keys, unsigned key_bytes) {
-    uint64_t words[8], differ = 0; /* memcpy: keys of 1 byte begin anywhere */
-    memcpy(words, keys, sizeof words);
-    for (size_t k = 1; k < 8; k++)
-        differ |= words[k] ^ words[0];
-    const uint64_t first = words[0];
-    return differ == 0 && (key_bytes == 8 || first == (first << (8 * key_bytes % 64) | first >> (64 - 8 * key_bytes)));
-}
-
-/* Counts code - least of keys begin ... end, with one or two counters a value: equal neighbours wait for each other's
- * store, the more where there are few values. */
+/* Counts code - least of keys begin ... end, with `counters` counters a value: a key waits for the store of one of the
+ * same value shortly before it. Places of counters are computed block by block, in vectors. */
 SCAN_INLINE void count_by(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
                           uint32_t *counts, unsigned counters, scan_sort_kind kind) {
-    enum { AT_ONCE = 64, AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
-    const size_t step = AT_ONCE / kind.key_bytes;
+    enum { AT_ONCE = 128, AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
     size_t i = begin;
-#define COUNTER(k)                                                                                                     \
-    counts[(scan_sort_code(scan_sort_load(keys, i + (k), kind.key_bytes), order, kind) - least) * counters +           \
-           (k) % counters]
-    for (; i + step <= end; i += step) {
-        const char *at = (const char *)keys + i * kind.key_bytes;
-        __builtin_prefetch(at + AHEAD);
-        if (all_same(at, kind.key_bytes)) {
-            COUNTER(0) += (uint32_t)step;
+#define PLACE(k)                                                                                                       \
+    ((uint32_t)(scan_sort_code(scan_sort_load(keys, i + (k), kind.key_bytes), order, kind) - least) * counters)
+    for (; i + AT_ONCE <= end; i += AT_ONCE) {
+        uint32_t places[AT_ONCE], differ = 0;
+        for (size_t b = 0; b < AT_ONCE * kind.key_bytes; b += 64)
+            __builtin_prefetch((const char *)keys + i * kind.key_bytes + AHEAD + b);
+        for (size_t k = 0; k < AT_ONCE; k++)
+            places[k] = PLACE(k);
+        for (size_t k = 0; k < AT_ONCE; k++)
+            differ |= places[k] ^ places[0];
+        if (differ == 0) {
+            counts[places[0]] += AT_ONCE;
             continue;
         }
-        for (size_t k = 0; k < step; k++)
-            COUNTER(k)++;
+#pragma GCC unroll 8
+        for (size_t k = 0; k < AT_ONCE; k++)
+            counts[places[k] + k % counters]++;
     }
     for (; i < end; i++)
-        COUNTER(0)++;
-#undef COUNTER
+        counts[PLACE(0)]++;
+#undef PLACE
 }
 
 SCAN_INLINE void count(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
                        uint32_t *counts, unsigned counters, scan_sort_kind kind) {
-    if (counters == 1)
-        count_by(keys, begin, end, order, least, counts, 1, kind);
-    else
-        count_by(keys, begin, end, order, least, counts, 2, kind);
+    switch (counters) {
+    case 1: count_by(keys, begin, end, order, least, counts, 1, kind); break;
+    case 2: count_by(keys, begin, end, order, least, counts, 2, kind); break;
+    default: count_by(keys, begin, end, order, least, counts, 8, kind); break;
+    }
 }
 
 /* Counts how often each value occurs in a block of keys, and lists those that are new; in lanes of the keys' width,

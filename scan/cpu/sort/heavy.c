@@ -140,7 +140,7 @@ static void find_heavy(scan_sort_job *j) {
     /* Where quicksort by one thread is the other way, which is quick with many equal keys, it takes more to pay; and a
      * few values it counts itself. */
     const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan);
-    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && first.runs[1] <= SCAN_SORT_MAX_FREQUENT))
+    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && first.runs[1] <= j->plan.few_values))
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));
