@@ -337,7 +337,8 @@ static void fill_dense(fixture *f, void *keys, size_t n, scan_type type, uint64_
     }
 }
 
-/* Ranges around the largest that is sorted by counting, and around as many values as are compared with. Then one key
+/* Ranges around the largest that is sorted by counting, and around as many values as are compared with, and a few more,
+ * which repeat. Then one key
  * that no sample sees makes the range large. */
 static void test_dense_range(void **state) {
     static const scan_type types[] = {SCAN_U16, SCAN_I16, SCAN_U32, SCAN_I32, SCAN_U64, SCAN_I64};
@@ -348,7 +349,7 @@ static void test_dense_range(void **state) {
                 continue;
             scan_type type = types[t];
             size_t n = 300000 + random_u64(&f->random) % 70000, size = scan_type_size(type);
-            uint64_t values[] = {300, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1, 15, 16}, range = values[round];
+            uint64_t values[] = {20, 3000, 30000, n / 8, n / 4 - 1, n / 4, n / 4 + 1, 15, 16}, range = values[round];
             uint64_t min = round % 2 ? 0 - range / 2 : random_u64(&f->random);
             void *keys = guarded_place(f->keys_in, n, size, &f->random);
             fill_dense(f, keys, n, type, min, size == 2 && range > 65536 ? 65536 : range);
