@@ -17,6 +17,13 @@ SCAN_INLINE PAIR(columns) PAIR(from)(PAIR(columns) c, size_t begin) {
     return (PAIR(columns)){c.keys + begin, c.values + begin};
 }
 
+static void PAIR(move)(PAIR(columns) x, PAIR(columns) to, size_t n) {
+    if (x.keys != to.keys)
+        memcpy(to.keys, x.keys, n * sizeof(KEY));
+    if (x.values != to.values)
+        memcpy(to.values, x.values, n * sizeof(VALUE));
+}
+
 /* Pairs whose codes are up to `last` go to lows, the others to highs: in vectors, as partition() of quick_lanes.h says
  * when these may lie where x does. Returns how many are low. */
 SCAN_INLINE size_t PAIR(divide_by)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY last, PAIR(columns) lows,
@@ -80,10 +87,7 @@ static void PAIR(divide_piece)(const NAME(split) * s, PAIR(columns) x, size_t n,
         bin = middle + 1;
     }
     s->counts[bin] = (uint16_t)n;
-    if (x.keys != to.keys)
-        memcpy(to.keys, x.keys, n * sizeof(KEY));
-    if (x.values != to.values)
-        memcpy(to.values, x.values, n * sizeof(VALUE));
+    PAIR(move)(x, to, n);
 }
 
 static void PAIR(divide_pieces)(const scan_sort_pieces *p, bool is_float) {
@@ -114,15 +118,6 @@ static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_
 enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 
 #include "quick_pairs_few.h"
-
-/* A pivot, from n >= 4 * LANES integers: of codes of floats the last of its ties. */
-static KEY PAIR(choose_pivot)(const NAME(split) * s, const KEY *x, size_t n, bool *repeats) {
-    size_t places[3];
-    NAME(choose_places)(n, places);
-    V a = V_LOAD(x + places[0]), b = V_LOAD(x + places[1]), c = V_LOAD(x + places[2]);
-    const KEY pivot = NAME(pivot_of)(V_XOR(s->flip, a), V_XOR(s->flip, b), V_XOR(s->flip, c), repeats);
-    return s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
-}
 
 static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
     QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
@@ -177,30 +172,25 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
                         PAIR(columns) other, size_t n, unsigned depth) {
     while (n > PAIR(FEW)) {
         if (depth-- == 0) {
-            memmove(to.keys, x.keys, n * sizeof(KEY));
-            memmove(to.values, x.values, n * sizeof(VALUE));
+            PAIR(move)(x, to, n);
             PAIR(give_up)(s, l, to, other, n);
             return;
         }
-        bool repeats;
-        const KEY pivot = PAIR(choose_pivot)(s, x.keys, n, &repeats);
-        size_t low = PAIR(divide_integers)(s, x, n, pivot, to, other), below = low;
-        const PAIR(columns) behind = PAIR(from)(other, n - low);
-        if (repeats || low == n) { /* those equal to the pivot are final */
-            const KEY first = s->ties ? NAME(first_tie)(s->ties, pivot) : pivot;
-            below = first == LEAST ? 0 : PAIR(divide_integers)(s, to, low, (KEY)(first - 1), to, behind);
-            if (first != LEAST) {
-                memcpy(to.keys + below, behind.keys, (low - below) * sizeof(KEY));
-                memcpy(to.values + below, behind.values, (low - below) * sizeof(VALUE));
-            }
-        }
-        if (below > 0)
-            PAIR(quick)(s, l, to, to, behind, below, depth);
+        KEY last;
+        if (!NAME(choose_cut)(s, x.keys, n, &last))
+            break;
+        const size_t low = PAIR(divide_integers)(s, x, n, last, to, other);
+        if (low > PAIR(FEW))
+            PAIR(quick)(s, l, to, to, PAIR(from)(other, n - low), low, depth);
+        else
+            PAIR(sort_few)(s, to, to, low);
         n -= low;
         to = PAIR(from)(to, low);
         x = other;
     }
-    if (n > 0)
+    if (n > PAIR(FEW))
+        PAIR(move)(x, to, n);
+    else if (n > 0)
         PAIR(sort_few)(s, x, to, n);
 }
 

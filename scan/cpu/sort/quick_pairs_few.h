@@ -55,6 +55,11 @@ static bool PAIR(order_by_32)(const KEY *codes, size_t n, uint32_t *places) {
         least = codes[i] < least ? codes[i] : least;
         most = codes[i] > most ? codes[i] : most;
     }
+    if (least == most) {
+        for (size_t i = 0; i < n; i++)
+            places[i] = (uint32_t)i;
+        return true;
+    }
     const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)(most - least) | 1),
                    shift = bits > CODE_BITS ? bits - CODE_BITS : 0;
     for (size_t i = 0; i < n; i++)
