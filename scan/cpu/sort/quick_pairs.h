@@ -76,7 +76,7 @@ static size_t PAIR(divide)(const NAME(split) * s, PAIR(columns) x, size_t n, KEY
 /* As split_piece() of quick_split.h. */
 static void PAIR(divide_piece)(const NAME(split) * s, PAIR(columns) x, size_t n, PAIR(columns) to, PAIR(columns) other,
                                unsigned bin, unsigned last, unsigned node) {
-    while (n > 0 && bin < last) {
+    while (n > 0 && bin < last && !NAME(is_one_value)(s, x.keys, n, &bin, last)) {
         const unsigned middle = s->middles[node];
         const size_t low = PAIR(divide)(s, x, n, s->splitters[middle], to, other);
         PAIR(divide_piece)(s, to, low, to, PAIR(from)(other, n - low), bin, middle, node + 1);

@@ -77,11 +77,28 @@ static size_t NAME(split_floats)(const NAME(split) * s, const KEY *x, size_t n, 
     return NAME(split_by)(s, x, n, last, lows, highs, true);
 }
 
+/* Whether n keys are the same bits, and if so the bin, from `bin` to `last`, of their code. n > 0. */
+static bool NAME(is_one_value)(const NAME(split) * s, const KEY *x, size_t n, unsigned *bin, unsigned last) {
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    const V first = V_SET1(x[0]);
+    KEY code[LANES];
+    for (size_t i = 0; i < n; i += LANES) {
+        const V v = i + LANES <= n ? V_LOAD(x + i) : V_MASK_LOAD(first, V_BELOW(V_SET1(n - i), 0), x + i);
+        const V_BITS others = V_UNSET(V_EQUAL(v, first)) & all;
+        if (others != 0)
+            return false;
+    }
+    V_STORE(code, NAME(code_of)(s, first, s->is_float));
+    while (*bin < last && (s->splitters[*bin] ^ LEAST) < (code[0] ^ LEAST))
+        ++*bin;
+    return true;
+}
+
 /* Divides n keys at x into the bins from `bin` to `last`, whose tree begins at `node`. As quick() of quick_lanes.h: x
  * is `to` or `other`, or neither. */
 static void NAME(split_piece)(const NAME(split) * s, const KEY *x, size_t n, KEY *to, KEY *other, unsigned bin,
                               unsigned last, unsigned node) {
-    while (n > 0 && bin < last) {
+    while (n > 0 && bin < last && !NAME(is_one_value)(s, x, n, &bin, last)) {
         const unsigned middle = s->middles[node];
         const size_t low =
             (s->is_float ? NAME(split_floats) : NAME(split_integers))(s, x, n, s->splitters[middle], to, other);

@@ -106,7 +106,7 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
     /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
     const bool repeats = j->plan.split && j->plan.value_bytes > 0 && !j->drop_keys &&
-                         count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 14;
+                         count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 40;
     if (repeats && choose_values(sample, SAMPLES, splitters)) {
         part->splitters = splitters;
     } else if (repeats || (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits >=
