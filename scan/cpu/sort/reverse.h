@@ -62,16 +62,27 @@ SCAN_INLINE void reverse(scan_sort_columns from, scan_sort_columns to, size_t be
     }
 }
 
-SCAN_INLINE void turn_run(scan_sort_columns to, size_t begin, size_t end, scan_sort_kind kind) {
-    const size_t n = end - begin;
-    if (to.keys) {
-        char *keys = (char *)to.keys + begin * kind.key_bytes;
-        reverse_column(keys, keys, 0, n / 2, n, kind.key_bytes);
+SCAN_INLINE void turn_column(void *column, size_t begin, size_t end, unsigned bytes) {
+    enum { SHORT = 16 };
+    if (end - begin >= SHORT) {
+        char *run = (char *)column + begin * bytes;
+        reverse_column(run, run, 0, (end - begin) / 2, end - begin, bytes);
+        return;
     }
-    if (kind.value_bytes) {
-        char *values = (char *)to.values + begin * kind.value_bytes;
-        reverse_column(values, values, 0, n / 2, n, kind.value_bytes);
+    for (; begin + 1 < end; begin++) {
+        end--;
+        const uint64_t a = scan_sort_load(column, begin, bytes);
+        scan_sort_store(column, begin, scan_sort_load(column, end, bytes), bytes);
+        scan_sort_store(column, end, a, bytes);
     }
+}
+
+/* Of integers the keys of a run are the same. */
+SCAN_INLINE void turn_run(scan_sort_columns to, size_t begin, size_t end, bool keys, scan_sort_kind kind) {
+    if (to.keys && keys)
+        turn_column(to.keys, begin, end, kind.key_bytes);
+    if (kind.value_bytes)
+        turn_column(to.values, begin, end, kind.value_bytes);
 }
 
 SCAN_INLINE uint64_t code_at(const void *keys, size_t i, scan_sort_order order, scan_sort_kind kind) {
@@ -95,7 +106,7 @@ SCAN_INLINE void turn_ties_of_floats(void *keys, size_t begin, size_t end, scan_
             }
             bounds[k] = low;
         }
-        turn_run((scan_sort_columns){keys, NULL}, bounds[0], bounds[1], kind);
+        turn_column(keys, bounds[0], bounds[1], kind.key_bytes);
     }
 }
 
@@ -118,7 +129,7 @@ HAS_TIES(64)
 SCAN_INLINE void turn_ties(const void *keys, size_t last, scan_sort_columns to, size_t begin, size_t end,
                            scan_sort_order order, scan_sort_kind kind) {
     enum { BLOCK = 64 };
-    const bool apart = keys != to.keys;
+    const bool apart = keys != to.keys, differ = kind.is_float || order.mask != ~0ull >> (64 - 8 * kind.key_bytes);
     if (kind.value_bytes == 0 && kind.is_float && !apart) {
         turn_ties_of_floats(to.keys, begin, end, order, kind);
         return;
@@ -140,7 +151,7 @@ SCAN_INLINE void turn_ties(const void *keys, size_t last, scan_sort_columns to, 
             while (after < end && CODE(after) == code)
                 after++;
             if (after - i > 1)
-                turn_run(to, i, after, kind);
+                turn_run(to, i, after, differ, kind);
             i = after;
         }
     }
