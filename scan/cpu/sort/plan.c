@@ -111,6 +111,30 @@ static size_t second_keys(const scan_sort_plan *p, size_t n) {
     return p->key_bytes > p->value_bytes && n > p->alone_n ? n / 10 * 7 : n;
 }
 
+/* Where what one thread sorts alone ends, and how the rest is cut. */
+static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t n, unsigned threads, scan_simd simd,
+                           bool argsort) {
+    const size_t element_bytes = p->key_bytes + p->value_bytes;
+    const bool quick = scan_sort_is_quick(p), narrow = quick && p->key_bytes == 2;
+    p->leaf_n = p->local_n;
+    p->alone_n = scan_sort_larger(p->local_n, ALONE_N);
+    if (quick && !narrow && !scan_sort_is_wide(p)) {
+        if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
+            p->alone_n = scan_sort_larger(p->local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
+        if (!argsort)
+            p->leaf_n = scan_sort_larger(p->local_n, n / (LEAVES_A_THREAD * threads));
+    }
+    if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
+        p->leaf_n = scan_sort_larger(p->leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
+    p->skew = skew_of(p, simd, argsort);
+    p->few_values = quick && p->key_bytes == 4 ? quick_bytes[simd].few_values : SCAN_SORT_MAX_FREQUENT;
+    bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
+    p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
+    p->digit_bits = scan_cpu_sort_digit_bits(n, p->bin_n);
+    if (p->digit_bits > 8 * p->key_bytes)
+        p->digit_bits = (unsigned)(8 * p->key_bytes);
+}
+
 scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *desc, size_t n, bool argsort) {
     scan_sort_plan p = {
         .key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .bound_n = n, .threads = 1};
@@ -125,25 +149,9 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;
     const scan_simd simd = scan_cpu(ctx)->simd;
-    const bool narrow = quick && p.key_bytes == 2;
-    p.local_n = narrow ? NARROW_N : local_elements(&p, n, threads, simd);
-    p.leaf_n = p.local_n;
-    p.alone_n = scan_sort_larger(p.local_n, ALONE_N);
-    if (quick && !narrow && !scan_sort_is_wide(&p)) {
-        if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
-            p.alone_n = scan_sort_larger(p.local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
-        if (!argsort)
-            p.leaf_n = scan_sort_larger(p.local_n, n / (LEAVES_A_THREAD * threads));
-    }
-    if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
-        p.leaf_n = scan_sort_larger(p.leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
-    p.skew = skew_of(&p, simd, argsort);
-    p.few_values = quick && p.key_bytes == 4 ? quick_bytes[simd].few_values : SCAN_SORT_MAX_FREQUENT;
-    bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
-    p.bin_n = p.key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
-    p.digit_bits = scan_cpu_sort_digit_bits(n, p.bin_n);
-    if (p.digit_bits > 8 * p.key_bytes)
-        p.digit_bits = (unsigned)(8 * p.key_bytes);
+    p.local_n = quick && p.key_bytes == 2 ? NARROW_N : local_elements(&p, n, threads, simd);
+    if (n > p.local_n)
+        plan_partition(&p, desc, n, threads, simd, argsort);
     p.spare_bytes = scan_sort_round_up(scan_sort_smaller(n, p.local_n) * p.key_bytes);
     p.area_bytes = area_bytes(&p, n, argsort);
     p.total_bytes = p.area_bytes;

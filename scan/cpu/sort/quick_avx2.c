@@ -166,7 +166,6 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_split.h"
 #include "quick_keys.h"
 #include "quick_floats.h"
-#include "quick_cut.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_32_4
 #include "quick_pairs.h"
@@ -258,7 +257,6 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #include "quick_split.h"
 #include "quick_keys.h"
 #include "quick_floats.h"
-#include "quick_cut.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_64_4
 #include "quick_pairs.h"

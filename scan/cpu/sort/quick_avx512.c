@@ -162,7 +162,6 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #include "quick_split.h"
 #include "quick_keys.h"
 #include "quick_floats.h"
-#include "quick_cut.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_32_4
 #include "quick_pairs.h"
@@ -285,7 +284,6 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #include "quick_split.h"
 #include "quick_keys.h"
 #include "quick_floats.h"
-#include "quick_cut.h"
 #define VALUE uint32_t
 #define PAIR(name) name##_64_4
 #include "quick_pairs.h"

@@ -24,6 +24,9 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
             NAME(sort_few)(&job, &few, from, flip, to, other, n, n, max_depth(l, n));
             return;
         }
+    } else if (repeats && !NAME(cut_beside)(from, n, V_SET1(flip), pivot, pivot, &pivot)) {
+        NAME(fill)(to, n, V_SET1(pivot ^ flip));
+        return;
     }
     size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other);
     NAME(quick_lows)(&job, pivot, to, other, below, n, n, max_depth(l, n));

@@ -190,12 +190,7 @@ SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
     return V_FIRST(m);
 }
 
-SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats) {
-    size_t places[3];
-    NAME(choose_places)(n, places);
-    return NAME(pivot_of)(V_XOR(flip, V_LOAD(x + places[0])), V_XOR(flip, V_LOAD(x + places[1])),
-                          V_XOR(flip, V_LOAD(x + places[2])), repeats);
-}
+#include "quick_cut.h"
 
 /* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */
 SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs) {
@@ -282,6 +277,9 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
                 NAME(sort_few)(job, &few, x, 0, to, other, n, room, depth);
                 return;
             }
+        } else if (repeats && !NAME(cut_beside)(x, n, V_SET1(0), pivot, pivot, &pivot)) {
+            NAME(fill)(to, n, V_SET1(pivot ^ (KEY)job->flip));
+            return;
         }
         size_t below = NAME(partition)(x, n, pivot, to, other);
         NAME(quick_lows)(job, pivot, to, other, below, n, room, depth);

@@ -119,6 +119,15 @@ enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 
 #include "quick_pairs_few.h"
 
+/* Codes up to *last are one part: of codes of floats all ties or none. n >= 4 * LANES. False if all codes are ties. */
+static bool PAIR(choose_cut)(const NAME(split) * s, const KEY *x, size_t n, KEY *last) {
+    bool repeats;
+    const KEY pivot = NAME(choose_pivot)(x, n, s->flip, &repeats),
+              high = s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
+    *last = high;
+    return !repeats || NAME(cut_beside)(x, n, s->flip, s->ties ? NAME(first_tie)(s->ties, pivot) : pivot, high, last);
+}
+
 static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
     QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
 }
@@ -177,7 +186,7 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
             return;
         }
         KEY last;
-        if (!NAME(choose_cut)(s, x.keys, n, &last))
+        if (!PAIR(choose_cut)(s, x.keys, n, &last))
             break;
         const size_t low = PAIR(divide_integers)(s, x, n, last, to, other);
         if (low > PAIR(FEW))
