@@ -13,7 +13,7 @@
 
 enum {
     SAMPLES = 512,
-    REPEATED = 16,          /* neighbours in the sample that are equal, from which on keys repeat */
+    REPEATED = 24,          /* pairs of the sample that are equal, from which on keys repeat */
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
     MANY_COUNTERS = 8       /* that a value has where keys repeat */
@@ -28,17 +28,19 @@ static uint64_t max_values(const scan_sort_job *j) {
                              MAX_VALUES);
 }
 
-/* Looks at a sample: false if its keys lie too far apart; and whether it has many equal keys. */
+/* Looks at a sample of pairs of neighbours: false if its keys lie too far apart; and whether keys that are counted
+ * shortly after each other are often equal. n > 1 */
 static bool look_at_sample(const scan_sort_job *j, bool *repeats) {
     uint64_t least = UINT64_MAX, most = 0, before = 0;
     size_t equal = 0;
     if (!j->only_codes || j->n > UINT32_MAX)
         return false;
     for (size_t i = 0; i < SAMPLES; i++) {
-        uint64_t code = j->plan.kernels->code(j->in.keys, scan_sort_anywhere(i, j->n), j->order);
+        const size_t at = scan_sort_anywhere(i, j->n - 1);
+        const uint64_t code = j->plan.kernels->code(j->in.keys, at, j->order);
         least = code < least ? code : least;
         most = code > most ? code : most;
-        equal += i > 0 && code == before;
+        equal += (i > 0 && code == before) || code == j->plan.kernels->code(j->in.keys, at + 1, j->order);
         before = code;
     }
     *repeats = equal >= REPEATED;

@@ -21,7 +21,7 @@ static const struct {
     size_t local, alone[2], skew, few_values;
 } quick_bytes[SCAN_SIMD_LEVELS] = {
     [SCAN_SIMD_AVX2] = {LOCAL_BYTES, {32 << 20, 1 << 20}, 3, 48},
-    [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}, 0, 100},
+    [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}, 0, 64},
 };
 
 /* Vectors hold fewer keys of 8 bytes, or pairs; leaves of argsort are smaller. Wide pairs are divided in vectors only
