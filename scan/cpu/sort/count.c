@@ -83,31 +83,38 @@ static void count_part(const scan_sort_job *j, const tables *t, unsigned thread)
     j->plan.kernels->count(j->in.keys, begin, end, j->order, t->least, table_of(j, t, thread), t->counters);
 }
 
-/* Sums the counters of each of the values begin ... end - 1 in the first counter of the value in `total`, on top of
- * what that has if it is another table. Returns how many keys were counted. */
-SCAN_INLINE uint64_t add_table(uint32_t *total, const uint32_t *counts, size_t begin, size_t end, unsigned counters) {
+/* Sums the counters of each of the values begin ... end - 1, in `sums` side by side, on top of what these have if the
+ * table is not the first. That one may be where the sums go. Returns how many keys were counted. */
+SCAN_INLINE uint64_t add_table(uint32_t *sums, const uint32_t *table, size_t begin, size_t end, unsigned counters,
+                               bool is_first) {
     uint64_t keys = 0;
-    for (size_t v = begin * counters; v < end * counters; v += counters) {
-        uint32_t sum = counts[v];
-        for (unsigned c = 1; c < counters; c++)
-            sum += counts[v + c];
-        total[v] = total == counts ? sum : total[v] + sum;
+    for (size_t v = begin; v < end; v++) {
+        uint32_t sum = 0;
+        for (unsigned c = 0; c < counters; c++)
+            sum += table[v * counters + c];
+        sums[v - begin] = is_first ? sum : sums[v - begin] + sum;
         keys += sum;
     }
     return keys;
 }
 
+/* The counts of a thread's share of the values, from value `begin` on: in its part of the first table. */
+static uint32_t *sums_of(const scan_sort_job *j, const tables *t, size_t begin) {
+    return table_of(j, t, 0) + begin * t->counters;
+}
+
 /* Sums the tables in the first one, for this thread's share of the values. Returns how many keys have these values. */
 static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread) {
-    uint32_t *total = table_of(j, t, 0);
     uint64_t keys = 0;
     size_t begin, end;
     scan_sort_part_of(j, 0, t->values, thread, &begin, &end);
+    uint32_t *sums = sums_of(j, t, begin);
     for (unsigned other = 0; other < t->threads; other++) {
-        const uint32_t *counts = table_of(j, t, other);
-        keys += t->counters == 1   ? add_table(total, counts, begin, end, 1)
-                : t->counters == 2 ? add_table(total, counts, begin, end, 2)
-                                   : add_table(total, counts, begin, end, MANY_COUNTERS);
+        const uint32_t *table = table_of(j, t, other);
+        const bool is_first = other == 0;
+        keys += t->counters == 1   ? add_table(sums, table, begin, end, 1, is_first)
+                : t->counters == 2 ? add_table(sums, table, begin, end, 2, is_first)
+                                   : add_table(sums, table, begin, end, MANY_COUNTERS, is_first);
     }
     return keys;
 }
@@ -124,8 +131,7 @@ static void expand_part(const scan_sort_job *j, const tables *t, unsigned thread
                                                            .begin = begin,
                                                            .end = end,
                                                            .at = at,
-                                                           .counts = table_of(j, t, 0) + from * t->counters,
-                                                           .stride = t->counters,
+                                                           .counts = sums_of(j, t, from),
                                                            .values = to - from,
                                                            .code = t->least + from,
                                                            .flip = j->order.flip});

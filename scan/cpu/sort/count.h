@@ -132,13 +132,34 @@ SCAN_INLINE void spread(void *to, size_t begin, size_t end, size_t room, uint64_
         scan_sort_store(to, i, key, kind.key_bytes);
 }
 
-/* Writes the keys of an expansion. */
-SCAN_INLINE void expand(const scan_sort_expansion *e, scan_sort_kind kind) {
-    for (size_t v = 0, at = e->at, next; v < e->values && at < e->end; v++, at = next) {
-        next = at + e->counts[v * e->stride];
-        const size_t begin = at > e->begin ? at : e->begin, end = next < e->end ? next : e->end;
-        if (begin < end)
-            spread(e->to, begin, end, e->end, (e->code + v) ^ e->flip, kind);
+/* Writes the keys of an expansion: of any value 64 bytes, as its count is hard to foresee; the next values overwrite
+ * what is too much. */
+SCAN_INLINE void expand(const scan_sort_expansion *expansion, scan_sort_kind kind) {
+    enum { AT_ONCE = 16 };
+    const scan_sort_expansion e = *expansion; /* which stores of keys do not change */
+    const size_t step = 64 / kind.key_bytes;
+    size_t at = e.at, v = 0;
+    while (v < e.values && at + e.counts[v] <= e.begin)
+        at += e.counts[v++];
+    while (v < e.values && at < e.end) {
+        const size_t stop = e.values - v < AT_ONCE ? e.values : v + AT_ONCE;
+        uint32_t some = 0;
+        for (size_t k = v; k < stop; k++)
+            some |= e.counts[k];
+        if (some == 0)
+            v = stop;
+        for (; v < stop; v++) {
+            const uint64_t key = (e.code + v) ^ e.flip;
+            size_t from = at > e.begin ? at : e.begin;
+            at += e.counts[v];
+            if (from + step <= e.end) {
+                for (size_t k = 0; k < step; k++)
+                    scan_sort_store(e.to, from + k, key, kind.key_bytes);
+                from += step;
+            }
+            if (from < at)
+                spread(e.to, from, at < e.end ? at : e.end, e.end, key, kind);
+        }
     }
 }
 

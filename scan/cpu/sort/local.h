@@ -179,7 +179,7 @@ SCAN_INLINE void count_bytes(const scan_sort_local *l, scan_sort_kind kind) {
     for (size_t v = 0; v < VALUES; v++)
         l->counts[v] = l->counts[2 * v] + l->counts[2 * v + 1];
     const scan_sort_expansion all = {
-        .to = l->to.keys, .end = l->n, .counts = l->counts, .stride = 1, .values = VALUES, .flip = l->order.flip};
+        .to = l->to.keys, .end = l->n, .counts = l->counts, .values = VALUES, .flip = l->order.flip};
     expand(&all, kind);
 }
 

@@ -120,13 +120,13 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
-/* A sorted run of keys, given by counts: from place `at` on, counts[v * stride] keys of the code `code` + v, for each v
+/* A sorted run of keys, given by counts: from place `at` on, counts[v] keys of the code `code` + v, for each v
  * below `values`. The keys at places begin ... end - 1 are written. */
 typedef struct scan_sort_expansion {
     void *to;
     size_t begin, end, at;
     const uint32_t *counts;
-    size_t stride, values;
+    size_t values;
     uint64_t code, flip;
 } scan_sort_expansion;
 
