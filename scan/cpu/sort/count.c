@@ -16,7 +16,9 @@ enum {
     REPEATED = 24,          /* pairs of the sample that are equal, from which on keys repeat */
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
-    MANY_COUNTERS = 8       /* that a value has where keys repeat */
+    OFTEN = 4,              /* equal pairs of the sample that make a value common, */
+    MANY_PAIRS = 48,        /* and that are so many that common values are a good part */
+    LISTED = 8
 };
 
 /* How many values a range may have. There must be so many keys of each, on average, that the table does not cost more
@@ -28,11 +30,47 @@ static uint64_t max_values(const scan_sort_job *j) {
                              MAX_VALUES);
 }
 
-/* Looks at a sample of pairs of neighbours: false if its keys lie too far apart; and whether keys that are counted
- * shortly after each other are often equal. n > 1 */
-static bool look_at_sample(const scan_sort_job *j, bool *repeats) {
+/* What a sample says of the keys. */
+typedef struct narrow_sample {
+    bool repeats; /* keys that are counted shortly after each other are often equal */
+    unsigned common_n;
+    uint64_t common[SCAN_SORT_COMMON];
+} narrow_sample;
+
+/* Values by how often two keys of the sample, one drawn after the other, were equal to them. */
+typedef struct pair_list {
+    unsigned n, pairs[LISTED];
+    uint64_t codes[LISTED];
+} pair_list;
+
+static void add_pair(pair_list *list, uint64_t code) {
+    unsigned k = 0;
+    while (k < list->n && list->codes[k] != code)
+        k++;
+    if (k == LISTED)
+        return;
+    list->codes[k] = code;
+    list->pairs[k] = k < list->n ? list->pairs[k] + 1 : 1;
+    list->n += k == list->n;
+}
+
+static void choose_common(narrow_sample *sample, const pair_list *list) {
+    unsigned pairs = 0;
+    sample->common_n = 0;
+    for (unsigned k = 0; k < list->n && sample->common_n < SCAN_SORT_COMMON; k++)
+        if (list->pairs[k] >= OFTEN) {
+            sample->common[sample->common_n++] = list->codes[k];
+            pairs += list->pairs[k];
+        }
+    if (pairs < MANY_PAIRS)
+        sample->common_n = 0;
+}
+
+/* Takes a sample of keys with their neighbours; false if they lie too far apart. n > 1 */
+static bool look_at_sample(const scan_sort_job *j, narrow_sample *sample) {
     uint64_t least = UINT64_MAX, most = 0, before = 0;
     size_t equal = 0;
+    pair_list list = {0};
     if (!j->only_codes || j->n > UINT32_MAX)
         return false;
     for (size_t i = 0; i < SAMPLES; i++) {
@@ -40,16 +78,19 @@ static bool look_at_sample(const scan_sort_job *j, bool *repeats) {
         const uint64_t code = j->plan.kernels->code(j->in.keys, at, j->order);
         least = code < least ? code : least;
         most = code > most ? code : most;
+        if (i > 0 && code == before)
+            add_pair(&list, code);
         equal += (i > 0 && code == before) || code == j->plan.kernels->code(j->in.keys, at + 1, j->order);
         before = code;
     }
-    *repeats = equal >= REPEATED;
+    sample->repeats = equal >= REPEATED;
+    choose_common(sample, &list);
     return most - least < max_values(j);
 }
 
 bool scan_cpu_sort_seems_narrow(const scan_sort_job *j) {
-    bool repeats;
-    return look_at_sample(j, &repeats);
+    narrow_sample sample;
+    return look_at_sample(j, &sample);
 }
 
 /* Tables of counters, one for each thread that counts, in j->temporary. */
@@ -63,8 +104,9 @@ typedef struct tables {
 static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values, bool repeats) {
     const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / values;
     tables t = {least, values, (unsigned)scan_sort_smaller(room, j->plan.threads), 1};
-    if (repeats && room >= MANY_COUNTERS * (size_t)t.threads && j->n / t.threads >= MANY_COUNTERS / 2 * values)
-        t.counters = MANY_COUNTERS;
+    if (repeats && room >= SCAN_SORT_MANY_COUNTERS * (size_t)t.threads &&
+        j->n / t.threads >= SCAN_SORT_MANY_COUNTERS / 2 * values)
+        t.counters = SCAN_SORT_MANY_COUNTERS;
     else if (values <= TWO_COUNTERS && room >= 2 * (size_t)t.threads)
         t.counters = 2;
     return t;
@@ -74,13 +116,22 @@ static uint32_t *table_of(const scan_sort_job *j, const tables *t, unsigned thre
     return (uint32_t *)j->temporary.keys + thread * t->values * t->counters;
 }
 
-static void count_part(const scan_sort_job *j, const tables *t, unsigned thread) {
+static void count_part(const scan_sort_job *j, const tables *t, const narrow_sample *sample, unsigned thread) {
     if (thread >= t->threads)
         return;
     const size_t share = j->n / t->threads, begin = share * thread,
                  end = thread + 1 == t->threads ? j->n : begin + share;
     memset(table_of(j, t, thread), 0, t->values * t->counters * sizeof(uint32_t));
-    j->plan.kernels->count(j->in.keys, begin, end, j->order, t->least, table_of(j, t, thread), t->counters);
+    scan_sort_counting counting = {.order = j->order,
+                                   .keys = j->in.keys,
+                                   .begin = begin,
+                                   .end = end,
+                                   .least = t->least,
+                                   .counts = table_of(j, t, thread),
+                                   .counters = t->counters,
+                                   .common_n = sample->common_n};
+    memcpy(counting.common, sample->common, sizeof counting.common);
+    j->plan.kernels->count(&counting);
 }
 
 /* Sums the counters of each of the values begin ... end - 1, in `sums` side by side, on top of what these have if the
@@ -114,7 +165,7 @@ static uint64_t add_up(const scan_sort_job *j, const tables *t, unsigned thread)
         const bool is_first = other == 0;
         keys += t->counters == 1   ? add_table(sums, table, begin, end, 1, is_first)
                 : t->counters == 2 ? add_table(sums, table, begin, end, 2, is_first)
-                                   : add_table(sums, table, begin, end, MANY_COUNTERS, is_first);
+                                   : add_table(sums, table, begin, end, SCAN_SORT_MANY_COUNTERS, is_first);
     }
     return keys;
 }
@@ -142,8 +193,8 @@ static void expand_part(const scan_sort_job *j, const tables *t, unsigned thread
 bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     const scan_sort_plan *p = &j->plan;
     size_t begin, end;
-    bool repeats;
-    if (!look_at_sample(j, &repeats))
+    narrow_sample sample = {0};
+    if (!look_at_sample(j, &sample))
         return false;
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (thread < p->threads)
@@ -158,8 +209,8 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
     if (most - least >= max_values(j))
         return false;
-    const tables t = make_tables(j, least, (size_t)(most - least) + 1, repeats);
-    count_part(j, &t, thread);
+    const tables t = make_tables(j, least, (size_t)(most - least) + 1, sample.repeats);
+    count_part(j, &t, &sample, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)
         scan_sort_counts_of(j, thread)[2] = add_up(j, &t, thread);

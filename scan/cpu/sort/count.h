@@ -32,42 +32,107 @@ SCAN_INLINE void bounds(const void *keys, size_t begin, size_t end, scan_sort_or
         bounds_32(keys, begin, end, order, least, most, kind);
 }
 
-/* Counts code - least of keys begin ... end, with `counters` counters a value: a key waits for the store of one of the
- * same value shortly before it. Places of counters are computed block by block, in vectors. */
-SCAN_INLINE void count_by(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
-                          uint32_t *counts, unsigned counters, scan_sort_kind kind) {
-    enum { AT_ONCE = 128, AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
-    size_t i = begin;
+enum { COUNT_AT_ONCE = 128 };
+
+#if !defined(__AVX512F__)
+enum { HAS_SIFT = false };
+#else
+enum { HAS_SIFT = true };
+
+/* The places of counters of common values, and how often each was met in each lane. */
+typedef struct common_places {
+    __m512i places[SCAN_SORT_COMMON], tallies[SCAN_SORT_COMMON];
+} common_places;
+
+SCAN_INLINE common_places common_places_of(const scan_sort_counting *c, unsigned counters) {
+    common_places common;
+    for (unsigned k = 0; k < SCAN_SORT_COMMON; k++) {
+        common.places[k] =
+            _mm512_set1_epi32(k < c->common_n ? (int)((uint32_t)(c->common[k] - c->least) * counters) : -1);
+        common.tallies[k] = _mm512_setzero_si512();
+    }
+    return common;
+}
+
+/* Takes the places of common values out of a block, and returns how many others there are. */
+SCAN_INLINE size_t sift_places(common_places *common, uint32_t *places) {
+    size_t others_n = 0;
+    for (size_t i = 0; i < COUNT_AT_ONCE; i += 16) {
+        const __m512i v = _mm512_loadu_si512(places + i), one = _mm512_set1_epi32(1);
+        __mmask16 others = 0xffff;
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < SCAN_SORT_COMMON; k++) {
+            const __mmask16 same = _mm512_cmpeq_epi32_mask(v, common->places[k]);
+            common->tallies[k] = _mm512_mask_add_epi32(common->tallies[k], same, common->tallies[k], one);
+            others = (__mmask16)(others & ~same);
+        }
+        _mm512_storeu_si512(places + others_n, _mm512_maskz_compress_epi32(others, v));
+        others_n += (unsigned)__builtin_popcount(others);
+    }
+    return others_n;
+}
+#endif
+
+/* A key waits for the store of one of the same value shortly before it, hence the counters. Their places are computed
+ * block by block, in vectors; with AVX-512 common values are compared with and not looked up. */
+SCAN_INLINE void count_by(const scan_sort_counting *c, unsigned counters, bool sifts, scan_sort_kind kind) {
+    enum { AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
+    const void *const keys = c->keys;
+    const scan_sort_order order = c->order;
+    const uint64_t least = c->least;
+    const size_t end = c->end;
+    uint32_t *const counts = c->counts;
+    size_t i = c->begin;
+#if defined(__AVX512F__)
+    common_places common = common_places_of(c, counters);
+#endif
 #define PLACE(k)                                                                                                       \
     ((uint32_t)(scan_sort_code(scan_sort_load(keys, i + (k), kind.key_bytes), order, kind) - least) * counters)
-    for (; i + AT_ONCE <= end; i += AT_ONCE) {
-        uint32_t places[AT_ONCE], differ = 0;
-        for (size_t b = 0; b < AT_ONCE * kind.key_bytes; b += 64)
+    for (; i + COUNT_AT_ONCE <= end; i += COUNT_AT_ONCE) {
+        uint32_t places[COUNT_AT_ONCE], differ = 0;
+        size_t n = COUNT_AT_ONCE;
+        for (size_t b = 0; b < COUNT_AT_ONCE * kind.key_bytes; b += 64)
             __builtin_prefetch((const char *)keys + i * kind.key_bytes + AHEAD + b);
-        for (size_t k = 0; k < AT_ONCE; k++)
+        for (size_t k = 0; k < COUNT_AT_ONCE; k++)
             places[k] = PLACE(k);
-        for (size_t k = 0; k < AT_ONCE; k++)
+        for (size_t k = 0; k < COUNT_AT_ONCE; k++)
             differ |= places[k] ^ places[0];
         if (differ == 0) {
-            counts[places[0]] += AT_ONCE;
+            counts[places[0]] += COUNT_AT_ONCE;
             continue;
         }
+#if defined(__AVX512F__)
+        if (sifts)
+            n = sift_places(&common, places);
+#endif
 #pragma GCC unroll 8
-        for (size_t k = 0; k < AT_ONCE; k++)
+        for (size_t k = 0; k < n; k++)
             counts[places[k] + k % counters]++;
     }
     for (; i < end; i++)
         counts[PLACE(0)]++;
 #undef PLACE
+#if defined(__AVX512F__)
+    for (unsigned k = 0; sifts && k < c->common_n; k++)
+        counts[(c->common[k] - least) * counters] += (uint32_t)_mm512_reduce_add_epi32(common.tallies[k]);
+#endif
+    (void)sifts;
 }
 
-SCAN_INLINE void count(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,
-                       uint32_t *counts, unsigned counters, scan_sort_kind kind) {
-    switch (counters) {
-    case 1: count_by(keys, begin, end, order, least, counts, 1, kind); break;
-    case 2: count_by(keys, begin, end, order, least, counts, 2, kind); break;
-    default: count_by(keys, begin, end, order, least, counts, 8, kind); break;
-    }
+SCAN_INLINE void count_with(const scan_sort_counting *c, unsigned counters, scan_sort_kind kind) {
+    if (HAS_SIFT && c->common_n > 0)
+        count_by(c, counters, true, kind);
+    else
+        count_by(c, counters, false, kind);
+}
+
+SCAN_INLINE void count(const scan_sort_counting *c, scan_sort_kind kind) {
+    if (c->counters == 1)
+        count_with(c, 1, kind);
+    else if (c->counters == 2)
+        count_with(c, 2, kind);
+    else
+        count_with(c, SCAN_SORT_MANY_COUNTERS, kind);
 }
 
 /* Counts how often each value occurs in a block of keys, and lists those that are new; in lanes of the keys' width,

@@ -217,10 +217,7 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
                               uint64_t *most) {                                                                        \
         bounds(keys, begin, end, order, least, most, alone_##name);                                                    \
     }                                                                                                                  \
-    static void count_##name(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least,        \
-                             uint32_t *counts, unsigned counters) {                                                    \
-        count(keys, begin, end, order, least, counts, counters, alone_##name);                                         \
-    }                                                                                                                  \
+    static void count_##name(const scan_sort_counting *counting) { count(counting, alone_##name); }                    \
     static void tally_##name(const void *keys, size_t begin, size_t end, scan_sort_values *values) {                   \
         tally(keys, begin, end, values, alone_##name);                                                                 \
     }                                                                                                                  \

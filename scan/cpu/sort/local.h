@@ -175,7 +175,9 @@ enum { COUNTED_BYTES_N = 512 };
 SCAN_INLINE void count_bytes(const scan_sort_local *l, scan_sort_kind kind) {
     enum { VALUES = 256 };
     memset(l->counts, 0, 2 * VALUES * sizeof *l->counts);
-    count(l->from.keys, 0, l->n, l->order, 0, l->counts, 2, kind);
+    count(
+        &(scan_sort_counting){.order = l->order, .keys = l->from.keys, .end = l->n, .counts = l->counts, .counters = 2},
+        kind);
     for (size_t v = 0; v < VALUES; v++)
         l->counts[v] = l->counts[2 * v] + l->counts[2 * v + 1];
     const scan_sort_expansion all = {

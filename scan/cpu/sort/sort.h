@@ -120,6 +120,19 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
+/* Keys that are counted: those with the code `least` + v in counts[v * counters ... + counters - 1]. */
+enum { SCAN_SORT_COMMON = 4, SCAN_SORT_MANY_COUNTERS = 8 };
+typedef struct scan_sort_counting {
+    scan_sort_order order;
+    const void *keys;
+    size_t begin, end;
+    uint64_t least;
+    uint32_t *counts;
+    unsigned counters;                 /* 1, 2 or SCAN_SORT_MANY_COUNTERS */
+    unsigned common_n;                 /* these codes are perhaps a good part of all */
+    uint64_t common[SCAN_SORT_COMMON]; /* different ones */
+} scan_sort_counting;
+
 /* A sorted run of keys, given by counts: from place `at` on, counts[v] keys of the code `code` + v, for each v
  * below `values`. The keys at places begin ... end - 1 are written. */
 typedef struct scan_sort_expansion {
@@ -147,8 +160,7 @@ typedef struct scan_sort_kernels {
     /* keys alone, else NULL */
     void (*take)(scan_sort_taking *taking);
     void (*bounds)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t *least, uint64_t *most);
-    void (*count)(const void *keys, size_t begin, size_t end, scan_sort_order order, uint64_t least, uint32_t *counts,
-                  unsigned counters);
+    void (*count)(const scan_sort_counting *counting);
     void (*tally)(const void *keys, size_t begin, size_t end, scan_sort_values *values);
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
     void (*expand)(const scan_sort_expansion *expansion);
