@@ -135,6 +135,58 @@ SCAN_INLINE void count(const scan_sort_counting *c, scan_sort_kind kind) {
         count_with(c, SCAN_SORT_MANY_COUNTERS, kind);
 }
 
+/* How many of a block of keys are equal to a value. */
+enum { TALLY_AT_ONCE = 128 };
+#if defined(__AVX512F__)
+SCAN_INLINE size_t count_equal_8(const void *block, uint8_t value) {
+    const __m512i v = _mm512_set1_epi8((char)value);
+    size_t count = 0;
+    for (size_t i = 0; i < TALLY_AT_ONCE; i += 64)
+        count += (size_t)__builtin_popcountll(_mm512_cmpeq_epi8_mask(_mm512_loadu_si512((const char *)block + i), v));
+    return count;
+}
+SCAN_INLINE size_t count_equal_16(const void *block, uint16_t value) {
+    const __m512i v = _mm512_set1_epi16((short)value), *at = block;
+    size_t count = 0;
+    for (size_t i = 0; i < TALLY_AT_ONCE / 32; i += 2)
+        count +=
+            (size_t)__builtin_popcountll(_mm512_kunpackd(_mm512_cmpeq_epi16_mask(_mm512_loadu_si512(at + i), v),
+                                                         _mm512_cmpeq_epi16_mask(_mm512_loadu_si512(at + i + 1), v)));
+    return count;
+}
+SCAN_INLINE size_t count_equal_32(const void *block, uint32_t value) {
+    const __m512i v = _mm512_set1_epi32((int)value), *at = block;
+    size_t count = 0;
+    for (size_t i = 0; i < TALLY_AT_ONCE / 16; i += 4)
+        count += (size_t)__builtin_popcountll(
+            _mm512_kunpackd(_mm512_kunpackw(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(at + i), v),
+                                            _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(at + i + 1), v)),
+                            _mm512_kunpackw(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(at + i + 2), v),
+                                            _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(at + i + 3), v))));
+    return count;
+}
+#else
+#define COUNT_EQUAL(width)                                                                                             \
+    SCAN_INLINE size_t count_equal_##width(const scan_sort_u##width *block, uint##width##_t value) {                   \
+        uint##width##_t count = 0;                                                                                     \
+        for (size_t i = 0; i < TALLY_AT_ONCE; i++)                                                                     \
+            count = (uint##width##_t)(count + (block[i] == value));                                                    \
+        return count;                                                                                                  \
+    }
+COUNT_EQUAL(8)
+COUNT_EQUAL(16)
+COUNT_EQUAL(32)
+#endif
+SCAN_INLINE size_t count_equal_64(const scan_sort_u64 *block, uint64_t value) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < TALLY_AT_ONCE; i++)
+        count += block[i] == value;
+    return count;
+}
+#if !defined(__AVX512F__)
+#undef COUNT_EQUAL
+#endif
+
 /* Counts how often each value occurs in a block of keys, and lists those that are new; in lanes of the keys' width,
  * which the compiler vectorizes. */
 #define TALLY(width)                                                                                                   \
@@ -146,15 +198,11 @@ SCAN_INLINE void count(const scan_sort_counting *c, scan_sort_kind kind) {
                     return false;                                                                                      \
             if (v == values->n)                                                                                        \
                 return true;                                                                                           \
-            const uint##width##_t value = (uint##width##_t)values->keys[v];                                            \
-            uint##width##_t count = 0;                                                                                 \
-            for (size_t i = 0; i < TALLY_AT_ONCE; i++)                                                                 \
-                count = (uint##width##_t)(count + (block[i] == value));                                                \
+            const size_t count = count_equal_##width(block, (uint##width##_t)values->keys[v]);                         \
             values->counts[v] += count;                                                                                \
             found += count;                                                                                            \
         }                                                                                                              \
     }
-enum { TALLY_AT_ONCE = 128 };
 TALLY(8)
 TALLY(16)
 TALLY(32)

@@ -118,7 +118,7 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     const bool quick = scan_sort_is_quick(p), narrow = quick && p->key_bytes == 2;
     p->leaf_n = p->local_n;
     p->alone_n = scan_sort_larger(p->local_n, ALONE_N);
-    if (quick && !narrow && !scan_sort_is_wide(p)) {
+    if (quick && !narrow && (!scan_sort_is_wide(p) || (simd == SCAN_SIMD_AVX512 && !argsort))) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p->alone_n = scan_sort_larger(p->local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
         if (!argsort)
