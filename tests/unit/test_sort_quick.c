@@ -97,8 +97,20 @@ static void check_depths(fixture *f, size_t t, size_t n, distribution *data) {
             }
 }
 
+/* Mostly a few values of both signs; rarely something else, of floats zeros of both signs and NaNs too. */
+static uint64_t data_mostly_few(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return r % 16 == 0 ? data_specials(s, i, n, type) : bits_of_double((double)(r >> 8 & 3) - 1.5, type);
+}
+/* Mostly zeros, of both signs, and another value. */
+static uint64_t data_mostly_zeros(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return r % 64 == 0 ? data_uniform(s, i, n, type) : bits_of_double(r & 64 ? 3.0 : r & 128 ? 0.0 : -0.0, type);
+}
+
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials, data_uniform, data_bell, data_few_distinct, data_clusters};
+    static distribution *const data[] = {data_specials, data_uniform,    data_bell,        data_few_distinct,
+                                         data_clusters, data_mostly_few, data_mostly_zeros};
     fixture *f = *state;
     if (!f->table)
         skip();

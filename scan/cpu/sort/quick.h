@@ -10,6 +10,7 @@
 
 enum {
     QUICK_FEW = 8,           /* values that are counted in one pass */
+    QUICK_SAMPLES = 64,      /* keys that show them */
     QUICK_SURVEY_N = 1024,   /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32 /* keys that quick_places.h looks at first */
 };

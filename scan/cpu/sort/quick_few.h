@@ -11,17 +11,17 @@ typedef struct NAME(few) {
     unsigned count; /* 0: there are none */
 } NAME(few);
 
-/* Returns the median of a sample of the codes x[i] ^ flip, and looks for values that make up half of it: of those that
- * are in it at least so many times, as few times as leave no more than QUICK_FEW of them. */
-static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
-    enum { SAMPLES = 64 };
-    KEY sample[SAMPLES];
+/* The i-th place of a sample of n keys. */
+SCAN_INLINE size_t NAME(sample_place)(size_t i, size_t n) {
+    const uint64_t at = n + (i + 1) * 0x9e3779b97f4a7c15u;
+    return (size_t)((at >> 32) * n >> 32);
+}
+
+/* Sorts a sample of codes, returns its median, and looks for values that make up half of it: of those that are in it at
+ * least so many times, as few times as leave no more than QUICK_FEW of them. */
+static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
+    enum { SAMPLES = QUICK_SAMPLES };
     unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0; /* where runs of equal codes begin */
-    uint64_t at = n;
-    for (size_t i = 0; i < SAMPLES; i++) {
-        at += 0x9e3779b97f4a7c15u;
-        sample[i] = x[(size_t)((at >> 32) * n >> 32)] ^ flip;
-    }
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
     few->count = 0;
     for (size_t i = 1; i < SAMPLES; i++)
@@ -47,6 +47,14 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     if (covered < SAMPLES / 2)
         few->count = 0;
     return sample[SAMPLES / 2 - 1];
+}
+
+/* That of the codes x[i] ^ flip. */
+static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
+    KEY sample[QUICK_SAMPLES];
+    for (size_t i = 0; i < QUICK_SAMPLES; i++)
+        sample[i] = x[NAME(sample_place)(i, n)] ^ flip;
+    return NAME(find_few)(sample, few);
 }
 
 /* Counts the codes x[i] ^ flip that are one of `count` values, and copies the others to `rest`, which may be x. Returns
@@ -119,41 +127,55 @@ static void NAME(fill)(KEY *to, size_t n, V key) {
         V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
 }
 
-/* Puts the values, as often as they were counted, between the other keys, which are sorted at the end of `to`. */
-static void NAME(put_between)(const NAME(few) * few, const size_t *counts, KEY flip, KEY *to, size_t n, size_t rest_n) {
+/* How many of sorted codes, given as codes[i] ^ flip, are less than each value. */
+static void NAME(count_less)(const NAME(few) * few, const KEY *codes, size_t n, KEY flip, size_t *less) {
     for (unsigned k = 0; k < few->count; k++) {
-        const KEY *rest = to + (n - rest_n);
-        size_t less = 0;
-        for (size_t end = rest_n; less < end;) {
-            size_t middle = less + (end - less) / 2;
-            if ((rest[middle] ^ flip ^ LEAST) < (few->values[k] ^ LEAST))
-                less = middle + 1;
+        size_t begin = k > 0 ? less[k - 1] : 0;
+        for (size_t end = n; begin < end;) {
+            const size_t middle = begin + (end - begin) / 2;
+            if ((codes[middle] ^ flip ^ LEAST) < (few->values[k] ^ LEAST))
+                begin = middle + 1;
             else
                 end = middle;
         }
-        memmove(to, rest, less * sizeof(KEY));
-        NAME(fill)(to + less, counts[k], V_SET1(few->values[k] ^ flip));
-        rest_n -= less;
-        n -= less + counts[k];
-        to += less + counts[k];
+        less[k] = begin;
+    }
+}
+
+/* Puts `count` keys, as often as they were counted, between the other ones, which are sorted at the end of `to`: behind
+ * the first less[k] of these. */
+static void NAME(put_between)(const KEY *keys, const size_t *counts, const size_t *less, unsigned count, KEY *to,
+                              size_t n, size_t rest_n) {
+    const KEY *rest = to + (n - rest_n);
+    for (size_t k = 0, before = 0; k < count; before = less[k++]) {
+        memmove(to, rest + before, (less[k] - before) * sizeof(KEY));
+        to += less[k] - before;
+        NAME(fill)(to, counts[k], V_SET1(keys[k]));
+        to += counts[k];
     }
 }
 
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
+/* Counts the few values, and copies the other codes to `rest`. */
+static size_t NAME(sift)(NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts) {
+    for (unsigned k = few->count; k < QUICK_FEW; k++)
+        few->values[k] = few->values[0]; /* counted again, and not looked at */
+    return (few->count <= 2   ? NAME(sift_2)
+            : few->count <= 4 ? NAME(sift_4)
+                              : NAME(sift_8))(x, n, V_SET1(flip), few->values, rest, counts);
+}
+
 /* Sorts the codes x[i] ^ flip, of which most are one of a few values, as quick() does. */
 static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, KEY flip, KEY *to, KEY *other, size_t n,
                            size_t room, unsigned depth) {
-    size_t counts[QUICK_FEW], rest_n;
-    for (unsigned k = few->count; k < QUICK_FEW; k++)
-        few->values[k] = few->values[0]; /* counted again, and not looked at */
-    if (few->count <= 2)
-        rest_n = NAME(sift_2)(x, n, V_SET1(flip), few->values, other, counts);
-    else if (few->count <= 4)
-        rest_n = NAME(sift_4)(x, n, V_SET1(flip), few->values, other, counts);
-    else
-        rest_n = NAME(sift_8)(x, n, V_SET1(flip), few->values, other, counts);
+    size_t counts[QUICK_FEW], less[QUICK_FEW];
+    KEY keys[QUICK_FEW];
+    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts);
     if (rest_n > 0)
         NAME(quick)(job, other, to + (n - rest_n), other, rest_n, room - (n - rest_n), depth);
-    NAME(put_between)(few, counts, (KEY)job->flip, to, n, rest_n);
+    NAME(count_less)(few, to + (n - rest_n), rest_n, (KEY)job->flip, less);
+    for (unsigned k = 0; k < few->count; k++)
+        keys[k] = few->values[k] ^ (KEY)job->flip;
+    NAME(put_between)(keys, counts, less, few->count, to, n, rest_n);
 }

@@ -24,6 +24,7 @@ SCAN_INLINE V NAME(encode)(V v, KEY flip) {
 SCAN_INLINE V NAME(decode)(V v, KEY flip) {
     return V_XOR(v, V_SELECT(V_NEGATIVE(V_XOR(v, V_SET1(flip))), V_SET1(SIGN ^ flip), V_SET1((KEY)~flip)));
 }
+SCAN_INLINE KEY NAME(decode_one)(KEY code, KEY flip) { return V_FIRST(NAME(decode)(V_SET1(code), flip)); }
 SCAN_INLINE KEY NAME(encode_one)(KEY key, KEY flip) { return key ^ (key & SIGN ? (KEY)~flip : (KEY)(SIGN ^ flip)); }
 
 /* Turns codes, less `offset`, back into keys. */
@@ -86,27 +87,83 @@ static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from
 }
 
 /* Puts sorted numbers, which are at the front of `to`, and what was set aside in their places. */
-static void NAME(put_together)(const scan_sort_order *order, quick_aside a, KEY *to, const KEY *aside) {
-    const KEY flip = (KEY)order->flip ^ LEAST;
-    a.below = NAME(below_zero)(to, a.numbers, flip);
-    NAME(decode_all)(to, a.numbers, flip, 0);
-    quick_make_room(&a, to, sizeof(KEY));
-    KEY *zeros = to + quick_zeros_at(&a), *nans = to + quick_nans_at(&a);
-    if (a.zeros == 0 || a.nans == 0) {
-        memcpy(a.zeros == 0 ? nans : zeros, aside, (a.zeros + a.nans) * sizeof(KEY));
+static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) {
+    quick_make_room(a, to, sizeof(KEY));
+    KEY *zeros = to + quick_zeros_at(a), *nans = to + quick_nans_at(a);
+    if (a->zeros == 0 || a->nans == 0) {
+        memcpy(a->zeros == 0 ? nans : zeros, aside, (a->zeros + a->nans) * sizeof(KEY));
         return;
     }
-    for (size_t i = 0; i < a.zeros + a.nans; i++)
+    for (size_t i = 0; i < a->zeros + a->nans; i++)
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
+}
+
+/* Looks for a few values, none of them NaN: their codes, and the keys that have these. */
+static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * few, KEY *keys) {
+    KEY sample[QUICK_SAMPLES];
+    bool repeats, zero = false;
+    NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
+    if (!repeats)
+        return false;
+    for (size_t i = 0; i < QUICK_SAMPLES; i++)
+        sample[i] = NAME(encode_one)(x[NAME(sample_place)(i, n)], flip);
+    NAME(find_few)(sample, few);
+    for (unsigned k = 0; k < few->count; k++) {
+        const KEY key = keys[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
+        if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* zeros of both signs: which of them comes first? */
+            return false;
+        zero = zero || magnitude == 0;
+    }
+    return few->count > 0;
+}
+
+/* Sorts floats of which most are one of a few values: these are counted as they are, and only the others become codes.
+ * Returns false, and has changed nothing but `spare`, if there are none, or if one of them is a zero and others are,
+ * too, which must have their places. */
+static bool NAME(quick_few_floats)(const scan_sort_local *l) {
+    const KEY flip = (KEY)l->order.flip ^ LEAST, *x = l->from.keys;
+    KEY *to = l->to.keys, *other = l->spare.keys, keys[QUICK_FEW];
+    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, n = l->n, zeros = 0;
+    NAME(few) few, found;
+    if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &found, keys))
+        return false;
+    few.count = found.count;
+    memcpy(few.values, keys, found.count * sizeof(KEY));
+    rest_n = NAME(sift)(&few, x, n, 0, other, counts);
+    for (unsigned k = 0; k < few.count; k++)
+        zeros += (keys[k] & ~SIGN) == 0;
+    for (size_t i = 0; zeros > 0 && i < rest_n; i++)
+        if ((other[i] & ~SIGN) == 0)
+            return false;
+    KEY *rest = to + (n - rest_n);
+    quick_aside a = NAME(set_aside)(&l->order, other, rest_n, rest, other);
+    const quick_job job = {0, LEAST, l};
+    if (a.numbers > 0)
+        NAME(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
+    NAME(count_less)(&found, rest, a.numbers, 0, less);
+    a.below = NAME(below_zero)(rest, a.numbers, flip);
+    for (unsigned k = 0; k < few.count; k++)
+        a.below += (found.values[k] ^ LEAST) < (KEY)(SIGN ^ flip ^ LEAST) ? counts[k] : 0;
+    NAME(decode_all)(rest, a.numbers, flip, 0);
+    n -= a.zeros + a.nans;
+    NAME(put_between)(keys, counts, less, few.count, to, n, a.numbers);
+    a.numbers = n;
+    NAME(put_together)(&a, to, other);
+    return true;
 }
 
 static void NAME(quick_floats)(const scan_sort_local *l) {
     KEY *to = l->to.keys, *other = l->spare.keys;
-    const quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
+    if (NAME(quick_few_floats)(l))
+        return;
+    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
+    const KEY flip = (KEY)l->order.flip ^ LEAST;
     const quick_job job = {0, LEAST, l};
     if (a.numbers > 0)
         NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
-    NAME(put_together)(&l->order, a, to, other);
+    a.below = NAME(below_zero)(to, a.numbers, flip);
+    NAME(decode_all)(to, a.numbers, flip, 0);
+    NAME(put_together)(&a, to, other);
 }
 
 /* ---- codes of all floats, for a stable sort ---------------------------------------------------------------------- */
