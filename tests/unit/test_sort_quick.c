@@ -108,9 +108,15 @@ static uint64_t data_mostly_zeros(uint64_t *s, size_t i, size_t n, scan_type typ
     return r % 64 == 0 ? data_uniform(s, i, n, type) : bits_of_double(r & 64 ? 3.0 : r & 128 ? 0.0 : -0.0, type);
 }
 
+/* Floats: mostly NaNs of many bits, and perhaps nothing else. */
+static uint64_t data_mostly_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s), nan = bits_of_double(INFINITY, type) + 1 + (r >> 8 & 0xffff);
+    return n % 3 && r % 64 == 0 ? data_specials(s, i, n, type) : r & 64 ? nan : nan | 1ull << (type_bits(type) - 1);
+}
+
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials, data_uniform,    data_bell,        data_few_distinct,
-                                         data_clusters, data_mostly_few, data_mostly_zeros};
+    static distribution *const data[] = {data_specials, data_uniform,    data_bell,         data_few_distinct,
+                                         data_clusters, data_mostly_few, data_mostly_zeros, data_mostly_nan};
     fixture *f = *state;
     if (!f->table)
         skip();

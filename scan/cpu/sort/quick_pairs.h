@@ -123,9 +123,11 @@ enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 static bool PAIR(choose_cut)(const NAME(split) * s, const KEY *x, size_t n, KEY *last) {
     bool repeats;
     const KEY pivot = NAME(choose_pivot)(x, n, s->flip, &repeats),
-              high = s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
-    *last = high;
-    return !repeats || NAME(cut_beside)(x, n, s->flip, s->ties ? NAME(first_tie)(s->ties, pivot) : pivot, high, last);
+              low = s->ties ? NAME(first_tie)(s->ties, pivot) : pivot;
+    *last = s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
+    if (low == *last && !repeats)
+        return true;
+    return NAME(cut_beside)(x, n, s->flip, low, *last, last);
 }
 
 static void PAIR(radix)(const scan_sort_local *l, bool is_float) {

@@ -46,59 +46,70 @@ SCAN_INLINE void PAIR(gather_values)(const VALUE *table, const uint32_t *places,
         quick_gather_8(table, places, n, to);
 }
 
-/* Writes the places of the codes in order, or returns false. */
-static bool PAIR(order_by_32)(const KEY *codes, size_t n, uint32_t *places) {
-    enum { CODE_BITS = 32 - PAIR(PLACE_BITS) };
-    KEY least = codes[0], most = codes[0], sorted[PAIR(FEW)], wrong = 0;
-    __asm__("" : "=m"(sorted));
+/* Where n codes lie. */
+typedef struct PAIR(range) {
+    KEY least;
+    unsigned bits; /* of how far the most lies above the least */
+} PAIR(range);
+
+static PAIR(range) PAIR(range_of)(const KEY *codes, size_t n) {
+    KEY least = codes[0], most = codes[0];
     for (size_t i = 1; i < n; i++) {
         least = codes[i] < least ? codes[i] : least;
         most = codes[i] > most ? codes[i] : most;
     }
-    if (least == most) {
-        for (size_t i = 0; i < n; i++)
-            places[i] = (uint32_t)i;
-        return true;
-    }
-    const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)(most - least) | 1),
-                   shift = bits > CODE_BITS ? bits - CODE_BITS : 0;
-    for (size_t i = 0; i < n; i++)
-        places[i] = ((uint32_t)((codes[i] - least) >> shift) << PAIR(PLACE_BITS) | (uint32_t)i) ^ LEAST_32;
-    network_32(places, places, n, PAIR(FEW), V_SET1_32(LEAST_32));
-    if (shift == 0)
-        return true;
+    return (PAIR(range)){least, most == least ? 0 : 64 - (unsigned)__builtin_clzll((uint64_t)(most - least))};
+}
+
+static bool PAIR(in_order)(const KEY *codes, const uint32_t *places, size_t n) {
+    KEY sorted[PAIR(FEW)], wrong = 0;
+    __asm__("" : "=m"(sorted));
     PAIR(gather_keys)(codes, places, n, sorted);
     for (size_t i = 0; i + 1 < n; i++)
         wrong |= sorted[i] > sorted[i + 1];
     return wrong == 0;
 }
 
-/* Elements whose items agree in all but their places may differ in bits of their codes that an item has no room for. */
-static void PAIR(insert)(const KEY *codes, uint64_t *items, size_t n) {
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i;
-             k > 0 && items[k] >> 8 == items[k - 1] >> 8 && codes[items[k] & 0xff] < codes[items[k - 1] & 0xff]; k--) {
-            const uint64_t item = items[k];
-            items[k] = items[k - 1];
-            items[k - 1] = item;
-        }
+/* Writes the places of the codes in order, or returns false. */
+static bool PAIR(order_by_32)(const KEY *codes, size_t n, PAIR(range) r, uint32_t *places) {
+    enum { CODE_BITS = 32 - PAIR(PLACE_BITS) };
+    const unsigned shift = r.bits > CODE_BITS ? r.bits - CODE_BITS : 0;
+    for (size_t i = 0; i < n; i++)
+        places[i] = ((uint32_t)((codes[i] - r.least) >> shift) << PAIR(PLACE_BITS) | (uint32_t)i) ^ LEAST_32;
+    if (r.bits > 0)
+        network_32(places, places, n, PAIR(FEW), V_SET1_32(LEAST_32));
+    return shift == 0 || PAIR(in_order)(codes, places, n);
 }
 
-/* Of wide codes items have the leading bits of those that vary. */
-static void PAIR(order_by_64)(const KEY *codes, size_t n, uint32_t *places) {
-    uint64_t items[PAIR(FEW)];
-    KEY varying = 0;
-    __asm__("" : "=m"(items)); /* gcc does not see that the network masks what is not set */
-    for (size_t i = 0; sizeof(KEY) == 8 && i < n; i++)
-        varying |= codes[i] ^ codes[0];
-    const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)varying | 1), shift = bits > 56 ? bits - 56 : 0;
+/* Sorts items of 64 bits, of which the lowest 8 are places. */
+static void PAIR(order_items)(uint64_t *items, size_t n, uint32_t *places) {
     for (size_t i = 0; i < n; i++)
-        items[i] = ((uint64_t)(codes[i] >> shift) << 8 | i) ^ LEAST_64;
+        items[i] ^= LEAST_64;
     network_64(items, items, n, PAIR(FEW), V_SET1_64(LEAST_64));
-    if ((varying & (((KEY)1 << shift) - 1)) != 0)
-        PAIR(insert)(codes, items, n);
     for (size_t i = 0; i < n; i++)
         places[i] = items[i] & 0xff;
+}
+
+/* As order_by_32(). Wide codes whose leading 56 bits are not enough are ordered by the others first: the second sort is
+ * stable, as its items end with the places in that order. */
+static void PAIR(order_by_64)(const KEY *codes, size_t n, PAIR(range) r, uint32_t *places) {
+    uint64_t items[PAIR(FEW)];
+    uint32_t by_others[PAIR(FEW)];
+    __asm__("" : "=m"(items)); /* gcc does not see that the network masks what is not set */
+    const unsigned shift = r.bits > 56 ? r.bits - 56 : 0;
+    for (size_t i = 0; i < n; i++)
+        items[i] = (uint64_t)((codes[i] - r.least) >> shift) << 8 | i;
+    PAIR(order_items)(items, n, places);
+    if (shift == 0 || PAIR(in_order)(codes, places, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        items[i] = ((uint64_t)(codes[i] - r.least) & ((1u << shift) - 1)) << 8 | i;
+    PAIR(order_items)(items, n, by_others);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (uint64_t)((codes[by_others[i]] - r.least) >> shift) << 8 | i;
+    PAIR(order_items)(items, n, places);
+    for (size_t i = 0; i < n; i++)
+        places[i] = by_others[places[i]];
 }
 
 /* Sorts at most FEW pairs; to.keys is NULL if keys are not wanted. */
@@ -113,8 +124,9 @@ static void PAIR(sort_few)(const NAME(split) * s, PAIR(columns) x, PAIR(columns)
         for (size_t i = 0; i < n; i++)
             values[i] = (VALUE)i;
     PAIR(store_codes)(s, x.keys, n, keys, codes);
-    if (!PAIR(order_by_32)(codes, n, places))
-        PAIR(order_by_64)(codes, n, places);
+    const PAIR(range) r = PAIR(range_of)(codes, n);
+    if (!PAIR(order_by_32)(codes, n, r, places))
+        PAIR(order_by_64)(codes, n, r, places);
     if (to.keys)
         PAIR(gather_keys)(keys, places, n, to.keys);
     PAIR(gather_values)(values, places, n, to.values);
