@@ -72,13 +72,30 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
     do {                                                                                                               \
         V_MASK same_ = V_EQUAL(v, value[0]);                                                                           \
         tally[0] = V_TALLY(tally[0], same_);                                                                           \
-        _Pragma("GCC unroll 8") for (unsigned k = 1; k < count; k++) {                                                 \
-            V_MASK also_ = V_EQUAL(v, value[k]);                                                                       \
-            tally[k] = V_TALLY(tally[k], also_);                                                                       \
+        _Pragma("GCC unroll 8") for (unsigned k_ = 1; k_ < count; k_++) {                                              \
+            V_MASK also_ = V_EQUAL(v, value[k_]);                                                                      \
+            tally[k_] = V_TALLY(tally[k_], also_);                                                                     \
             same_ = V_MASK_OR(same_, also_);                                                                           \
         }                                                                                                              \
         others = V_UNSET(same_);                                                                                       \
     } while (0)
+    /* Whether one of several vectors has others is easier to foresee. */
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        V v[4];
+        V_BITS others[4];
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < 4; k++) {
+            v[k] = V_XOR(flip, V_LOAD(x + i + k * LANES));
+            SIFT(others[k], v[k]);
+        }
+        if ((others[0] | others[1] | others[2] | others[3]) == 0)
+            continue;
+#pragma GCC unroll 4
+        for (unsigned k = 0; k < 4; k++) {
+            V_STORE(rest + rest_n, V_COMPRESS(v[k], others[k]));
+            rest_n += quick_count(others[k], LANES);
+        }
+    }
     for (; i + LANES <= n; i += LANES) {
         V v = V_XOR(flip, V_LOAD(x + i));
         V_BITS others;
