@@ -57,6 +57,15 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     return NAME(find_few)(sample, few);
 }
 
+SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
+    KEY lanes[LANES];
+    size_t sum = 0;
+    V_STORE(lanes, tally);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        sum += lanes[lane];
+    return sum;
+}
+
 /* Counts the codes x[i] ^ flip that are one of `count` values, and copies the others to `rest`, which may be x. Returns
  * how many they are. */
 SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *values, unsigned count, KEY *rest,
@@ -115,13 +124,8 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
         rest_n += others_n;
     }
 #undef SIFT
-    for (unsigned k = 0; k < count; k++) {
-        KEY lanes[LANES];
-        V_STORE(lanes, tally[k]);
-        counts[k] = 0;
-        for (unsigned lane = 0; lane < LANES; lane++)
-            counts[k] += lanes[lane];
-    }
+    for (unsigned k = 0; k < count; k++)
+        counts[k] = NAME(sum_of_lanes)(tally[k]);
     counts[0] -= missing;
     return rest_n;
 }
