@@ -150,7 +150,8 @@ static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(
 
 /* Whether the leading bits of those that vary spread the keys, as far as a sample shows: then the radix sort, which
  * looks at a few bits more than n keys have and need not move keys in its last pass, is quicker than partitions in
- * short vectors, or where keys are not wanted. Half as many values as a vector has lanes are soon partitioned. */
+ * short vectors, or where keys are not wanted. Keys that repeat are soon partitioned, and would
+ * wait for each other's counters. */
 static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     enum { SAMPLES = 32 };
     KEY keys[SAMPLES];
@@ -167,7 +168,7 @@ static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     scan_cpu_sort_sort_codes(codes, SAMPLES);
     for (size_t i = 1; i < SAMPLES; i++)
         values += codes[i] != codes[i - 1];
-    if (values <= LANES / 2)
+    if (values <= SAMPLES / 4 * 3)
         return false;
     const unsigned bits = 64 - (unsigned)__builtin_clzll(varying | 1), looked_at = 64 - (unsigned)__builtin_clzll(n);
     if (bits <= looked_at + 6)
