@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not MPIRUN or not (BIN / "test_dist").exists(),
 # Open MPI: root may run, ranks are not bound to processors that others use too, and need no right to trace each other.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
-                   OMPI_MCA_btl="self,vader", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+                   OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader", OMPI_MCA_btl_vader_single_copy_mechanism="none")
 
 
 def run(*command, **more):
