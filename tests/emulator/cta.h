@@ -37,8 +37,9 @@ struct warp {
 };
 
 struct named_barrier {
-    int expected, arrived, count;
+    int expected, arrived, count, waiting_count;
     votes last;
+    uint16_t waiting[max_threads]; /* indices of fibers */
 };
 
 struct copy {
@@ -80,6 +81,7 @@ struct cta {
     size_t thread_local_bytes;
     cluster *in_cluster;
     unsigned rank;
+    bool has_mbarriers;
     uint64_t random;
     int policy;
     uint8_t priority[32];

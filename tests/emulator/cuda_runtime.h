@@ -27,13 +27,16 @@
 #define __CUDA_ARCH__ 900
 
 #define threadIdx (emulator::current->thread)
-#define blockIdx (emulator::place().block_index)
+#define blockIdx (emulator::current->where->block_index)
 #define blockDim emulated_block_size()
 #define gridDim emulated_grid_size()
 #define warpSize 32
 
-inline const dim3 &emulated_block_size() { return emulator::place().block_size; }
-inline const dim3 &emulated_grid_size() { return emulator::place().grid_size; }
+/* At -O1 gcc leaves small functions where they are. */
+#define EMULATED_INLINE inline __attribute__((always_inline))
+
+EMULATED_INLINE const dim3 &emulated_block_size() { return emulator::current->where->block_size; }
+EMULATED_INLINE const dim3 &emulated_grid_size() { return emulator::current->where->grid_size; }
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
@@ -204,7 +207,7 @@ EMULATED_PARTS(__vsetne, x != y)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-template <class T> void emulated_aligned(const T *p, const char *what) {
+template <class T> EMULATED_INLINE void emulated_aligned(const T *p, const char *what) {
     if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
         emulator::die("%s of %zu bytes at %p: misaligned", what, sizeof(T), (const void *)p);
 }
@@ -289,63 +292,66 @@ template <class T> T atomicCAS_block(T *p, std::common_type_t<T> compare, std::c
 
 /* ---- warps ------------------------------------------------------------------------------------------------------- */
 
-inline void __syncwarp(unsigned mask = ~0u) {
-    emulator::gather(mask, "__syncwarp()", 0, [](const emulator::collective &) { return 0; });
+template <class T> EMULATED_INLINE uint64_t emulated_lane_bits(T x) {
+    static_assert(sizeof x <= sizeof(uint64_t), "");
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    return bits;
 }
+
+inline void __syncwarp(unsigned mask = ~0u) { emulator::meet(mask, "__syncwarp()"); }
 inline unsigned __activemask() { return 1u << emulator::current->lane; }
 
-/* from: a lane of this one's segment, or -1 to keep the own value. */
-template <class T, class From> T emulated_shuffle(unsigned mask, const char *what, T x, int width, From from) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 1 || sizeof(T) == 2, "");
-    const int lane = emulator::current->lane, first = lane / width * width, source = from(lane - first);
-    return emulator::gather(mask, what, x, [=](const emulator::collective &m) {
-        return source < 0 || source >= width ? x : emulator::brought<T>(m, first + source);
-    });
+/* source: a lane of this one's segment, from 0; others leave the own value. */
+template <class T> EMULATED_INLINE T emulated_shuffle(unsigned mask, const char *what, T x, int width, int source) {
+    const int lane = emulator::current->lane, first = lane & -width;
+    const int from = unsigned(source) < unsigned(width) ? first + source : lane;
+    const uint64_t bits = emulator::shuffle(mask, what, emulated_lane_bits(x), from);
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 template <class T> T __shfl_sync(unsigned mask, T x, int source, int width = 32) {
-    return emulated_shuffle(mask, "__shfl_sync()", x, width, [=](int) { return source & (width - 1); });
+    return emulated_shuffle(mask, "__shfl_sync()", x, width, source & (width - 1));
 }
 template <class T> T __shfl_up_sync(unsigned mask, T x, unsigned delta, int width = 32) {
-    return emulated_shuffle(mask, "__shfl_up_sync()", x, width, [=](int lane) { return lane - int(delta); });
+    return emulated_shuffle(mask, "__shfl_up_sync()", x, width, (emulator::current->lane & (width - 1)) - int(delta));
 }
 template <class T> T __shfl_down_sync(unsigned mask, T x, unsigned delta, int width = 32) {
-    return emulated_shuffle(mask, "__shfl_down_sync()", x, width, [=](int lane) { return lane + int(delta); });
+    return emulated_shuffle(mask, "__shfl_down_sync()", x, width, (emulator::current->lane & (width - 1)) + int(delta));
 }
 template <class T> T __shfl_xor_sync(unsigned mask, T x, int lanes, int width = 32) {
-    return emulated_shuffle(mask, "__shfl_xor_sync()", x, width, [=](int lane) { return lane ^ lanes; });
+    return emulated_shuffle(mask, "__shfl_xor_sync()", x, width, (emulator::current->lane & (width - 1)) ^ lanes);
 }
 
-/* The lanes that bring what is wanted, or those that bring another value. */
-template <class T> unsigned emulated_lanes_with(unsigned mask, const char *what, T x, T wanted, bool other = false) {
-    return emulator::gather(mask, what, x, [=](const emulator::collective &m) {
-        const unsigned lanes = emulator::lanes_with(m, emulator::lane_value_of(wanted));
-        return other ? m.arrived & ~lanes : lanes;
-    });
+/* Lanes that bring 0, and others. */
+EMULATED_INLINE emulator::lane_sets emulated_vote(unsigned mask, const char *what, int x) {
+    return emulator::lanes_with(mask, what, uint64_t(x != 0), 0);
 }
-inline unsigned __ballot_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__ballot_sync()", x, 0, true); }
-inline int __any_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__any_sync()", x, 0, true) != 0; }
-inline int __all_sync(unsigned mask, int x) { return emulated_lanes_with(mask, "__all_sync()", x, 0) == 0; }
+inline unsigned __ballot_sync(unsigned mask, int x) {
+    const emulator::lane_sets v = emulated_vote(mask, "__ballot_sync()", x);
+    return v.came & ~v.with;
+}
+inline int __any_sync(unsigned mask, int x) {
+    const emulator::lane_sets v = emulated_vote(mask, "__any_sync()", x);
+    return v.came != v.with;
+}
+inline int __all_sync(unsigned mask, int x) { return emulated_vote(mask, "__all_sync()", x).with == 0; }
 template <class T> unsigned __match_any_sync(unsigned mask, T x) {
-    return emulated_lanes_with(mask, "__match_any_sync()", x, x);
+    const uint64_t bits = emulated_lane_bits(x);
+    return emulator::lanes_with(mask, "__match_any_sync()", bits, bits).with;
 }
 template <class T> unsigned __match_all_sync(unsigned mask, T x, int *all) {
-    *all = emulated_lanes_with(mask, "__match_all_sync()", x, x) == mask;
+    const uint64_t bits = emulated_lane_bits(x);
+    *all = emulator::lanes_with(mask, "__match_all_sync()", bits, bits).with == mask;
     return *all ? mask : 0;
 }
 
 #define EMULATED_REDUCE(name, T, expression)                                                                           \
     inline T name(unsigned mask, T x) {                                                                                \
-        return emulator::gather(mask, #name "()", x, [=](const emulator::collective &m) {                              \
-            T a{};                                                                                                     \
-            bool any = false;                                                                                          \
-            for (int i = 0; i < 32; i++)                                                                               \
-                if (m.arrived >> i & 1) {                                                                              \
-                    T b = emulator::brought<T>(m, i);                                                                  \
-                    a = any ? static_cast<T>(expression) : b;                                                          \
-                    any = true;                                                                                        \
-                }                                                                                                      \
-            return a;                                                                                                  \
-        });                                                                                                            \
+        return T(emulator::reduce(mask, #name "()", unsigned(x), [](uint64_t first, uint64_t second) -> uint64_t {     \
+            const T a = T(first), b = T(second);                                                                       \
+            return unsigned(expression);                                                                               \
+        }));                                                                                                           \
     }
 EMULATED_REDUCE(__reduce_add_sync, unsigned, a + b)
 EMULATED_REDUCE(__reduce_min_sync, unsigned, b < a ? b : a)

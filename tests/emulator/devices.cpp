@@ -52,8 +52,6 @@ int capability_number() {
     return major * 10 + minor;
 }
 
-bool has_mbarriers() { return capability_number() >= 90; }
-
 cudaDeviceProp properties_of(int device) {
     cudaDeviceProp p = {};
     capability(&p.major, &p.minor);

@@ -4,7 +4,7 @@
  * where they wait for each other, poll, or do an atomic operation, in an order drawn from a seed. Device functions
  * (emulated_ptx.h, cuda_runtime.h) are made of the few calls below.
  *
- *   lanes    join(mask, ...) gathers the lanes that the mask names, with a value each; the last one completes it
+ *   lanes    shuffle(mask, ...) and its kin gather the lanes that the mask names, with a value each
  *   CTA      cta_barrier(id, threads, ...)
  *   polls    poll(what) in every loop that waits for another CTA: lets all others run
  *   copies   copy_later(...) is done some time later, in any order: its destination holds rubbish until then
@@ -77,23 +77,24 @@ int environment(const char *name, int otherwise);
 struct cta;
 struct warp;
 
-/* What a lane brings, 0 beyond its size. */
-struct lane_value {
-    uint64_t words[2];
-};
-
 /* An operation that the lanes of a mask make together: a shuffle, a vote, __syncwarp(). */
 struct collective {
     const char *what;
     unsigned mask, arrived, departed;
-    bool complete;
-    lane_value values[32];
+    bool complete, reduced;
+    uint64_t result;     /* of a reduction, when a lane has made it */
+    uint64_t values[32]; /* what each lane brings, 0 beyond its size */
 };
 
 struct late_store {
     void *to;
     size_t bytes;
     unsigned char value[8];
+};
+
+struct position {
+    uint3 block_index;
+    dim3 block_size, grid_size;
 };
 
 /* What a switch touches lies in its first 64 bytes. */
@@ -107,8 +108,9 @@ struct alignas(64) fiber {
     enum { ready, yielding, polling, waiting, exited } state;
     warp *in_warp;
     int lane;
-    uint32_t parity;  /* of the mbarrier */
-    uint3 thread;     /* threadIdx */
+    uint32_t parity; /* of the mbarrier */
+    uint3 thread;    /* threadIdx */
+    const position *where;
     const char *what; /* what it waits for, in words */
     unsigned cluster_generation;
     unsigned copies; /* under way that signal no mbarrier */
@@ -116,14 +118,9 @@ struct alignas(64) fiber {
     std::vector<late_store> stores;
 };
 
-/* The running thread. */
-extern thread_local fiber *current;
+/* The running thread. Of a variable with `thread_local` other sources would ask each time whether it is initialized. */
+extern __thread fiber *current;
 
-struct position {
-    uint3 block_index;
-    dim3 block_size, grid_size;
-};
-const position &place();
 char *dynamic_memory();
 
 [[noreturn]] void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -141,36 +138,17 @@ void lane_waited();
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-/* Waits until all lanes of the mask have joined. */
-collective &join(unsigned mask, const char *what, lane_value value);
-void depart(collective &);
-/* The lanes that have joined with this value. */
-unsigned lanes_with(const collective &, lane_value value);
-
-template <class T> lane_value lane_value_of(T x) {
-    static_assert(sizeof(T) <= sizeof(lane_value));
-    lane_value v = {};
-    memcpy(&v, &x, sizeof x);
-    return v;
-}
-
-/* What lane `from` brought; rubbish if it did not come. */
-template <class T> T brought(const collective &m, int from) {
-    T x;
-    if (m.arrived >> from & 1)
-        memcpy(&x, &m.values[from], sizeof x);
-    else
-        memset(&x, 0xa5, sizeof x);
-    return x;
-}
-
-/* Joins a collective and returns use(collective). */
-template <class T, class Use> auto gather(unsigned mask, const char *what, T value, Use use) {
-    collective &m = join(mask, what, lane_value_of(value));
-    auto result = use(m);
-    depart(m);
-    return result;
-}
+/* Each of these waits until all lanes of the mask have joined, and brings a value. */
+void meet(unsigned mask, const char *what);
+/* Returns what lane `from` brought; rubbish if it did not come. */
+uint64_t shuffle(unsigned mask, const char *what, uint64_t value, int from);
+/* Returns which lanes came, and which of them brought `wanted`. */
+struct lane_sets {
+    unsigned came, with;
+};
+lane_sets lanes_with(unsigned mask, const char *what, uint64_t value, uint64_t wanted);
+/* Returns what `combine` makes of the values, by twos. */
+uint64_t reduce(unsigned mask, const char *what, uint64_t value, uint64_t (*combine)(uint64_t, uint64_t));
 
 /* ---- CTA --------------------------------------------------------------------------------------------------------- */
 
@@ -188,7 +166,7 @@ void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const 
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 int capability_number(); /* of the device: 90 for 9.0 */
-bool has_mbarriers();    /* those that can be waited for, from compute capability 9.0 */
+bool has_mbarriers();    /* of the CTA's: those that can be waited for, from compute capability 9.0 */
 
 /* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
  * through the generic proxy, as all other accesses are. */

@@ -134,6 +134,7 @@ void run_block(cta &c, uint64_t block) {
         l.block,
         l.grid};
     c.random = mixed(seed + mixed(gpu().launches + mixed(block)));
+    c.has_mbarriers = capability_number() >= 90;
     c.busy = true;
     run_cta(c);
     c.busy = false;

@@ -82,6 +82,8 @@ void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const 
             c.in_cluster->members[i]->disturbed = true;
 }
 
+bool has_mbarriers() { return current->in_cta->has_mbarriers; }
+
 /* Has the phase of this parity ended? */
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what) {
     return load(barrier, what).phase != (parity & 1);

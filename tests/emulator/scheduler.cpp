@@ -30,7 +30,7 @@ using boost::context::detail::transfer_t;
 
 namespace emulator {
 
-thread_local fiber *current;
+__thread fiber *current;
 uint64_t seed = uint64_t(environment("SCAN_EMULATED_SEED", 1));
 static const int delay_us = environment("SCAN_EMULATED_DELAY", 0);
 
@@ -45,7 +45,6 @@ int environment(const char *name, int otherwise) {
     return value && *value ? int(strtoll(value, nullptr, 0)) : otherwise;
 }
 
-const position &place() { return current->in_cta->where; }
 char *dynamic_memory() { return current->in_cta->shared; }
 uint32_t draw() { return draw(*current->in_cta); }
 
@@ -87,9 +86,10 @@ static fiber *pick(cta &c) {
     for (;;) {
         if (c.disturbed.load(std::memory_order_relaxed) && c.disturbed.exchange(false))
             recheck(c);
-        if (!c.copies.empty() && chance(c, 8))
+        const uint32_t random = draw(c);
+        if (random % 8 == 0 && !c.copies.empty())
             finish_one_copy(c);
-        if (!c.polling.empty() && chance(c, 32)) {
+        if (random / 8 % 32 == 0 && !c.polling.empty()) {
             c.ready.push_back(c.polling.back());
             c.polling.pop_back();
         }
@@ -122,9 +122,10 @@ static fiber *pick(cta &c) {
     fiber *f = c.fibers[c.ready[which]];
     c.ready[which] = c.ready.back();
     c.ready.pop_back();
-    if (f->state == fiber::ready) /* this thread alone writes it */
+    if (f->state == fiber::ready || f->state == fiber::waiting) /* this thread alone writes it */
         c.progress.store(c.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     f->state = fiber::ready;
+    f->waits_for = nullptr;
     return f;
 }
 
@@ -159,34 +160,34 @@ void wait_for(const void *object, const char *what, uint32_t parity) {
     switch_to(pick(*f->in_cta));
 }
 
-static void wake(cta &c, fiber *f) {
-    f->state = fiber::ready;
-    f->waits_for = nullptr;
-    c.ready.push_back(uint16_t(f->index));
+/* The threads that wait for an mbarrier or for a cluster. Those of a collective or of a CTA's barrier are known, and
+ * stay as they are until they run: each that is touched here costs a line of the cache. */
+void wake(cta &c, const void *object) {
+    for (int i = 0; i < c.threads; i++) {
+        fiber *f = c.fibers[size_t(i)];
+        if (f->state == fiber::waiting && f->waits_for == object) {
+            f->state = fiber::ready;
+            f->waits_for = nullptr;
+            c.ready.push_back(uint16_t(i));
+        }
+    }
 }
-
-/* Threads [first, end) that wait for the object. */
-static void wake(cta &c, const void *object, int first, int end) {
-    for (int i = first; i < end; i++)
-        if (c.fibers[size_t(i)]->state == fiber::waiting && c.fibers[size_t(i)]->waits_for == object)
-            wake(c, c.fibers[size_t(i)]);
-}
-
-void wake(cta &c, const void *object) { wake(c, object, 0, c.threads); }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
-static void complete_if_all_there(cta &c, warp &w, collective &m) {
+/* The lane that joins last does not wait: here it is 1 << lane, or 0 where lanes leave. */
+static void complete_if_all_there(cta &c, warp &w, collective &m, unsigned last) {
     if (m.complete || ((m.arrived | ~w.live) & m.mask) != m.mask)
         return;
     m.complete = true;
     if (!(w.live & ~m.mask))
         w.apart = 0;
     const int first = int(&w - c.warps) * 32;
-    wake(c, &m, first, std::min(first + 32, c.threads));
+    for (unsigned waiting = m.arrived & ~last; waiting; waiting &= waiting - 1)
+        c.ready.push_back(uint16_t(first + __builtin_ctz(waiting)));
 }
 
-collective &join(unsigned mask, const char *what, lane_value value) {
+static collective &join(unsigned mask, const char *what, uint64_t value) {
     fiber *f = current;
     warp &w = *f->in_warp;
     const unsigned bit = 1u << f->lane;
@@ -205,14 +206,14 @@ collective &join(unsigned mask, const char *what, lane_value value) {
         m.what = what;
         m.mask = mask;
         m.arrived = m.departed = 0;
-        m.complete = false;
+        m.complete = m.reduced = false;
     }
     collective &m = w.collectives[place];
     if (m.what != what && strcmp(m.what, what))
         die("%s, while other lanes of mask %08x are at %s", what, mask, m.what);
     m.values[f->lane] = value;
     m.arrived |= bit;
-    complete_if_all_there(*f->in_cta, w, m);
+    complete_if_all_there(*f->in_cta, w, m, bit);
     if (!m.complete)
         wait_for(&m, what);
     else
@@ -220,18 +221,44 @@ collective &join(unsigned mask, const char *what, lane_value value) {
     return m;
 }
 
-void depart(collective &m) {
+static void depart(collective &m) {
     warp &w = *current->in_warp;
     m.departed |= 1u << current->lane;
     if (m.departed == m.arrived)
         w.used &= ~(1u << (&m - w.collectives));
 }
 
-unsigned lanes_with(const collective &m, lane_value value) {
-    unsigned lanes = 0;
+void meet(unsigned mask, const char *what) { depart(join(mask, what, 0)); }
+
+uint64_t shuffle(unsigned mask, const char *what, uint64_t value, int from) {
+    collective &m = join(mask, what, value);
+    const uint64_t brought = m.arrived >> from & 1 ? m.values[from] : rubbish * 0x0101010101010101u;
+    depart(m);
+    return brought;
+}
+
+lane_sets lanes_with(unsigned mask, const char *what, uint64_t value, uint64_t wanted) {
+    collective &m = join(mask, what, value);
+    unsigned with = 0;
     for (unsigned i = 0; i < 32; i++)
-        lanes |= unsigned(!memcmp(&m.values[i], &value, sizeof value)) << i;
-    return lanes & m.arrived;
+        with |= unsigned(m.values[i] == wanted) << i;
+    const lane_sets found = {m.arrived, with & m.arrived};
+    depart(m);
+    return found;
+}
+
+uint64_t reduce(unsigned mask, const char *what, uint64_t value, uint64_t (*combine)(uint64_t, uint64_t)) {
+    collective &m = join(mask, what, value);
+    if (!m.reduced) {
+        unsigned left = m.arrived;
+        m.result = m.values[__builtin_ctz(left)];
+        while (left &= left - 1)
+            m.result = combine(m.result, m.values[__builtin_ctz(left)]);
+        m.reduced = true;
+    }
+    const uint64_t result = m.result;
+    depart(m);
+    return result;
 }
 
 /* ---- CTA barriers ------------------------------------------------------------------------------------------------ */
@@ -259,9 +286,11 @@ votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
     if (++b.arrived == expected) {
         b.last = {b.count, expected};
         b.arrived = b.count = 0;
-        wake(c, &b);
+        c.ready.insert(c.ready.end(), b.waiting, b.waiting + b.waiting_count);
+        b.waiting_count = 0;
         maybe_switch();
     } else if (wait) {
+        b.waiting[b.waiting_count++] = uint16_t(current->index);
         wait_for(&b, what);
     }
     current->fenced = 0;
@@ -279,7 +308,7 @@ static void thread_ends() {
     c.live--;
     w.live &= ~(1u << f->lane);
     for (uint32_t used = w.used; used; used &= used - 1)
-        complete_if_all_there(c, w, w.collectives[__builtin_ctz(used)]);
+        complete_if_all_there(c, w, w.collectives[__builtin_ctz(used)], 0);
     if (c.barriers[0].arrived && c.barriers[0].expected == c.threads)
         die("the thread ends while %d threads wait at __syncthreads()", c.barriers[0].arrived);
     if (!f->stores.empty())
@@ -331,6 +360,7 @@ static fiber *new_fiber(cta &c, int index) {
     f->index = index;
     f->lane = index % 32;
     f->in_cta = &c;
+    f->where = &c.where;
     f->in_warp = &c.warps[index / 32];
     f->stack = new_stack(c, index);
     f->stack_bytes = stack_bytes;
@@ -354,7 +384,8 @@ void run_cta(cta &c) {
     }
     static const int policies[] = {1, 1, 0, 2}; /* 1 is quicker: it leaves few stacks' lines in the caches */
     c.policy = policies[draw(c) % 4];
-    memset(c.barriers, 0, sizeof c.barriers);
+    for (named_barrier &b : c.barriers)
+        b.expected = b.arrived = b.count = b.waiting_count = 0;
     c.ready.clear();
     c.polling.clear();
     c.bulk_ranges.clear();
