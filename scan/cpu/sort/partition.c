@@ -275,8 +275,22 @@ static void sort_few(const scan_sort_job *j) {
                                      .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
 }
 
+/* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. */
+static bool come_in_runs(const scan_sort_job *j) {
+    enum { SAMPLES = 64 };
+    size_t ascents = 0;
+    if (!scan_sort_is_wide(&j->plan) || j->plan.pieces_a_thread == 0 || j->n <= j->plan.local_n)
+        return false;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t at = scan_sort_anywhere(i, j->n - 1);
+        ascents +=
+            j->plan.kernels->code(j->in.keys, at, j->order) < j->plan.kernels->code(j->in.keys, at + 1, j->order);
+    }
+    return ascents >= SAMPLES / 8 * 7;
+}
+
 static void sort_all(scan_sort_job *j, unsigned thread) {
-    if (j->n <= j->plan.alone_n) {
+    if (j->n <= j->plan.alone_n && !come_in_runs(j)) {
         if (thread == 0 && j->n > 0)
             sort_few(j);
         scan_sort_barrier(j);
