@@ -190,7 +190,9 @@ static void radix_hands_over(void **state) {
 /* Whether the radix sort's sample has key i (scan/cuda/sort/sample.cuh). */
 static bool is_sampled(size_t i, size_t n) {
     const uint64_t stretch = n / 2048, s = i / stretch;
-    return s < 2048 && i == s * stretch + ((uint64_t)(uint32_t)(s * 2654435761u) * stretch >> 32);
+    uint32_t x = (uint32_t)(s ^ s >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return s < 2048 && i == s * stretch + ((x ^ x >> 16) * stretch >> 32);
 }
 
 /* Keys that two digits spread, even floats of one half of the calls, but for one in `share`, none of them sampled:

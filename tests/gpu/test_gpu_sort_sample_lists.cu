@@ -12,6 +12,7 @@
 #include "gpu_support.h"
 #include "scan/cuda/samplesort/layout.h"
 #include "scan/cuda/samplesort/splitters.cuh"
+#include "scan/cuda/sort/sample.cuh"
 
 using namespace scan_cuda::samplesort;
 
@@ -235,7 +236,7 @@ static std::vector<bool> sampled_by_radix(size_t n) {
     std::vector<bool> sampled(n);
     const uint64_t stretch = n / scan_cuda::sample_size;
     for (uint32_t s = 0; s < scan_cuda::sample_size; s++)
-        sampled[s * stretch + (uint64_t(s * 2654435761u) * stretch >> 32)] = true;
+        sampled[scan_cuda::sample_at(s, stretch)] = true;
     return sampled;
 }
 

@@ -16,9 +16,12 @@ constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 
-/* Where the sample's key s is: somewhere in its stretch of the keys. */
-__device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
-    return s * stretch + (s * 2654435761u * stretch >> 32);
+/* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance. Places at a regular distance would
+ * meet fewer copies than there are in keys that repeat after a while. The mixing is MurmurHash3's. */
+__host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
+    uint32_t x = (s ^ s >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return s * stretch + ((x ^ x >> 16) * stretch >> 32);
 }
 
 /* Whether the plan may look at a sample. */
