@@ -33,6 +33,7 @@ struct sort_pass {
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
+    bool exact;                 /* floats: none shares its code with others, so exact_code() is everyone's */
 };
 
 /* ---- keys that are counted, see fill.cuh ------------------------------------------------------------------------- */

@@ -61,15 +61,17 @@ struct sort_order {
 /* In sort.cu; without even_code. */
 sort_order sort_order_of(const scan_sort_desc *desc);
 
+/* All bits like the highest one. */
+template <class K> __device__ K spread_sign(K x) { return K(std::make_signed_t<K>(x) >> (8 * sizeof(K) - 1)); }
+
 template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (!sort_key<Key>::is_float) {
         return K(key ^ K(order.flip));
     } else {
         using bits = float_bits<K>;
-        const K magnitude = key & ~bits::sign;
-        const K code = magnitude == 0 ? bits::sign : key & bits::sign ? ~key : key | bits::sign;
-        return magnitude > bits::infinity ? K(order.nan) : code ^ K(order.flip);
+        const K code = key == bits::sign ? bits::sign : key ^ (spread_sign(key) | bits::sign);
+        return (key & ~bits::sign) > bits::infinity ? K(order.nan) : code ^ K(order.flip);
     }
 }
 
@@ -106,7 +108,7 @@ template <class Key> __device__ bool shares_code(key_bits<Key> key) {
 template <class Key> __device__ key_bits<Key> exact_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (sort_key<Key>::is_float)
-        key = key & float_bits<K>::sign ? K(~key) : K(key | float_bits<K>::sign);
+        key ^= spread_sign(key) | float_bits<K>::sign;
     return K(key ^ K(order.flip));
 }
 
@@ -114,7 +116,7 @@ template <class Key> __device__ key_bits<Key> key_of_exact_code(key_bits<Key> co
     using K = key_bits<Key>;
     const K key = code ^ K(order.flip);
     if constexpr (sort_key<Key>::is_float)
-        return key & float_bits<K>::sign ? K(key ^ float_bits<K>::sign) : K(~key);
+        return key ^ (K(~spread_sign(key)) | float_bits<K>::sign);
     else
         return key;
 }

@@ -97,6 +97,8 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
         if constexpr (keeps_digits) {
             if (order.even.exists())
                 keep_digits([&](K key) { return order.even.template of<Key>(key); });
+            else if (shared.pass.exact)
+                keep_digits([&](K key) { return exact_code<Key>(key, order); });
             else
                 keep_digits([&](K key) { return plain_code<Key>(key, order); });
         }

@@ -130,7 +130,8 @@ template <class Key, int value_bytes> class pass_writer {
     }
 
     /* Slot s goes to base[digit] + s. */
-    template <bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
+    template <bool whole, class Digit>
+    __device__ void write_slots(uint32_t count, const uint64_t *base, Digit digit_of) {
         K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
         const bool wanted = value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE;
@@ -164,10 +165,20 @@ template <class Key, int value_bytes> class pass_writer {
                 return;
             }
         }
-        if (count == shape::tile)
-            write_slots<true>(count, shared.base[turn]);
-        else
-            write_slots<false>(count, shared.base[turn]);
+        const auto any_digit = [&](K key) { return digit_of(key); };
+        if constexpr (sort_key<Key>::is_float) {
+            const auto exact_digit = [&](K key) { return uint32_t(exact_code<Key>(key, order) >> shift) & digit_mask; };
+            if (!shared.pass.exact || order.even.exists())
+                write_slots<false>(count, shared.base[turn], any_digit);
+            else if (count == shape::tile)
+                write_slots<true>(count, shared.base[turn], exact_digit);
+            else
+                write_slots<false>(count, shared.base[turn], exact_digit);
+        } else if (count == shape::tile) {
+            write_slots<true>(count, shared.base[turn], any_digit);
+        } else {
+            write_slots<false>(count, shared.base[turn], any_digit);
+        }
     }
 };
 
