@@ -2,22 +2,21 @@
  *
  * The local stage: a CTA sorts a bucket in shared memory, whatever its keys are.
  *
- *     range      the range of the bucket's codes is divided evenly into about twice as many bins as there are keys
- *     bits       where one of those is crowded, the topmost of the bits that vary number the bins
- *     digits     where one of these is too: passes over the digits of 8 bits that vary, stable
+ *     bins        the range of the bucket's codes is divided evenly into about twice as many as there are keys
+ *     merging     where one of those is crowded (merge_tile.cuh)
  *
  * A crowded bin has more than 32 keys, not all of one code. Buckets are much alike in this, so after one with crowded
- * bins a CTA sorts some by digits at once.
+ * bins a CTA merges some at once.
  *
  *     keys ──> bins, counted ──> keys in order by bin ──> a key's rank: its bin's begin, and the keys of its bin that
  *                                                         come before it by code, then by place ──> out
  *
  * Most bins have a key or two. Atomics number the keys of a bin in any order, and ranks do not depend on it: codes and
- * places decide. A bin of many copies of one code is ranked by places alone, as a digit of a tile is. All ways are
+ * places decide. A bin of many copies of one code is ranked by places alone, as a digit of a tile is. Both ways are
  * stable. None compares a key with more than 32 others, so that copies cost no more than other keys.
  *
- * Work: bins take an atomic addition and a comparison or two a key; digits rank a key up to 4 or 8 times. Traffic: one
- * read and one write, of neighbours as a rule: keys are in order but for those of a bin.
+ * Work: bins take an atomic addition and a comparison or two a key, merging the logarithm of the bucket's size.
+ * Traffic: one read and one write, of neighbours as a rule: keys are in order but for those of a bin.
  *
  * Source: Stehle, Jacobsen, "A memory bandwidth-efficient hybrid radix sort on GPUs", 2017: local sorts of buckets. The
  * bins of the radix sort (sort/local_bins.cuh) are for tiles of many buckets, and stable for few copies only.
@@ -26,7 +25,7 @@
 #define SCAN_CUDA_SAMPLESORT_LOCAL_CUH
 
 #include "large.cuh"
-#include "local_digits.cuh"
+#include "local_shared.cuh"
 #include "splitters.cuh"
 
 namespace scan_cuda {
@@ -47,7 +46,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     const source<K, value_bytes> from;
     const uint32_t size;
     K key[rows]; /* by place */
-    bin_map<K> map;
+    bin_range<K> range;
     bool copies; /* some bin has more keys than are compared with each other */
 
     /* What a thread has in row r: the key at that place, or in that slot of an order. */
@@ -55,7 +54,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
     /* Whether the row has any key, for all threads alike. */
     __device__ bool has(int r) const { return uint32_t(r) * threads < size; }
 
-    __device__ uint32_t bin_of(K code) const { return map.of(code, shared.groups); }
+    __device__ uint32_t bin_of(K code) const { return range.of(code); }
 
     /* Of this thread's rows, those that have a key. */
     template <class F> __device__ void each_key(F f) const {
@@ -72,25 +71,24 @@ template <class K, int value_bytes, class Shape> class local_sort {
     __device__ local_sort(const samplesort::job &j, shared_type &shared, const bucket &b)
         : job(j.sort), shared(shared), b(b), from(j, b.level), size(uint32_t(b.size)) {}
 
-    /* passed_over: buckets that are sorted by digits without a trial of bins; set where bins were crowded. */
+    /* passed_over: buckets that are merged without a trial of bins; set where bins were crowded. */
     __device__ void run(uint32_t &passed_over) {
         const target<K, value_bytes> to(job);
-        find_range();
+        from.template load_keys<threads>(key, b.begin, threadIdx.x, size);
         bool bins = false;
-#pragma unroll 1
-        for (int attempt = 0; attempt < 2 && !bins; attempt++) {
-            if (attempt)
-                find_bits();
-            if (!passed_over)
-                bins = fill_bins();
+        if (passed_over) {
+            passed_over--;
+        } else {
+            find_range();
+            bins = fill_bins();
+            passed_over = bins ? 0 : buckets_passed_over;
         }
-        passed_over = bins ? 0 : passed_over ? passed_over - 1 : buckets_passed_over;
         if (bins) {
             if (copies && job.ties)
                 rank_copies();
             rank_bins(to.keys);
         } else {
-            rank_digits(to.keys);
+            merge(to.keys);
         }
         if constexpr (value_bytes > 0)
             write_values(to.values);
@@ -98,10 +96,9 @@ template <class K, int value_bytes, class Shape> class local_sort {
     }
 
   private:
-    /* Keys to registers, and bins for the range of their codes. */
+    /* Bins for the range of the codes. */
     __device__ void find_range() {
         K low = K(~K(0)), high = 0;
-        from.template load_keys<threads>(key, b.begin, threadIdx.x, size);
         each_key([&](int r) {
             const K code = code_of(key[r], job);
             low = code < low ? code : low;
@@ -114,27 +111,13 @@ template <class K, int value_bytes, class Shape> class local_sort {
             shared.high[threadIdx.x / 32] = high;
         }
         __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int w = 0; w < warps; w++) {
-                low = shared.low[w] < low ? shared.low[w] : low;
-                high = shared.high[w] > high ? shared.high[w] : high;
-            }
-            map_range(shared.map, low, high, min(max(power_from(2 * size), 128u), Shape::bins));
-            shared.varying = 0;
+        if (warp_of_cta() == 0) {
+            const uint32_t w = threadIdx.x % warps;
+            low = K(~warp_total<maximum<K>>(K(~shared.low[w])));
+            high = warp_total<maximum<K>>(shared.high[w]);
         }
-    }
-
-    /* Bins for the bits that vary. */
-    __device__ void find_bits() {
-        __syncthreads();
-        const K first = shared.map.low; /* any code will do */
-        K differ = 0;
-        each_key([&](int r) { differ |= K(code_of(key[r], job) ^ first); });
-        if (differ)
-            atomicOr(&shared.varying, (unsigned long long)differ);
-        __syncthreads();
         if (threadIdx.x == 0)
-            map_bits(shared.map, shared.groups, K(shared.varying));
+            shared.range.set(low, high, min(max(power_from(2 * size), 128u), Shape::bins));
     }
 
     /* ---- bins ---------------------------------------------------------------------------------------------------- */
@@ -175,8 +158,8 @@ template <class K, int value_bytes, class Shape> class local_sort {
     /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin is crowded. */
     __device__ bool fill_bins() {
         __syncthreads();
-        map = shared.map;
-        for (uint32_t i = threadIdx.x; i < map.used / 4; i += threads)
+        range = shared.range;
+        for (uint32_t i = threadIdx.x; i < range.used / 4; i += threads)
             reinterpret_cast<uint4 *>(shared.bins)[i] = make_uint4(0, 0, 0, 0);
         __syncthreads();
         packed_u16<rows> slots;
@@ -187,9 +170,9 @@ template <class K, int value_bytes, class Shape> class local_sort {
             slots.set(r, place(r) < size ? atomicAdd(&shared.bins[bin_of(code_of(key[r], job))], 1u) : 0);
         }
         __syncthreads();
-        const uint32_t largest = scan_bins(map.used);
+        const uint32_t largest = scan_bins(range.used);
         if (threadIdx.x == 0)
-            shared.bins[map.used] = size;
+            shared.bins[range.used] = size;
         copies = __syncthreads_or(largest > crowd);
         each_key([&](int r) {
             const uint32_t slot = shared.bins[bin_of(code_of(key[r], job))] + slots.get(r);
@@ -223,21 +206,20 @@ template <class K, int value_bytes, class Shape> class local_sort {
                 shared.copies_begin[digit] = uint16_t(slot);
         }
         __syncthreads();
+        const uint32_t used = rows_of_tile(size);
         packed_u8<rows> digits;
         packed_u16<rows> to;
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
-            const uint32_t at = place_in_tile<rows>(r);
+        each_used_row<rows>(used, [&](int r) {
+            const uint32_t at = place_in_tile(r, used);
             digits.set(r, at < size ? uint32_t(shared.ranked[at]) : uint32_t(radix - 1));
-        }
-        rank_tile<rows>(shared.ranks, digits, to);
-#pragma unroll
-        for (int r = 0; r < rows; r++) {
+        });
+        rank_tile<rows>(shared.ranks, digits, to, used);
+        each_used_row<rows>(used, [&](int r) {
             const uint32_t digit = digits.get(r);
             if (digit < radix - 1)
-                shared.ranked[place_in_tile<rows>(r)] =
+                shared.ranked[place_in_tile(r, used)] =
                     uint16_t(to.get(r) - shared.ranks.begins[digit] + shared.copies_begin[digit]);
-        }
+        });
         __syncthreads();
     }
 
@@ -269,19 +251,19 @@ template <class K, int value_bytes, class Shape> class local_sort {
         }
     }
 
-    /* ---- digits -------------------------------------------------------------------------------------------------- */
+    /* ---- merging ------------------------------------------------------------------------------------------------- */
 
-    template <bool codes> __device__ void stage_keys() {
+    __device__ void merge(K *out) {
         __syncthreads();
-        each_key([&](int r) { shared.keys[place(r)] = codes ? code_of(key[r], job) : key[r]; });
-        __syncthreads();
-    }
-
-    __device__ void rank_digits(K *out) {
-        stage_keys<true>();
-        order_by_digits<K, Shape>(shared, size);
-        if (out)
-            stage_keys<false>();
+        each_key([&](int r) {
+            shared.keys[place(r)] = code_of(key[r], job);
+            shared.order[place(r)] = uint16_t(place(r));
+        });
+        order_by_merging<Shape>(shared, size);
+        if (out) {
+            each_key([&](int r) { shared.keys[place(r)] = key[r]; });
+            __syncthreads();
+        }
         for (uint32_t i = threadIdx.x; i < size; i += threads) {
             const uint32_t place = shared.order[i];
             if (out)

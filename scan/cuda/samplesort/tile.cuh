@@ -23,15 +23,28 @@ struct rank_shared {
     uint32_t counts[radix], begins[radix];       /* of the tile: keys of a digit; of lesser digits */
 };
 
-/* Which of a tile's keys, in order, a thread has in its row r: rows of a warp are neighbours. */
-template <int rows> __device__ uint32_t place_in_tile(int r) {
-    return (threadIdx.x / 32 * rows + uint32_t(r)) * 32 + threadIdx.x % 32;
+/* Which of a tile's keys, in order, a thread has in its row r, of so many that a warp uses: they are neighbours. */
+__device__ inline uint32_t place_in_tile(int r, uint32_t used) {
+    return (threadIdx.x / 32 * used + uint32_t(r)) * 32 + threadIdx.x % 32;
+}
+/* Of as many keys. */
+__device__ inline uint32_t rows_of_tile(uint32_t keys) { return (keys + threads - 1) / threads; }
+
+/* f(r) for the rows that are used. */
+template <int rows, class F> __device__ void each_used_row(uint32_t used, F f) {
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        if (uint32_t(r) >= used)
+            break;
+        f(r);
+    }
 }
 
-/* Stable places of a tile's keys in order by digit, a digit for each row. By the CTA, with a barrier before the counts
- * are written and one after the last reads of what is shared but begins and a warp's own counters. */
+/* Stable places of a tile's keys in order by digit, a digit for each row that is used. By the CTA, with a barrier
+ * before the counts are written and one after the last reads of what is shared but begins and a warp's own counters. */
 template <int rows>
-__device__ void rank_tile(rank_shared &shared, const packed_u8<rows> &digits, packed_u16<rows> &places) {
+__device__ void rank_tile(rank_shared &shared, const packed_u8<rows> &digits, packed_u16<rows> &places,
+                          uint32_t used = rows) {
     const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
     const unsigned below = (1u << lane) - 1;
     uint16_t *own = shared.counters[warp];
@@ -39,9 +52,7 @@ __device__ void rank_tile(rank_shared &shared, const packed_u8<rows> &digits, pa
         reinterpret_cast<uint4 *>(own)[i] = make_uint4(0, 0, 0, 0);
     __syncwarp();
     packed_u16<rows> ranks;
-#pragma unroll
-    for (int r = 0; r < rows; r++)
-        ranks.set(r, rank_row(own, digits.get(r), below));
+    each_used_row<rows>(used, [&](int r) { ranks.set(r, rank_row(own, digits.get(r), below)); });
     __syncthreads();
     for (uint32_t d = threadIdx.x; d < radix; d += threads) {
         uint32_t sum = 0;
@@ -57,9 +68,8 @@ __device__ void rank_tile(rank_shared &shared, const packed_u8<rows> &digits, pa
     if (warp == 0)
         begins_of_digits(shared.counts, shared.begins, int(lane));
     __syncthreads();
-#pragma unroll
-    for (int r = 0; r < rows; r++)
-        places.set(r, ranks.get(r) + own[digits.get(r)] + shared.begins[digits.get(r)]);
+    each_used_row<rows>(
+        used, [&](int r) { places.set(r, ranks.get(r) + own[digits.get(r)] + shared.begins[digits.get(r)]); });
 }
 
 /* ---- a tile that is moved ---------------------------------------------------------------------------------------- */
@@ -103,11 +113,11 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
     constexpr int rows = tile_rows<K, value_bytes>;
     K key[rows];
     packed_u16<rows> places;
-    from.template load_keys<32>(key, begin, place_in_tile<rows>(0), count);
+    from.template load_keys<32>(key, begin, place_in_tile(0, rows), count);
     packed_u8<rows> digits; /* keys that are not there come last of all */
 #pragma unroll
     for (int r = 0; r < rows; r++)
-        digits.set(r, place_in_tile<rows>(r) < count ? digit_of(key[r]) : uint32_t(radix - 1));
+        digits.set(r, place_in_tile(r, rows) < count ? digit_of(key[r]) : uint32_t(radix - 1));
     rank_tile<rows>(shared.ranks, digits, places);
     for (uint32_t d = threadIdx.x; d < radix; d += threads) {
         const unsigned long long next = shared.next[d];
@@ -124,7 +134,7 @@ __device__ void move_tile(move_shared<K, value_bytes> &shared, const source<K, v
         write_slots(shared, shared.staged.keys, to.plain.keys, to.out.keys, count);
     if constexpr (value_bytes > 0) {
         V value[rows];
-        from.template load_values<32>(value, begin, place_in_tile<rows>(0), count);
+        from.template load_values<32>(value, begin, place_in_tile(0, rows), count);
         __syncthreads();
 #pragma unroll
         for (int r = 0; r < rows; r++)
