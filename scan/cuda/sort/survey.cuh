@@ -280,11 +280,12 @@ template <class Key, bool wide> __device__ void add_counts(const uint32_t *count
     }
 }
 
-/* Whether keys at some places of the input come in order: those of sorted input do. By the CTA. */
+/* Whether keys at some places of the input, the first and the last among them, come in order: those of sorted input
+ * do. By the CTA. */
 template <class Key, int threads> __device__ bool is_sample_in_order(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    const uint32_t next = min(threadIdx.x + 1, uint32_t(threads - 1));
-    const auto own = keys[sample_at(threadIdx.x, n / threads)], after = keys[sample_at(next, n / threads)];
+    const auto place = [&](uint32_t s) { return s == 0 ? 0 : s < threads ? sample_at(s, n / threads) : n - 1; };
+    const auto own = keys[place(threadIdx.x)], after = keys[place(threadIdx.x + 1)];
     return !__syncthreads_or(sort_code<Key>(after, job.order) < sort_code<Key>(own, job.order));
 }
 
