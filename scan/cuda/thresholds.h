@@ -68,8 +68,12 @@ constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_un
 /* From so many 8-byte keys on, of which so many digits vary, a sample sort takes less time than their passes, as a
  * rule: `tools/bench --device cuda --hunt 4000 --seed 5005 --min-n 100000 --max-n 64M`, once with --algorithm radix, on
  * an H100, 2026-11-25; for argsort --min-n 2^24, 2026-11-24. */
-constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 26;
+constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 24;
 constexpr uint32_t sampled_digits = 6;
+/* More keys take a third level, as a rule, and passes may cost less; so may an argsort's rounds, unless values have so
+ * many copies, at least. Where hunts with and without are even (--seed 9009 --min-n 2^26), on an H100, 2026-11-26. */
+constexpr uint64_t sampled_surely_most = 1u << 28;
+constexpr float sampled_copies = 2048;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 

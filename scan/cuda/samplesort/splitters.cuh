@@ -123,7 +123,7 @@ template <class K> __device__ void lay_cells(region *r, const K *sorted) {
 /* Says where the keys of level 0 are. Returns false if the plan needs no sample sort. By one thread. */
 __device__ inline bool find_origin(const job &j) {
     const sort_plan *plan = j.sort.plan;
-    if (j.planned && !plan->again)
+    if (j.planned && (!plan->again || plan->passes_again))
         return false;
     list_counts *counts = j.counts;
     const bool moved = j.planned && j.in_place && plan->local_keys != BUFFER_IN; /* by passes */

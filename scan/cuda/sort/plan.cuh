@@ -12,7 +12,7 @@
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
- *                            leave few keys to be told apart (pack.cuh)
+ *                            leave few keys to be told apart (pack.cuh); a sample sort if many keys have copies
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -84,13 +84,13 @@ __device__ inline void plan_rounds(const sort_job &job, const varying_digits &di
     }
 }
 
-/* runs: the top digits are tried first, see pack.cuh. */
-__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs) {
+/* runs: the top digits are tried first, see pack.cuh. sampled: a sample sort follows that, not rounds. */
+__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool sampled) {
     sort_plan *plan = job.plan;
     const bool rounds = digits.count > packed_passes;
     plan->again = rounds && !runs;
     plan->passes = plan->again ? 0 : min(digits.count, packed_passes);
-    plan->passes_again = rounds ? digits.count : 0;
+    plan->passes_again = rounds && !sampled ? digits.count : 0;
     plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
     plan->local_keys = BUFFER_FIRST;
     plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass, runs ? BUFFER_FIRST : BUFFER_NONE);
@@ -127,6 +127,23 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+/* Whether a sample sort, if one may follow, takes less time than passes over all digits. Keys of values that many have
+ * lie where they belong after its first level, and if all values have so many, after its second one. Of others an
+ * argsort fetches keys by their indices twice, which takes longer than its rounds, and very many take a third level:
+ * it costs as much as two passes then, and for the share of the keys that a sample has once or twice five to seven
+ * more. By the CTA. */
+__device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
+                                   uint32_t *memory) {
+    if (!job.sampled || (!job.packed && n <= sampled_surely_most))
+        return job.sampled;
+    const sample_counts equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
+    const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
+    if (job.packed)
+        return rare <= (n <= sampled_surely_most ? 0.5f : 0.25f) ||
+               copies_of(equal, n) >= sampled_copies + float(n >> 15);
+    return float(only_even ? job.key_bytes : digits.count) > 2 + rare * (job.value_bytes == 8 ? 5 : 7);
+}
 
 /* All digits that vary, if the top ones are not enough. */
 __device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {
@@ -170,17 +187,18 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         choice = even_choice(job, spread, n, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
-    const bool runs = scattered && short_runs(job, digits, spread, n, memory);
+    const bool runs = scattered && short_runs(job, digits, spread, n, memory),
+               sampled = scattered && samples_pay(job, digits, only_even, n, memory);
     if (warp_of_cta() > 0)
         return;
 
     plan->ties = digits.ties = job.ties && (!job.is_float || job.value_bytes || odd);
-    plan->counts_missing = only_even;
+    plan->counts_missing = only_even && !sampled;
     if (!scattered) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    if (job.sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits) &&
+    if (sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits) &&
         !(job.value_bytes && choice.copies)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
@@ -203,7 +221,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     plan->passes = passes;
     plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
     if (job.packed) {
-        plan_packed(job, digits, runs);
+        plan_packed(job, digits, runs, sampled);
         return;
     }
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, or if the
@@ -220,7 +238,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         plan->local_values = at.values;
         plan->local_reach = choice.reach;
         plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
-        if (!only_even && !job.sampled)
+        if (!only_even && !sampled)
             plan_all(job, codes, at, at.values != BUFFER_OUT);
     }
 }

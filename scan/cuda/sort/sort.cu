@@ -136,7 +136,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     const uint64_t ctas = persistent(ctx, ceil_div(c.n, uint64_t(sort_common.pack_threads)), 8);
     const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
-    for (int k = 0; k < (c.digits > packed_passes && !c.sampled ? 3 : 1); k++) {
+    for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
         uint32_t which = starts[k];
         void *pack_arguments[] = {&job, &which};
         SCAN_TRY(launch_pdl(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
@@ -163,13 +163,14 @@ static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job)
 
 /* What follows if the first passes are not enough. */
 static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
+    if (c.again_follows && (!c.sampled || c.n > sampled_surely_most)) {
+        if (job.is_float && !job.value_bytes)
+            SCAN_TRY(run_survey(ctx, c, job, true));
+        SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
+    }
     if (c.sampled)
         return samplesort_run(ctx, job, reinterpret_cast<char *>(job.plan) + c.plan_bytes, in_place, true);
-    if (!c.again_follows)
-        return SCAN_OK;
-    if (job.is_float && !job.value_bytes)
-        SCAN_TRY(run_survey(ctx, c, job, true));
-    return run_passes(ctx, c, job, max_digits, c.digits);
+    return SCAN_OK;
 }
 
 /* Where launches of passes end that can do what is left after them: the last launches of a sort of few keys. A launch
