@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Input that is in order already, or in the other order, or all but two neighbours: found in blocks, reversed in
- * blocks, and ties turned round. Many ties, which in floats differ in their bits, lie anywhere in a block.
+ * blocks, and ties turned round. Many ties, which in floats differ in their bits, lie anywhere in a block. And pairs
+ * that are looked through for runs.
  */
 #include "sort_oracle.h"
 
@@ -113,7 +114,33 @@ static void test_ordered(void **state) {
     }
 }
 
+/* A count in memory may leave so few pairs that one of several threads sorts them. In place the others must look at no
+ * key by then: for runs, which wide pairs are looked through for. ThreadSanitizer sees whether they do. */
+static void test_few_pairs_of_several_threads(void **state) {
+    (void)state;
+    enum { BOUND = 1 << 20, USED = 131000, THREADS = 4 };
+    scan_ctx *ctx = context_with_threads(THREADS);
+    uint64_t *keys = malloc(BOUND * sizeof *keys), *values = malloc(BOUND * sizeof *values), s = 5;
+    const uint64_t used = USED;
+    scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U64, .value_bytes = 8, .n_device = &used};
+    for (size_t i = 0; i < USED; i++) {
+        keys[i] = random_u64(&s);
+        values[i] = ~keys[i];
+    }
+    assert_int_equal(scan_sort(ctx, &desc, keys, keys, values, values, BOUND), SCAN_OK);
+    for (size_t i = 0; i < USED; i++) {
+        assert_true(i == 0 || keys[i - 1] <= keys[i]);
+        assert_true(values[i] == ~keys[i]);
+    }
+    free(keys);
+    free(values);
+    scan_ctx_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ordered)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ordered),
+        cmocka_unit_test(test_few_pairs_of_several_threads),
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,7 +12,7 @@
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
- * few values (splitters.c; in vectors: pieces.c). Input in order already is copied, in strictly the other order
+ * few values (splitters.c; in vectors: pieces.c). Input in order already is copied, in the other order
  * reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values or lie close
  * together (few.c, count.c), and not moved.
  */
@@ -275,11 +275,12 @@ static void sort_few(const scan_sort_job *j) {
                                      .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
 }
 
-/* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. */
+/* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. By a single
+ * thread: of several one may be writing the keys of an input in place by now. */
 static bool come_in_runs(const scan_sort_job *j) {
     enum { SAMPLES = 64 };
     size_t ascents = 0;
-    if (!scan_sort_is_wide(&j->plan) || j->plan.pieces_a_thread == 0 || j->n <= j->plan.local_n)
+    if (!scan_sort_is_wide(&j->plan) || j->plan.threads > 1 || j->plan.pieces_a_thread == 0 || j->n <= j->plan.local_n)
         return false;
     for (size_t i = 0; i < SAMPLES; i++) {
         const size_t at = scan_sort_anywhere(i, j->n - 1);
