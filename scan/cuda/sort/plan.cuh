@@ -135,7 +135,7 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
  * more. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
                                    uint32_t *memory) {
-    if (!job.sampled || (!job.packed && n <= sampled_surely_most))
+    if (!job.sampled || (!job.packed && n <= sampled_surely_most) || !takes_sample(job, n))
         return job.sampled;
     const sample_counts equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
     const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
