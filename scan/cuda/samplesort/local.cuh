@@ -259,7 +259,7 @@ template <class K, int value_bytes, class Shape> class local_sort {
             shared.keys[place(r)] = code_of(key[r], job);
             shared.order[place(r)] = uint16_t(place(r));
         });
-        order_by_merging<Shape>(shared, size);
+        order_by_merging<K, Shape>(shared, size);
         if (out) {
             each_key([&](int r) { shared.keys[place(r)] = key[r]; });
             __syncthreads();

@@ -55,10 +55,10 @@ template <class K, int value_bytes, class Shape> struct local_shared {
 
 /* Leaves places in order by code in `order`. `keys` are codes, by place. Not made part of the kernel, whose registers
  * it would take. */
-template <class Shape, class Shared>
+template <class K, class Shape, class Shared>
 __attribute__((noinline)) __device__ void order_by_merging(Shared &shared, uint32_t size) {
     constexpr int pieces = int((Shape::most + merged_each * threads - 1) / (merged_each * threads));
-    merge_tile<pieces, true>(shared.keys, shared.order, size, [](auto code) { return code; });
+    merged_tile<pieces, K>(shared.keys, shared.order, size).sort();
 }
 
 } /* namespace samplesort */

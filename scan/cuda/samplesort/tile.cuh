@@ -27,7 +27,7 @@ struct rank_shared {
 __device__ inline uint32_t place_in_tile(int r, uint32_t used) {
     return (threadIdx.x / 32 * used + uint32_t(r)) * 32 + threadIdx.x % 32;
 }
-/* Of as many keys. */
+/* Rows that a warp uses for so many keys. */
 __device__ inline uint32_t rows_of_tile(uint32_t keys) { return (keys + threads - 1) / threads; }
 
 /* f(r) for the rows that are used. */

@@ -24,13 +24,12 @@ namespace scan_cuda {
 constexpr uint32_t merged_each = 5; /* of a thread at a time: an odd number, so that lanes meet in no bank */
 
 /* Which keys come first in the merge of two runs: `taken` of them, how many are from a. On a tie those of a. */
-template <class K, class Code>
-__device__ uint32_t taken_from_first(const K *a, uint32_t a_count, const K *b, uint32_t b_count, uint32_t taken,
-                                     Code code) {
+template <class K>
+__device__ uint32_t taken_from_first(const K *a, uint32_t a_count, const K *b, uint32_t b_count, uint32_t taken) {
     uint32_t low = taken > b_count ? taken - b_count : 0, high = min(taken, a_count);
     while (low < high) {
         const uint32_t i = (low + high) / 2;
-        if (code(b[taken - 1 - i]) < code(a[i]))
+        if (b[taken - 1 - i] < a[i])
             high = i;
         else
             low = i + 1;
@@ -38,89 +37,103 @@ __device__ uint32_t taken_from_first(const K *a, uint32_t a_count, const K *b, u
     return low;
 }
 
-/* keys: `size` of them, in order by code(key) afterwards. places: what moves with the keys, if `moves_places`. pieces:
- * tiles are no larger than pieces * merged_each * blockDim.x. By the CTA, with a barrier at either end. */
-template <int pieces, bool moves_places, class K, class Code>
-__device__ void merge_tile(K *keys, uint16_t *places, uint32_t size, Code code) {
-    constexpr int each = merged_each;
+/* `size` keys in shared memory, and a place that moves with each. A tile is no larger than
+ * pieces * merged_each * blockDim.x: a thread has so many pieces. */
+template <int pieces, class K> class merged_tile {
+    static constexpr int each = merged_each;
+
+    K *const keys;
+    uint16_t *const places;
+    const uint32_t size;
     K key[pieces * each];
-    packed_u16<moves_places ? pieces * each : 1> place;
+    packed_u16<pieces * each> place;
+
     /* f(where a piece is in these, its number among all threads' pieces). */
-    const auto each_piece = [&](auto f) {
+    template <class F> __device__ void each_piece(F f) {
 #pragma unroll
         for (int p = 0; p < pieces; p++) {
             const uint32_t number = p * blockDim.x + threadIdx.x;
             if (number * each < size)
                 f(p * each, number);
         }
-    };
-    const auto store = [&](int own, uint32_t number) {
+    }
+
+    __device__ void store(int own, uint32_t number) {
 #pragma unroll
         for (int k = 0; k < each; k++)
             if (number * each + k < size) {
                 keys[number * each + k] = key[own + k];
-                if (moves_places)
-                    places[number * each + k] = uint16_t(place.get(own + k));
+                places[number * each + k] = uint16_t(place.get(own + k));
             }
-    };
-    __syncthreads();
-    each_piece([&](int own, uint32_t number) {
+    }
+
+    /* A piece: neighbours change places, but for equal ones, in as many rounds as there are keys. */
+    __device__ void sort_piece(int own, uint32_t number) {
         const uint32_t first = number * each, count = min(size - first, uint32_t(each));
-        uint32_t moved[each] = {};
+        uint32_t moved[each];
 #pragma unroll
         for (int k = 0; k < each; k++) {
             const uint32_t at = first + min(uint32_t(k), count - 1);
             key[own + k] = keys[at];
-            if (moves_places)
-                moved[k] = places[at];
+            moved[k] = places[at];
         }
-        /* neighbours change places, but for equal ones: as many rounds as there are keys */
 #pragma unroll
         for (int round = 0; round < each; round++)
 #pragma unroll
             for (int k = round % 2; k + 1 < each; k += 2) {
                 const K low = key[own + k], high = key[own + k + 1];
                 const uint32_t low_moved = moved[k], high_moved = moved[k + 1];
-                const bool change = uint32_t(k) + 1 < count && code(high) < code(low);
+                const bool change = uint32_t(k) + 1 < count && high < low;
                 key[own + k] = change ? high : low;
                 key[own + k + 1] = change ? low : high;
                 moved[k] = change ? high_moved : low_moved;
                 moved[k + 1] = change ? low_moved : high_moved;
             }
-        if (moves_places)
 #pragma unroll
-            for (int k = 0; k < each; k++)
-                place.set(own + k, moved[k]);
-        store(own, number);
-    });
-    __syncthreads();
-#pragma unroll 1
-    for (uint32_t log_runs = 1; each << (log_runs - 1) < int(size); log_runs++) {
+        for (int k = 0; k < each; k++)
+            place.set(own + k, moved[k]);
+    }
+
+    /* What a piece has when runs of 2^log_runs pieces have been merged from halves. */
+    __device__ void merge_piece(int own, uint32_t number, uint32_t log_runs) {
+        const uint32_t first = number >> log_runs << log_runs, begin = first * each,
+                       middle = min(begin + (uint32_t(each) << (log_runs - 1)), size),
+                       end = min(begin + (uint32_t(each) << log_runs), size), taken = (number - first) * each;
+        uint32_t a = begin + taken_from_first(keys + begin, middle - begin, keys + middle, end - middle, taken),
+                 b = middle + taken - (a - begin);
+        K at_a = keys[min(a, middle - 1)], at_b = keys[min(b, end - 1)];
+#pragma unroll
+        for (int k = 0; k < each; k++) {
+            const bool second = b < end && (a >= middle || at_b < at_a);
+            const uint32_t from = second ? b++ : a++;
+            key[own + k] = second ? at_b : at_a;
+            place.set(own + k, places[min(from, end - 1)]);
+            const K next = keys[min(from + 1, (second ? end : middle) - 1)];
+            at_a = second ? at_a : next;
+            at_b = second ? next : at_b;
+        }
+    }
+
+  public:
+    __device__ merged_tile(K *keys, uint16_t *places, uint32_t size) : keys(keys), places(places), size(size) {}
+
+    /* By the CTA, with a barrier at either end. */
+    __device__ void sort() {
+        __syncthreads();
         each_piece([&](int own, uint32_t number) {
-            const uint32_t first = number >> log_runs << log_runs, begin = first * each,
-                           middle = min(begin + (uint32_t(each) << (log_runs - 1)), size),
-                           end = min(begin + (uint32_t(each) << log_runs), size), taken = (number - first) * each;
-            uint32_t a = begin +
-                         taken_from_first(keys + begin, middle - begin, keys + middle, end - middle, taken, code),
-                     b = middle + taken - (a - begin);
-            K at_a = keys[min(a, middle - 1)], at_b = keys[min(b, end - 1)];
-#pragma unroll
-            for (int k = 0; k < each; k++) {
-                const bool second = b < end && (a >= middle || code(at_b) < code(at_a));
-                const uint32_t from = second ? b++ : a++;
-                key[own + k] = second ? at_b : at_a;
-                if (moves_places)
-                    place.set(own + k, places[min(from, end - 1)]);
-                const K next = keys[min(from + 1, (second ? end : middle) - 1)];
-                at_a = second ? at_a : next;
-                at_b = second ? next : at_b;
-            }
+            sort_piece(own, number);
+            store(own, number);
         });
         __syncthreads();
-        each_piece(store);
-        __syncthreads();
+#pragma unroll 1
+        for (uint32_t log_runs = 1; each << (log_runs - 1) < int(size); log_runs++) {
+            each_piece([&](int own, uint32_t number) { merge_piece(own, number, log_runs); });
+            __syncthreads();
+            each_piece([&](int own, uint32_t number) { store(own, number); });
+            __syncthreads();
+        }
     }
-}
+};
 
 } /* namespace scan_cuda */
 
