@@ -131,6 +131,19 @@ def test_every_gpu_finds_code_in_a_default_build(by_default, gpu):
     assert serves(by_default, gpu)
 
 
+def test_sources_compile_for_the_oldest_gpu(tmp_path):
+    """Without optimization, to PTX: what host code needs of a header may be missing where a GPU has no bulk copies."""
+    if not has_cuda():
+        pytest.skip("this build has no CUDA backend, or an emulated one")
+    command = [setting("CMAKE_CUDA_COMPILER"), "-arch=compute_75", "-ptx", "-G", "-std=c++17",
+               "--expt-relaxed-constexpr", "-DSCAN_HAS_CUDA", "-D_GNU_SOURCE", "-o", tmp_path / "ptx"]
+    sources = sorted((ROOT / "scan/cuda").rglob("*.cu"))
+    assert len(sources) > 20
+    for source in sources:
+        done = subprocess.run([*command, source], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
 def test_the_library_has_the_code_that_was_asked_for(library):
     """Every source's, because kernels of all of them are needed."""
     assert library

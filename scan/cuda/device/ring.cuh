@@ -67,6 +67,10 @@ struct ring_slot {
     uint64_t tile;     /* its number; no_tile: the CTA is done */
 };
 
+/* A ring with room for so many tiles has a status for each, and for one more if tiles leave it early. Host code asks
+ * for it also where code for GPUs without bulk copies is compiled, which have no ring. */
+__host__ __device__ constexpr int ring_status_slots(int room, bool early) { return room + early; }
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 /* Starts copying `bytes` bytes from any global address to shared memory of the same alignment modulo 16, by one warp,
@@ -98,7 +102,7 @@ template <class Slot, int copies = 1, int ends = 1, bool patient = false, bool e
   public:
     int flight; /* tickets a CTA may hold */
 
-    __host__ __device__ static constexpr int status_slots(int room) { return room + early; }
+    __host__ __device__ static constexpr int status_slots(int room) { return ring_status_slots(room, early); }
 
     /* memory: room * slot_bytes; slot_bytes is a multiple of 16 and leaves room for the misalignment. */
     __device__ ring(char *memory, Slot *slots, int slot_bytes, int room, uint64_t tiles)

@@ -66,14 +66,16 @@ template <class T> struct wave_slot : ring_slot {
 };
 
 /* Writing warps hold a tile in registers while they wait for its prefix. */
-template <class T> using wave_ring = ring<wave_slot<T>, 1, 1, true, true>;
+constexpr bool wave_is_early = true;
 
 /* Shared memory beside the tiles, which begin where a line does. */
 template <class T> constexpr int wave_status_bytes(int slots) {
-    return whole_lines(wave_ring<T>::status_slots(slots) * int(sizeof(wave_slot<T>)) + int(sizeof(ticket)));
+    return whole_lines(ring_status_slots(slots, wave_is_early) * int(sizeof(wave_slot<T>)) + int(sizeof(ticket)));
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+template <class T> using wave_ring = ring<wave_slot<T>, 1, 1, true, wave_is_early>;
+
 template <class I, class Op> class wave {
     using T = typename Op::type;
     using raw = typename operands<Op>::template raw<I>;
