@@ -67,7 +67,7 @@ constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on, of which so many digits vary, a sample sort takes less time than their passes, as a
  * rule: `tools/bench --device cuda --hunt 4000 --seed 5005 --min-n 100000 --max-n 64M`, once with --algorithm radix, on
- * an H100, 2026-11-25; for argsort --min-n 2^24, 2026-11-24. */
+ * an H100, 2026-11-25. Of an argsort, from its own number on, only where copies make it pay: samples_pay(). */
 constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 24;
 constexpr uint32_t sampled_digits = 6;
 /* More keys take a third level, as a rule, and passes may cost less; so may an argsort's rounds, unless values have so

@@ -168,7 +168,7 @@ template <class Key, int value_bytes> class pass_writer {
         const auto any_digit = [&](K key) { return digit_of(key); };
         if constexpr (sort_key<Key>::is_float) {
             const auto exact_digit = [&](K key) { return uint32_t(exact_code<Key>(key, order) >> shift) & digit_mask; };
-            if (!shared.pass.exact || order.even.exists())
+            if (!shared.pass.exact || order.even.exists()) /* a loop more, for whole tiles, slows the others down */
                 write_slots<false>(count, shared.base[turn], any_digit);
             else if (count == shape::tile)
                 write_slots<true>(count, shared.base[turn], exact_digit);

@@ -16,8 +16,9 @@ constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 
-/* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance. Places at a regular distance would
- * meet fewer copies than there are in keys that repeat after a while. The mixing is MurmurHash3's. */
+/* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance; key 0 is the first of all. Places
+ * at a regular distance would meet fewer copies than there are in keys that repeat after a while. The mixing is
+ * MurmurHash3's. */
 __host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
     uint32_t x = (s ^ s >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;

@@ -284,7 +284,7 @@ template <class Key, bool wide> __device__ void add_counts(const uint32_t *count
  * do. By the CTA. */
 template <class Key, int threads> __device__ bool is_sample_in_order(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    const auto place = [&](uint32_t s) { return s < threads ? s ? sample_at(s, n / threads) : 0 : n ? n - 1 : 0; };
+    const auto place = [&](uint32_t s) { return s < threads ? sample_at(s, n / threads) : max(n, uint64_t(1)) - 1; };
     const auto own = keys[place(threadIdx.x)], after = keys[place(threadIdx.x + 1)];
     return !__syncthreads_or(sort_code<Key>(after, job.order) < sort_code<Key>(own, job.order));
 }
