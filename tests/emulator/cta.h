@@ -95,6 +95,7 @@ void run_cta(cta &);
 void wake(cta &, const void *what);
 void wait_for(const void *object, const char *what, uint32_t parity = 0);
 void check_aligned(const char *what);
+void begin_report();
 void describe(const cta &);
 uint64_t mixed(uint64_t z);
 extern uint64_t seed;

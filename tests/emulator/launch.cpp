@@ -275,6 +275,7 @@ void run(const launch &l) {
         quiet = now == before ? quiet + 1 : 0;
         before = now;
         if (quiet > patience) {
+            begin_report();
             fprintf(stderr, "emulator: no progress for %d s (seed %llu)\n", patience, (unsigned long long)seed);
             for (unsigned i = 0; i < m.wanted; i++)
                 describe(*m.sms[i]);
@@ -283,6 +284,7 @@ void run(const launch &l) {
     }
     const uint64_t threads = uint64_t(l.block.x) * l.block.y * l.block.z * l.grid.x * l.grid.y * l.grid.z;
     if (l.after && m.waited != threads) {
+        begin_report();
         fprintf(stderr, "emulator: %llu of %llu threads waited for the launch before theirs\n",
                 (unsigned long long)m.waited, (unsigned long long)threads);
         abort();

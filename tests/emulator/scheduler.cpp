@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -406,6 +407,13 @@ void run_cta(cta &c) {
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
+/* To be called before the first line of a report. The process ends with the report; CTAs that fail meanwhile wait here
+ * until then, so that their lines are not mixed with it. */
+void begin_report() {
+    static std::mutex reporting;
+    reporting.lock();
+}
+
 /* Runs of threads that wait for the same. */
 void describe(const cta &c) {
     fprintf(stderr, "  block (%u, %u, %u)%s:\n", c.where.block_index.x, c.where.block_index.y, c.where.block_index.z,
@@ -445,6 +453,7 @@ static void describe_launch(const launch &l) {
 }
 
 static void give_up(cta &c) {
+    begin_report();
     fprintf(stderr, "emulator: no thread of the CTA can go on\n");
     describe_launch(*c.work);
     describe(c);
@@ -453,6 +462,7 @@ static void give_up(cta &c) {
 
 void die(const char *format, ...) {
     va_list arguments;
+    begin_report();
     va_start(arguments, format);
     fprintf(stderr, "emulator: ");
     vfprintf(stderr, format, arguments);
