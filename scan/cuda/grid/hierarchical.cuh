@@ -40,12 +40,14 @@ template <class Block, class Op> __device__ void scan_section(const scan_job &jo
     const uint32_t section = blockDim.x * Block::elements_per_thread;
     T *xy = dynamic_shared<T>(), *other = xy + section, *out = static_cast<T *>(job.out);
     const uint64_t n = job_count(job), first = uint64_t(blockIdx.x) * section;
+#pragma unroll 1
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x) {
         uint64_t p = first + i;
         xy[i] = p < n ? load_operand<Op>(job.in, job.in_size, job.reverse ? n - 1 - p : p, job.code) : Op::identity();
     }
     __syncthreads();
     T *scanned = Block::template inclusive<Op>(xy, other);
+#pragma unroll 1
     for (uint32_t i = threadIdx.x; i < section; i += blockDim.x) {
         uint64_t p = first + i;
         if (p < n)
