@@ -34,13 +34,13 @@ template <class T> constexpr int row_elements = 32 * vector_elements<T>;
 template <class T> constexpr int chunk_elements = rows_per_chunk *row_elements<T>;
 template <class T> constexpr int tile_elements = chunks_per_tile *chunk_elements<T>;
 
-/* Kogge-Stone over the lanes of a warp, inclusive. */
-template <class Op> __device__ typename Op::type warp_inclusive(typename Op::type x, int lane) {
+/* Kogge-Stone over the lanes of a warp, inclusive. op: for an operator that is known at run time. */
+template <class Op> __device__ typename Op::type warp_inclusive(typename Op::type x, int lane, const Op &op = Op()) {
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
         typename Op::type before = __shfl_up_sync(all_lanes, x, d);
         if (lane >= d)
-            x = Op::apply(before, x);
+            x = op.apply(before, x);
     }
     return x;
 }

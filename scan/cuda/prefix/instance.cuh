@@ -23,6 +23,7 @@ template <class Op> shared_kernels instantiate_shared() {
     shared_kernels k = {};
     k.carry_begin = address(carry_begin_kernel<Op>);
     k.carry_end = address(carry_end_kernel<Op>);
+    k.carry_threads = carry_threads;
     k.blocks[0] = {address(section_kernel<kogge_stone, Op>), kogge_stone::elements_per_thread,
                    kogge_stone::max_section};
     k.blocks[1] = {address(section_kernel<brent_kung, Op>), brent_kung::elements_per_thread, brent_kung::max_section};

@@ -17,6 +17,7 @@ enum { BLOCK_ROWS = 3 };
 /* Kernels that take the operator at run time, and are the same in all classes of an accumulator type. */
 struct shared_kernels {
     const void *carry_begin, *carry_end;
+    int carry_threads;
     struct {
         const void *section; /* hierarchical.cuh: kernels 1 and 2 */
         int elements_per_thread, max_section;

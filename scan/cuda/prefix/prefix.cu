@@ -73,7 +73,7 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     void *piece = scratch, *rest = scratch + p.piece_bytes, *to = desc->carry_out;
     if (p.piece_bytes) {
         void *arguments[] = {&job, &from, &piece, &rest};
-        SCAN_TRY(launch(ctx, k->carry_begin, 1, 256, arguments, 0));
+        SCAN_TRY(launch(ctx, k->carry_begin, 1, k->carry_threads, arguments, 0));
         job.piece = piece;
     }
     void *arguments[] = {&job};
@@ -85,7 +85,7 @@ static scan_status one_pass(scan_ctx *ctx, const scan_prefix_desc *desc, const p
     else
         SCAN_TRY(launch_pdl(ctx, k->look_back, tiles, k->look_back_threads, arguments, 0));
     void *end_arguments[] = {&job, &piece, &rest, &to};
-    return desc->carry_out ? launch(ctx, k->carry_end, 1, 32, end_arguments, 0) : SCAN_OK;
+    return desc->carry_out ? launch(ctx, k->carry_end, 1, k->carry_threads, end_arguments, 0) : SCAN_OK;
 }
 
 /* The levels of S, lowest first; the last has one element. */
