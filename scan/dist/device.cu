@@ -27,12 +27,17 @@ struct scan_dist_device {
 /* ---- totals of groups -------------------------------------------------------------------------------------------- */
 
 constexpr int totals_threads = chunks_per_tile * threads_per_chunk;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int totals_ctas = 2; /* of an SM, which has 1,024 threads */
+#else
+constexpr int totals_ctas = 3;
+#endif
 constexpr size_t group_bytes = 1 << 20; /* of accumulators */
 
 static_assert(tile_elements<uint32_t> * tiles_per_group * 4 == group_bytes, "the groups of scan.h");
 
 template <class Op>
-__global__ void __launch_bounds__(totals_threads, 3)
+__global__ void __launch_bounds__(totals_threads, totals_ctas)
     totals_kernel(const __grid_constant__ scan_job job, typename Op::type *totals) {
     using T = typename Op::type;
     __shared__ T row_totals[2][rows_per_tile]; /* of a tile, and of the next */
