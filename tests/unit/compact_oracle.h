@@ -116,7 +116,7 @@ static inline void random_elements(scan_type type, void *array, size_t n, uint64
         else if (type == SCAN_F64)
             ((double *)array)[i] = f;
         else
-            memcpy((char *)array + i * scan_type_size(type), &r, scan_type_size(type));
+            store_element(array, i, size_of_type(type), r);
     }
 }
 

@@ -75,7 +75,7 @@ static void fill_flags(fixture *f, uint8_t *flags, size_t n, double share) {
 
 /* Copies element i of `from` to element *n of `to`. */
 static void append(size_t size, char *to, size_t *n, const char *from, size_t i) {
-    memcpy(to + (*n)++ * size, from + i * size, size);
+    store_element(to, (*n)++, size, load_element(from, i, size));
 }
 
 static void check(fixture *f, compact_case c) {

@@ -63,7 +63,7 @@ static void fill_runs(fixture *f, const unique_case *c, void *in) {
     for (size_t i = 1; i < c->n; i++) {
         if (c->mean_run && random_below(&f->random, c->mean_run) == 0)
             continue;
-        memcpy((char *)in + i * size, (char *)in + (i - 1) * size, size);
+        store_element(in, i, size, load_element(in, i - 1, size));
         if (type_is_float(c->type) && random_bool(&f->random)) {
             double x = double_at(c->type, in, i);
             if (x == 0 || isnan(x)) /* the sign makes no difference */
@@ -107,7 +107,7 @@ static void check(fixture *f, unique_case c) {
         fail_msg("%s", scan_ctx_detail(f->ctx[c.context]));
     for (size_t k = 0; k < runs; k++) {
         size_t start = f->starts[k];
-        if (out.kept && memcmp((char *)out.kept + k * size, f->copy + start * size, size) != 0)
+        if (out.kept && load_element(out.kept, k, size) != load_element(f->copy, start, size))
             fail_msg("run %zu of %zu: another value", k, runs);
         if (out.indices && index_at(index_type, out.indices, k) != c.index_base + start)
             fail_msg("run %zu of %zu: another index", k, runs);
