@@ -71,20 +71,6 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                  "cudaLaunchKernel");
 }
 
-scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                       size_t shared_bytes) {
-    const context_state *s = state_of(ctx);
-    if (s->capability < 90 || (s->plain_start && !s->launched))
-        return launch(ctx, kernel, blocks, threads, arguments, shared_bytes);
-    SCAN_TRY(check_blocks(ctx, blocks));
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    const cudaLaunchConfig_t config = {
-        dim3(unsigned(blocks)), dim3(unsigned(threads)), shared_bytes, s->stream, &attribute, 1};
-    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
-}
-
 static cudaLaunchConfig_t in_clusters(const scan_ctx *ctx, int cluster, int ctas, int threads, size_t shared_bytes,
                                       cudaLaunchAttribute *attribute) {
     *attribute = {};
@@ -99,6 +85,23 @@ scan_status launch_clusters(scan_ctx *ctx, const void *kernel, int cluster, int 
     cudaLaunchAttribute attribute;
     const cudaLaunchConfig_t config = in_clusters(ctx, cluster, ctas, threads, shared_bytes, &attribute);
     state_of(ctx)->launched = true;
+    return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
+}
+
+scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
+                       size_t shared_bytes, int cluster) {
+    const context_state *s = state_of(ctx);
+    SCAN_TRY(check_blocks(ctx, blocks));
+    if (s->capability < 90 || (s->plain_start && !s->launched))
+        return cluster > 1 ? launch_clusters(ctx, kernel, cluster, int(blocks), threads, arguments, shared_bytes)
+                           : launch(ctx, kernel, blocks, threads, arguments, shared_bytes);
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = in_clusters(ctx, cluster, int(blocks), threads, shared_bytes, &attributes[1]);
+    attributes[0] = {};
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = attributes;
+    config.numAttrs = cluster > 1 ? 2 : 1;
     return check(ctx, cudaLaunchKernelExC(&config, kernel, arguments), "cudaLaunchKernelExC");
 }
 

@@ -129,9 +129,9 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
 
 /* launch() with programmatic dependent launch: the kernel starts on the SMs while the launch before it ends, which
  * saves most of a microsecond on an H200. Every thread of the kernel must call grid_dependency_wait() (device/ptx.cuh)
- * before it reads or writes global memory. */
+ * before it reads or writes global memory. In clusters of `cluster` CTAs. */
 scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
-                       size_t shared_bytes);
+                       size_t shared_bytes, int cluster = 1);
 
 /* launch() in clusters of `cluster` CTAs each. */
 scan_status launch_clusters(scan_ctx *ctx, const void *kernel, int cluster, int ctas, int threads, void **arguments,
