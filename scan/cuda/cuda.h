@@ -82,6 +82,7 @@ struct context_state {
     int cluster;               /* CTAs that a cluster of a prefix scan may have */
     int image_cluster;         /* CTAs that equalize a small image */
     int sort_small_cluster;    /* CTAs that sort in place by counting */
+    int sort_large_cluster;    /* CTAs that sort a large bucket */
     int sort_cooperative_ctas; /* CTAs of a cooperative sort; 0: none */
     int count_ctas[4];         /* CTAs of the counting kernel that an SM runs at once, by channels - 1 */
     int count_cluster;         /* CTAs that add up their counts of 65,536 levels, 1 or 2 */

@@ -53,9 +53,12 @@ constexpr uint64_t plain_argsort_most = 7u << 18;
 constexpr uint64_t fused_passes_most = 1u << 22;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;
-/* One CTA sorts a bucket that is too large for the local stage if from a place in it it reaches no further than
- * 1 / large_share of the keys, and large_most of them. */
-constexpr uint64_t large_share = 256, large_most = 1u << 17;
+/* A cluster of up to large_ctas CTAs sorts a bucket that is too large for the local stage if from a place in it it
+ * reaches no further than 1 / large_share of the keys, and large_most of them; up to large_alone keys are sorted by a
+ * CTA. A tile of a CTA has up to large_rows keys of each thread. */
+constexpr uint64_t large_share = 256, large_most = 1u << 17, large_alone = 1u << 13;
+constexpr int large_threads = 512;
+constexpr uint32_t large_ctas = 8, large_rows = 8;
 /* From wide_survey_least keys on the survey's large tables pay for being cleared and summed, from labels_least on a
  * tile of labels is large, and from narrow_least on counts of narrow keys pay for being cleared. Fewer 2-byte keys than
  * fill_words_least are sorted sooner than 65,536 counts are made and read. */

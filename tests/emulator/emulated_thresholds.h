@@ -18,7 +18,9 @@ constexpr uint64_t max_portion_keys = 50000;
 constexpr uint64_t plain_argsort_most = 9000;
 constexpr uint64_t one_digit_most =
     12000; /* one digit at the top is tried for few only, so that small tests try more */
-constexpr uint64_t fused_passes_most = 30000, large_share = 64, large_most = 1u << 17;
+constexpr uint64_t fused_passes_most = 30000, large_share = 24, large_most = 1u << 17, large_alone = 600;
+constexpr int large_threads = 256;
+constexpr uint32_t large_ctas = 4, large_rows = 2;
 constexpr uint64_t wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000, fill_words_least = 9000;
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_argsort_least = 26000;

@@ -269,12 +269,13 @@ static std::vector<double> half_close(size_t n, double share) {
 }
 
 /* Keys of which half lie close together are handed over at once; of keys that two digits spread none are, unless a
- * bucket that no sample shows is too large for one CTA: then all are, after the passes. */
+ * bucket that no sample shows is too large for a cluster: then all are, after the passes. */
 static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
     const size_t n = GPU_EMULATED ? 40000 : gpu_is_racecheck ? size_t(5) << 20 : size_t(1) << 24;
-    const size_t large[] = {0, GPU_EMULATED ? 500 : n / 400, GPU_EMULATED ? 900 : n / 160};
+    const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
+                            GPU_EMULATED ? 2000 : n / 160};
     const std::vector<bool> sampled = sampled_by_radix(n);
     for (const radix_call call : {PAIRS, PAIRS_IN_PLACE}) {
         std::vector<double> keys = half_close(n, 0);
@@ -283,7 +284,7 @@ static void radix_hands_over(void **state) {
         assert_int_equal(at_once.passes, 0);
         assert_int_equal(at_once.regions, 1);
         for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
-            const bool again = k == 2;
+            const bool again = k == 3;
             size_t left = large[k];
             for (size_t i = 0; i < n; i++) { /* all bits alike, but for NaN and infinities */
                 uint64_t bits = random_u64(&rng);

@@ -18,10 +18,13 @@ static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __g
     finish_sort(job, sort_count(job), plan_finish(job.plan));
 }
 
-static __global__ void __launch_bounds__(cooperative_threads, 1) large_kernel(const __grid_constant__ sort_job job) {
+static __global__ void __launch_bounds__(large_threads, 1) large_kernel(const __grid_constant__ sort_job job) {
     __shared__ large_shared shared;
     grid_dependency_wait();
-    sort_large_buckets(job, shared);
+    if (job.key_bytes == 8)
+        sort_large_buckets<uint64_t>(job, shared);
+    else
+        sort_large_buckets<uint32_t>(job, shared);
 }
 
 static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {
@@ -33,7 +36,7 @@ const sort_common_kernels sort_common = {
     address(finish_kernel),
     finish_threads,
     address(large_kernel),
-    cooperative_threads,
+    large_threads,
     pack_threads,
     local_threads,
     {{address(fill_kernel<uint8_t>), fill_codes<uint8_t>}, {address(fill_kernel<uint16_t>), fill_codes<uint16_t>}},

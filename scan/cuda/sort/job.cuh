@@ -127,7 +127,7 @@ struct sort_job {
     bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
-    bool large_follows; /* one CTA may sort a bucket that is too large for the local stage, see large.cuh */
+    bool large_follows; /* a bucket may be sorted that is too large for the local stage, see large.cuh */
     bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */

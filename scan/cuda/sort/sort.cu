@@ -59,6 +59,9 @@ scan_status sort_open(scan_ctx *ctx) {
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                         int(sort_dynamic_room(ctx))));
     }
+    context_state *s = state_of(ctx);
+    s->sort_large_cluster =
+        s->capability < 90 ? 1 : max_cluster_size(ctx, sort_common.large, large_ctas, sort_common.large_threads, 0);
     SCAN_TRY(cluster_sort_open(ctx));
     SCAN_TRY(cooperative_sort_open(ctx));
     return samplesort_open(ctx);
@@ -161,6 +164,15 @@ static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job)
     return launch_pdl(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
 }
 
+/* By as many whole clusters as the SMs allow. */
+static scan_status run_large(scan_ctx *ctx, sort_job job) {
+    const context_state *s = state_of(ctx);
+    const uint64_t cluster = uint64_t(s->sort_large_cluster), clusters = uint64_t(s->sm_count) / cluster;
+    void *arguments[] = {&job};
+    return launch_pdl(ctx, sort_common.large, max(clusters, uint64_t(1)) * cluster, sort_common.large_threads,
+                      arguments, 0, s->sort_large_cluster);
+}
+
 /* What follows if the first passes are not enough. */
 static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     if (c.again_follows && (!c.sampled || c.n > sampled_surely_most)) {
@@ -192,8 +204,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
     if (job.large_follows)
-        SCAN_TRY(launch_pdl(ctx, sort_common.large, uint64_t(state_of(ctx)->sm_count), sort_common.large_threads,
-                            arguments, 0));
+        SCAN_TRY(run_large(ctx, job));
     SCAN_TRY(run_again(ctx, c, job, in_place));
     if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
         return SCAN_OK;
