@@ -219,7 +219,7 @@ static void matrix(void **state) {
     gpu_need();
     if (!serves(*a))
         return;
-    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 2 : is_double(*a) ? 8 : GPU_MAX_SIZES;
+    const size_t most = gpu_is_racecheck ? 1 : gpu_is_small ? 2 - is_double(*a) : is_double(*a) ? 8 : GPU_MAX_SIZES;
     uint64_t random = (uint64_t)a->grid * 16 + (uint64_t)a->block;
     for (size_t pair = 0; pair < PAIRS; pair++)
         for (int op = 0; op < SCAN_OP_COUNT; op++) {

@@ -44,8 +44,8 @@ def leaks_nothing(box, *command):
     ("sort", "-S", "1M", "--argsort", "-u", "y.npy", "-o", "out.npy"),
     ("sort", "-S", "1M", "--argsort", "-u", "y.txt", "-o", "out.txt", "--verify"),
     ("sort", "-S", "1M", "--check", "y.txt"),
-    ("sort", "--merge", "y.npy", "y.npy", "-o", "out.npy"),
-    ("sort", "--merge", "-u", "-k", "a:text", "y.csv", "y.csv", "-o", "out.csv"),
+    ("sort", "--merge", "-S", "4M", "y.npy", "y.npy", "-o", "out.npy"),  # the checker looks at all memory that is held
+    ("sort", "--merge", "-S", "4M", "-u", "-k", "a:text", "y.csv", "y.csv", "-o", "out.csv"),
     ("sort", "-k", "magnitude:desc", "-k", "place:natural", "-k", "time:time", QUAKES, "-o", "out.csv", "--verify"),
     ("equalize", DATA / "jacksboro_dem.pgm", "-o", "out.png", "--plot", "plot.svg", "--json", "report.json"),
     ("equalize", "--method", "clahe", DATA / "cell.png", "-o", "out.jpg"),
