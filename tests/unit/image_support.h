@@ -66,7 +66,8 @@ static inline repeated repeated_create(size_t unit_bytes, size_t bytes) {
     if (all != MAP_FAILED) {
         r.memory = all;
         for (size_t i = 0; i < r.bytes; i += unit_bytes)
-            if (mmap(r.memory + i, unit_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) == MAP_FAILED) {
+            if (mmap(r.memory + i, unit_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file,
+                     0) == MAP_FAILED) {
                 munmap(all, r.bytes);
                 r.memory = NULL;
                 break;
