@@ -24,6 +24,12 @@ array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_typ
                           .threads = j->threads};
 }
 
+/* Where a device sorts, the host has no workspace whose memory the output could use later. */
+void sort_expect_output(const sort_job *j, uint64_t n, size_t size) {
+    if (!j->unique && format_is_binary(j->out_format))
+        output_expect(j->out, n * size);
+}
+
 /* In the input's shape, unless --unique has changed the count. */
 array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n) {
     const array_writer w = sort_writer(j, reader, type);
@@ -50,6 +56,8 @@ static void stream_array(sort_job *j, array_reader *reader, const order_key *key
                      .method = j->method,
                      .argsort = j->argsort,
                      .unique = j->unique};
+    const uint64_t n = reader->header.count;
+    sort_expect_output(j, n, !j->argsort ? reader->size : n >> 32 ? sizeof(uint64_t) : sizeof(uint32_t));
     sort_stream_read(&w);
     report_number("elements", w.n);
     sort_refuse_nan(j, reader, &w.key, w.n, 0);

@@ -118,6 +118,7 @@ bool sort_device_parts(sort_job *j, array_reader *reader) {
     p.most = least(least(even, j->device_elements), spare / 5 * 2);
     const size_t round = least((spare - p.most) / 3, ROUND_BYTES / reader->size);
     p.key.data = must_alloc(count + p.most, reader->size);
+    sort_expect_output(j, reader->header.count, reader->size);
     p.spool = (array_spool){.keys.fd = -1, .places.fd = -1, .memory = p.key.data, .round = round};
     report_number("elements", count);
     report_stage("sorting parts ");

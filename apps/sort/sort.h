@@ -71,9 +71,10 @@ void sort_array(sort_job *j, data_format format);
 void sort_lines_or_rows(sort_job *j, data_format format);
 
 /* array.c, for an array as a whole, along an axis (lanes.c) and larger than memory (array_parts.c). Exit 2 if a NaN is
- * an error and there is one among n elements, the first of which is element `first`; the writer of a result of this
- * type, and the same behind a header. */
+ * an error and there is one among n elements, the first of which is element `first`; output_expect for n elements of
+ * this size; the writer of a result of this type, and the same behind a header. */
 void sort_refuse_nan(const sort_job *j, const array_reader *reader, const order_key *key, size_t n, uint64_t first);
+void sort_expect_output(const sort_job *j, uint64_t n, size_t size);
 array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_type type);
 array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n);
 void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape);

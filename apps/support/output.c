@@ -12,6 +12,7 @@
 
 #include "alloc.h"
 #include "die.h"
+#include "file_room.h"
 #include "output.h"
 #include "output_file.h"
 #include "output_share.h"
@@ -29,6 +30,7 @@ struct output {
     bool over;   /* a file of the caller's */
     bool synced;
     uncached *uncached; /* NULL: written through the page cache */
+    file_room *room;    /* which is being made; or NULL */
     output_file file;
     output_share *share;     /* of several ranks; NULL: this process's alone */
     uint64_t taken;          /* bytes of output_write */
@@ -154,6 +156,11 @@ void output_pass_cache(output *out) {
         out->uncached = uncached_open(out->name, out->fd);
 }
 
+void output_expect(output *out, uint64_t bytes) {
+    if (!out->uncached && !out->direct && !out->share && !out->room)
+        out->room = file_room_begin(out->fd, bytes);
+}
+
 uint64_t output_bytes(const output *out) { return out->taken; }
 
 static report_phase begin_write(output *out, size_t bytes) {
@@ -277,6 +284,8 @@ void output_write_head(output *out, const void *head, size_t bytes) {
 
 static void sync_output(output *out) {
     flush(out);
+    file_room_end(out->room);
+    out->room = NULL;
     if (!out->direct && !out->synced)
         output_file_sync(&out->file);
     out->synced = true;
