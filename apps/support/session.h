@@ -46,7 +46,7 @@ typedef struct session {
     scan_ctx *failed; /* a device's context after it failed: threads may still be inside it */
     struct session_memory *owned;
     size_t owned_count, owned_room;
-    void *staging[2]; /* page-locked, for what comes from the device */
+    void *staging[2]; /* page-locked, for what goes to the device and comes from it */
 } session;
 
 /* The kinds of jobs that `auto` tells apart. */

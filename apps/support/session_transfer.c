@@ -2,9 +2,9 @@
  *
  * Whole arrays to a device and back.
  *
- * Results come back through two page-locked buffers: threads copy one of them to where it goes while the device fills
- * the other. The driver copies to ordinary memory in one thread, which on the way gets the pages of memory that is new,
- * one after another: that takes as long as a disk.
+ * What is large goes through two page-locked buffers: threads copy from or to one of them while the device empties or
+ * fills the other. The driver copies ordinary memory in one thread, which gets a quarter of what PCIe carries; and of
+ * results it gets the pages of memory that is new on the way, one after another.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #ifndef SESSION_PIECE_BYTES /* smaller where the device is emulated */
 #define SESSION_PIECE_BYTES ((size_t)32 << 20)
 #endif
-enum { COPY_BYTES = 1 << 20 };
+enum { COPY_BYTES = 1 << 20, NEW_STAGING_PIECES = 8 }; /* an upload of that many pieces is worth making the buffers */
 
 typedef struct copying {
     char *to;
@@ -29,6 +29,11 @@ static void copy_part(void *arg, size_t part) {
     const copying *c = arg;
     const size_t begin = part * COPY_BYTES;
     memcpy(c->to + begin, c->from + begin, least(c->bytes - begin, COPY_BYTES));
+}
+
+static void copy(const session *s, void *to, const void *from, size_t bytes) {
+    parallel_for(parallel_threads(s->common->threads), (bytes + COPY_BYTES - 1) / COPY_BYTES, copy_part,
+                 &(copying){to, from, bytes});
 }
 
 /* Buffers are made once. Returns false if there is no memory for them. */
@@ -45,7 +50,6 @@ void session_free_staging(session *s) {
 }
 
 static scan_status download_staged(const session *s, char *to, const char *from, size_t bytes) {
-    const unsigned threads = parallel_threads(s->common->threads);
     size_t n = least(bytes, SESSION_PIECE_BYTES);
     SESSION_TRY(scan_download(s->ctx, s->staging[0], from, n));
     for (size_t done = 0, piece = 0; done < bytes; piece++) {
@@ -53,10 +57,21 @@ static scan_status download_staged(const session *s, char *to, const char *from,
         SESSION_TRY(scan_ctx_sync(s->ctx));
         if (next)
             SESSION_TRY(scan_download(s->ctx, s->staging[(piece + 1) % 2], from + end, next));
-        parallel_for(threads, (n + COPY_BYTES - 1) / COPY_BYTES, copy_part,
-                     &(copying){to + done, s->staging[piece % 2], n});
+        copy(s, to + done, s->staging[piece % 2], n);
         done = end;
         n = next;
+    }
+    return SCAN_OK;
+}
+
+/* A buffer is free when the upload before the last one is done. */
+static scan_status upload_staged(const session *s, char *to, const char *from, size_t bytes) {
+    for (size_t done = 0, piece = 0; done < bytes; piece++) {
+        const size_t n = least(bytes - done, SESSION_PIECE_BYTES);
+        copy(s, s->staging[piece % 2], from + done, n);
+        SESSION_TRY(scan_ctx_sync(s->ctx));
+        SESSION_TRY(scan_upload(s->ctx, to + done, s->staging[piece % 2], n));
+        done += n;
     }
     return SCAN_OK;
 }
@@ -66,8 +81,10 @@ scan_status session_upload(session *s, const void *host, size_t bytes, void **co
         return session_alloc_result(s, (void *)(uintptr_t)host, bytes, context);
     report_phase before = report_enter(PHASE_UPLOAD);
     scan_status status = session_alloc_result(s, NULL, bytes, context);
+    const size_t least_pieces = s->staging[1] ? 2 : NEW_STAGING_PIECES;
+    const bool staged = status == SCAN_OK && bytes >= least_pieces * SESSION_PIECE_BYTES && take_staging(s);
     if (status == SCAN_OK)
-        status = scan_upload(s->ctx, *context, host, bytes);
+        status = staged ? upload_staged(s, *context, host, bytes) : scan_upload(s->ctx, *context, host, bytes);
     if (status == SCAN_OK)
         status = scan_ctx_sync(s->ctx);
     report_moved(PHASE_UPLOAD, bytes);
