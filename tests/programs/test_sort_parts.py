@@ -153,6 +153,28 @@ def test_arrays_larger_than_the_memory_of_a_device(box):
     box.refused(2, "--device-memory and --axis exclude each other", "sort", "--device-memory", "1M", "--axis", "1", "m.npy")
 
 
+@needs_device
+def test_outputs_of_a_device_in_memory(box):
+    """On tmpfs the pages of an output are got before it is written, if there are enough."""
+    small = box.path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "none", small], capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        for memory, n in (("1M", 140_000), ("1M", 160_000), ("1G", 160_000)):
+            x = numbers("i8", n)
+            run = ("sort", "--device", "cuda", "--device-memory", memory, box.save("x.npy", x), "-o", "small/out")
+            if n == 140_000:
+                box.good(*run)
+                assert np.array_equal(box.load("small/out"), np.sort(x))
+                (small / "out").unlink()
+            else:
+                box.refused(3, "small/out: cannot write: No space left on device", *run)
+            assert not os.listdir(small)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
 # ---- lines and tables
 
 def test_lines(box):
