@@ -255,6 +255,22 @@ static std::vector<bool> sampled_by_radix(size_t n) {
     return sampled;
 }
 
+/* A sample whose prefixes are multiples of a power of two would be looked for from one end of its table to the other if
+ * they began at few slots of it. */
+static void sample_hashes_spread(void **state) {
+    (void)state;
+    for (uint32_t shift = 0; shift <= 52; shift++) {
+        bool slot[scan_cuda::sample_slots] = {};
+        uint32_t slots = 0;
+        for (uint64_t i = 0; i < scan_cuda::sample_size; i++) {
+            const uint32_t own = scan_cuda::sample_hash(i << shift) % scan_cuda::sample_slots;
+            slots += !slot[own];
+            slot[own] = true;
+        }
+        assert_in_range(slots, scan_cuda::sample_size / 4, scan_cuda::sample_size);
+    }
+}
+
 /* Keys of which half lie close together; a share of all has one of 20 values. */
 static std::vector<double> half_close(size_t n, double share) {
     std::vector<double> keys(n);
@@ -329,9 +345,13 @@ static void radix_hands_over_copies(void **state) {
 
 int main(int argc, char **argv) {
     const gpu_test tests[] = {
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, honest_keys),      GPU_TEST(GPU_MATRIX | GPU_SMALL, heavy_value),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_once),        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_always),
-        GPU_TEST(GPU_MATRIX | GPU_SMALL, radix_hands_over), GPU_TEST(GPU_MATRIX | GPU_SMALL, radix_hands_over_copies),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, sample_hashes_spread),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, honest_keys),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, heavy_value),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_once),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, lies_always),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, radix_hands_over),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, radix_hands_over_copies),
     };
     return gpu_main("gpu_sort_sample_lists", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -58,10 +58,18 @@ struct sample_counts {
     uint32_t repeats; /* keys that are equal to the one before */
 };
 
+/* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
+ * 2^k has k zeros there. The mixing is MurmurHash3's. */
+__host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
+    uint32_t x = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32);
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    return x ^ x >> 13;
+}
+
 /* How many keys with this prefix came to the table before. table: `slots` words, each a tag from the hash of a prefix
  * and how many keys have it. */
 template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
-    const uint32_t hash = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32), tag = hash >> sample_count_bits;
+    const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits;
     for (uint32_t slot = hash % slots;; slot = (slot + 1) % slots) {
         const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
         if (old == 0)
