@@ -16,7 +16,7 @@
  * begin up to it and in it; a binary search among those that begin in it does the rest. One comparison or two, as a
  * rule, and eight where all splitters share a cell.
  *
- * Work: 16 loads a child at random, and a bitonic sort of at most 4,096 codes, 78 steps. Limit: a child may be larger
+ * Work: 16 loads a child at random, and at most 4,096 codes merged in ten rounds. Limit: a child may be larger
  * than intended, with 16 samples by a half once in 40 and three times as large once in 10^8; then it is split again.
  *
  * Source: Leischner, Osipov, Sanders, "GPU sample sort", 2010; Axtmann, Witt, Ferizovic, Sanders, "In-place parallel
@@ -25,6 +25,7 @@
 #ifndef SCAN_CUDA_SAMPLESORT_SPLITTERS_CUH
 #define SCAN_CUDA_SAMPLESORT_SPLITTERS_CUH
 
+#include "../sort/merge_tile.cuh"
 #include "job.cuh"
 
 namespace scan_cuda {
@@ -48,22 +49,6 @@ __device__ inline uint32_t power_from(uint32_t x) { return x > 1 ? 1u << (32 - _
 
 /* ---- the sample and the tables ----------------------------------------------------------------------------------- */
 
-/* n: a power of two. By the CTA, after a barrier. */
-template <class K> __device__ void bitonic_sort(K *codes, uint32_t n) {
-    for (uint32_t run = 2; run <= n; run *= 2)
-        for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
-            for (uint32_t i = threadIdx.x; i < n / 2; i += threads) {
-                const uint32_t a = 2 * i - (i & (distance - 1)), b = a + distance;
-                const K x = codes[a], y = codes[b];
-                if ((x > y) == ((a & run) == 0)) {
-                    codes[a] = y;
-                    codes[b] = x;
-                }
-            }
-            __syncthreads();
-        }
-}
-
 /* The splitter of child k: of the first child, the least code sampled. */
 template <class K> __device__ K splitter_of(const K *sorted, uint32_t k) {
     const K code = sorted[k * samples_each];
@@ -71,15 +56,16 @@ template <class K> __device__ K splitter_of(const K *sorted, uint32_t k) {
 }
 
 template <class K> __device__ void take_sample(const job &j, const region &r, uint32_t level, K *codes) {
-    const uint32_t samples = samples_each * r.children, padded = power_from(samples);
+    constexpr int pieces = int((most_samples + merged_each * threads - 1) / (merged_each * threads));
+    const uint32_t samples = samples_each * r.children;
     const source<K, 4> narrow(j, level);
     const source<K, 8> wide(j, level);
-    for (uint32_t s = threadIdx.x; s < padded; s += threads) {
+#pragma unroll 8
+    for (uint32_t s = threadIdx.x; s < samples; s += threads) {
         const uint64_t i = r.begin + sample_place(s, samples, r.size, level);
-        codes[s] = s < samples ? code_of(j.sort.value_bytes == 8 ? wide.key(i) : narrow.key(i), j.sort) : K(~K(0));
+        codes[s] = code_of(j.sort.value_bytes == 8 ? wide.key(i) : narrow.key(i), j.sort);
     }
-    __syncthreads();
-    bitonic_sort(codes, padded);
+    merged_tile<pieces, K, false>(codes, samples).sort();
 }
 
 /* cells[c]: how many splitters, that of the first child left out, belong to cells before c. The last cell's end is

@@ -37,16 +37,16 @@ __device__ uint32_t taken_from_first(const K *a, uint32_t a_count, const K *b, u
     return low;
 }
 
-/* `size` keys in shared memory, and a place that moves with each. A tile is no larger than
+/* `size` keys in shared memory, and a place that moves with each, if they are placed. A tile is no larger than
  * pieces * merged_each * blockDim.x: a thread has so many pieces. */
-template <int pieces, class K> class merged_tile {
+template <int pieces, class K, bool placed = true> class merged_tile {
     static constexpr int each = merged_each;
 
     K *const keys;
     uint16_t *const places;
     const uint32_t size;
     K key[pieces * each];
-    packed_u16<pieces * each> place;
+    packed_u16<placed ? pieces * each : 1> place;
 
     /* f(where a piece is in these, its number among all threads' pieces). */
     template <class F> __device__ void each_piece(F f) {
@@ -63,7 +63,8 @@ template <int pieces, class K> class merged_tile {
         for (int k = 0; k < each; k++)
             if (number * each + k < size) {
                 keys[number * each + k] = key[own + k];
-                places[number * each + k] = uint16_t(place.get(own + k));
+                if constexpr (placed)
+                    places[number * each + k] = uint16_t(place.get(own + k));
             }
     }
 
@@ -75,7 +76,7 @@ template <int pieces, class K> class merged_tile {
         for (int k = 0; k < each; k++) {
             const uint32_t at = first + min(uint32_t(k), count - 1);
             key[own + k] = keys[at];
-            moved[k] = places[at];
+            moved[k] = placed ? places[at] : 0;
         }
 #pragma unroll
         for (int round = 0; round < each; round++)
@@ -89,9 +90,10 @@ template <int pieces, class K> class merged_tile {
                 moved[k] = change ? high_moved : low_moved;
                 moved[k + 1] = change ? low_moved : high_moved;
             }
+        if constexpr (placed)
 #pragma unroll
-        for (int k = 0; k < each; k++)
-            place.set(own + k, moved[k]);
+            for (int k = 0; k < each; k++)
+                place.set(own + k, moved[k]);
     }
 
     /* What a piece has when runs of 2^log_runs pieces have been merged from halves. */
@@ -107,7 +109,8 @@ template <int pieces, class K> class merged_tile {
             const bool second = b < end && (a >= middle || at_b < at_a);
             const uint32_t from = second ? b++ : a++;
             key[own + k] = second ? at_b : at_a;
-            place.set(own + k, places[min(from, end - 1)]);
+            if constexpr (placed)
+                place.set(own + k, places[min(from, end - 1)]);
             const K next = keys[min(from + 1, (second ? end : middle) - 1)];
             at_a = second ? at_a : next;
             at_b = second ? next : at_b;
@@ -116,6 +119,7 @@ template <int pieces, class K> class merged_tile {
 
   public:
     __device__ merged_tile(K *keys, uint16_t *places, uint32_t size) : keys(keys), places(places), size(size) {}
+    __device__ merged_tile(K *keys, uint32_t size) : merged_tile(keys, nullptr, size) {}
 
     /* By the CTA, with a barrier at either end. */
     __device__ void sort() {
