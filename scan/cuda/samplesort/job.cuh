@@ -73,6 +73,7 @@ struct level_counts {
 };
 struct list_counts {
     level_counts level[most_levels + 1];
+    unsigned long long totals[most_children]; /* keys of the children of level 0 */
     uint32_t buckets;
     /* set before level 0 */
     const void *keys, *values; /* its source; values NULL: 0, 1, 2, ... */

@@ -3,9 +3,9 @@
  * A level splits regions into children: it counts, finds places, and moves.
  *
  *     count     a CTA takes a unit: how many keys of each child it has
- *     places    a CTA takes a region: where each unit's keys of each child begin, unit by unit; and what becomes of a
- *               child: nothing more if it is pure, a bucket of the local stage, or a region of the next level
- *     move      a CTA takes a unit, tile by tile (tile.cuh)
+ *     places    a CTA takes a region, or some children of the first one: where each unit's keys of each child begin,
+ * unit by unit; and what becomes of a child: nothing more if it is pure, a bucket of the local stage, or a region of
+ * the next level move      a CTA takes a unit, tile by tile (tile.cuh)
  *
  *     unit 0     3 of A, 2 of B            A at 0, B at 7
  *     unit 1     4 of A, 1 of B     ──>    A at 3, B at 9
@@ -88,6 +88,8 @@ __global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant
             for (int w = 0; w < warps; w++)
                 count += shared.counters[w][child];
             j.words[r.first_word + uint64_t(own.part) * r.children + child] = count;
+            if (level == 0 && count)
+                atomicAdd(&j.counts->totals[child], count);
         }
         __syncthreads();
     }
@@ -97,12 +99,14 @@ __global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant
 
 constexpr uint32_t most_pieces = 1024; /* of a pure child, which CTAs share */
 
-/* Groups of threads take shares of a region's units; a thread of each has a child. */
-constexpr int places_groups = 4, places_threads = places_groups * int(most_children);
-static_assert(places_threads <= 1024, "threads of a CTA");
+/* A CTA has a region's children or, of the one region of level 0, which has many units, a slice of them. Groups of its
+ * threads take shares of the units; a thread of each has a child. */
+constexpr int places_threads = 4 * int(most_children);
+constexpr uint32_t first_slices = 8;
+static_assert(places_threads <= 1024 && most_children % first_slices == 0, "threads of a CTA");
 
 struct places_shared {
-    unsigned long long sums[places_groups][most_children], totals[places_threads / 32];
+    unsigned long long sums[places_threads], begins[most_children], totals[places_threads / 32];
     uint32_t first_bucket, first_region;
 };
 
@@ -176,32 +180,35 @@ __device__ inline void list_children(const job &j, places_shared &shared, uint32
 static __global__ void __launch_bounds__(places_threads) places_kernel(const __grid_constant__ job j, uint32_t level) {
     __shared__ places_shared shared;
     grid_dependency_wait();
-    const uint32_t regions = j.counts->level[level].regions, child = threadIdx.x % most_children,
-                   group = threadIdx.x / most_children;
+    const uint32_t slices = level ? 1 : first_slices, each = most_children / slices, groups = places_threads / each,
+                   group = threadIdx.x / each;
     const bool in_out = is_in_out(j, level + 1), direct = level == 0 && !in_out && !j.counts->from_out;
-    for (uint32_t i = blockIdx.x; i < regions; i += gridDim.x) {
-        const region &r = j.regions[level % 2][i];
+    for (uint32_t i = blockIdx.x; i < j.counts->level[level].regions * slices; i += gridDim.x) {
+        const region &r = j.regions[level % 2][i / slices];
+        const uint32_t child = i % slices * each + threadIdx.x % each;
         const bool exists = child < r.children;
-        const uint32_t share = (r.units + places_groups - 1) / places_groups, first = min(group * share, r.units),
+        const uint32_t share = (r.units + groups - 1) / groups, first = min(group * share, r.units),
                        end = min(first + share, r.units);
         unsigned long long *words = j.words + r.first_word + child, sum = 0, size = 0, before = 0, all;
         if (exists)
 #pragma unroll 8
             for (uint32_t u = first; u < end; u++)
                 sum += words[uint64_t(u) * r.children];
-        shared.sums[group][child] = sum;
+        shared.sums[threadIdx.x] = sum;
         __syncthreads();
-        for (uint32_t g = 0; g < uint32_t(places_groups); g++) {
-            before += g < group ? shared.sums[g][child] : 0;
-            size += shared.sums[g][child];
+        for (uint32_t g = 0; g < groups; g++) {
+            const unsigned long long part = shared.sums[g * each + threadIdx.x % each];
+            before += g < group ? part : 0;
+            size += part;
         }
-        /* of the first group alone; the others' sums are those of children before this one too */
-        const unsigned long long begin_in_region = exclusive_in_cta(shared, group ? 0 : size, all);
+        unsigned long long total = 0; /* of the child that has this thread's number */
+        if (threadIdx.x < most_children)
+            total = level ? size : j.counts->totals[threadIdx.x];
+        const unsigned long long begin_in_region = exclusive_in_cta(shared, total, all);
+        if (threadIdx.x < most_children)
+            shared.begins[threadIdx.x] = begin_in_region;
         __syncthreads();
-        if (group == 0)
-            shared.sums[0][child] = begin_in_region;
-        __syncthreads();
-        const uint64_t begin = r.begin + shared.sums[0][child];
+        const uint64_t begin = r.begin + shared.begins[child];
         const bool pure = exists && (size == 1 || is_pure(j, r, child));
         if (exists)
             place_units(words, r, first, end, (begin + before) | (direct && pure ? word_flag : 0));

@@ -81,7 +81,7 @@ static scan_status run_level(scan_ctx *ctx, const kernels &k, job j, uint32_t le
     const uint64_t listed = level == 0 ? 1 : regions < ctas ? regions : ctas;
     SCAN_TRY(launch_pdl(ctx, k.splitters, listed, threads, arguments, 0));
     SCAN_TRY(launch_pdl(ctx, k.count, ctas, threads, arguments, 0));
-    SCAN_TRY(launch_pdl(ctx, address(places_kernel), listed, places_threads, arguments, 0));
+    SCAN_TRY(launch_pdl(ctx, address(places_kernel), level ? listed : first_slices, places_threads, arguments, 0));
     return launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[roomy(ctx)]);
 }
 
