@@ -68,13 +68,14 @@ constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow
 /* Sample sort: threads of its CTAs, the most buckets that a region is split into, and how many units a CTA of a level
  * works through, at least, so that all CTAs end together. */
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
-/* From so many 8-byte keys on, of which so many digits vary, a sample sort takes less time than their passes, as a
- * rule: `tools/bench --device cuda --hunt 4000 --seed 5005 --min-n 100000 --max-n 64M`, once with --algorithm radix, on
- * an H100, 2026-11-25. Of an argsort, from its own number on, only where copies make it pay: samples_pay(). */
+/* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
+ * says whether. Of an argsort, from its own number on. */
 constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 24;
 constexpr uint32_t sampled_digits = 6;
-/* More keys take a third level, as a rule, and passes may cost less; so may an argsort's rounds, unless values have so
- * many copies, at least. Where hunts with and without are even (--seed 9009 --min-n 2^26), on an H100, 2026-11-26. */
+/* From so many keys on rare ones cost a sample sort less than 8 passes, see samples_pay(). */
+constexpr uint64_t sampled_rare_least = 3u << 24;
+/* More keys take a third level, as a rule. An argsort's rounds may take less time then, unless values have so many
+ * copies, at least. Where hunts with and without are even (--seed 9009 --min-n 2^26), on an H100, 2026-11-26. */
 constexpr uint64_t sampled_surely_most = 1u << 28;
 constexpr float sampled_copies = 2048;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */

@@ -25,7 +25,7 @@ constexpr uint64_t wide_survey_least = 20000, labels_least = 9000, narrow_least 
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6;
-constexpr uint64_t sampled_surely_most = 60000;
+constexpr uint64_t sampled_rare_least = 40000, sampled_surely_most = 60000;
 constexpr float sampled_copies = 100;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;

@@ -27,6 +27,7 @@ enum key_kind {
     KEYS_CLUSTERS, /* by their upper half, of `bits` keys each */
     KEYS_COPIES,   /* `bits` of each value */
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
+    KEYS_REPEATED, /* the same, with 500 copies of each */
     KEYS_EVEN,     /* floats in [0, 1) */
     KEYS_EVEN_ODD  /* and -0 among them */
 };
@@ -42,6 +43,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
+    case KEYS_REPEATED: return random_mix(random_below(&rng, n / 500)) & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_NARROW: {
         const uint64_t varying = ((1ull << bits) - 1) << 8;
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
@@ -79,6 +81,7 @@ struct plan_case {
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
+constexpr bool many = n >= sampled_rare_least;
 
 static const plan_case cases[] = {
     {"one digit", SCAN_U32, KEYS_UNIFORM, 0, true, 1, 24, 0, false, false, FINISH_NOTHING},
@@ -103,7 +106,9 @@ static const plan_case cases[] = {
     {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
     {"floats of any bits", SCAN_F32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"four digits, no sample sort", SCAN_U64, KEYS_STEPS, 3, false, 4, 32, 0, false, false, FINISH_NOTHING, true},
-    {"sample sort, not five digits", SCAN_U64, KEYS_STEPS, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
+    {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
+    {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
+     FINISH_NOTHING, true},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {

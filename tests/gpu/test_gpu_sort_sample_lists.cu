@@ -284,8 +284,9 @@ static std::vector<double> half_close(size_t n, double share) {
     return keys;
 }
 
-/* Keys of which half lie close together are handed over at once; of keys that two digits spread none are, unless a
- * bucket that no sample shows is too large for a cluster: then all are, after the passes. */
+/* Keys of which half lie close together are handed over at once if many have copies, or if there are very many, else
+ * all digits take a pass; of keys that two digits spread none are, unless a bucket that no sample shows is too large
+ * for a cluster: then all are, after the passes, or all digits take a pass. */
 static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
@@ -294,11 +295,19 @@ static void radix_hands_over(void **state) {
                             GPU_EMULATED ? 2000 : n / 160};
     const std::vector<bool> sampled = sampled_by_radix(n);
     for (const radix_call call : {PAIRS, PAIRS_IN_PLACE}) {
-        std::vector<double> keys = half_close(n, 0);
+        std::vector<double> keys = half_close(n, 0.4);
         const handed at_once = sort_by_radix(keys, call);
         assert_true(at_once.again);
         assert_int_equal(at_once.passes, 0);
         assert_int_equal(at_once.regions, 1);
+        const bool many = n >= scan_cuda::sampled_rare_least;
+        for (size_t few = 0; few < 2; few++) {
+            keys = half_close(n - few, 0);
+            const handed rare = sort_by_radix(keys, call);
+            assert_int_equal(rare.regions, many && !few);
+            assert_int_equal(rare.passes, many && !few ? 0 : 8);
+        }
+        keys.resize(n);
         for (size_t k = 0; k < sizeof large / sizeof *large; k++) {
             const bool again = k == 3;
             size_t left = large[k];
@@ -312,28 +321,24 @@ static void radix_hands_over(void **state) {
             const handed later = sort_by_radix(keys, call);
             assert_int_equal(later.passes, 2);
             assert_int_equal(later.again, again);
-            assert_int_equal(later.regions, again);
+            assert_int_equal(later.regions, again && many);
         }
     }
 }
 
 /* An argsort's keys are handed over if most are of values that many have, or all of values that have many copies; else
- * all digits take rounds. So are those of very many pairs, which only the emulator has so early. */
+ * all digits take rounds. */
 static void radix_hands_over_copies(void **state) {
     (void)state;
     gpu_need();
     if (gpu_is_racecheck)
         skip(); /* takes minutes a sort; the kernels are those of the other tests */
     const size_t n = GPU_EMULATED ? 61000 : size_t(1) << 24;
-    for (const radix_call call : {PAIRS, INDICES}) {
-        if (call == PAIRS && !GPU_EMULATED)
-            continue;
-        for (int many = 0; many < 2; many++) {
-            std::vector<double> keys = half_close(n, many ? 0.8 : 0);
-            const handed done = sort_by_radix(keys, call);
-            assert_int_equal(done.regions, many);
-            assert_true(done.again || call == PAIRS);
-        }
+    for (int many = 0; many < 2; many++) {
+        std::vector<double> keys = half_close(n, many ? 0.8 : 0);
+        const handed done = sort_by_radix(keys, INDICES);
+        assert_int_equal(done.regions, many);
+        assert_true(done.again);
     }
     std::vector<double> values(n / 8000 + 300), keys(n);
     for (double &value : values)

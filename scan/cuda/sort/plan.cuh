@@ -128,21 +128,24 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Whether a sample sort, if one may follow, takes less time than passes over all digits. Keys of values that many have
- * lie where they belong after its first level, and if all values have so many, after its second one. Of others an
- * argsort fetches keys by their indices twice, which takes longer than its rounds, and very many take a third level:
- * it costs as much as two passes then, and for the share of the keys that a sample has once or twice five to seven
- * more. By the CTA. */
+/* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
+ * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
+ * its first level or its second one, and cost as much as 3.5 passes; rare ones cost as much as 8.5, and 7.9 where there
+ * are so many that little time goes to samples but not so many that there is a third level, on an H200 (tools/bench
+ * --device cuda --hunt 4000 --seed 515151 --min-n 2000000 --max-n 2^28 --type u64,i64,f64, with
+ * --algorithm radix and with sample, 2026-11-26: 79 sets). An argsort fetches rare keys by their indices twice. By the
+ * CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
                                    uint32_t *memory) {
-    if (!job.sampled || (!job.packed && n <= sampled_surely_most) || !takes_sample(job, n))
+    if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const sample_counts equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
     const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
     if (job.packed)
-        return rare <= (n <= sampled_surely_most ? 0.5f : 0.25f) ||
-               copies_of(equal, n) >= sampled_copies + float(n >> 15);
-    return float(only_even ? job.key_bytes : digits.count) > 2 + rare * (job.value_bytes == 8 ? 5 : 7);
+        return digits.count >= sampled_digits && (rare <= (n <= sampled_surely_most ? 0.5f : 0.25f) ||
+                                                  copies_of(equal, n) >= sampled_copies + float(n >> 15));
+    return float(only_even ? job.key_bytes : digits.count) >
+           3.5f + (n < sampled_rare_least || n > sampled_surely_most ? 5 : 4.4f) * rare;
 }
 
 /* All digits that vary, if the top ones are not enough. */
@@ -198,13 +201,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    if (sampled && top == 0 && !runs && (only_even || digits.count >= sampled_digits) &&
-        !(job.value_bytes && choice.copies)) {
-        plan->again = 1;
-        plan->local_keys = BUFFER_IN;
-        return;
-    }
-    if (only_even && top == 0) {
+    if (top == 0 && !runs && (sampled || only_even)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
         return;

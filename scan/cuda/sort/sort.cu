@@ -118,10 +118,14 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-/* Passes of the plan: of few keys in one launch, of more a launch each, of many a launch for each portion of them. */
+/* Passes of the plan: of few keys, and those that are seldom needed, in one launch, of more a launch each, of many a
+ * launch for each portion of them. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
     const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
-                   together = c.pass->fuses && c.n <= fused_passes_most ? count : 1;
+                   together = c.pass->fuses && portions == 1 &&
+                                      (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
+                                  ? count
+                                  : 1;
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
             const uint64_t left = c.n - portion * c.cut.portion;
@@ -175,7 +179,7 @@ static scan_status run_large(scan_ctx *ctx, sort_job job) {
 
 /* What follows if the first passes are not enough. */
 static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
-    if (c.again_follows && (!c.sampled || c.n > sampled_surely_most)) {
+    if (c.again_follows) {
         if (job.is_float && !job.value_bytes)
             SCAN_TRY(run_survey(ctx, c, job, true));
         SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
