@@ -38,7 +38,7 @@ inline layout lay_out(size_t key_bytes, size_t value_bytes, uint64_t n, bool arg
     const uint64_t tile = uint64_t(threads * tile_rows_of(wide));
     layout l = {};
     l.most = uint32_t(threads * local_rows_of(wide, roomy));
-    l.target = l.most * 2 / 5;
+    l.target = l.most * (roomy ? 8 : 9) / 20; /* small buckets are many: their lists must stay within scan.h's bound */
     l.levels = levels_of(n, l.most);
     const uint64_t tiles = ceil_div(ceil_div(n, ctas * samplesort_units_each), tile);
     l.unit_keys = tile * (tiles > 2 ? tiles : 2);
