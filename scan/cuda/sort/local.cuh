@@ -16,7 +16,7 @@
  * A bucket that begins more than `reach` before position i T is too large, unless all of its keys are equal: then they
  * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
  * position; the tiles on both sides of a position compare with the same key, and so all are compared with each other.
- * If two differ, one CTA sorts the bucket afterwards (large.cuh), or, if there are too many keys for that, all digits
+ * If two differ, a cluster sorts the bucket afterwards (large.cuh), or, if there are too many keys for that, all digits
  * are sorted after all (plan.cuh), from the keys that were given.
  *
  *     load     the tile to registers
