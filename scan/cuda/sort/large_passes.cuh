@@ -7,9 +7,9 @@
  *          CTA 0                      CTA 1                      ...
  *     count digits               count digits                         in the CTA's own shared memory
  *     -------------------------- barrier of the cluster --------------------------
- *     begins of digits           begins of digits                     smaller digits of all CTAs, then the digit in
- * lower CTAs, whose counts are read where they are rank, add up warps, store  rank, add up warps, store            tile
- * by tile
+ *     begins of digits           begins of digits                     of all CTAs smaller digits, then of lower CTAs
+ *                                                                     the digit: their counts are read where they are
+ *     rank, add up warps, store  rank, add up warps, store            tile by tile
  *     -------------------------- barrier of the cluster --------------------------
  *
  * A warp ranks its rows of a tile (rank.cuh), which counts them too; a thread adds up a digit's counts over the warps;
@@ -233,12 +233,12 @@ template <class K> class large_passes {
             tile.template move<uint32_t>(from.values, to.values, place);
     }
 
-    /* Of this CTA's share, elements of 4 or 8 bytes. */
-    __device__ void copy(const char *from, char *to, uint32_t size, uint32_t bytes) const {
-        const uint32_t end = size * (rank + 1) / ctas * (bytes / 4);
+    /* Of this CTA's share. An element is stored as a whole: other CTAs may read the keys meanwhile (large.cuh). */
+    template <class T> __device__ void copy(const char *from, char *to, uint32_t size) const {
+        const uint32_t end = size * (rank + 1) / ctas;
 #pragma unroll 4
-        for (uint32_t i = size * rank / ctas * (bytes / 4) + thread; i < end; i += large_threads)
-            reinterpret_cast<uint32_t *>(to)[i] = reinterpret_cast<const uint32_t *>(from)[i];
+        for (uint32_t i = size * rank / ctas + thread; i < end; i += large_threads)
+            reinterpret_cast<T *>(to)[i] = reinterpret_cast<const T *>(from)[i];
     }
 
   public:
@@ -259,8 +259,11 @@ template <class K> class large_passes {
             from = done;
         }
         if (moved) {
-            copy(from.keys, to.keys, size, job.key_bytes);
-            copy(from.values, to.values, size, job.value_bytes);
+            copy<K>(from.keys, to.keys, size);
+            if (job.value_bytes == 8)
+                copy<uint64_t>(from.values, to.values, size);
+            else if (job.value_bytes == 4)
+                copy<uint32_t>(from.values, to.values, size);
         }
     }
 };
