@@ -5,10 +5,14 @@
  *     or      = and { "||" and }
  *     and     = not { "&&" not }
  *     not     = "!" not | "(" or ")" | test
- *     test    = COLUMN op value | value op COLUMN | COLUMN op COLUMN | COLUMN "in" "(" value { "," value } ")" | COLUMN
- * "is" "missing" | COLUMN ("contains" | "startswith" | "endswith" | "matches") TEXT | "isnan" "(" COLUMN ")" |
- * "isfinite" "(" COLUMN ")" value   = NUMBER | TEXT op      = "<" | "<=" | ">" | ">=" | "==" | "!=" COLUMN  =
- * [A-Za-z_][A-Za-z0-9_]* | "`" any name "`" TEXT    = '"' any text, '""' for '"', '"'
+ *     test    = COLUMN op value | value op COLUMN | COLUMN op COLUMN | COLUMN
+ *             | COLUMN "in" "(" value { "," value } ")" | COLUMN "is" "missing"
+ *             | COLUMN ("contains" | "startswith" | "endswith" | "matches") TEXT
+ *             | "isnan" "(" COLUMN ")" | "isfinite" "(" COLUMN ")"
+ *     value   = NUMBER | TEXT
+ *     op      = "<" | "<=" | ">" | ">=" | "==" | "!="
+ *     COLUMN  = [A-Za-z_][A-Za-z0-9_]* | "`" any name "`"
+ *     TEXT    = '"' any text, '""' for '"', '"'
  */
 #ifndef APPS_COMPACT_EXPRESSION_H
 #define APPS_COMPACT_EXPRESSION_H

@@ -3,9 +3,10 @@
  * A level splits regions into children: it counts, finds places, and moves.
  *
  *     count     a CTA takes a unit: how many keys of each child it has
- *     places    a CTA takes a region, or some children of the first one: where each unit's keys of each child begin,
- * unit by unit; and what becomes of a child: nothing more if it is pure, a bucket of the local stage, or a region of
- * the next level move      a CTA takes a unit, tile by tile (tile.cuh)
+ *     places    a CTA takes a region, or some children of the first one: where each unit's keys of each child
+ *               begin, unit by unit; and what becomes of a child: nothing more if it is pure, a bucket of the local
+ *               stage, or a region of the next level
+ *     move      a CTA takes a unit, tile by tile (tile.cuh)
  *
  *     unit 0     3 of A, 2 of B            A at 0, B at 7
  *     unit 1     4 of A, 1 of B     ──>    A at 3, B at 9

@@ -6,9 +6,10 @@
  *     local stage     a tile that finds two codes in a large bucket notes a position in it
  *     size            a place some keys before or behind a note is in its bucket too: all digits are sorted
  *                     after all (plan.cuh). Prefixes stand still while buckets are sorted, so all CTAs see the same
- *     ends            a CTA takes a note, searches for the ends of its bucket on both sides, and leaves the bucket to
- * the note of the lowest position in it sort            the CTA sorts the bucket if it is small; then the cluster sorts
- * what its CTAs have left, one bucket after another
+ *     ends            a CTA takes a note, searches for the ends of its bucket on both sides, and leaves the bucket
+ *                     to the note of the lowest position in it
+ *     sort            the CTA sorts the bucket if it is small; then the cluster sorts what its CTAs have left, one
+ *                     bucket after another
  *
  * A bucket that escaped the sample has few keys beside all of them, so that few SMs are enough for it: where digits
  * hang together in ways that their counts and a sample do not show, this takes the place of passes over all digits. On
