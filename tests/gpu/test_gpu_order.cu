@@ -244,8 +244,15 @@ static void test_defect_8_grids_do_not_commute(void **state) {
     }
 }
 
-/* Pieces of one length or, if that is 0, of any, on any grid in turn, forward or from the last to the first. */
-static void check_pieces(size_t n, size_t length, bool exclusive, bool reverse, uint64_t seed) {
+static void set_epoch(const scan_cuda::scan_state &state, uint32_t used) {
+    const uint64_t word = uint64_t(used) << 32;
+    gpu_ok(scan_upload(gpu, state.ticket, &word, 8));
+    gpu_ok(scan_ctx_sync(gpu));
+}
+
+/* Pieces of one length or, if that is 0, of any, on any grid in turn, forward or from the last to the first. used: the
+ * epochs that are used up before the first of them. */
+static void check_pieces(size_t n, size_t length, bool exclusive, bool reverse, uint64_t seed, uint32_t used = 0) {
     static gpu_array d_carry, d_piece, d_rest;
     const prefix_kernels *k = &affine_kernels;
     uint64_t *in = static_cast<uint64_t *>(malloc(n * 8)), *want = static_cast<uint64_t *>(malloc(n * 8)),
@@ -259,6 +266,7 @@ static void check_pieces(size_t n, size_t length, bool exclusive, bool reverse, 
     reference(&c, in, want);
     scan_job job = make_job(&c, in);
     job.state = new_state(ceil_div(n, uint64_t(k->tile)));
+    set_epoch(job.state, used);
     uint64_t *from = static_cast<uint64_t *>(const_cast<void *>(job.in)), *to = static_cast<uint64_t *>(job.out);
     void *carry = gpu_put(&d_carry, NULL, SCAN_CARRY_BYTES / 8, 8, 0), *carry_in = NULL;
     void *piece = gpu_put(&d_piece, NULL, SCAN_CARRY_BYTES / 8, 8, 0);
@@ -392,12 +400,6 @@ static void one_late_cta_changes_no_bit(void **state) {
 
 /* ---- the epoch wraps --------------------------------------------------------------------------------------------- */
 
-static void set_epoch(repeated_sum *r, uint32_t used) {
-    const uint64_t word = uint64_t(used) << 32;
-    gpu_ok(scan_upload(gpu, r->state.ticket, &word, 8));
-    gpu_ok(scan_ctx_sync(gpu));
-}
-
 /* Words tagged with an epoch, their values those of other data: what a scan of 2^32 launches ago may have left. */
 static void plant_words(repeated_sum *r, uint32_t epoch) {
     uint64_t *words = static_cast<uint64_t *>(malloc(r->state.words * 8));
@@ -408,7 +410,8 @@ static void plant_words(repeated_sum *r, uint32_t epoch) {
     free(words);
 }
 
-/* Over the wrap in scans of one size; then with scans so short, up to the wrap, that they leave the old words alone. */
+/* Over the wrap in scans of one size; then with scans so short, up to the wrap, that they leave the old words alone;
+ * and in pieces, whose ends read what the grid has published. */
 static void the_epoch_wraps(void **state) {
     (void)state;
     gpu_need();
@@ -422,12 +425,14 @@ static void the_epoch_wraps(void **state) {
             for (unsigned short_until = 0; short_until <= 3; short_until += 3) {
                 const unsigned ctas = epoch % 2 ? 7 : 0;
                 plant_words(&r, epoch);
-                set_epoch(&r, scan_cuda::last_epoch - 3);
+                set_epoch(r.state, scan_cuda::last_epoch - 3);
                 for (unsigned run = 0; run < 9; run++) /* the last three epochs, then 1 ... */
                     sum_again(run < short_until ? &few : &r, grid, ctas, "over the wrap");
             }
     free_sum(&few);
     free_sum(&r);
+    for (uint32_t left = 1; left <= 4; left++) /* epochs until the wrap */
+        check_pieces(15 * tile, 5 * tile / 2, false, left % 2, left, scan_cuda::last_epoch - left);
 }
 
 int main(int argc, char **argv) {

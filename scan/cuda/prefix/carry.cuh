@@ -240,10 +240,10 @@ __device__ void load_operands(typename Op::type *operands, const scan_job &job, 
         operands[i] = load_operand<Op>(in, job.in_size, job.reverse ? n - 1 - i : i, job.code);
 }
 
-/* The launch whose epoch is the last before the wrap clears all words as it ends (tickets.cuh), and the end of a piece
- * reads those of the grid's launch: so they are cleared some epochs earlier. */
+/* A launch of last_epoch clears all words as it ends (tickets.cuh), and the end of a piece reads those of the grid's
+ * launch, which takes one epoch: so they are cleared before that one. */
 __device__ inline void clear_before_wrap(const scan_state &state) {
-    if (*state.ticket >> 32 <= 0xfffffff0u)
+    if ((*state.ticket >> 32) + 1 < last_epoch)
         return;
 #pragma unroll 1
     for (uint64_t i = threadIdx.x; i < state.words; i += carry_threads)
