@@ -57,8 +57,7 @@ template <class K, int value_bytes, class Shape> struct local_shared {
  * it would take. */
 template <class K, class Shape, class Shared>
 __attribute__((noinline)) __device__ void order_by_merging(Shared &shared, uint32_t size) {
-    constexpr int pieces = int((Shape::most + merged_each * threads - 1) / (merged_each * threads));
-    merged_tile<pieces, K>(shared.keys, shared.order, size).sort();
+    merged_tile<merged_pieces(Shape::most, threads), K>(shared.keys, shared.order, size).sort();
 }
 
 } /* namespace samplesort */

@@ -56,7 +56,6 @@ template <class K> __device__ K splitter_of(const K *sorted, uint32_t k) {
 }
 
 template <class K> __device__ void take_sample(const job &j, const region &r, uint32_t level, K *codes) {
-    constexpr int pieces = int((most_samples + merged_each * threads - 1) / (merged_each * threads));
     const uint32_t samples = samples_each * r.children;
     const source<K, 4> narrow(j, level);
     const source<K, 8> wide(j, level);
@@ -65,7 +64,7 @@ template <class K> __device__ void take_sample(const job &j, const region &r, ui
         const uint64_t i = r.begin + sample_place(s, samples, r.size, level);
         codes[s] = code_of(j.sort.value_bytes == 8 ? wide.key(i) : narrow.key(i), j.sort);
     }
-    merged_tile<pieces, K, false>(codes, samples).sort();
+    merged_tile<merged_pieces(most_samples, threads), K, false>(codes, samples).sort();
 }
 
 /* cells[c]: how many splitters, that of the first child left out, belong to cells before c. The last cell's end is

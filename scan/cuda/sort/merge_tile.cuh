@@ -23,6 +23,11 @@ namespace scan_cuda {
 
 constexpr uint32_t merged_each = 5; /* of a thread at a time: an odd number, so that lanes meet in no bank */
 
+/* Pieces of a thread, where so many threads have `most` keys. */
+constexpr int merged_pieces(uint32_t most, uint32_t threads) {
+    return int((most + merged_each * threads - 1) / (merged_each * threads));
+}
+
 /* Which keys come first in the merge of two runs: `taken` of them, how many are from a. On a tie those of a. */
 template <class K>
 __device__ uint32_t taken_from_first(const K *a, uint32_t a_count, const K *b, uint32_t b_count, uint32_t taken) {
