@@ -27,6 +27,18 @@ BUILD = "sanitized" if SANITIZED else "release"
 ONCE = os.environ.get("SCAN_TESTS_ONCE", "0") != "0"
 
 
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A file system of so many bytes, as mount writes it, in a new folder. Skips the test where it may not be mounted."""
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
 def in_release(why):
     """Mark of a case, or as `pytestmark` of a file, in which sanitizers find nothing more, for the reason `why`."""
     return pytest.mark.builds("release", why=why)

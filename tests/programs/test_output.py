@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, finish, in_release, interrupt, same, slow
+from conftest import BIN, finish, in_release, interrupt, same, slow, small_disk
 
 pytestmark = in_release("names and rights of files, signals; unit/test_output_* have its memory")
 
@@ -241,11 +241,7 @@ def test_folder_without_permission(open_job):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
 def test_read_only_and_full_file_systems(job):
-    (job.path / "small").mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", job.path / "small"],
-                      capture_output=True).returncode:
-        pytest.skip("cannot mount")
-    try:
+    with small_disk(job.path / "small", "64k") as small:
         good(job, "-o", "small/fits.npy")
         x = np.arange(30_000, dtype="i8")
         job.save("large.npy", x)
@@ -253,27 +249,21 @@ def test_read_only_and_full_file_systems(job):
         assert result.code == 3 and "small/large.npy: cannot write: No space left on device" in result.err
         result = job.run("prefix", "large.npy", "-f", "-o", "small/fits.npy")
         assert result.code == 3 and same(job.load("small/fits.npy"), SUMS)
-        assert os.listdir(job.path / "small") == ["fits.npy"]
-        with open(job.path / "small/direct", "wb") as direct:
+        assert os.listdir(small) == ["fits.npy"]
+        with open(small / "direct", "wb") as direct:
             result = job.run("prefix", "large.npy", stdout=direct)
         assert result.code == 3 and "stdout: cannot write: No space left" in result.err
-        subprocess.run(["mount", "-o", "remount,ro", job.path / "small"], check=True)
+        subprocess.run(["mount", "-o", "remount,ro", small], check=True)
         result = job.run("prefix", "in.npy", "-o", "small/new.npy")
         assert result.code == 3 and "Read-only file system" in result.err
-    finally:
-        subprocess.run(["umount", job.path / "small"], check=True)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
 def test_disks_of_every_size(job):
     """A file system of 4, 8, 12 ... KiB: the whole result or nothing, new or over an old file."""
-    disk = job.path / "disk"
-    disk.mkdir()
     x = np.arange(10_000, dtype="i8")
     job.save("in.npy", x)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", disk], capture_output=True).returncode:
-        pytest.skip("cannot mount")
-    try:
+    with small_disk(job.path / "disk", "4k") as disk:
         done = 0
         for kilobytes in range(4, 104, 4):
             subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", disk], check=True)
@@ -290,8 +280,6 @@ def test_disks_of_every_size(job):
             assert same(job.load("disk/old"), np.cumsum(x)) if result.code == 0 else job.read("disk/old") == b"old"
             (disk / "old").unlink()
         assert done > 1
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
 
 def test_file_size_limit(job):
@@ -465,13 +453,7 @@ def test_spool_in_a_missing_folder(box):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount")
 def test_spool_on_a_full_disk(box):
     box.save("in.npy", np.arange(1, 100_000, dtype="i8"))
-    disk = box.path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
-        pytest.skip("cannot mount")
-    try:
+    with small_disk(box.path / "disk", "64k") as disk:
         environment = dict(os.environ, TMPDIR=str(disk))
         box.refused(3, f"temporary file in {disk}: cannot write: No space left on device (--tmp or TMPDIR names the folder)",
                     "compact", "--nonzero", "in.npy", env=environment)
-    finally:
-        subprocess.run(["umount", disk], check=True)

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, DEVICE, SANITIZED, release_only
+from conftest import BIN, DEVICE, SANITIZED, release_only, small_disk
 from device_jobs import needs_device
 
 SMALL = ("-S", "1M")
@@ -156,11 +156,7 @@ def test_arrays_larger_than_the_memory_of_a_device(box):
 @needs_device
 def test_outputs_of_a_device_in_memory(box):
     """On tmpfs the pages of an output are got before it is written, if there are enough."""
-    small = box.path / "small"
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "none", small], capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    try:
+    with small_disk(box.path / "small", "1200k") as small:
         for memory, n in (("1M", 140_000), ("1M", 160_000), ("1G", 160_000)):
             x = numbers("i8", n)
             run = ("sort", "--device", "cuda", "--device-memory", memory, box.save("x.npy", x), "-o", "small/out")
@@ -171,8 +167,6 @@ def test_outputs_of_a_device_in_memory(box):
             else:
                 box.refused(3, "small/out: cannot write: No space left on device", *run)
             assert not os.listdir(small)
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 # ---- lines and tables
@@ -449,11 +443,7 @@ def test_nothing_is_left_by_a_kill(box):
 
 
 def test_full_disks(box):
-    small = box.path / "small"
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", small], capture_output=True).returncode:
-        pytest.skip("needs the right to mount")
-    try:
+    with small_disk(box.path / "small", "512k") as small:
         box.save("x.npy", np.arange(300_000)[::-1])
         result = box.run("sort", *SMALL, "--tmp", "small", "x.npy", "-o", "out")
         assert result.code == 3 and "small: 524288 bytes are free there, and the sort needs 2400000" in result.err
@@ -461,5 +451,3 @@ def test_full_disks(box):
                          input=box.read("x.npy")[128:])
         assert result.code == 3 and "temporary file in small" in result.err and "No space left" in result.err
         assert box.names() == ["small", "x.npy"] and not os.listdir(small)
-    finally:
-        subprocess.run(["umount", small], check=True)
