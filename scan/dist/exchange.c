@@ -192,14 +192,26 @@ scan_status scan_dist_gather(scan_dist_comm *comm, const void *mine, size_t byte
     return SCAN_OK;
 }
 
+/* What fits a record's two numbers goes with the agreement. */
 scan_status scan_dist_all_gather(scan_dist_comm *comm, const void *mine, size_t bytes, void *all) {
+    uint64_t numbers[2] = {0, 0};
     if (!comm)
         return SCAN_ERR_ARGUMENT;
     scan_status status = bytes && (!mine || !all)
                              ? scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_all_gather: a pointer is NULL")
                              : SCAN_OK;
-    SCAN_TRY(scan_dist_begin(comm, status, scan_dist_hash('g', bytes), bytes, 0));
-    return scan_dist_gather(comm, mine, bytes, all);
+    const bool is_small = bytes <= sizeof numbers;
+    if (is_small && bytes && status == SCAN_OK)
+        memcpy(numbers, mine, bytes);
+    SCAN_TRY(scan_dist_begin(comm, status, scan_dist_hash('g', bytes), numbers[0], numbers[1]));
+    if (!is_small)
+        return scan_dist_gather(comm, mine, bytes, all);
+    for (uint32_t r = 0; r < comm->size && bytes; r++) {
+        numbers[0] = comm->records[r].n;
+        numbers[1] = comm->records[r].extra;
+        memcpy((char *)all + r * bytes, numbers, bytes);
+    }
+    return SCAN_OK;
 }
 
 uint64_t *scan_dist_sums(const scan_dist_comm *comm, size_t count) {
