@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "dist.h"
 
 enum {
     SMALL_BYTES = 64 << 10,
     YIELDS = 200,          /* before the first sleep */
+    CROWDED_YIELDS = 4,    /* of ranks that share processors: each lets another process run */
     DEVICE_YIELDS = 50000, /* ranks with a device have a processor */
     MAX_SLEEP_NS = 200000,
     MAX_GRACE_MS = 1000 /* from what the wire reports to the end of the process that is the reason */
@@ -69,9 +71,15 @@ static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
     return SCAN_ERR_PEER;
 }
 
+static unsigned yields_of(const scan_dist_comm *comm) {
+    if (comm->device)
+        return DEVICE_YIELDS;
+    return comm->local_size > sysconf(_SC_NPROCESSORS_ONLN) ? CROWDED_YIELDS : YIELDS;
+}
+
 /* Polls one of a wire's questions until the answer is yes. */
 static scan_status wait_for(scan_dist_comm *comm, const char *ask(void *state, bool *done), void *state, bool large) {
-    patience p = {.yields = comm->device ? DEVICE_YIELDS : YIELDS, .sleep_ns = 10000, .large = large};
+    patience p = {.yields = yields_of(comm), .sleep_ns = 10000, .large = large};
     for (;;) {
         bool done = false;
         scan_dist_alarm alarm;
