@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Communicators: creation, the context in use, memory for calls, the text of the last failure.
+ * Communicators: creation, the context in use, copies between host and context memory, the text of the last failure.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,17 +119,11 @@ scan_status scan_dist_comm_create(scan_dist_comm **out, const scan_dist_options 
     return status;
 }
 
-static void drop_workspace(scan_dist_comm *comm) {
-    scan_free(comm->ctx, comm->workspace);
-    comm->workspace = NULL;
-    comm->workspace_bytes = 0;
-}
-
 static void drop_context(scan_dist_comm *comm) {
     scan_dist_close_link(comm);
     scan_dist_device_close(comm->device);
     comm->device = NULL;
-    drop_workspace(comm);
+    scan_dist_drop_workspace(comm);
     scan_free(comm->ctx, comm->none);
     comm->none = NULL;
     comm->ctx = NULL;
@@ -226,12 +220,14 @@ scan_status scan_dist_upload(scan_dist_comm *comm, void *to, const void *from_ho
     return scan_dist_take(comm, comm->ctx, scan_ctx_sync(comm->ctx));
 }
 
-scan_status scan_dist_workspace(scan_dist_comm *comm, size_t bytes, void **memory) {
-    if (bytes > comm->workspace_bytes) {
-        drop_workspace(comm);
-        SCAN_TRY(scan_dist_take(comm, comm->ctx, scan_malloc(comm->ctx, bytes, &comm->workspace)));
-        comm->workspace_bytes = bytes;
-    }
-    *memory = comm->workspace;
+scan_status scan_dist_take_count(scan_dist_comm *comm, const uint64_t **n_device, size_t *n) {
+    uint64_t count;
+    if (!*n_device)
+        return SCAN_OK;
+    if ((uintptr_t)*n_device % sizeof count)
+        return scan_dist_fail(comm, SCAN_ERR_ALIGNMENT, "n_device is not aligned to %zu bytes", sizeof count);
+    SCAN_TRY(scan_dist_download(comm, &count, *n_device, sizeof count));
+    *n = count < *n ? (size_t)count : *n;
+    *n_device = NULL;
     return SCAN_OK;
 }

@@ -6,13 +6,12 @@
 #include "dist.h"
 
 static scan_status prepare(scan_dist_comm *comm, const scan_compact_desc *given, const scan_compact_out *given_out,
-                           scan_compact_desc *desc, scan_compact_out *out, bool asked) {
+                           scan_compact_desc *desc, scan_compact_out *out, size_t *n, bool asked) {
     void *memory;
     SCAN_TRY(scan_dist_take_desc(comm, desc, sizeof *desc, given, "scan_compact_desc"));
     SCAN_TRY(scan_dist_take_desc(comm, out, sizeof *out, given_out, "scan_compact_out"));
-    if (desc->n_device)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_compact takes no n_device");
     SCAN_TRY(scan_dist_take(comm, comm->ctx, scan_compact(comm->ctx, given, NULL, given_out, 0)));
+    SCAN_TRY(scan_dist_take_count(comm, &desc->n_device, n));
     if (!asked && !out->kept && !out->rejected && !out->indices && !out->count)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_compact_out: every output is NULL");
     desc->struct_size = sizeof *desc;
@@ -51,7 +50,7 @@ scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_desc *giv
     uint64_t count = 0;
     if (!comm)
         return SCAN_ERR_ARGUMENT;
-    const scan_status status = prepare(comm, given, given_out, &desc, &out, kept != NULL);
+    const scan_status status = prepare(comm, given, given_out, &desc, &out, &n, kept != NULL);
     SCAN_TRY(scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&desc) : 0, n, 0));
     scan_dist_find_starts(comm);
     const scan_status done = compact_share(comm, &desc, in, &out, n, &count);
@@ -60,4 +59,17 @@ scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_desc *giv
     if (kept)
         *kept = scan_dist_place_of(comm);
     return SCAN_OK;
+}
+
+scan_status scan_dist_compact_workspace(const scan_dist_comm *comm, const scan_compact_desc *given, size_t n,
+                                        size_t *bytes, size_t *ctx_bytes) {
+    scan_compact_desc desc;
+    size_t least, wide = 0;
+    SCAN_TRY(scan_dist_copy_desc(comm, &desc, sizeof desc, given));
+    SCAN_TRY(scan_compact_workspace(comm->ctx, given, n, &least));
+    if (desc.index_type == SCAN_TYPE_NONE) { /* the whole array may be longer */
+        desc.index_type = SCAN_U64;
+        SCAN_TRY(scan_compact_workspace(comm->ctx, &desc, n, &wide));
+    }
+    return scan_dist_give_sizes(sizeof(uint64_t), bytes, scan_dist_max(least, wide), ctx_bytes);
 }

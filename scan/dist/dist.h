@@ -2,7 +2,7 @@
  *
  * What the files of libscan_dist share.
  *
- *   comm.c       communicators: creation, texts of failures, memory for calls
+ *   comm.c       communicators: creation, texts of failures, copies; workspace.c has the memory for calls
  *   wire_mpi.c   moves bytes in host memory between ranks by MPI, and carries alarms
  *   nccl.c       moves bytes in device memory by NCCL; device.cu has kernels; no_nccl.c where there is neither
  *   ended.c      says which rank on this machine has ended
@@ -96,6 +96,7 @@ struct scan_dist_comm {
     scan_ctx *host; /* CPU, one thread: folds values of other ranks */
     void *workspace;
     size_t workspace_bytes;
+    bool lent;                 /* the workspace is the caller's */
     uint64_t *none;            /* context memory: a count of 0, for calls that only check their arguments */
     scan_dist_record *records; /* of all ranks, since the last agreement */
     uint64_t *starts;          /* size + 1: for verbs */
@@ -132,8 +133,21 @@ scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, c
 scan_status scan_dist_download(scan_dist_comm *comm, void *to_host, const void *from, size_t bytes);
 scan_status scan_dist_upload(scan_dist_comm *comm, void *to, const void *from_host, size_t bytes);
 
+/* If *n_device is not NULL, takes the count that it points to: *n becomes that if it is less, and *n_device NULL. */
+scan_status scan_dist_take_count(scan_dist_comm *comm, const uint64_t **n_device, size_t *n);
+
+/* ---- workspace.c ------------------------------------------------------------------------------------------------- */
+
 /* Returns context memory of at least `bytes` bytes, whose content is lost after the call. */
 scan_status scan_dist_workspace(scan_dist_comm *comm, size_t bytes, void **memory);
+void scan_dist_drop_workspace(scan_dist_comm *comm);
+
+/* Of functions that say how much a call takes: copies the caller's struct, of which fields that it has not are 0, and
+ * gives the sizes that are asked for. */
+scan_status scan_dist_copy_desc(const scan_dist_comm *comm, void *desc, size_t size, const void *given);
+scan_status scan_dist_give_sizes(size_t own, size_t *bytes, size_t of_context, size_t *ctx_bytes);
+
+static inline size_t scan_dist_max(size_t a, size_t b) { return a > b ? a : b; }
 
 /* ---- exchange.c -------------------------------------------------------------------------------------------------- */
 

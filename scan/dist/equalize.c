@@ -67,3 +67,19 @@ scan_status scan_dist_equalize(scan_dist_comm *comm, const scan_equalize_desc *d
     scan_dist_free(comm, j.host);
     return status;
 }
+
+scan_status scan_dist_equalize_workspace(const scan_dist_comm *comm, const scan_equalize_desc *given, size_t n,
+                                         size_t *bytes, size_t *ctx_bytes) {
+    scan_equalize_desc desc;
+    size_t count, counting, mapping;
+    SCAN_TRY(scan_dist_copy_desc(comm, &desc, sizeof desc, given));
+    if (desc.bins_in || desc.bins_out)
+        return SCAN_ERR_ARGUMENT;
+    SCAN_TRY(scan_equalize_bins(given, &count));
+    desc.bins_out = comm->none;
+    SCAN_TRY(scan_equalize_workspace(comm->ctx, &desc, n, &counting));
+    desc.bins_in = comm->none;
+    desc.bins_out = NULL;
+    SCAN_TRY(scan_equalize_workspace(comm->ctx, &desc, n, &mapping));
+    return scan_dist_give_sizes(count * sizeof(uint64_t), bytes, scan_dist_max(counting, mapping), ctx_bytes);
+}

@@ -15,8 +15,6 @@ static size_t count_of(const scan_histogram_desc *desc) {
 static scan_status count(scan_dist_comm *comm, const scan_histogram_desc *given, const void *in, uint64_t *bins,
                          size_t n, scan_histogram_desc *desc, uint64_t **host) {
     SCAN_TRY(scan_dist_take_desc(comm, desc, sizeof *desc, given, "scan_histogram_desc"));
-    if (desc->n_device)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_histogram takes no n_device");
     SCAN_TRY(scan_dist_take(comm, comm->ctx, scan_histogram(comm->ctx, given, in, bins, n)));
     *host = scan_dist_sums(comm, count_of(desc));
     if (!*host)
@@ -43,4 +41,13 @@ scan_status scan_dist_histogram(scan_dist_comm *comm, const scan_histogram_desc 
         status = scan_dist_end(comm, scan_dist_upload(comm, bins, host, count_of(&desc) * sizeof *host));
     scan_dist_free(comm, host);
     return status;
+}
+
+scan_status scan_dist_histogram_workspace(const scan_dist_comm *comm, const scan_histogram_desc *given, size_t n,
+                                          size_t *bytes, size_t *ctx_bytes) {
+    scan_histogram_desc desc;
+    size_t needed;
+    SCAN_TRY(scan_dist_copy_desc(comm, &desc, sizeof desc, given));
+    SCAN_TRY(scan_histogram_workspace(comm->ctx, given, n, &needed));
+    return scan_dist_give_sizes(0, bytes, needed, ctx_bytes);
 }

@@ -192,17 +192,24 @@ static bool is_ordered(const scan_prefix_desc *desc) {
     return scan_type_class(desc->out_type) == SCAN_FLOAT && (desc->op == SCAN_ADD || desc->op == SCAN_MUL);
 }
 
-/* What scan_prefix says of the descriptor, and what it does not know. */
-static scan_status take_desc(job *j, const scan_prefix_desc *given) {
-    scan_dist_comm *comm = j->comm;
-    SCAN_TRY(scan_dist_take_desc(comm, &j->desc, sizeof j->desc, given, "scan_prefix_desc"));
-    if (j->desc.n_device || j->desc.carry_in || j->desc.carry_out)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_prefix takes no n_device, carry_in and carry_out");
-    SCAN_TRY(local(j, given, NULL, NULL, 0));
+static void fill_defaults(job *j) {
     j->desc.struct_size = sizeof j->desc;
     if (j->desc.out_type == SCAN_TYPE_NONE)
         j->desc.out_type = j->desc.type;
     j->ordered = is_ordered(&j->desc);
+    j->in_size = scan_type_size(j->desc.type);
+    j->out_size = scan_type_size(j->desc.out_type);
+}
+
+/* What scan_prefix says of the descriptor, and what it does not know. */
+static scan_status take_desc(job *j, const scan_prefix_desc *given) {
+    scan_dist_comm *comm = j->comm;
+    SCAN_TRY(scan_dist_take_desc(comm, &j->desc, sizeof j->desc, given, "scan_prefix_desc"));
+    if (j->desc.carry_in || j->desc.carry_out)
+        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_prefix takes no carry_in and carry_out");
+    SCAN_TRY(local(j, given, NULL, NULL, 0));
+    SCAN_TRY(scan_dist_take_count(comm, &j->desc.n_device, &j->n));
+    fill_defaults(j);
     if (j->ordered &&
         (j->desc.algorithm.grid == SCAN_GRID_HOST_SUMS || j->desc.algorithm.grid == SCAN_GRID_HIERARCHICAL))
         return scan_dist_fail(comm, SCAN_ERR_ALGORITHM,
@@ -211,21 +218,28 @@ static scan_status take_desc(job *j, const scan_prefix_desc *given) {
     return SCAN_OK;
 }
 
-/* All memory that the call needs, whatever other ranks have. */
-static scan_status take_memory(job *j) {
+/* Context memory of a call: scratch, and a group before and after its scan. Returns its bytes. */
+static size_t place(job *j, char *memory) {
     const size_t group = GROUP_BYTES / j->out_size, edge = j->ordered ? GROUP_BYTES : 0;
     const bool device = j->comm->device;
-    j->in_size = scan_type_size(j->desc.type);
-    j->group = j->ordered ? group : 1;
-    j->piece = PIECE_BYTES / j->out_size;
     j->total_count = device || j->ordered ? j->n / group + (j->n % group != 0) : 1;
     const size_t total_bytes = (j->total_count * sizeof(uint64_t) + 255) / 256 * 256;
     const size_t scratch = device ? total_bytes + 256 : PIECE_BYTES + SCAN_CARRY_BYTES;
+    if (memory) {
+        j->scratch = memory;
+        j->edge_in = memory + scratch;
+        j->edge_out = j->edge_in + edge;
+    }
+    return scratch + 2 * edge;
+}
+
+/* All memory that the call needs, whatever other ranks have. */
+static scan_status take_memory(job *j) {
     void *memory;
-    SCAN_TRY(scan_dist_workspace(j->comm, scratch + 2 * edge, &memory));
-    j->scratch = memory;
-    j->edge_in = j->scratch + scratch;
-    j->edge_out = j->edge_in + edge;
+    j->group = j->ordered ? GROUP_BYTES / j->out_size : 1;
+    j->piece = PIECE_BYTES / j->out_size;
+    SCAN_TRY(scan_dist_workspace(j->comm, place(j, NULL), &memory));
+    place(j, memory);
     j->totals = calloc(j->total_count + 1, sizeof(uint64_t));
     if (!j->totals)
         return scan_dist_fail(j->comm, SCAN_ERR_MEMORY, "no memory for the totals of groups");
@@ -241,7 +255,6 @@ static scan_status check_arrays(const job *j) {
 
 static scan_status prepare(job *j, const scan_prefix_desc *given) {
     SCAN_TRY(take_desc(j, given));
-    j->out_size = scan_type_size(j->desc.out_type);
     SCAN_TRY(take_memory(j));
     return check_arrays(j);
 }
@@ -279,9 +292,31 @@ scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc,
     if (!comm)
         return SCAN_ERR_ARGUMENT;
     scan_status status = prepare(&j, desc);
-    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, n, 0);
+    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, j.n, 0);
     if (status == SCAN_OK)
         status = run(&j);
     scan_dist_free(comm, j.totals);
     return status;
+}
+
+/* Scans of the share, of a group, and on the CPU of pieces of which each goes on with the one before. */
+scan_status scan_dist_prefix_workspace(const scan_dist_comm *comm, const scan_prefix_desc *given, size_t n,
+                                       size_t *bytes, size_t *ctx_bytes) {
+    job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n};
+    size_t needed, most = 0;
+    SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, given));
+    SCAN_TRY(scan_prefix_workspace(comm->ctx, given, n, &needed));
+    fill_defaults(&j);
+    const size_t group = GROUP_BYTES / j.out_size, lengths[] = {n, n < group ? n : group};
+    for (int carries = 0; carries < 2; carries++) {
+        if (carries) {
+            j.desc.init = NULL;
+            j.desc.carry_in = j.desc.carry_out = comm->none;
+        }
+        for (int i = 0; i < 2; i++) {
+            SCAN_TRY(scan_prefix_workspace(comm->ctx, &j.desc, lengths[i], &needed));
+            most = scan_dist_max(most, needed);
+        }
+    }
+    return scan_dist_give_sizes(place(&j, NULL), bytes, most, ctx_bytes);
 }

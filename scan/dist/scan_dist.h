@@ -15,22 +15,22 @@
  *              Each rank gives the call its own share and the length of it. Lengths differ as they like; shares may be
  *              empty, and then pointers may be NULL. The whole array may exceed 2^32 elements, as may a share.
  *   Collective A call is made by every rank of the communicator, in the same order and with the same descriptor
- *              (pointers in it aside), else it is SCAN_ERR_ARGUMENT on every rank. Only scan_dist_comm_info,
- *              scan_dist_detail, scan_dist_cause and scan_dist_abort concern one rank alone.
- *   Memory     Arrays are in context memory of the context that scan_dist_comm_use named. A call keeps what it
- *              allocates for the next one, until another context is named or the communicator is destroyed.
- *   Devices    On CUDA, device memory goes from rank to rank by NCCL, where this library was built with it. Each rank
- *              has a device of its own: NCCL refuses two ranks on one. Few and small things, counts and splitters, go
- *              by MPI in host memory. This was run on two H100 of one machine, not on more and not on several machines.
- *   Order      A call waits: for the other ranks, and until its results are complete on this rank. It cannot be
- *              queued on a stream or captured, as those of scan.h can: the lengths that ranks exchange come from the
- *              device to the host. What is queued on the context before a call is done before it.
- *   Workspace  A call takes memory of the communicator, which allocates it with scan_malloc of the context where no
- *              earlier call needed as much: a call like an earlier one allocates no context memory. Beside it, verbs of
- *              scan.h work in the context's own, which scan_ctx_reserve reserves. No function says in advance how much
- *              it will be; the entries below say it in words. Every call allocates host memory.
+ *              (pointers in it aside), else it is SCAN_ERR_ARGUMENT on every rank. What concerns one rank alone says
+ * so: scan_dist_comm_info, scan_dist_detail, scan_dist_cause, scan_dist_abort, and those of workspace. Memory Arrays
+ * are in context memory of the context that scan_dist_comm_use named. A call keeps what it allocates for the next one,
+ * until another context is named or the communicator is destroyed. Devices    On CUDA, device memory goes from rank to
+ * rank by NCCL, where this library was built with it. Each rank has a device of its own: NCCL refuses two ranks on one.
+ * Few and small things, counts and splitters, go by MPI in host memory. This was run on two H100 of one machine, not on
+ * more and not on several machines. Order      Calls are ordered on the context's stream: what was queued before a call
+ * is done before it, what is queued later comes after it. But a call waits, for the other ranks and until its results
+ * are complete on this rank, and cannot be captured: the lengths that ranks exchange come from the device to the host.
+ *   Workspace  A call takes memory of the communicator, which grows when a call needs more, and verbs of scan.h that it
+ *              calls take the context's own. After scan_dist_reserve and scan_ctx_reserve of what the *_workspace
+ *              functions report a call allocates no context memory; after scan_dist_lend it takes the caller's. Every
+ *              call allocates host memory.
  *   Threads    One thread at a time calls anything on a communicator, and nothing else on its context meanwhile.
- *   n_device   and carry_in and carry_out are SCAN_ERR_ARGUMENT here: lengths must be known to the host.
+ *   n_device   is read when the call begins, and waited for: lengths must be known to the host. The share then has
+ *              min(*n_device, n) elements. carry_in and carry_out are SCAN_ERR_ARGUMENT here.
  *   Errors     A call begins with one small exchange of every rank's status and length, so that what is wrong on one
  *              rank, an argument or want of memory, is known to all before anything is moved. That rank gets its own
  *              status, the others SCAN_ERR_PEER; scan_dist_cause names the rank and its status, scan_dist_detail says
@@ -98,6 +98,16 @@ SCAN_API const char *scan_dist_detail(const scan_dist_comm *comm);
  * SCAN_OK if no call has failed. SCAN_ERR_PEER if the rank ended or its failure is not known. */
 SCAN_API scan_status scan_dist_cause(const scan_dist_comm *comm, uint32_t *rank);
 
+/* As scan_ctx_reserve and scan_ctx_lend, of the communicator's memory, as long as it uses this context. They concern
+ * one rank alone; a call for which what is lent is too small is SCAN_ERR_WORKSPACE on that rank, and PEER on the
+ * others. Requirements are reported by the *_workspace functions: *bytes for scan_dist_reserve or scan_dist_lend and
+ * *ctx_bytes for scan_ctx_reserve or scan_ctx_lend of the context in use; either may be NULL. They depend on the
+ * descriptor, on n (and out_n) of this rank and on the number of ranks alone, not on the shares of others. Not
+ * collective. Errors: ARGUMENT (no context is in use), ALIGNMENT, MEMORY, PEER (broken), WORKSPACE (to reserve more
+ * than is lent); of a *_workspace function those of the verb's descriptor. */
+SCAN_API scan_status scan_dist_reserve(scan_dist_comm *comm, size_t bytes);
+SCAN_API scan_status scan_dist_lend(scan_dist_comm *comm, void *memory, size_t bytes);
+
 /* ---- agreement, and small data in host memory -------------------------------------------------------------------- */
 
 /* Agrees on whether all ranks are well: returns SCAN_OK if every rank passes SCAN_OK. Else a rank that passed another
@@ -132,6 +142,8 @@ SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, 
  * teaching grid. */
 SCAN_API scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc, const void *in, void *out,
                                       size_t n);
+SCAN_API scan_status scan_dist_prefix_workspace(const scan_dist_comm *comm, const scan_prefix_desc *desc, size_t n,
+                                                size_t *bytes, size_t *ctx_bytes);
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
 
@@ -162,6 +174,8 @@ SCAN_API scan_status scan_dist_redistribute(scan_dist_comm *comm, size_t element
  * Deterministic. Errors: as scan_compact, and ARGUMENT (no context is in use), PEER. */
 SCAN_API scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_desc *desc, const void *in,
                                        const scan_compact_out *out, size_t n, scan_dist_place *kept);
+SCAN_API scan_status scan_dist_compact_workspace(const scan_dist_comm *comm, const scan_compact_desc *desc, size_t n,
+                                                 size_t *bytes, size_t *ctx_bytes);
 
 /* Like scan_unique, of the whole array: a run of equal elements that goes over borders of shares is one run. It belongs
  * to the rank of its first element, which gets its whole length. index_base, index_type and runs: as index_base,
@@ -169,6 +183,8 @@ SCAN_API scan_status scan_dist_compact(scan_dist_comm *comm, const scan_compact_
  * Errors: as scan_unique, and ARGUMENT (no context is in use), PEER. */
 SCAN_API scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_desc *desc, const void *in,
                                       const scan_unique_out *out, size_t n, scan_dist_place *runs);
+SCAN_API scan_status scan_dist_unique_workspace(const scan_dist_comm *comm, const scan_unique_desc *desc, size_t n,
+                                                size_t *bytes, size_t *ctx_bytes);
 
 /* Like scan_sort, of the whole array: this rank gives n keys (and values) of it and gets out_n of the sorted one, any
  * numbers that add up to the same on all ranks: those of scan_dist_share are equal to within one element. Shares have
@@ -180,24 +196,32 @@ SCAN_API scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_de
  */
 SCAN_API scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys_in,
                                     void *keys_out, const void *values_in, void *values_out, size_t n, size_t out_n);
+SCAN_API scan_status scan_dist_sort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n,
+                                              size_t out_n, size_t *bytes, size_t *ctx_bytes);
 
 /* Like scan_argsort, of the whole array: keys are this rank's n, indices the out_n that its share of the permutation
  * has; they count from the first element of rank 0. index_type 0 settles by the length of the whole array. Memory:
  * 2 (n + out_n) keys and indices. Else as scan_dist_sort. */
 SCAN_API scan_status scan_dist_argsort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys,
                                        void *indices, size_t n, size_t out_n);
+SCAN_API scan_status scan_dist_argsort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n,
+                                                 size_t out_n, size_t *bytes, size_t *ctx_bytes);
 
 /* Like scan_equalize, with tables of all ranks' histogram: for an image in parts, or images that share tables. n counts
  * the pixels of this rank, mask is of its share; luts receives the tables on every rank. bins_in and bins_out are
  * ARGUMENT. Integers, so deterministic. Errors: as scan_equalize, and ARGUMENT (no context is in use), PEER. */
 SCAN_API scan_status scan_dist_equalize(scan_dist_comm *comm, const scan_equalize_desc *desc, const void *in, void *out,
                                         void *luts, size_t n);
+SCAN_API scan_status scan_dist_equalize_workspace(const scan_dist_comm *comm, const scan_equalize_desc *desc, size_t n,
+                                                  size_t *bytes, size_t *ctx_bytes);
 
 /* Like scan_histogram, of the whole array: bins receives on every rank the counts of all ranks. n counts the pixels of
  * this rank, mask is of its share. Integers, so deterministic. Errors: as scan_histogram, and ARGUMENT (no context is
  * in use), PEER. */
 SCAN_API scan_status scan_dist_histogram(scan_dist_comm *comm, const scan_histogram_desc *desc, const void *in,
                                          uint64_t *bins, size_t n);
+SCAN_API scan_status scan_dist_histogram_workspace(const scan_dist_comm *comm, const scan_histogram_desc *desc,
+                                                   size_t n, size_t *bytes, size_t *ctx_bytes);
 
 #ifdef __cplusplus
 }

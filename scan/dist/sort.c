@@ -37,9 +37,11 @@ static scan_dist_pairs take_pairs(const job *j, parts *p, size_t n) {
     return pairs;
 }
 
-/* argsort: its values before, and its keys after, which the caller does not see. */
+/* argsort: its values before, and its keys after, which the caller does not see. Stages follow from the longest share
+ * of all ranks, and make parts larger or smaller: there is room for any number of them. */
 static void place(job *j, parts *p, bool argsort) {
-    const size_t stage = j->out_n / j->stages + 1;
+    const size_t element = j->key_bytes + j->desc.value_bytes;
+    const size_t stage = j->out_n / scan_dist_sort_stages(j->comm, j->out_n, element) + 1;
     const bool spares[SCAN_DIST_SPARES] = {j->comm->size > 2, j->comm->size > 4};
     j->sorted = take_pairs(j, p, j->n);
     j->received.keys = take_part(p, scan_dist_sort_received_bytes(j, j->key_bytes));
@@ -48,7 +50,7 @@ static void place(job *j, parts *p, bool argsort) {
     for (int i = 0; i < SCAN_DIST_SPARES; i++)
         if (spares[i])
             j->spare[i] = take_pairs(j, p, stage);
-    j->search = take_part(p, scan_dist_sort_search_bytes(j));
+    j->search = take_part(p, scan_dist_sort_search_bytes(j->comm));
     if (argsort) {
         j->in.values = take_part(p, j->n * j->desc.value_bytes);
         j->out.keys = take_part(p, j->out_n * j->key_bytes);
@@ -106,13 +108,6 @@ static scan_status check_arrays(const job *j) {
     return check_overlap(j);
 }
 
-static scan_status take_desc(job *j, const scan_sort_desc *given, const char *verb) {
-    SCAN_TRY(scan_dist_take_desc(j->comm, &j->desc, sizeof j->desc, given, "scan_sort_desc"));
-    if (j->desc.n_device)
-        return scan_dist_fail(j->comm, SCAN_ERR_ARGUMENT, "%s takes no n_device", verb);
-    return SCAN_OK;
-}
-
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 static uint64_t call_of(const scan_sort_desc *desc, uint64_t verb) {
@@ -164,8 +159,9 @@ static scan_status call(job *j, uint64_t verb, scan_status status, scan_status p
 }
 
 static scan_status check_sort(job *j, const scan_sort_desc *given) {
-    SCAN_TRY(take_desc(j, given, "scan_dist_sort"));
+    SCAN_TRY(scan_dist_take_desc(j->comm, &j->desc, sizeof j->desc, given, "scan_sort_desc"));
     SCAN_TRY(take(j, scan_sort(j->comm->ctx, given, NULL, NULL, NULL, NULL, 0)));
+    SCAN_TRY(scan_dist_take_count(j->comm, &j->desc.n_device, &j->n));
     fill_defaults(j);
     return SCAN_OK;
 }
@@ -188,21 +184,29 @@ scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, con
 /* ---- argsort ----------------------------------------------------------------------------------------------------- */
 
 static scan_status check_argsort(job *j, const scan_sort_desc *given) {
-    SCAN_TRY(take_desc(j, given, "scan_dist_argsort"));
+    SCAN_TRY(scan_dist_take_desc(j->comm, &j->desc, sizeof j->desc, given, "scan_sort_desc"));
     SCAN_TRY(take(j, scan_argsort(j->comm->ctx, given, NULL, NULL, 0)));
+    SCAN_TRY(scan_dist_take_count(j->comm, &j->desc.n_device, &j->n));
     fill_defaults(j);
     return SCAN_OK;
 }
 
-/* Indices from index_base on: those that a predicate keeps that all elements satisfy. */
+/* Keeps all elements. */
+static const scan_term any = {
+    .op = SCAN_TERM_GE, .column = SCAN_COLUMN_INDEX, .constant_type = SCAN_U64, .constant.u = 0};
+
+static scan_compact_desc numbering(const job *j, uint64_t index_base) {
+    return (scan_compact_desc){.struct_size = sizeof(scan_compact_desc),
+                               .type = j->desc.type,
+                               .index_type = j->desc.index_type,
+                               .terms = &any,
+                               .term_count = 1,
+                               .index_base = index_base};
+}
+
+/* Indices from index_base on: those of the elements that a compaction keeps. */
 static scan_status number(const job *j, void *indices) {
-    const scan_term any = {.op = SCAN_TERM_GE, .column = SCAN_COLUMN_INDEX, .constant_type = SCAN_U64, .constant.u = 0};
-    const scan_compact_desc desc = {.struct_size = sizeof desc,
-                                    .type = j->desc.type,
-                                    .index_type = j->desc.index_type,
-                                    .terms = &any,
-                                    .term_count = 1,
-                                    .index_base = j->comm->starts[j->comm->rank]};
+    const scan_compact_desc desc = numbering(j, j->comm->starts[j->comm->rank]);
     const scan_compact_out out = {.struct_size = sizeof out, .indices = indices};
     return take(j, scan_compact(j->comm->ctx, &desc, NULL, &out, j->n));
 }
@@ -225,4 +229,59 @@ scan_status scan_dist_argsort(scan_dist_comm *comm, const scan_sort_desc *desc, 
                               size_t n, size_t out_n) {
     job j = {.comm = comm, .in = {(char *)(uintptr_t)keys, NULL}, .out = {NULL, indices}, .n = n, .out_n = out_n};
     return comm ? call(&j, 'i', check_argsort(&j, desc), prepare_argsort) : SCAN_ERR_ARGUMENT;
+}
+
+/* ---- workspace --------------------------------------------------------------------------------------------------- */
+
+/* The sort of the share, and of each stage its merges, or where there are many runs its sort. */
+static scan_status context_bytes(const job *j, size_t *most) {
+    const scan_dist_comm *comm = j->comm;
+    const scan_merge_desc merge = {
+        .struct_size = sizeof merge, .type = j->desc.type, .value_bytes = j->desc.value_bytes};
+    size_t needed;
+    SCAN_TRY(scan_sort_workspace(comm->ctx, &j->desc, j->n, most));
+    for (uint32_t stages = 1; stages <= SCAN_DIST_MAX_STAGES; stages++) {
+        const size_t n = j->out_n / stages + (j->out_n % stages != 0);
+        SCAN_TRY(scan_sort_workspace(comm->ctx, &j->desc, n, &needed));
+        *most = scan_dist_max(*most, needed);
+        SCAN_TRY(scan_merge_workspace(comm->ctx, &merge, n, 0, &needed));
+        *most = scan_dist_max(*most, needed);
+    }
+    return SCAN_OK;
+}
+
+static scan_status count_bytes(job *j, bool argsort, size_t *bytes, size_t *ctx_bytes) {
+    parts p = {NULL, 0};
+    size_t most, numbered = 0;
+    place(j, &p, argsort);
+    SCAN_TRY(context_bytes(j, &most));
+    if (argsort) {
+        const scan_compact_desc numbers = numbering(j, 0);
+        SCAN_TRY(scan_compact_workspace(j->comm->ctx, &numbers, j->n, &numbered));
+    }
+    return scan_dist_give_sizes(p.bytes, bytes, scan_dist_max(most, numbered), ctx_bytes);
+}
+
+scan_status scan_dist_sort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n, size_t out_n,
+                                     size_t *bytes, size_t *ctx_bytes) {
+    job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n, .out_n = out_n};
+    size_t needed;
+    SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, desc));
+    SCAN_TRY(scan_sort_workspace(comm->ctx, desc, n, &needed));
+    fill_defaults(&j);
+    return count_bytes(&j, false, bytes, ctx_bytes);
+}
+
+/* Without index_type the whole array may need the wider one. */
+scan_status scan_dist_argsort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n, size_t out_n,
+                                        size_t *bytes, size_t *ctx_bytes) {
+    job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n, .out_n = out_n};
+    size_t needed;
+    SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, desc));
+    SCAN_TRY(scan_argsort_workspace(comm->ctx, desc, n, &needed));
+    fill_defaults(&j);
+    if (j.desc.index_type == SCAN_TYPE_NONE)
+        j.desc.index_type = SCAN_U64;
+    j.desc.value_bytes = (uint32_t)scan_type_size(j.desc.index_type);
+    return count_bytes(&j, true, bytes, ctx_bytes);
 }

@@ -12,7 +12,7 @@
 #include "codes.h"
 #include "dist.h"
 
-enum { SCAN_DIST_SPARES = 2 };
+enum { SCAN_DIST_SPARES = 2, SCAN_DIST_MAX_STAGES = 8 };
 
 /* Keys, and their values if there are any. */
 typedef struct scan_dist_pairs {
@@ -43,7 +43,7 @@ scan_status scan_dist_sort_alloc(scan_dist_sort_job *j);
 void scan_dist_sort_free(scan_dist_sort_job *j);
 
 /* Bytes of `search`. */
-size_t scan_dist_sort_search_bytes(const scan_dist_sort_job *j);
+size_t scan_dist_sort_search_bytes(const scan_dist_comm *comm);
 
 /* Finds the cuts of all ranks. The records have the lengths before (n) and after (extra). A rank that fails takes part
  * to the end. */

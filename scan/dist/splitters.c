@@ -47,8 +47,12 @@ static uint64_t count_up_to(const scan_dist_sort_job *j, uint64_t code, uint64_t
     return from;
 }
 
-size_t scan_dist_sort_search_bytes(const scan_dist_sort_job *j) {
-    return j->comm->device ? scan_dist_device_count_bytes(j->buckets - 1, ranges_of(j)) : 0;
+/* For any number of stages: fewer ranges are for more buckets than MANY. */
+size_t scan_dist_sort_search_bytes(const scan_dist_comm *comm) {
+    const size_t most = (size_t)comm->size * SCAN_DIST_MAX_STAGES, few = most < MANY ? most : MANY;
+    return comm->device ? scan_dist_max(scan_dist_device_count_bytes(few, RANGES),
+                                        scan_dist_device_count_bytes(most, RANGES_OF_MANY))
+                        : 0;
 }
 
 static scan_status count_probes(const scan_dist_sort_job *j, uint64_t ranges) {

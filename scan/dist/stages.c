@@ -21,7 +21,6 @@
 enum {
     CPU_STAGE_BYTES = 1 << 20, /* a stage has as many, or more */
     CUDA_STAGE_BYTES = 32 << 20,
-    MAX_STAGES = 8,
     MAX_BUCKETS = 256,
     MAX_RUNS = 16,
     ALIGN = 16
@@ -46,7 +45,7 @@ uint32_t scan_dist_sort_stages(const scan_dist_comm *comm, uint64_t longest, siz
     const uint64_t least = comm->ctx_info.backend == SCAN_BACKEND_CUDA ? CUDA_STAGE_BYTES : CPU_STAGE_BYTES;
     const uint64_t wanted = longest / (least / element_bytes), most = MAX_BUCKETS / comm->size;
     const uint64_t stages = wanted < most ? wanted : most;
-    return stages < 1 || comm->size == 1 ? 1 : stages < MAX_STAGES ? (uint32_t)stages : MAX_STAGES;
+    return stages < 1 || comm->size == 1 ? 1 : stages < SCAN_DIST_MAX_STAGES ? (uint32_t)stages : SCAN_DIST_MAX_STAGES;
 }
 
 /* Elements before stage s in this rank's share. */
@@ -83,7 +82,7 @@ static size_t align_up(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIG
 static size_t lead_of(uint64_t begin, size_t size) { return (size_t)(begin * size % ALIGN); }
 
 size_t scan_dist_sort_received_bytes(const job *j, size_t size) {
-    return j->out_n * size + ((size_t)j->stages * (j->comm->size + 1) + 1) * 2 * ALIGN;
+    return j->out_n * size + ((size_t)SCAN_DIST_MAX_STAGES * (j->comm->size + 1) + 1) * 2 * ALIGN;
 }
 
 /* Where the transfers of a stage begin in `received`. */

@@ -13,6 +13,8 @@
 
 #include "dist.h"
 
+enum { COUNTS = 2 /* in context memory */ };
+
 typedef struct job {
     scan_dist_comm *comm;
     scan_unique_desc desc;
@@ -111,9 +113,8 @@ static scan_status prepare(job *j, const scan_unique_desc *given, const scan_uni
     void *memory;
     SCAN_TRY(scan_dist_take_desc(comm, &j->desc, sizeof j->desc, given, "scan_unique_desc"));
     SCAN_TRY(scan_dist_take_desc(comm, &j->out, sizeof j->out, given_out, "scan_unique_out"));
-    if (j->desc.n_device)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_unique takes no n_device");
     SCAN_TRY(scan_dist_take(comm, comm->ctx, scan_unique(comm->ctx, given, NULL, given_out, 0)));
+    SCAN_TRY(scan_dist_take_count(comm, &j->desc.n_device, &j->n));
     if (!asked && !j->out.kept && !j->out.indices && !j->out.run_lengths && !j->out.count)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_unique_out: every output is NULL");
     if (j->n && !j->in)
@@ -123,7 +124,7 @@ static scan_status prepare(job *j, const scan_unique_desc *given, const scan_uni
     j->desc.struct_size = sizeof j->desc;
     j->out.struct_size = sizeof j->out;
     j->size = scan_type_size(j->desc.type);
-    SCAN_TRY(scan_dist_workspace(comm, 2 * sizeof *j->count, &memory));
+    SCAN_TRY(scan_dist_workspace(comm, COUNTS * sizeof *j->count, &memory));
     j->count = memory;
     if (!j->out.count)
         j->out.count = j->count + 1;
@@ -198,7 +199,7 @@ scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_desc *desc,
     if (!comm)
         return SCAN_ERR_ARGUMENT;
     const scan_status status = prepare(&j, desc, out, runs != NULL);
-    SCAN_TRY(scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, n, j.last));
+    SCAN_TRY(scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, j.n, j.last));
     scan_dist_find_starts(comm);
     const scan_status found = find_runs(&j);
     SCAN_TRY(scan_dist_begin(comm, found, 'u', j.runs, j.lead));
@@ -207,4 +208,23 @@ scan_status scan_dist_unique(scan_dist_comm *comm, const scan_unique_desc *desc,
     if (runs)
         *runs = place;
     return SCAN_OK;
+}
+
+scan_status scan_dist_unique_workspace(const scan_dist_comm *comm, const scan_unique_desc *given, size_t n,
+                                       size_t *bytes, size_t *ctx_bytes) {
+    scan_unique_desc desc;
+    scan_term terms[2];
+    scan_compact_desc comparison = {.struct_size = sizeof comparison, .terms = terms};
+    size_t least, wide = 0, compared;
+    SCAN_TRY(scan_dist_copy_desc(comm, &desc, sizeof desc, given));
+    SCAN_TRY(scan_unique_workspace(comm->ctx, given, n, &least));
+    if (desc.index_type == SCAN_TYPE_NONE) { /* the whole array may be longer */
+        desc.index_type = SCAN_U64;
+        SCAN_TRY(scan_unique_workspace(comm->ctx, &desc, n, &wide));
+    }
+    comparison.type = desc.type;
+    comparison.term_count = differs(desc.type, 0, terms);
+    SCAN_TRY(scan_compact_workspace(comm->ctx, &comparison, n, &compared));
+    return scan_dist_give_sizes(COUNTS * sizeof(uint64_t), bytes, scan_dist_max(compared, scan_dist_max(least, wide)),
+                                ctx_bytes);
 }

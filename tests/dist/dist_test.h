@@ -95,5 +95,6 @@ void test_redistribute(const dist_test *t);
 void test_unique(const dist_test *t);
 void test_equalize(const dist_test *t);
 void test_sort(const dist_test *t);
+void test_workspace(const dist_test *t);
 
 #endif

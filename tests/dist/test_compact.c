@@ -159,8 +159,8 @@ static void errors(const dist_test *t) {
     CHECK_STATUS(scan_dist_compact(t->comm, &desc, bad ? NULL : in, &out, 8, NULL), bad ? SCAN_ERR_ARGUMENT : others);
     CHECK_STATUS(scan_dist_compact(t->comm, &desc, in, bad ? &none : &out, 8, NULL), bad ? SCAN_ERR_ARGUMENT : others);
     CHECK_STATUS(scan_dist_compact(t->comm, &desc, in, bad ? NULL : &out, 8, NULL), bad ? SCAN_ERR_ARGUMENT : others);
-    desc.n_device = &count;
-    CHECK_STATUS(scan_dist_compact(t->comm, &desc, in, &out, 8, NULL), SCAN_ERR_ARGUMENT);
+    desc.n_device = (const uint64_t *)(const void *)((const char *)&count + 1);
+    CHECK_STATUS(scan_dist_compact(t->comm, &desc, in, &out, 8, NULL), SCAN_ERR_ALIGNMENT);
     desc.n_device = NULL;
     desc.index_base = UINT64_MAX - 4;
     CHECK_STATUS(scan_dist_compact(t->comm, &desc, in, &out, 8, NULL), SCAN_ERR_ARGUMENT);

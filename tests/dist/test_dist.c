@@ -41,6 +41,7 @@ int main(void) {
     test_unique(t);
     test_equalize(t);
     test_sort(t);
+    test_workspace(t);
 
     scan_dist_comm_destroy(tests.comm);
     scan_ctx_destroy(tests.ctx);

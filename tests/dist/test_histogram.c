@@ -47,7 +47,7 @@ static void errors(const dist_test *t) {
     CHECK_STATUS(scan_dist_histogram(t->comm, &desc, bytes, bad ? NULL : bins, 4), bad ? SCAN_ERR_ARGUMENT : others);
     CHECK_STATUS(scan_dist_histogram(t->comm, bad ? NULL : &desc, bytes, bins, 4), bad ? SCAN_ERR_ARGUMENT : others);
     desc.n_device = bins;
-    CHECK_STATUS(scan_dist_histogram(t->comm, &desc, bytes, bins, 4), SCAN_ERR_ARGUMENT);
+    CHECK_STATUS(scan_dist_histogram(t->comm, &desc, bytes, bins, 4), SCAN_ERR_OVERLAP);
     desc = (scan_histogram_desc){.struct_size = sizeof desc, .type = SCAN_U32};
     CHECK_STATUS(scan_dist_histogram(t->comm, &desc, bytes, bins, 4), SCAN_ERR_TYPE);
     desc = (scan_histogram_desc){.struct_size = sizeof desc, .type = bad ? SCAN_U8 : SCAN_U16};

@@ -136,8 +136,8 @@ static void errors(const dist_test *t) {
     CHECK_STATUS(scan_dist_prefix(t->comm, &good, bad ? (char *)in + 1 : (char *)in, out, 3),
                  bad ? SCAN_ERR_ALIGNMENT : others);
     CHECK_STATUS(scan_dist_prefix(t->comm, &good, in, bad ? in + 1 : out, 3), bad ? SCAN_ERR_OVERLAP : others);
-    desc.n_device = &count;
-    CHECK_STATUS(scan_dist_prefix(t->comm, &desc, in, out, 4), SCAN_ERR_ARGUMENT);
+    desc.n_device = (const uint64_t *)(const void *)((const char *)&count + 1);
+    CHECK_STATUS(scan_dist_prefix(t->comm, &desc, in, out, 4), SCAN_ERR_ALIGNMENT);
     desc = good;
     desc.struct_size = 8;
     CHECK_STATUS(scan_dist_prefix(t->comm, &desc, in, out, 4), SCAN_ERR_VERSION);

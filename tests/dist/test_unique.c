@@ -122,8 +122,8 @@ static void errors(const dist_test *t) {
     CHECK_STATUS(scan_dist_unique(t->comm, &desc, in, bad ? &in_place : &out, 8, NULL),
                  bad ? SCAN_ERR_OVERLAP : others);
     CHECK_STATUS(scan_dist_unique(t->comm, &desc, in, bad ? &none : &out, 8, NULL), bad ? SCAN_ERR_ARGUMENT : others);
-    desc.n_device = &count;
-    CHECK_STATUS(scan_dist_unique(t->comm, &desc, in, &out, 8, NULL), SCAN_ERR_ARGUMENT);
+    desc.n_device = (const uint64_t *)(const void *)((const char *)&count + 1);
+    CHECK_STATUS(scan_dist_unique(t->comm, &desc, in, &out, 8, NULL), SCAN_ERR_ALIGNMENT);
     desc = (scan_unique_desc){.struct_size = sizeof desc, .type = bad ? SCAN_U32 : SCAN_I32};
     CHECK_STATUS(scan_dist_unique(t->comm, &desc, in, &out, 8, NULL), t->size > 1 ? SCAN_ERR_ARGUMENT : SCAN_OK);
     CHECK_STATUS(scan_dist_unique(t->comm, NULL, in, &out, 8, NULL), SCAN_ERR_ARGUMENT);

@@ -82,6 +82,7 @@ static void run(dist_test *t, int devices) {
     test_unique(t);
     test_sort(t);
     test_prefix(t);
+    test_workspace(t);
     large(t);
     failure(t);
     scan_dist_comm_destroy(t->comm);
