@@ -58,11 +58,6 @@ template <class T> __device__ T *opaque_global(T *p) {
     return static_cast<T *>(__cvta_global_to_generic(address));
 }
 
-/* A barrier of some warps of the CTA, `threads` threads in all; id 1 ... 15. */
-__device__ inline void named_barrier_sync(int id, int threads) {
-    asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 /* Waits until the launches before this one have ended and what they wrote is visible. In a kernel launched by
  * launch_pdl() every thread calls it before it reads or writes global memory. A thread with nothing to do calls it too,
  * or the launch after this one could begin while those before it still run. */
@@ -186,85 +181,13 @@ __device__ constexpr int device_capability() {
 #endif
 }
 
+} /* namespace scan_cuda */
+
+#include "barriers.cuh"
+
+namespace scan_cuda {
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-/* ---- mbarriers and bulk copies, sm_90 ---------------------------------------------------------------------------- */
-
-__device__ inline void barrier_init(uint64_t *barrier, uint32_t arrivals) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
-}
-
-__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-
-__device__ inline void barrier_arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-__device__ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-                 : "memory");
-}
-
-__device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again%=:\n"
-                 "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-                 "@!done bra again%=;\n"
-                 "}" ::"r"(shared_address(barrier)),
-                 "r"(parity)
-                 : "memory");
-}
-
-/* Orders ordinary accesses to shared memory before bulk copies: accesses of this thread, and of others that a barrier
- * orders before the fence; copies that this thread starts later, or another one after a barrier with this one. */
-__device__ inline void bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-/* Both addresses and the size are multiples of 16. */
-__device__ inline void bulk_load(void *to_shared, const void *from_global, uint32_t bytes, uint64_t *barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     shared_address(to_shared)),
-                 "l"(from_global), "r"(bytes), "r"(shared_address(barrier))
-                 : "memory");
-}
-
-/* Prefetches global memory to L2; addresses as for bulk_load(). No register or shared memory receives data, so it is
- * allowed before grid_dependency_wait(). */
-__device__ inline void bulk_prefetch(const void *from_global, uint32_t bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(bytes) : "memory");
-}
-
-/* A barrier of some warps of the CTA, of `threads` threads in all, which is used with the parities 0, 1, 0, ... It is
- * an mbarrier, which compute-sanitizer's racecheck can follow, and on older GPUs the named barrier `id`, 1 ... 15. */
-template <int id, int threads> struct named_barrier {
-    uint64_t barrier;
-
-    /* By one thread, before a barrier of the CTA. */
-    __device__ void open() { barrier_init(&barrier, threads); }
-    __device__ void sync(uint32_t parity) {
-        barrier_arrive(&barrier);
-        barrier_wait(&barrier, parity);
-    }
-};
-
-/* A barrier of two groups of warps at different places of the code: after it each sees what the other has stored. No
- * thread arrives with a parity before all have left the barrier with the other one. */
-template <int id, int first_threads, int second_threads> struct named_barrier_pair {
-    uint64_t first, second;
-
-    __device__ void open() {
-        barrier_init(&first, first_threads);
-        barrier_init(&second, second_threads);
-    }
-    __device__ void first_sync(uint32_t parity) {
-        barrier_wait(&second, parity);
-        barrier_arrive(&first);
-    }
-    __device__ void second_sync(uint32_t parity) {
-        barrier_arrive(&second);
-        barrier_wait(&first, parity);
-    }
-};
-
 /* ---- clusters, sm_90 --------------------------------------------------------------------------------------------- */
 
 __device__ inline unsigned cluster_rank() {
@@ -304,17 +227,6 @@ template <class T> __device__ void cluster_store(T *here, unsigned rank, T x) {
         asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(x) : "memory");
 }
 #else
-template <int id, int threads> struct named_barrier {
-    __device__ void open() {}
-    __device__ void sync(uint32_t) { named_barrier_sync(id, threads); }
-};
-
-template <int id, int first_threads, int second_threads> struct named_barrier_pair {
-    __device__ void open() {}
-    __device__ void first_sync(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
-    __device__ void second_sync(uint32_t) { named_barrier_sync(id, first_threads + second_threads); }
-};
-
 /* A CTA alone. */
 __device__ inline unsigned cluster_rank() { return 0; }
 __device__ inline unsigned cluster_size() { return 1; }
