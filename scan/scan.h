@@ -160,7 +160,7 @@ typedef enum scan_grid {
     SCAN_GRID_HOST_SUMS = 1,    /* CUDA: block sums scanned on the host; waits for the device; ALGORITHM in a capture */
     SCAN_GRID_HIERARCHICAL = 2, /* CUDA: block scans, scan of block sums, add; about twice the traffic */
     SCAN_GRID_LOOKBACK = 3,     /* CUDA: one pass, decoupled look-back */
-    SCAN_GRID_WAVE = 4,         /* CUDA, sm_90 and later: one pass, persistent, bulk-copy prefetch */
+    SCAN_GRID_WAVE = 4,         /* CUDA, sm_80 and later: one pass, persistent, copies tiles ahead */
     SCAN_GRID_BLOCKED = 5       /* CPU: each thread reduces, then scans a piece that stays in its cache */
 } scan_grid;
 

@@ -37,7 +37,7 @@ static const char help[] =
     "                        u32 for u8, f64 for f32 (default: 64 bits for sums of integers, else the input's)\n"
     "      --algorithm A     GRID or GRID/BLOCK (default auto). On a CUDA device host-sums or hierarchical, with a "
     "block\n"
-    "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_90), with warp; on the CPU\n"
+    "                        of kogge-stone, brent-kung or warp, and look-back or wave (sm_80), with warp; on the CPU\n"
     "                        blocked\n"
     "      --axis N          arrays of several dimensions: along axis N, from 0, or -1 for the last\n"
     "      --flat            all elements as one row, into one dimension\n"

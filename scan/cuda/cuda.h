@@ -98,11 +98,10 @@ struct context_state {
 
 inline context_state *state_of(const scan_ctx *ctx) { return static_cast<context_state *>(ctx->state); }
 
-/* Whether a wave kernel with so much shared memory runs on the GPU. That of selections fills an SM of 228 KB; there are
- * GPUs of 9.0 and later with less. */
-constexpr size_t wave_static_bytes = 4096; /* of static shared memory, at most */
-inline bool runs_wave(const context_state *s, size_t dynamic_bytes, size_t static_bytes = wave_static_bytes) {
-    return s->capability >= 90 && s->shared_bytes >= dynamic_bytes + static_bytes;
+/* Whether a wave kernel for GPUs of a compute capability and later runs on the GPU: there are some with less shared
+ * memory than a CTA of it takes. */
+inline bool runs_wave(const context_state *s, int capability, size_t shared_bytes) {
+    return s->capability >= capability && s->shared_bytes >= shared_bytes;
 }
 
 /* Returns SCAN_OK, or the status of a failed CUDA call, with its detail; notes when the device is lost. */

@@ -49,6 +49,7 @@ struct copy {
     uint64_t *barrier;
     fiber *owner;
     const char *what;
+    bool is_bulk;
 };
 
 /* Shared memory that a bulk copy has written: from then on it counts as accessed through the generic proxy. */

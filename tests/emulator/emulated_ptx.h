@@ -89,6 +89,13 @@ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
 }
 inline void barrier_wait(uint64_t *barrier, uint32_t parity) { emulator::mbarrier_wait(barrier, parity); }
 
+inline void async_copy(void *to_shared, const void *from_global) {
+    if (uintptr_t(to_shared) % 16 || uintptr_t(from_global) % 16)
+        emulator::die("async_copy() from %p to %p: not multiples of 16", from_global, to_shared);
+    emulator::copy_later(to_shared, from_global, 16, nullptr, "async_copy()");
+}
+inline void async_copies_arrive(uint64_t *barrier) { emulator::copies_signal(barrier, "async_copies_arrive()"); }
+
 /* Of the device that is emulated. */
 template <int id, int threads> struct named_barrier {
     uint64_t barrier;

@@ -166,13 +166,15 @@ void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const 
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 int capability_number(); /* of the device: 90 for 9.0 */
-bool has_mbarriers();    /* of the CTA's: those that can be waited for, from compute capability 9.0 */
+bool has_mbarriers();    /* of the CTA's: ones that some of its warps meet at, from compute capability 9.0 */
 
 /* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
  * through the generic proxy, as all other accesses are. */
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what);
 /* Waits until those copies of the thread that have no mbarrier are done. */
 void copies_wait();
+/* One arrival at the mbarrier when they are done: from here on they have it. */
+void copies_signal(uint64_t *barrier, const char *what);
 /* Orders accesses of this thread, and of those it has waited for, before the bulk copies that it starts next. */
 void bulk_fence();
 

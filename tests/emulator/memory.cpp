@@ -99,10 +99,8 @@ void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-/* ASan knows memory in units of 8 bytes. */
-static bool hidden(const copy &y) {
-    return y.barrier && reinterpret_cast<uintptr_t>(y.to) % 8 == 0 && y.bytes % 8 == 0;
-}
+/* ASan knows memory in units of 8 bytes. Copies of single elements are not hidden. */
+static bool hidden(const copy &y) { return reinterpret_cast<uintptr_t>(y.to) % 8 == 0 && y.bytes % 16 == 0; }
 
 /* Does a bulk copy that begins come after the earlier ones to the same memory, and after what was made of them? */
 static void check_order(const cta &c, const copy &y) {
@@ -132,7 +130,8 @@ void bulk_fence() { current->fenced = current->in_cta->bulk_done; }
 void copy_later(void *to, const void *from, size_t bytes, uint64_t *barrier, const char *what) {
     if (bytes == 0)
         die("%s of no bytes", what);
-    copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what};
+    copy y = {static_cast<char *>(to), static_cast<const char *>(from), bytes, barrier, current, what,
+              barrier != nullptr};
     if (barrier)
         check_order(*current->in_cta, y);
     memset(to, rubbish, bytes);
@@ -151,8 +150,9 @@ void finish_one_copy(cta &c) {
     if (hidden(y))
         EMULATED_SHOW(y.to, y.bytes);
     memcpy(y.to, y.from, y.bytes);
-    if (y.barrier) {
+    if (y.is_bulk)
         bulk_copy_done(c, y);
+    if (y.barrier) {
         mbarrier_update(y.barrier, 0, -int64_t(y.bytes), y.what);
     } else {
         y.owner->copies--;
@@ -162,6 +162,18 @@ void finish_one_copy(cta &c) {
 void copies_wait() {
     while (current->copies)
         poll("copies_wait()");
+}
+
+/* As if the arrival came at once, and said how many bytes are to come. */
+void copies_signal(uint64_t *barrier, const char *what) {
+    int64_t bytes = 0;
+    for (copy &y : current->in_cta->copies)
+        if (y.owner == current && !y.barrier) {
+            y.barrier = barrier;
+            bytes += int64_t(y.bytes);
+            current->copies--;
+        }
+    mbarrier_update(barrier, 1, bytes, what);
 }
 
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */

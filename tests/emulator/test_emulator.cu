@@ -111,6 +111,23 @@ template <fence_place fence> static __global__ void copied_twice(uint32_t *out) 
     out[(4 + blockIdx.x) * 64 + threadIdx.x] = sum;
 }
 
+/* Each thread copies 16 bytes for others, and arrives when they are there or, which is too early, at once. */
+template <bool when_done> static __global__ void copied_by_each(uint32_t *out) {
+    __shared__ __align__(16) uint32_t slot[256];
+    __shared__ uint64_t loaded;
+    if (threadIdx.x == 0)
+        scan_cuda::barrier_init(&loaded, 64);
+    __syncthreads();
+    scan_cuda::async_copy(slot + threadIdx.x * 4, out + threadIdx.x * 4);
+    if (when_done)
+        scan_cuda::async_copies_arrive(&loaded);
+    else
+        scan_cuda::barrier_arrive(&loaded);
+    scan_cuda::barrier_wait(&loaded, 0);
+    const uint32_t x = slot[255 - threadIdx.x];
+    out[(4 + blockIdx.x) * 64 + threadIdx.x + x / 2] = x; /* 0 or 1, or rubbish */
+}
+
 /* Lanes wait by themselves and come to a barrier of the CTA. Each finds its word at the second attempt. */
 template <bool together> static __global__ void lanes_wait_for_words(uint32_t *out) {
     uint64_t *word = reinterpret_cast<uint64_t *>(out) + blockIdx.x * 64 + threadIdx.x;
@@ -164,6 +181,7 @@ static const struct {
     DEFECT(two_copies_to_one_place_at_once, "is not done yet|there is no bulk_fence()"),
     DEFECT(copied_twice<no_fence>, "there is no bulk_fence()"),
     DEFECT(copied_twice<before_wait>, "there is no bulk_fence()"),
+    DEFECT(copied_by_each<false>, "use-after-poison|SEGV"),
     DEFECT(lanes_wait_for_words<false>, "__syncthreads() by a lane that has waited by itself"),
     DEFECT(lanes_wait_at_an_mbarrier<false>, "named_barrier_sync() by a lane that has waited by itself"),
     DEFECT(one_element_too_far, "past its end|use-after-poison"),
@@ -354,6 +372,7 @@ static void fences_and_whole_warps(void **) {
         const void *kernel;
         uint32_t want;
     } runs[] = {{address(copied_twice<after_wait>), 2},
+                {address(copied_by_each<true>), 1},
                 {address(lanes_wait_for_words<true>), 1},
                 {address(lanes_wait_at_an_mbarrier<true>), 1}};
     for (const auto &run : runs) {

@@ -347,10 +347,14 @@ static void on_an_older_device(void **state) {
     (void)state;
     set_input();
     const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
-    setenv("SCAN_EMULATED_CAPABILITY", "7.5", 1);
-    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
-    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}), SCAN_OK);
-    assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_WAVE, SCAN_BLOCK_AUTO}), SCAN_ERR_ALGORITHM);
+    static const char *const capabilities[] = {"7.5", "8.0", "8.6", "8.9"};
+    for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) {
+        setenv("SCAN_EMULATED_CAPABILITY", capabilities[i], 1);
+        assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_AUTO, SCAN_BLOCK_AUTO}), SCAN_OK);
+        assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_LOOKBACK, SCAN_BLOCK_AUTO}), SCAN_OK);
+        assert_int_equal(scan_once(&options, (scan_algorithm){SCAN_GRID_WAVE, SCAN_BLOCK_AUTO}),
+                         i == 0 ? SCAN_ERR_ALGORITHM : SCAN_OK);
+    }
     unsetenv("SCAN_EMULATED_CAPABILITY");
 }
 

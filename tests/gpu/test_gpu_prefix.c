@@ -190,7 +190,7 @@ static bool serves(scan_algorithm a) {
     const bool single_pass = a.grid == SCAN_GRID_LOOKBACK || a.grid == SCAN_GRID_WAVE;
     const bool should = a.grid != SCAN_GRID_BLOCKED && (warp || !single_pass);
     if (a.grid == SCAN_GRID_WAVE && should && status == SCAN_ERR_ALGORITHM) {
-        print_message("wave: %s\n", scan_ctx_detail(gpu)); /* before sm_90 */
+        print_message("wave: %s\n", scan_ctx_detail(gpu)); /* before sm_80 */
         return false;
     }
     assert_int_equal(status, should ? SCAN_OK : SCAN_ERR_ALGORITHM);

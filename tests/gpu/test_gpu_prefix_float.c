@@ -11,7 +11,7 @@ enum { GRIDS = sizeof grids / sizeof grids[0] };
 
 static gpu_array d_in, d_out;
 
-/* Whether this device has the grid: wave needs sm_90. */
+/* Whether this device has the grid: wave needs sm_80. */
 static bool has_grid(scan_grid grid) {
     scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .algorithm = {grid, SCAN_BLOCK_AUTO}};
     void *at = gpu_put(&d_in, &(float){1}, 1, 4, 0);

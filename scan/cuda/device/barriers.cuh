@@ -12,32 +12,58 @@ __device__ inline void named_barrier_sync(int id, int threads) {
     asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-/* ---- mbarriers and bulk copies, sm_90 ---------------------------------------------------------------------------- */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* ---- mbarriers, sm_80 -------------------------------------------------------------------------------------------- */
 
 __device__ inline void barrier_init(uint64_t *barrier, uint32_t arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
-__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-
 __device__ inline void barrier_arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-__device__ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+    asm volatile("{\n"
+                 ".reg .b64 state;\n"
+                 "mbarrier.arrive.shared.b64 state, [%0];\n"
+                 "}" ::"r"(shared_address(barrier))
                  : "memory");
 }
 
+/* From sm_90 on a thread that waits sleeps a while at each try. */
 __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+#define SCAN_BARRIER_TRY "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+#else
+#define SCAN_BARRIER_TRY "mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n"
+#endif
     asm volatile("{\n"
                  ".reg .pred done;\n"
-                 "again%=:\n"
-                 "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-                 "@!done bra again%=;\n"
+                 "again%=:\n" SCAN_BARRIER_TRY "@!done bra again%=;\n"
                  "}" ::"r"(shared_address(barrier)),
                  "r"(parity)
+                 : "memory");
+#undef SCAN_BARRIER_TRY
+}
+
+/* Starts copying 16 bytes from global to shared memory, both aligned, through the generic proxy. Those who wait for a
+ * barrier see them if this thread has called async_copies_arrive() for it since. */
+__device__ inline void async_copy(void *to_shared, const void *from_global) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to_shared)), "l"(from_global)
+                 : "memory");
+}
+
+/* One arrival at the barrier, once all copies are done that this thread has started. It says nothing of the thread's
+ * other accesses. */
+__device__ inline void async_copies_arrive(uint64_t *barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+/* ---- bulk copies, sm_90 ------------------------------------------------------------------------------------------ */
+
+__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void barrier_arrive_expect(uint64_t *barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
 }
 
@@ -91,6 +117,13 @@ template <int id, int first_threads, int second_threads> struct named_barrier_pa
     }
 };
 #else
+/* There are no bulk copies: nothing to order, to start or to prefetch. */
+__device__ inline void barrier_init_fence() {}
+__device__ inline void barrier_arrive_expect(uint64_t *, uint32_t) {}
+__device__ inline void bulk_fence() {}
+__device__ inline void bulk_load(void *, const void *, uint32_t, uint64_t *) {}
+__device__ inline void bulk_prefetch(const void *, uint32_t) {}
+
 template <int id, int threads> struct named_barrier {
     __device__ void open() {}
     __device__ void sync(uint32_t) { named_barrier_sync(id, threads); }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Wave scan: one pass by persistent, warp-specialized CTAs that reduce tiles ahead of scanning them, for sm_90 and
+ * Wave scan: one pass by persistent, warp-specialized CTAs that reduce tiles ahead of scanning them, for sm_80 and
  * later.
  *
  *   one CTA an SM          tickets hand out tiles of 32 KB in order
- *   ┌ load warp ────────── bulk copies tiles j, j+1, ... into a ring of slots in shared memory
+ *   ┌ load warp ────────── copies tiles j, j+1, ... into a ring of slots in shared memory; on sm_80 four warps do
  *   ├ reducing warps (8) ─ the totals of a tile's rows as soon as the tile is there
  *   ├ publish warp ─────── puts a tile's total in global memory the moment it is reduced
  *   ├ look-back warp ───── gathers other CTAs' totals and folds the prefix of a tile
@@ -34,9 +34,10 @@
  * KB of others' state from L2. Barriers: mbarriers, none of the whole CTA; a named barrier of the reducing warps once a
  * tile if tiles are reversed or not aligned (tile.cuh).
  *
- * Limits: sm_90; one CTA an SM, whose shared memory it fills, with six slots on sm_90 and sm_100 and with three, 99 KB,
- * on sm_120; short inputs wait longer for the ring to start than look-back takes in all. 2^31 - 1 tiles. With three
- * slots an f32 scan of 2^28 takes 0.55 ms on an H200, where six slots take 0.53 and look-back 0.79.
+ * Limits: sm_80; one CTA an SM, whose shared memory it fills, with six slots on sm_90 and sm_100 and with three, 99 KB,
+ * on others; short inputs wait longer for the ring to start than look-back takes in all. 2^31 - 1 tiles. With three
+ * slots an f32 scan of 2^28 takes 0.55 ms on an H200, and with the copies of sm_80 0.60, where six slots take 0.53 and
+ * look-back 0.79.
  *
  * Source: the prefetch and the tickets are those of persistent kernels at large; totals that are published ahead of
  * being needed are decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled
@@ -52,7 +53,7 @@
 
 namespace scan_cuda {
 
-constexpr int wave_threads = (2 * chunks_per_tile + 3) * 32;
+constexpr int wave_threads(int load_warps) { return (2 * chunks_per_tile + 2 + load_warps) * 32; }
 
 template <class I, class Op> struct wave_layout {
     using T = typename Op::type;
@@ -73,7 +74,7 @@ template <class T> constexpr int wave_status_bytes(int slots) {
     return whole_lines(ring_status_slots(slots, wave_is_early) * int(sizeof(wave_slot<T>)) + int(sizeof(ticket)));
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 template <class T> using wave_ring = ring<wave_slot<T>, 1, 1, true, wave_is_early>;
 
 template <class I, class Op> class wave {
@@ -128,15 +129,16 @@ template <class I, class Op> class wave {
         bulk_prefetch(from + (-uintptr_t(from) % 16), tile * uint32_t(sizeof(I)) - 16);
     }
 
-    /* ---- load warp ----------------------------------------------------------------------------------------------- */
+    /* ---- load warps ---------------------------------------------------------------------------------------------- */
 
-    __device__ void load(ticket first) {
-        tiles_in.load(job.state, first, tiles, lane, [&](int j, uint64_t t) {
+    __device__ void load(ticket first, int which) {
+        const auto fetch = [&](int j, uint64_t t) {
             const char *full = tile_address<I>(part.in, part.n, t, tile, job.reverse);
             const uint32_t elements = count(t), skipped = job.reverse ? (tile - elements) * sizeof(I) : 0;
             load_bytes(tiles_in.data(j) + uintptr_t(full) % 16 + skipped, full + skipped, elements * sizeof(I),
-                       &tiles_in.slot(j).loaded, lane);
-        });
+                       &tiles_in.slot(j).loaded, lane, which);
+        };
+        tiles_in.load(job.state, first, tiles, lane, fetch, which);
     }
 
     /* ---- publish warp -------------------------------------------------------------------------------------------- */
@@ -299,8 +301,9 @@ template <class I, class Op> class wave {
 #endif
 
 template <class I, class Op>
-__global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_constant__ scan_job job) {
-#if __CUDA_ARCH__ >= 900
+__global__ void __launch_bounds__(wave_threads(load_warps_on(device_capability())), 1)
+    wave_kernel(const __grid_constant__ scan_job job) {
+#if __CUDA_ARCH__ >= 800
     using T = typename Op::type;
     __shared__ wave_slot<T> slots[wave_ring<T>::status_slots(ring_slots_on(__CUDA_ARCH__ / 10))];
     __shared__ ticket first;
@@ -323,7 +326,7 @@ __global__ void __launch_bounds__(wave_threads, 1) wave_kernel(const __grid_cons
     else if (warp == 2 * chunks_per_tile + 1)
         w.publish_totals();
     else
-        w.load(first);
+        w.load(first, load_warps() > 1 ? warp - 2 * chunks_per_tile - 2 : 0);
     leave(job.state, first.epoch);
 #endif
 }

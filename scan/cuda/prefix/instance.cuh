@@ -37,7 +37,7 @@ template <class T> shared_kernels any_operator_kernels();
 
 template <class I, class Op> wave_launch wave_launch_on(int capability) {
     const int slots = ring_slots_on(capability);
-    return {wave_threads, size_t(slots) * wave_layout<I, Op>::slot_bytes,
+    return {wave_threads(load_warps_on(capability)), size_t(slots) * wave_layout<I, Op>::slot_bytes,
             size_t(wave_status_bytes<typename Op::type>(slots))};
 }
 

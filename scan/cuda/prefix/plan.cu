@@ -53,13 +53,13 @@ static scan_status plan_block_sums(scan_ctx *failing, prefix_plan *p, bool carri
 
 bool has_wave(const scan_ctx *ctx, const prefix_kernels *k, wave_launch *launch) {
     *launch = k->wave_launch_on(state_of(ctx)->capability);
-    return runs_wave(state_of(ctx), launch->shared_bytes, launch->static_bytes);
+    return runs_wave(state_of(ctx), 80, launch->shared_bytes + launch->static_bytes);
 }
 
 static scan_status no_wave(scan_ctx *failing, const scan_ctx *ctx, const wave_launch &launch) {
     const context_state *s = state_of(ctx);
     return scan_fail(failing, SCAN_ERR_ALGORITHM,
-                     "wave needs a GPU of compute capability 9.0 or later with %zu bytes of shared memory for a CTA, "
+                     "wave needs a GPU of compute capability 8.0 or later with %zu bytes of shared memory for a CTA, "
                      "this one has %d.%d with %zu",
                      launch.shared_bytes + launch.static_bytes, s->capability / 10, s->capability % 10,
                      s->shared_bytes);

@@ -20,7 +20,7 @@ struct grid_choice {
 static uint64_t tile_words(uint64_t tiles) { return (tiles + 1) / 2 * 2; /* words of groups lie in pairs */ }
 
 static bool has_wave(const scan_ctx *ctx, const select_kernels &kernels) {
-    return kernels.wave && runs_wave(state_of(ctx), kernels.wave_shared_bytes);
+    return kernels.wave && runs_wave(state_of(ctx), 90, kernels.wave_shared_bytes + wave_static_bytes);
 }
 
 /* AUTO picks the wave where there are more tiles than SMs: it gains by loading and counting ahead. */

@@ -98,6 +98,8 @@ struct program_source {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+constexpr size_t wave_static_bytes = 4096; /* of static shared memory that a CTA of the wave has, at most */
+
 /* The kernels of one selector and element size. They take a select_job and the selector's source. */
 struct select_kernels {
     const void *look_back, *wave;  /* wave may be NULL */
