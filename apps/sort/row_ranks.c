@@ -7,7 +7,8 @@
  *        they end up the sorted share is cut, and part r goes to rank r;
  *     3. each sorts what it got, in the order of the ranks it came from, and writes it when lower ranks have.
  *
- * Rows with equal keys come to one rank, in their order.
+ * Of rows with equal keys those that come before the splitter in the file go to lower ranks: so parts are alike for any
+ * keys. For --unique they go to one rank, but of each share only the first of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,18 +54,30 @@ static void sort_batch(row_batch *b, const row_kind *kind, order *o) {
 
 /* ---- splitters --------------------------------------------------------------------------------------------------- */
 
-static row_buffer sample_share(const row_share *s, const row_kind *kind) {
+/* Rows, and where each begins in the file. */
+typedef struct row_samples {
+    row_buffer rows;
+    uint64_t places[SAMPLES];
+    size_t count;
+} row_samples;
+
+static row_samples sample_share(const row_share *s, const row_kind *kind) {
     table shape;
     const table *t = row_shape(kind, &shape);
     const unsigned char *begin = s->bytes, *end = s->bytes + s->n_bytes;
-    row_buffer samples = {0};
+    row_samples samples = {.count = 0};
     for (size_t k = 0; k < SAMPLES && begin < end; k++) {
         const unsigned char *at = s->bytes + s->n_bytes / SAMPLES * k;
         if (at < begin)
             continue;
         begin = row_last_end(t, begin, at);
+        while (begin < end && t && t->dialect->comment && *begin == (unsigned char)t->dialect->comment)
+            begin = row_first_end(t, begin, end);
+        if (begin == end)
+            break;
         const unsigned char *next = row_first_end(t, begin, end);
-        add_row(&samples, begin, (size_t)(next - begin));
+        samples.places[samples.count++] = s->first + (uint64_t)(begin - s->bytes);
+        add_row(&samples.rows, begin, (size_t)(next - begin));
         begin = next;
     }
     return samples;
@@ -81,51 +94,55 @@ static void read_samples(void *arg) {
     row_share_batch(&a->b, a->kind, a->samples.bytes, a->samples.n, NULL, 0, 0);
 }
 
+/* Rows in order, and from which place in the file on equal rows are behind them. */
+typedef struct splitters {
+    row_buffer rows;
+    uint64_t *places;
+    size_t count;
+} splitters;
+
+/* Takes splitters from the samples of all ranks. If one is no row, as an empty line, nobody knows which is which, and
+ * rows that are equal stay together. */
+static void choose_splitters(splitters *to, const row_batch *b, const row_kind *kind, const uint64_t *places,
+                             size_t place_count) {
+    const bool divides = !kind->j->unique && place_count == b->n;
+    const size_t ranks = ranks_count();
+    order o;
+    to->count = ranks - 1;
+    sort_batch((row_batch *)(uintptr_t)b, kind, &o);
+    for (size_t k = 0; k < to->count; k++) {
+        const size_t row = order_at(&o, b->n * (k + 1) / ranks);
+        add_row(&to->rows, b->bytes + b->starts[row], (size_t)(b->starts[row + 1] - b->starts[row]));
+        to->places[k] = divides ? places[row] : 0;
+    }
+    free(o.index);
+}
+
 /* One row fewer than ranks; or none, where there are no rows, or some cannot be read: then the rank that has them says
- * so. Returns how many. */
-static size_t find_splitters(const row_share *s, const row_kind *kind, row_buffer *splitters) {
+ * so. */
+static splitters find_splitters(const row_share *s, const row_kind *kind) {
     row_kind without = *kind;
     fatal_error error;
-    order o;
-    const row_buffer mine = sample_share(s, kind);
+    splitters found = {.places = must_alloc(ranks_count(), sizeof *found.places)};
+    const row_samples mine = sample_share(s, kind);
+    size_t place_bytes;
+    uint64_t *places = ranks_collect(mine.places, mine.count * sizeof *places, &place_bytes);
     reading a = {.kind = &without};
-    a.samples.bytes = ranks_collect(mine.bytes, mine.n, &a.samples.n);
-    const size_t ranks = ranks_count();
+    a.samples.bytes = ranks_collect(mine.rows.bytes, mine.rows.n, &a.samples.n);
     without.types = NULL;
-    free(mine.bytes);
+    free(mine.rows.bytes);
     const bool good = die_catch(&error, read_samples, &a);
     report_enter(PHASE_OTHER);
-    const size_t count = good && a.b.n > 0 ? ranks - 1 : 0;
-    if (count > 0) {
-        sort_batch(&a.b, kind, &o);
-        for (size_t k = 1; k <= count; k++) {
-            const size_t row = order_at(&o, a.b.n * k / ranks);
-            add_row(splitters, a.b.bytes + a.b.starts[row], (size_t)(a.b.starts[row + 1] - a.b.starts[row]));
-        }
-        free(o.index);
-    }
+    if (good && a.b.n > 0)
+        choose_splitters(&found, &a.b, kind, places, place_bytes / sizeof *places);
     if (good)
         row_batch_free(&a.b);
     free(a.samples.bytes);
-    return count;
+    free(places);
+    return found;
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
-
-/* Of numbers in one column or in lines: those of all ranks must go with each other. */
-static void agree_on_types(const row_kind *kind) {
-    for (size_t k = 0; k < (format_is_table(kind->format) ? kind->j->key_count : 1); k++) {
-        const key_type *type = &kind->types[k];
-        const bool any_float = ranks_add(type->any_float).total, any_negative = ranks_add(type->any_negative).total;
-        const bool above = ranks_add(type->above != NULL).total > 0;
-        if (any_float && type->beyond)
-            die(EXIT_USAGE, "%s " COLUMN_BEYOND, type->beyond);
-        if (any_negative && type->above)
-            die(EXIT_USAGE, "%s " COLUMN_ABOVE, type->above);
-        if (!format_is_table(kind->format) && !kind->j->text)
-            report_text("type", any_float ? "f64" : above ? "u64" : "i64");
-    }
-}
 
 /* A share in sorted order: rows one behind another, cut for the ranks. */
 typedef struct parts {
@@ -134,44 +151,68 @@ typedef struct parts {
     size_t *sizes, *counts;
 } parts;
 
-/* Splitters are the first `count` rows of the batch. */
-static parts cut_share(const row_batch *b, const order *o, size_t count, uint64_t first, bool argsort) {
+/* The rows of a share in sorted order. Splitters are the first rows of the batch. */
+typedef struct cutting {
+    const row_batch *b;
+    const order *o;
+    const splitters *at;
+    uint64_t first; /* where the share begins in the file */
+    size_t reached; /* splitters so far */
+    size_t part;    /* of the last row */
+} cutting;
+
+static bool is_behind(const cutting *c, size_t row, size_t splitter) {
+    const uint64_t place = c->first + (c->b->starts[row] - c->b->starts[c->at->count]);
+    return place >= c->at->places[splitter] || order_compare(c->o, splitter, row) != 0;
+}
+
+/* Of the next row. */
+static size_t part_of(cutting *c, size_t row) {
+    while (c->part < c->reached && is_behind(c, row, c->part))
+        c->part++;
+    return c->part;
+}
+
+/* For --verify, without the library: whether a row lies between the splitters of its part. */
+static bool is_cut_well(const cutting *c, size_t row, size_t part) {
+    const int below = part > 0 ? order_compare(c->o, part - 1, row) : -1;
+    const int above = part < c->at->count ? order_compare(c->o, row, part) : -1;
+    return (below < 0 || (below == 0 && is_behind(c, row, part - 1))) &&
+           (above < 0 || (above == 0 && !is_behind(c, row, part)));
+}
+
+/* `before`: rows of lower ranks. */
+static parts cut_share(const sort_job *j, cutting *c, uint64_t before) {
+    const row_batch *b = c->b;
+    const size_t count = c->at->count, none = SIZE_MAX;
     parts p = {.bytes = must_alloc(b->n ? (size_t)(b->starts[b->n] - b->starts[0]) : 0, 1),
-               .places = argsort ? must_alloc(b->n, sizeof *p.places) : NULL,
+               .places = j->argsort ? must_alloc(b->n, sizeof *p.places) : NULL,
                .sizes = must_alloc(ranks_count(), sizeof *p.sizes),
                .counts = must_alloc(ranks_count(), sizeof *p.counts)};
-    size_t rank = 0, at = 0, rows = 0;
+    size_t at = 0, rows = 0, last = none;
     memset(p.sizes, 0, ranks_count() * sizeof *p.sizes);
     memset(p.counts, 0, ranks_count() * sizeof *p.counts);
     for (size_t i = 0; i < b->n; i++) {
-        const size_t row = order_at(o, i), bytes = (size_t)(b->starts[row + 1] - b->starts[row]);
+        const size_t row = order_at(c->o, i), bytes = (size_t)(b->starts[row + 1] - b->starts[row]);
         if (row < count) {
-            rank++;
+            c->reached += row == c->reached;
             continue;
         }
+        const size_t part = part_of(c, row);
+        if (j->verify && !is_cut_well(c, row, part))
+            sort_fail_verification(j, "rows are not where they belong");
+        if (j->unique && last != none && order_compare(c->o, last, row) == 0)
+            continue;
+        last = row;
         memcpy(p.bytes + at, b->bytes + b->starts[row], bytes);
-        if (argsort)
-            p.places[rows] = first + row - count;
+        if (j->argsort)
+            p.places[rows] = before + row - count;
         at += bytes;
         rows++;
-        p.sizes[rank] += bytes;
-        p.counts[rank] += sizeof(uint64_t);
+        p.sizes[part] += bytes;
+        p.counts[part] += sizeof(uint64_t);
     }
     return p;
-}
-
-/* For --verify, without the library: rows lie between the splitters of their part. */
-static bool is_cut_well(const order *o, size_t count) {
-    size_t rank = 0;
-    for (size_t i = 0; i < o->n; i++) {
-        const size_t row = order_at(o, i);
-        if (row < count && row != rank++)
-            return false;
-        if (row >= count &&
-            ((rank > 0 && order_compare(o, row, rank - 1) < 0) || (rank < count && order_compare(o, row, rank) >= 0)))
-            return false;
-    }
-    return rank == count;
 }
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
@@ -207,21 +248,19 @@ static uint64_t write_result(row_kind *kind, const row_share *s, unsigned char *
 static void sort_share(row_kind *kind, row_share *s) {
     sort_job *j = kind->j;
     const bool hashes = j->verify && !j->unique && !j->argsort;
-    row_buffer splitters = {0};
     row_batch b;
     order o;
     uint64_t before = 0, after = 0;
-    const size_t count = find_splitters(s, kind, &splitters);
-    row_share_batch(&b, kind, splitters.bytes, splitters.n, s->bytes, s->n_bytes, s->lines_before);
-    agree_on_types(kind);
+    const splitters at = find_splitters(s, kind);
+    const size_t count = at.count;
+    row_share_batch(&b, kind, at.rows.bytes, at.rows.n, s->bytes, s->n_bytes, s->lines_before);
+    row_share_agree(kind);
     const ranks_sum rows_of = ranks_add(b.n - count);
     report_number(format_is_table(kind->format) ? "rows" : "lines", rows_of.total);
     sort_batch(&b, kind, &o);
     if (hashes)
         before = rows_line_hash(b.bytes + b.starts[count], b.n_bytes - b.starts[count], j->threads);
-    if (j->verify && !is_cut_well(&o, count))
-        sort_fail_verification(j, "rows are not where they belong");
-    parts p = cut_share(&b, &o, count, rows_of.before, j->argsort);
+    parts p = cut_share(j, &(cutting){.b = &b, .o = &o, .at = &at, .first = s->first}, rows_of.before);
     free(o.index);
     row_batch_free(&b);
     size_t n_bytes, place_bytes = 0;
@@ -233,7 +272,8 @@ static void sort_share(row_kind *kind, row_share *s) {
     if (hashes && ranks_add(before).total != ranks_add(after).total)
         sort_fail_verification(j, "the result does not have the input's lines");
     report_number("kept", ranks_add(kept).total);
-    free(splitters.bytes);
+    free(at.rows.bytes);
+    free(at.places);
     free(p.bytes);
     free(p.places);
     free(p.sizes);
@@ -247,11 +287,15 @@ void sort_row_ranks(row_kind *kind) {
     row_share s = {0};
     if (!in->extent.sized)
         ranks_refuse("%s is read in parts: give it as a file with something in it, not compressed", in->name);
-    if (j->check || j->memory_given)
-        ranks_refuse("%s: lines and tables are sorted in memory, and checked by one", j->check ? "--check" : "-S");
+    if (j->memory_given)
+        ranks_refuse("each has its share in memory: leave out -S");
     row_share_read(&s, kind);
-    sort_choose_device(j, in->extent.size / ranks_count());
-    session_ready(&j->session);
-    sort_share(kind, &s);
+    if (j->check) {
+        row_share_check(&s, kind);
+    } else {
+        sort_choose_device(j, in->extent.size / ranks_count());
+        session_ready(&j->session);
+        sort_share(kind, &s);
+    }
     row_share_free(&s);
 }

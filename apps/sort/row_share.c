@@ -11,6 +11,7 @@
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
 #include "apps/support/ranks.h"
+#include "apps/support/report.h"
 
 enum { HEAD_BYTES = 256 << 10 };
 
@@ -89,6 +90,7 @@ void row_share_read(row_share *s, row_kind *kind) {
     for (unsigned r = 0; r < ranks_count(); r++) {
         if (r == ranks_own()) {
             begin_at(s, in, start, first);
+            s->first = start;
             if (r + 1 < ranks_count())
                 s->n_bytes = (size_t)(row_cut(t, s->bytes, s->bytes + s->n_bytes) - s->bytes);
             mine = start + s->n_bytes;
@@ -99,6 +101,20 @@ void row_share_read(row_share *s, row_kind *kind) {
     s->lines_before = input_count_bytes(s->head, s->head + s->head_bytes, '\n') +
                       (size_t)ranks_add(input_count_bytes(s->bytes, s->bytes + s->n_bytes, '\n')).before;
     free(ends);
+}
+
+void row_share_agree(const row_kind *kind) {
+    for (size_t k = 0; k < (format_is_table(kind->format) ? kind->j->key_count : 1); k++) {
+        const key_type *type = &kind->types[k];
+        const bool any_float = ranks_add(type->any_float).total, any_negative = ranks_add(type->any_negative).total;
+        const bool above = ranks_add(type->above != NULL).total > 0;
+        if (any_float && type->beyond)
+            die(EXIT_USAGE, "%s " COLUMN_BEYOND, type->beyond);
+        if (any_negative && type->above)
+            die(EXIT_USAGE, "%s " COLUMN_ABOVE, type->above);
+        if (!format_is_table(kind->format) && !kind->j->text)
+            report_text("type", any_float ? "f64" : above ? "u64" : "i64");
+    }
 }
 
 void row_share_free(row_share *s) {
