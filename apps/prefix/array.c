@@ -305,8 +305,6 @@ void prefix_array(const prefix_job *job, array_reader *r, session *s) {
     uint64_t n = r->header.count;
     const bool by_lanes = axis_lanes(&job->axis, r, "scans", &shape);
     if (by_lanes)
-        ranks_refuse("an array is scanned as a whole: --flat in place of --axis");
-    if (by_lanes)
         w.desc = prefix_lanes(job, r, s, &shape);
     else if (ranks_several())
         w.desc = prefix_array_ranks(job, r, s);

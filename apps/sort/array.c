@@ -118,7 +118,6 @@ void sort_array(sort_job *j, data_format format) {
     array_open(&reader, &j->in, format, j->dtype);
     report_text("type", scan_type_name(reader.type));
     if (axis_lanes(&j->axis, &reader, "sorts", &shape)) {
-        ranks_refuse("an array is sorted as a whole: --flat in place of --axis");
         if (j->device_memory != SIZE_MAX)
             die_usage("--device-memory and --axis exclude each other");
         sort_lanes(j, &reader, &shape);

@@ -7,6 +7,7 @@
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
+#include "apps/support/ranks.h"
 #include "apps/support/report.h"
 #include "row_check.h"
 #include "row_sort.h"
@@ -16,10 +17,16 @@ typedef struct lane_sort {
     sort_job *j;
     const array_reader *reader;
     const order_key *key;
-    size_t stride;        /* elements of the array between those of a lane */
-    size_t before;        /* elements of the parts before */
+    lanes_share share; /* of several ranks, or the whole array */
+    size_t stride;     /* elements of the array between those of a lane */
+    size_t before;     /* elements of the parts before */
+    uint64_t lane;     /* the first that is out of order, UINT64_MAX: none; and where */
+    size_t disorder;
     scan_type index_type; /* of --argsort */
 } lane_sort;
+
+/* The element of the array that is element i of the part that is worked on. */
+static size_t place_of(const lane_sort *a, size_t i) { return lanes_share_place(&a->share, a->before + i); }
 
 static scan_status sort_lane(void *arg, scan_ctx *ctx, bool on_host, const void *in, void *out, size_t n) {
     const lane_sort *a = arg;
@@ -49,19 +56,23 @@ static void verify_lane(void *arg, const void *in, void *out, size_t n, size_t f
     if ((!a->j->argsort && order_hash(key.type, out, n, 1) != order_hash(key.type, (void *)(uintptr_t)in, n, 1)) ||
         !order_is_permutation(&o) || order_first_disorder(&o, false, 1) != ORDER_NONE)
         die(EXIT_NEGATIVE, "%s: verification failed: what begins with %s is not in order, or not the input's elements",
-            a->j->in.name, axis_place(a->reader, a->before + first, place));
+            a->j->in.name, axis_place(a->reader, place_of(a, first), place));
 }
 
+/* Lanes come in their order: the first disorder is noted. */
 static void check_lane(void *arg, const void *in, void *out, size_t n, size_t first) {
-    const lane_sort *a = arg;
+    lane_sort *a = arg;
     order_key key;
     const order o = order_of(a, &key, in, n);
-    const size_t place = order_first_disorder(&o, false, 1);
-    char text[AXIS_PLACE_BYTES];
+    const size_t inner = a->share.whole.inner, begin = place_of(a, first);
     (void)out;
-    if (place != ORDER_NONE)
-        die(EXIT_NEGATIVE, "%s: %s is out of order", a->j->in.name,
-            axis_place(a->reader, a->before + first + place * a->stride, text));
+    if (a->lane != UINT64_MAX)
+        return;
+    const size_t place = order_first_disorder(&o, false, 1);
+    if (place == ORDER_NONE)
+        return;
+    a->lane = begin / (a->share.whole.length * inner) * inner + begin % inner;
+    a->disorder = place_of(a, first + place * a->stride);
 }
 
 /* What a lane takes beside itself: its result, and the workspace of the sort, as scan.h bounds it. */
@@ -85,23 +96,44 @@ static size_t outer_of_part(const sort_job *j, const array_reader *reader, const
     return reader->header.fortran ? shape->outer : fitting < 1 ? 1 : (size_t)fitting;
 }
 
+static void refuse_nan(const lane_sort *a, size_t n) {
+    const size_t nan = sort_refused_nan(a->j, a->key, n, NULL);
+    const uint64_t first = ranks_min(nan == ORDER_NONE ? UINT64_MAX : place_of(a, nan));
+    char text[AXIS_PLACE_BYTES];
+    if (first != UINT64_MAX)
+        die(EXIT_USAGE, "%s: %s is NaN", a->j->in.name, axis_place(a->reader, (size_t)first, text));
+}
+
+static void check_part(lane_sort *a, const lanes_job *job) {
+    char text[AXIS_PLACE_BYTES];
+    a->lane = UINT64_MAX;
+    lanes_check(job, a->j->in.name);
+    const uint64_t first = ranks_min(a->lane);
+    if (first != UINT64_MAX && first == a->lane)
+        die(EXIT_NEGATIVE, "%s: %s is out of order", a->j->in.name, axis_place(a->reader, a->disorder, text));
+    if (first != UINT64_MAX)
+        ranks_add(0); /* ends here, with the rank that has the lane */
+}
+
 /* Sorts or checks the part that has been read. */
 static void sort_part(lane_sort *a, const lanes *shape, const array_writer *w, bool first) {
     sort_job *j = a->j;
     const array_reader *reader = a->reader;
-    sort_refuse_nan(j, reader, a->key, shape->outer * shape->length * shape->inner, a->before);
+    refuse_nan(a, shape->outer * shape->length * shape->inner);
     lanes_job job = {.shape = *shape,
+                     .share = ranks_several() ? &a->share : NULL,
                      .in = a->key->data,
                      .in_size = reader->size,
                      .threads = j->threads,
                      .checks = j->verify,
+                     .apart = j->argsort,
                      .call = sort_lane,
                      .finish = j->check    ? check_lane
                                : j->verify ? verify_lane
                                            : NULL,
                      .arg = a};
     if (j->check) {
-        lanes_check(&job, j->in.name);
+        check_part(a, &job);
     } else {
         job.out_size = scan_type_size(w->type);
         lanes_write(&job, &j->session, j->in.name, w, first ? &reader->header : NULL);
@@ -112,15 +144,24 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
     if (j->unique)
         die_usage("--unique would leave lanes of different lengths: --flat takes the array as one row; compact "
                   "--unique --axis 0 drops whole rows");
+    array_refuse_ranks(reader);
+    if (j->memory_given)
+        ranks_refuse("each has its share in memory: leave out -S");
     const size_t outer = outer_of_part(j, reader, shape), block = shape->length * shape->inner;
     order_key key = sort_key(j, reader->type, NULL, NULL);
-    lane_sort a = {.j = j, .reader = reader, .key = &key, .stride = shape->inner};
+    lane_sort a = {.j = j, .reader = reader, .key = &key, .share = {*shape, *shape, 0, false}, .stride = shape->inner};
     a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
     const array_writer w = sort_writer(j, reader, j->argsort ? a.index_type : reader->type);
     size_t n = 0;
     if (!j->check)
         sort_choose_device(j, 0); /* many small calls */
-    if (outer == shape->outer) {
+    if (ranks_several()) {
+        n = (size_t)reader->header.count;
+        a.share = lanes_share_of(shape);
+        a.stride = a.share.shape.inner;
+        key.data = lanes_share_read(&a.share, reader);
+        sort_part(&a, &a.share.shape, &w, true);
+    } else if (outer == shape->outer) {
         key.data = array_read_all(reader, &n);
         sort_part(&a, shape, &w, true);
     } else {

@@ -36,6 +36,22 @@ bool axis_lanes(const axis_option *option, const array_reader *reader, const cha
 enum { AXIS_PLACE_BYTES = NPY_MAX_DIMENSIONS * 22 + 16 };
 const char *axis_place(const array_reader *reader, size_t i, char text[AXIS_PLACE_BYTES]);
 
+/* Of several ranks (ranks.h) each has a part of the lanes: an array of the same length, as it is in memory. */
+typedef struct lanes_share {
+    lanes whole, shape; /* of the array, and of the part */
+    size_t first;       /* element of the array that the part begins with; or its first column */
+    bool by_columns;
+} lanes_share;
+
+lanes_share lanes_share_of(const lanes *whole);
+
+/* Which element of the array element i of the part is. */
+size_t lanes_share_place(const lanes_share *s, size_t i);
+
+/* Reads the part, into memory to be freed; writes its results, behind those of lower ranks. Collective. */
+void *lanes_share_read(const lanes_share *s, array_reader *r);
+void lanes_share_write(const lanes_share *s, const array_writer *to, const void *results);
+
 /* ---- work on lanes ----------------------------------------------------------------------------------------------- */
 
 /* Along another axis than the last a thread moves so many lanes at least to memory beside the array, which has as much
@@ -45,10 +61,12 @@ enum { LANES_MOVED = 16 };
 /* A job on all lanes of an array. in: the array in C order. Neither `call` nor `finish` may depend on another lane. */
 typedef struct lanes_job {
     lanes shape;
-    void *in; /* malloc memory; if `checks` is not set, a result of elements of the same size may take its place */
+    void *in; /* malloc memory; without `apart` and `checks` a result of elements of the same size may take its place */
     size_t in_size, out_size;
     unsigned threads;
-    bool checks; /* finish needs the lane as it was, and may die */
+    const lanes_share *share; /* of several ranks, whose shape the job has; NULL: the array is this process's alone */
+    bool apart;               /* call needs its output beside its input */
+    bool checks;              /* finish needs the lane as it was, and may die */
     /* One lane through the library; in and out are memory of the context. */
     scan_status (*call)(void *arg, scan_ctx *ctx, bool on_host, const void *in, void *out, size_t n);
     /* One lane on the host; may be NULL. out: its result. first: element 0 of the lane is this one of the array. */

@@ -298,10 +298,10 @@ void lanes_write(const lanes_job *job, session *s, const char *subject, const ar
     const size_t count = job->shape.outer * job->shape.length * job->shape.inner;
     session_ready(s);
     const batching b = count ? batches_of(job, NULL, HOST_BATCH_BYTES) : (batching){0};
-    const bool streams = count && s->on_host && !b.moved && !job->checks && !are_few(job) &&
+    const bool streams = count && !job->share && s->on_host && !b.moved && !job->checks && !are_few(job) &&
                          to->format != FORMAT_TEXT &&
                          b.batch_lanes * job->shape.length * job->out_size <= MAX_STREAMED_BYTES;
-    const bool in_place = s->on_host && !job->checks && job->in_size == job->out_size;
+    const bool in_place = s->on_host && !job->checks && job->in_size == job->out_size && (b.moved || !job->apart);
     attempt a = {.job = job, .subject = subject};
     if (!streams)
         a.out = in_place ? job->in : must_alloc(count, job->out_size);
@@ -312,6 +312,8 @@ void lanes_write(const lanes_job *job, session *s, const char *subject, const ar
         array_write_header(to, header->dimensions, header->shape);
     if (streams)
         write_streaming(&b, subject, to);
+    else if (job->share)
+        lanes_share_write(job->share, to, a.out);
     else
         array_write(to, a.out, count);
     free_room(&a.r);

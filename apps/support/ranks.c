@@ -261,7 +261,9 @@ scan_status ranks_agree(scan_status status, const char *words) {
     return ranks.comm ? ranks.calls.agree(ranks.comm, status, words) : status;
 }
 
-ranks_part ranks_part_of(uint64_t n) {
-    const uint64_t each = n / ranks.info.size, more = n % ranks.info.size, rank = ranks.info.rank;
+ranks_part ranks_part_at(uint64_t n, unsigned rank) {
+    const uint64_t each = n / ranks.info.size, more = n % ranks.info.size;
     return (ranks_part){rank * each + (rank < more ? rank : more), each + (rank < more)};
 }
+
+ranks_part ranks_part_of(uint64_t n) { return ranks_part_at(n, ranks.info.rank); }

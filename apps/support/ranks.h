@@ -70,6 +70,7 @@ typedef struct ranks_part {
 } ranks_part;
 
 ranks_part ranks_part_of(uint64_t n);
+ranks_part ranks_part_at(uint64_t n, unsigned rank); /* another rank's */
 
 /* ---- libscan_dist ------------------------------------------------------------------------------------------------ */
 

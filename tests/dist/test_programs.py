@@ -2,6 +2,7 @@
 """The programs under mpirun: the bytes of one process, for numbers of ranks that do not divide what they work on; one line
 and one exit code when they fail."""
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -30,9 +31,11 @@ def make_data(folder):
     floats[9::62] = -0.0
     runs = np.repeat(np.arange(3000), rng.integers(0, 900, 3000)).astype("i4")
     runs[600000:900000] = 7  # longer than a piece
+    cube = np.sort(rng.standard_normal((2, 60, 50)).astype("f4"), 1)
+    cube[1, 40, [7, 30]] = np.nan  # out of order
     arrays = {"floats": floats, "finite": np.nan_to_num(floats), "runs": runs, "equal": np.full(1001, 3, "i2"),
               "few": np.array([9, 2, 5], "u8"), "none": np.array([], "f8"), "matrix": rng.integers(0, 99, (41, 7)).astype(">i4"),
-              "truth": rng.integers(0, 2, 7777).astype(bool), "bytes": rng.integers(0, 4, 1300001).astype("u1"),
+              "truth": rng.integers(0, 2, 7777).astype(bool), "cube": cube, "bytes": rng.integers(0, 4, 1300001).astype("u1"),
               "wide": rng.integers(-(1 << 40), 1 << 40, 1500007), "mask": rng.integers(0, 2, len(runs)).astype(bool),
               "sorted": np.sort(rng.integers(0, 1 << 30, 300001).astype("u4"))}
     for name, array in arrays.items():
@@ -108,6 +111,12 @@ sort equal.npy -o o.raw -u
 sort few.npy -o o.npy
 sort none.npy -o o.npy -u --verify
 sort --flat matrix.npy -o o.npy --argsort --verify
+sort --axis 0 matrix.npy -o o.npy --verify
+sort --axis 1 cube.npy -o o.npy --argsort -r --verify
+sort --axis 2 cube.npy -o o.txt
+sort --axis 1 --nan error cube.npy -o o.npy
+sort --axis 1 --check cube.npy
+sort --axis 0 --check cube.npy
 sort truth.npy -o o.npy -r
 sort bytes.npy -o o.npy
 sort sorted.npy -o o.npy -r
@@ -131,6 +140,9 @@ sort -u --argsort -k val table.csv -o o
 sort --no-header --delimiter ; -k 1 plain.csv -o o
 sort --comment # -k a:desc noted.csv -o o
 sort -k a long.csv -o o
+sort --check --text words.txt
+sort --check -u numbers.txt
+sort --check -k a noted.csv --comment #
 prefix finite.npy -o o.npy --verify
 prefix finite.npy -o o.npy --reverse --exclusive --init 0.5 --verify
 prefix floats.npy -o o.npy --op max --reverse --verify
@@ -141,6 +153,9 @@ prefix few.npy -o o.txt
 prefix none.npy -o o.npy --exclusive
 prefix truth.npy -o o.npy --op or
 prefix --flat matrix.npy -o o.npy
+prefix --axis 0 matrix.npy -o o.npy --reverse --exclusive --verify
+prefix --axis 1 cube.npy --op max -o o.raw --verify
+prefix --axis -1 matrix.npy -o o.txt --out-dtype i64
 prefix numbers.txt -o o --verify
 prefix --reverse --exclusive reals.txt -o o --verify
 prefix late.txt -o o
@@ -174,7 +189,7 @@ equalize grey images --together --out-dir o
 
 def adapt(word):
     """Inputs are in the folder above that in which a program runs."""
-    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|bytes|wide|mask|sorted)\.(npy|raw)|images|grey|[a-z]+\.csv|(numbers|reals|words|wrong|mixed|late)\.txt", word)
+    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|cube|bytes|wide|mask|sorted)\.(npy|raw)|images|grey|[a-z]+\.csv|(numbers|reals|words|wrong|mixed|late)\.txt", word)
     return f"../{word}" if known else word
 
 
@@ -213,6 +228,13 @@ def test_a_sort_is_numpys(data, tmp_path):
     assert np.array_equal(np.load(tmp_path / "o.npy"), np.argsort(floats, kind="stable"))
 
 
+def test_equal_rows_are_divided(data, tmp_path):
+    code, text = run(3, tmp_path, "sort", "--text", data / "words.txt", "-o", "o", "--json", "report")
+    assert (code, text) == (0, "")
+    shares = [rank["bytes_written"] for rank in json.loads((tmp_path / "report").read_text())["ranks"]]
+    assert sum(shares) == (tmp_path / "o").stat().st_size and max(shares) < 0.4 * sum(shares), shares
+
+
 def test_one_rank_is_a_program_alone(data, tmp_path):
     code, text = run(1, tmp_path, "sort", "--merge", data / "sorted.npy", data / "sorted.npy", "-o", "o.npy")
     assert (code, text) == (0, "")
@@ -224,7 +246,6 @@ def test_one_rank_is_a_program_alone(data, tmp_path):
     ("-o FILE names the output", ["few.npy"]),
     ("an input is named", ["-o", "o.npy"]),
     ("leave out -S", ["few.npy", "-o", "o.npy", "-S", "4M"]),
-    ("--flat in place of --axis", ["--axis", "0", "matrix.npy", "-o", "o.npy"]),
     ("no regular file", ["few.npy", "-o", "/dev/full"]),
     ("exists already", ["few.npy", "-o", "few.npy"]),
 ])

@@ -78,6 +78,11 @@ def test_long_lanes(box):
     want = np.sort(data, 1)
     same(box.good("sort", "--axis", 1, "--threads", 2, "rows.npy").array, want)
     same(box.good("sort", "--axis", 0, "--threads", 2, "columns.npy").array, want.T)
+    order = np.argsort(data, 1, kind="stable").astype("u4")
+    same(box.good("sort", "--argsort", "--axis", 1, "--threads", 2, "rows.npy").array, order)
+    box.save("small.npy", data[:, :9])
+    box.good("sort", "--argsort", "--axis", 1, "small.npy", "-o", "o.txt")
+    assert np.array_equal(np.loadtxt(box.path / "o.txt").reshape(3, 9), np.argsort(data[:, :9], 1, kind="stable"))
 
 
 def test_dimensions_must_be_said(box):
