@@ -35,7 +35,7 @@ def make_data(folder):
     cube[1, 40, [7, 30]] = np.nan  # out of order
     arrays = {"floats": floats, "finite": np.nan_to_num(floats), "runs": runs, "equal": np.full(1001, 3, "i2"),
               "few": np.array([9, 2, 5], "u8"), "none": np.array([], "f8"), "matrix": rng.integers(0, 99, (41, 7)).astype(">i4"),
-              "truth": rng.integers(0, 2, 7777).astype(bool), "cube": cube, "bytes": rng.integers(0, 4, 1300001).astype("u1"),
+              "truth": rng.integers(0, 2, 7777).astype(bool), "cube": cube, "rows": np.repeat(rng.integers(0, 9, (500, 3)), rng.integers(1, 60, 500), 0), "bytes": rng.integers(0, 4, 1300001).astype("u1"),
               "wide": rng.integers(-(1 << 40), 1 << 40, 1500007), "mask": rng.integers(0, 2, len(runs)).astype(bool),
               "sorted": np.sort(rng.integers(0, 1 << 30, 300001).astype("u4"))}
     for name, array in arrays.items():
@@ -167,6 +167,9 @@ prefix --comment # -k a noted.csv -o o
 compact --where x>0.5&&i<650000 floats.npy -o o.npy --indices i.npy --rejected r.npy --verify
 compact --unique runs.npy -o o.npy --indices i.npy --counts c.npy --verify
 compact --unique --invert runs.npy -o o.txt --rejected r.raw
+compact --unique --axis 0 rows.npy -o o.npy --indices i.npy --counts c.npy --rejected r.npy --verify
+compact --unique --axis 0 --invert rows.npy -o o.txt --indices i.txt
+compact --unique --axis 0 --count matrix.npy -o o
 compact --mask mask.npy runs.npy -o o.npy --verify
 compact --mask truth.npy runs.npy -o o.npy
 compact --count --nonzero bytes.npy -o n.txt
@@ -189,7 +192,7 @@ equalize grey images --together --out-dir o
 
 def adapt(word):
     """Inputs are in the folder above that in which a program runs."""
-    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|cube|bytes|wide|mask|sorted)\.(npy|raw)|images|grey|[a-z]+\.csv|(numbers|reals|words|wrong|mixed|late)\.txt", word)
+    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|cube|rows|bytes|wide|mask|sorted)\.(npy|raw)|images|grey|[a-z]+\.csv|(numbers|reals|words|wrong|mixed|late)\.txt", word)
     return f"../{word}" if known else word
 
 
