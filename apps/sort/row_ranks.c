@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "apps/support/alloc.h"
 #include "apps/support/die.h"
@@ -283,17 +284,17 @@ static void sort_share(row_kind *kind, row_share *s) {
 
 void sort_row_ranks(row_kind *kind) {
     sort_job *j = kind->j;
-    const input *in = &j->in;
     row_share s = {0};
-    if (!in->extent.sized)
-        ranks_refuse("%s is read in parts: give it as a file with something in it, not compressed", in->name);
+    struct stat st;
+    if (fstat(j->in.fd, &st) == 0 && !S_ISREG(st.st_mode))
+        ranks_refuse("%s is read by each of them: give it as a file", j->in.name);
     if (j->memory_given)
         ranks_refuse("each has its share in memory: leave out -S");
     row_share_read(&s, kind);
     if (j->check) {
         row_share_check(&s, kind);
     } else {
-        sort_choose_device(j, in->extent.size / ranks_count());
+        sort_choose_device(j, s.total / ranks_count());
         session_ready(&j->session);
         sort_share(kind, &s);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a rank's rows end only that rank knows, once it knows where they begin: the ends go from rank to rank, while
- * the bytes are in memory already. Between rows without quotes that is one look for a newline.
+ * Where a rank's rows end only that rank knows, once it knows where they begin: what it has of the next row goes to the
+ * rank after it, from rank to rank. Between rows without quotes that is one look for a newline.
  */
 #include "row_share.h"
 
@@ -13,7 +13,7 @@
 #include "apps/support/ranks.h"
 #include "apps/support/report.h"
 
-enum { HEAD_BYTES = 256 << 10 };
+enum { HEAD_BYTES = 256 << 10, PIECE_BYTES = 256 << 10 };
 
 void row_share_batch(row_batch *b, row_kind *kind, const unsigned char *before, size_t before_bytes,
                      const unsigned char *rows, size_t n_bytes, size_t lines_before) {
@@ -31,17 +31,38 @@ void row_share_batch(row_batch *b, row_kind *kind, const unsigned char *before, 
     row_batch_read(b, kind, &in);
 }
 
-/* From as much of the file's beginning as has a first row. */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* What is not sized, as a compressed input, is read through twice: for its length, and for the share. */
+static uint64_t length_of(input *in) {
+    if (in->extent.sized)
+        return in->extent.size;
+    unsigned char *piece = must_alloc(PIECE_BYTES, 1);
+    input_keep(in);
+    while (input_read(in, piece, PIECE_BYTES) > 0)
+        continue;
+    free(piece);
+    return in->taken;
+}
+
+static void read_at(input *in, void *to, size_t n, uint64_t offset) {
+    if (in->extent.sized)
+        input_read_at(in, to, n, offset);
+    else
+        input_read_through(in, to, n, offset);
+}
+
+/* From as much of the beginning as has a first row. */
 static void read_head(row_share *s, row_kind *kind) {
-    const input *in = &kind->j->in;
+    input *in = &kind->j->in;
     table shape;
     const table *t = row_shape(kind, &shape);
     for (size_t wanted = HEAD_BYTES;; wanted *= 2) {
-        const size_t n = wanted < in->extent.size ? wanted : (size_t)in->extent.size;
+        const size_t n = wanted < s->total ? wanted : (size_t)s->total;
         unsigned char *bytes = must_alloc(n + INPUT_TAIL_BYTES, 1);
-        input_read_at(in, bytes, n, 0);
-        const size_t cut = n < in->extent.size ? (size_t)(row_cut(t, bytes, bytes + n) - bytes) : n;
-        if (cut == 0) {
+        read_at(in, bytes, n, 0);
+        const size_t cut = n < s->total ? (size_t)(row_cut(t, bytes, bytes + n) - bytes) : n;
+        if (cut == 0 && n < s->total) {
             free(bytes);
             continue;
         }
@@ -49,9 +70,11 @@ static void read_head(row_share *s, row_kind *kind) {
         row_batch b;
         input_of_memory(&part, in->name, bytes, cut, 0);
         row_batch_read(&b, kind, &part);
-        const bool found = b.n > 0 || kind->columns || n == in->extent.size;
+        const bool found = b.n > 0 || kind->columns || n == s->total;
         s->head_bytes = b.head_bytes;
-        s->head = memcpy(must_alloc(b.head_bytes, 1), b.bytes, b.head_bytes);
+        s->head = must_alloc(b.head_bytes, 1);
+        if (b.head_bytes)
+            memcpy(s->head, b.bytes, b.head_bytes);
         row_batch_free(&b);
         if (found)
             return;
@@ -60,47 +83,49 @@ static void read_head(row_share *s, row_kind *kind) {
     }
 }
 
-/* Adds the bytes between `start` and the first of the share. */
-static void begin_at(row_share *s, const input *in, uint64_t start, uint64_t first) {
-    const size_t more = (size_t)(first - start);
-    if (more == 0)
+/* Puts what the rank before has of a row, of which the rest is here, before the share. */
+static void begin_with(row_share *s, const unsigned char *rest, size_t n) {
+    if (n == 0)
         return;
-    unsigned char *bytes = must_alloc(more + s->n_bytes, 1);
-    input_read_at(in, bytes, more, start);
-    memcpy(bytes + more, s->bytes, s->n_bytes);
+    unsigned char *bytes = must_alloc(n + s->n_bytes, 1);
+    memcpy(bytes, rest, n);
+    memcpy(bytes + n, s->bytes, s->n_bytes);
     free(s->bytes);
     s->bytes = bytes;
-    s->n_bytes += more;
+    s->n_bytes += n;
+    s->first -= n;
 }
 
 void row_share_read(row_share *s, row_kind *kind) {
-    const input *in = &kind->j->in;
+    input *in = &kind->j->in;
     table shape;
-    uint64_t *ends = must_alloc(ranks_count(), sizeof *ends), start, mine = 0;
+    s->total = length_of(in);
     warn_aloud(ranks_own() == 0);
     read_head(s, kind);
     warn_aloud(true);
     const table *t = row_shape(kind, &shape);
-    const ranks_part part = ranks_part_of(in->extent.size - s->head_bytes);
-    const uint64_t first = s->head_bytes + part.first;
-    start = s->head_bytes;
+    const ranks_part part = ranks_part_of(s->total - s->head_bytes);
+    unsigned char *rest = NULL;
+    size_t rest_bytes = 0;
+    s->first = s->head_bytes + part.first;
     s->n_bytes = (size_t)part.count;
     s->bytes = must_alloc(s->n_bytes, 1);
-    input_read_at(in, s->bytes, s->n_bytes, first);
+    read_at(in, s->bytes, s->n_bytes, s->first);
     for (unsigned r = 0; r < ranks_count(); r++) {
+        size_t mine = 0;
         if (r == ranks_own()) {
-            begin_at(s, in, start, first);
-            s->first = start;
+            begin_with(s, rest, rest_bytes);
+            const size_t all = s->n_bytes;
             if (r + 1 < ranks_count())
-                s->n_bytes = (size_t)(row_cut(t, s->bytes, s->bytes + s->n_bytes) - s->bytes);
-            mine = start + s->n_bytes;
+                s->n_bytes = (size_t)(row_cut(t, s->bytes, s->bytes + all) - s->bytes);
+            mine = all - s->n_bytes;
         }
-        ranks_gather(&mine, sizeof mine, ends);
-        start = ends[r];
+        free(rest);
+        rest = ranks_collect(s->bytes + s->n_bytes, mine, &rest_bytes);
     }
+    free(rest);
     s->lines_before = input_count_bytes(s->head, s->head + s->head_bytes, '\n') +
                       (size_t)ranks_add(input_count_bytes(s->bytes, s->bytes + s->n_bytes, '\n')).before;
-    free(ends);
 }
 
 void row_share_agree(const row_kind *kind) {

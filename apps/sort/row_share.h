@@ -12,7 +12,8 @@ typedef struct row_share {
     unsigned char *head; /* what stands before the rows of all */
     size_t head_bytes;
     unsigned char *bytes; /* this rank's rows */
-    uint64_t first;       /* where they begin in the file */
+    uint64_t first;       /* where they begin in the input */
+    uint64_t total;       /* bytes of the input */
     size_t n_bytes;
     size_t lines_before; /* of the file */
 } row_share;

@@ -221,13 +221,30 @@ void *array_read_all(array_reader *r, size_t *n) {
 
 bool array_can_seek(const array_reader *r) { return r->counted && r->in->extent.sized && !r->header.fortran; }
 
-void array_refuse_ranks(const array_reader *r) {
-    if (!array_can_seek(r))
-        ranks_refuse("%s is read in parts: give it as a file, neither compressed nor in Fortran order", r->in->name);
+void array_refuse_ranks(array_reader *r) {
+    const unsigned char *data;
+    if (!ranks_several())
+        return;
+    if (!r->counted && input_peek(r->in, &data, 1) == 0) { /* raw, and empty */
+        r->counted = true;
+        r->header.dimensions = 1;
+        return;
+    }
+    if (!r->counted || !input_can_rewind(r->in) || r->header.fortran)
+        ranks_refuse("%s is read in parts: give it as a file, %s", r->in->name,
+                     r->header.fortran ? "not in Fortran order" : "no pipe");
 }
 
+/* A compressed array is read through, and the last part shows whether it ends well. */
 void array_read_at(array_reader *r, void *to, size_t n, uint64_t first) {
-    input_read_at(r->in, to, n * r->size, r->data_offset + first * r->size);
+    const uint64_t offset = r->data_offset + first * r->size;
+    if (r->in->extent.sized) {
+        input_read_at(r->in, to, n * r->size, offset);
+    } else if (n > 0) {
+        input_read_through(r->in, to, n * r->size, offset);
+        if (first + n == r->header.count)
+            check_end(r);
+    }
     to_memory_order(r, to, n);
 }
 

@@ -48,11 +48,12 @@ size_t array_read(array_reader *reader, void *to, size_t n);
 /* Reads all elements that are left, into one allocation. */
 void *array_read_all(array_reader *reader, size_t *n);
 
-/* Returns true if array_read_at works. */
+/* Returns true if array_read_at works, and takes no longer for any order of calls. */
 bool array_can_seek(const array_reader *reader);
 
-/* If there are several ranks: exit 2 unless it does. */
-void array_refuse_ranks(const array_reader *reader);
+/* If there are several ranks: exit 2 unless it works. Of a compressed file a part is read through from the beginning,
+ * or from the part that was read last if that comes before. */
+void array_refuse_ranks(array_reader *reader);
 
 /* Reads elements first ... first + n - 1, in any order of calls. */
 void array_read_at(array_reader *reader, void *to, size_t n, uint64_t first);

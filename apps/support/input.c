@@ -186,10 +186,10 @@ void input_decompress(input *in) {
     *in = (input){.fd = in->fd, .name = in->name, .decoder = d, .max_bytes = memory_bytes()};
 }
 
-static bool can_seek(const input *in) { return in->decoder ? decoder_can_rewind(in->decoder) : in->extent.sized; }
+bool input_can_rewind(const input *in) { return in->decoder ? decoder_can_rewind(in->decoder) : in->extent.sized; }
 
 void input_keep(input *in) {
-    if (can_seek(in))
+    if (input_can_rewind(in))
         return;
     in->keeps = true;
     spool_write(&in->kept, in->peek, in->peek_bytes, 0);
@@ -201,7 +201,7 @@ void input_keep_no_more(input *in) { in->keeps = false; }
 void input_rewind(input *in) {
     in->peek_bytes = 0;
     in->taken = in->again = 0;
-    if (!can_seek(in))
+    if (!input_can_rewind(in))
         return;
     in->fetched = 0;
     if (in->decoder)
@@ -299,6 +299,19 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     read_span(in, to, bytes, offset);
     report_bytes(bytes, 0);
     report_enter(before);
+}
+
+void input_read_through(input *in, void *to, size_t bytes, uint64_t offset) {
+    enum { PIECE_BYTES = 256 << 10 };
+    unsigned char *piece = must_alloc(PIECE_BYTES, 1);
+    if (offset < in->taken)
+        input_rewind(in);
+    for (uint64_t left; (left = offset - in->taken) > 0;)
+        if (input_read(in, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES) == 0)
+            break;
+    free(piece);
+    if (in->taken != offset || input_read(in, to, bytes) != bytes)
+        die(EXIT_IO, "%s: ends after %llu bytes, and had more at first", in->name, (unsigned long long)in->taken);
 }
 
 void input_expect(const input *in, size_t bytes) {

@@ -97,6 +97,13 @@ void input_refuse_json(const char *name, size_t line, const unsigned char *text,
  * inputs only. */
 void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
 
+/* The same of an input that is not sized: it is read through up to there, from its beginning if it is past that. For
+ * what input_rewind works on. Exit 3 if it ends before. */
+void input_read_through(input *in, void *to, size_t bytes, uint64_t offset);
+
+/* Returns true if input_rewind works without input_keep: a regular file with a size, also a compressed one. */
+bool input_can_rewind(const input *in);
+
 /* Says that so many bytes will be read soon, for the system to read them meanwhile. */
 void input_expect(const input *in, size_t bytes);
 

@@ -2,6 +2,7 @@
 """The programs under mpirun: the bytes of one process, for numbers of ranks that do not divide what they work on; one line
 and one exit code when they fail."""
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -41,7 +42,11 @@ def make_data(folder):
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
     floats.tofile(folder / "floats.raw")
+    (folder / "empty.raw").touch()
     make_rows(folder, random.Random(22))
+    for name in "wide.npy", "table.csv", "none.npy":
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes(), 1))
+    (folder / "cut.npy.gz").write_bytes((folder / "wide.npy.gz").read_bytes()[:-9])
     (folder / "images").mkdir()
     (folder / "grey").mkdir()
     for k in range(5):
@@ -63,6 +68,7 @@ def make_rows(folder, rng):
              "wrong.txt": [str(i) for i in range(9000)] + ["oops"] + [str(i) for i in range(9000)],
              "mixed.txt": [str(i) for i in range(9000)] + [str((1 << 53) + 1)] + [f"{i}.5" for i in range(9000)],
              "late.txt": [str(i % 9) for i in range(700000)] + ["0.5"],  # of another type than it seemed
+             "empty.txt": [],
              "short.csv": ["a,b", "2,x"],
              "title.csv": ["a,b"],
              "table.csv": ["name,val,time"] + [",".join([
@@ -73,7 +79,7 @@ def make_rows(folder, rng):
              "noted.csv": ["#top", "a,b"] + [f"{i % 97},{i}" + ('\n#mid,"' if i % 50 == 0 else "") for i in range(4000)] + ["", ""],
              "long.csv": ["a,b", "3," + "x" * 300000, "1,2", "2,4"]}
     for name, rows in lines.items():
-        (folder / name).write_text("\n".join(rows) + ("" if name == "reals.txt" else "\n"))
+        (folder / name).write_text("\n".join(rows) + ("" if name in ("reals.txt", "empty.txt") else "\n"))
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +126,9 @@ sort --axis 0 --check cube.npy
 sort truth.npy -o o.npy -r
 sort bytes.npy -o o.npy
 sort sorted.npy -o o.npy -r
+sort wide.npy.gz -o o.npy --verify
+sort cut.npy.gz -o o.npy
+sort --dtype f32 empty.raw -o o.raw
 sort --check sorted.npy
 sort --check runs.npy
 sort --check -u equal.npy
@@ -137,6 +146,8 @@ sort -k a title.csv -o o
 sort -k val:desc -k name:text table.csv -o o --verify
 sort -k time:time:nan=first -k name:natural:desc table.csv -o o
 sort -u --argsort -k val table.csv -o o
+sort -k val:desc -k name:text table.csv.gz -o o
+sort empty.txt -o o
 sort --no-header --delimiter ; -k 1 plain.csv -o o
 sort --comment # -k a:desc noted.csv -o o
 sort -k a long.csv -o o
@@ -149,6 +160,8 @@ prefix floats.npy -o o.npy --op max --reverse --verify
 prefix --dtype f32 floats.raw --op mul -o o.raw --out-dtype f64
 prefix bytes.npy -o o.npy --exclusive --verify
 prefix runs.npy -o o.npy --op xor --reverse --verify
+prefix wide.npy.gz -o o.npy --reverse --op max
+prefix none.npy.gz -o o.npy
 prefix few.npy -o o.txt
 prefix none.npy -o o.npy --exclusive
 prefix truth.npy -o o.npy --op or
@@ -174,6 +187,7 @@ compact --mask mask.npy runs.npy -o o.npy --verify
 compact --mask truth.npy runs.npy -o o.npy
 compact --count --nonzero bytes.npy -o n.txt
 compact --finite none.npy -o o.npy
+compact --where x>0 wide.npy.gz -o o.npy --indices i.npy
 compact --unique few.npy -o o.npy --counts c.txt
 compact --where x>2 numbers.txt -o o --indices i.npy --verify
 compact --unique --text --counts c --rejected r words.txt -o o
@@ -192,7 +206,7 @@ equalize grey images --together --out-dir o
 
 def adapt(word):
     """Inputs are in the folder above that in which a program runs."""
-    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|cube|rows|bytes|wide|mask|sorted)\.(npy|raw)|images|grey|[a-z]+\.csv|(numbers|reals|words|wrong|mixed|late)\.txt", word)
+    known = re.fullmatch(r"(floats|finite|runs|equal|few|none|matrix|truth|cube|rows|bytes|wide|mask|sorted|empty|cut)\.(npy|raw)(\.gz)?|images|grey|[a-z]+\.csv(\.gz)?|(empty|numbers|reals|words|wrong|mixed|late)\.txt", word)
     return f"../{word}" if known else word
 
 
@@ -209,11 +223,14 @@ def alone(data):
     return results
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 7])
+RANKS = 2, 3, 4, 7
+
+
+@pytest.mark.parametrize("ranks", RANKS)
 def test_bytes_of_one_process(data, alone, ranks):
     for number, job in enumerate(JOBS):
-        if number % 2 != ranks % 2:  # every job with two of the numbers
-            continue
+        if RANKS[number % 4] != ranks and (number % 3 or RANKS[(number + 1) % 4] != ranks):
+            continue  # every job with one of the numbers, every third with two
         folder = data / f"with-{ranks}"
         folder.mkdir()
         code, text = run(ranks, folder, *map(adapt, job.split()))
