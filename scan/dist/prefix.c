@@ -26,7 +26,7 @@
 
 #include "prefix.h"
 
-enum { GROUP_BYTES = 1 << 20, PIECE_BYTES = 256 << 10 };
+enum { GROUP_BYTES = 1 << 20, PIECE_BYTES = 1 << 20 /* less is slower: 1.25 times as long for 256 KiB */ };
 
 typedef scan_dist_prefix_job job;
 
@@ -49,7 +49,7 @@ static scan_prefix_desc reduction(const job *j) {
     return desc;
 }
 
-/* The total of an array on the CPU, in pieces whose output stays in a cache. */
+/* The total of an array on the CPU, in pieces, whose output nobody reads. */
 static scan_status reduce_array(const job *j, const void *array, size_t n, size_t at, size_t count, char *total) {
     scan_prefix_desc desc = reduction(j);
     desc.carry_out = j->scratch + PIECE_BYTES;
