@@ -28,8 +28,8 @@ template <class Shape> sort_pass_cut cut_of() {
 template <class Key, int value_bytes> sort_pass_kernel pass_of() {
     using tight = pass_shape<Key, value_bytes, false>;
     using roomy = pass_shape<Key, value_bytes, true>;
-    return {address(pass_kernel<Key, value_bytes>),
-            fuses_passes<Key, value_bytes>,
+    return {address(pass_kernel<Key, value_bytes, has_registers_to_loop<Key, value_bytes>>),
+            address(pass_kernel<Key, value_bytes, true>),
             roomy::threads,
             {cut_of<tight>(), cut_of<roomy>()}};
 }

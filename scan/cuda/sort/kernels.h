@@ -26,8 +26,7 @@ struct sort_pass_cut {
 };
 
 struct sort_pass_kernel {
-    const void *kernel;
-    bool fuses; /* a launch may do several passes */
+    const void *kernel, *several; /* of one pass; of one or more */
     int threads;
     sort_pass_cut cut[2]; /* the second where is_roomy() */
 };

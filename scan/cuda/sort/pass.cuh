@@ -301,12 +301,13 @@ template <class Shape> __device__ void end_pass(sort_plan *plan, pass_shared<Sha
     shared.parity ^= shared.done % 2;
 }
 
-/* Whether a launch may do several passes. Kernels of 4-byte keys alone have no registers for the loop around a pass. */
-template <class Key, int value_bytes> constexpr bool fuses_passes = sizeof(Key) != 4 || value_bytes > 0;
+/* Whether one kernel does a pass or several. That of 4-byte keys alone has no registers for the loop around a pass, so
+ * that several are done by a kernel that keeps some of them in memory. */
+template <class Key, int value_bytes> constexpr bool has_registers_to_loop = sizeof(Key) != 4 || value_bytes > 0;
 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
- * several passes. */
-template <class Key, int value_bytes>
+ * several passes. loops: it may. */
+template <class Key, int value_bytes, bool loops>
 __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
                                   pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
@@ -350,7 +351,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         if (threadIdx.x == 0)
             end_pass(job.plan, shared, which);
         __syncthreads();
-        if constexpr (!fuses_passes<Key, value_bytes>)
+        if constexpr (!loops)
             break;
     }
     /* each CTA takes one ticket too many */

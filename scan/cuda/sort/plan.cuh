@@ -133,13 +133,12 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
  * its first level or its second one, and cost as much as 3.5 passes; rare ones cost as much as 8.5, and 7.9 where there
  * are so many that little time goes to samples but not so many that there is a third level, on an H200 (tools/bench
  * --device cuda --hunt 4000 --seed 515151 --min-n 2000000 --max-n 2^28 --type u64,i64,f64, with
- * --algorithm radix and with sample, 2026-11-26: 79 sets). An argsort fetches rare keys by their indices twice. By the
- * CTA. */
+ * --algorithm radix and with sample, 2026-11-26: 79 sets). An argsort fetches rare keys by their indices twice.
+ * equal: of the sample's codes. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
-                                   uint32_t *memory) {
+                                   const sample_counts &equal) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
-    const sample_counts equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
     const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
     if (job.packed)
         return digits.count >= sampled_digits && (rare <= (n <= sampled_surely_most ? 0.5f : 0.25f) ||
@@ -183,15 +182,18 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
             plan_narrow(job, digits, narrow);
         return;
     }
-    top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, memory) : top_choice{};
+    sample_counts equal = {};
+    if (scattered && takes_sample(job, n) && (job.sampled || job.local.stride))
+        equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
+    top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, equal, memory) : top_choice{};
     const bool tries_even = scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
-        choice = even_choice(job, spread, n, memory);
+        choice = even_choice(job, spread, n, equal, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = scattered && short_runs(job, digits, spread, n, memory),
-               sampled = scattered && samples_pay(job, digits, only_even, n, memory);
+               sampled = scattered && samples_pay(job, digits, only_even, n, equal);
     if (warp_of_cta() > 0)
         return;
 

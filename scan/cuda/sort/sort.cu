@@ -52,8 +52,9 @@ scan_status sort_open(scan_ctx *ctx) {
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     k->survey[1].shared_bytes));
         for (const sort_pass_kernel &pass : k->pass)
-            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(pass.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    cut_of(ctx, pass).shared_bytes));
+            for (const void *kernel : {pass.kernel, pass.several})
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        cut_of(ctx, pass).shared_bytes));
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -78,7 +79,8 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->narrow_count));
         SCAN_TRY(load_kernel(ctx, k->narrow_fill));
         for (const sort_pass_kernel &pass : k->pass)
-            SCAN_TRY(load_kernel(ctx, pass.kernel));
+            for (const void *kernel : {pass.kernel, pass.several})
+                SCAN_TRY(load_kernel(ctx, kernel));
         for (const sort_local_kernel &local : k->local)
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
@@ -122,17 +124,17 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
  * launch for each portion of them. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
     const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
-                   together = c.pass->fuses && portions == 1 &&
-                                      (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
+                   together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
                                   ? count
                                   : 1;
+    const void *kernel = together > 1 ? c.pass->several : c.pass->kernel;
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
             const uint64_t left = c.n - portion * c.cut.portion;
             const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
             uint32_t passes = together;
             void *arguments[] = {&job, &which, &passes, &portion};
-            SCAN_TRY(launch_pdl(ctx, c.pass->kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+            SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
                                 size_t(c.cut.shared_bytes)));
         }
     return SCAN_OK;

@@ -7,9 +7,9 @@
  *          --> is a float NaN or -0 --> without them no two keys that are equal in order can be told apart
  *          --> out, as long as all is in order: a sorted input is done when it has been read
  *
- * Copying costs an unsorted input next to nothing: a CTA stops at the first descent that it sees, or hears of, or, of
- * many keys, does not begin if a sample is not in order; and when it has seen a rise too it looks at order no more. The
- * last CTA to finish turns the counts into the plan.
+ * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
+ * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
+ * more. The last CTA to finish turns the counts into the plan.
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
@@ -38,8 +38,8 @@ namespace scan_cuda {
 constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
 /* How a CTA counts. Many keys are wanted as fast as memory gives them; of few, what a CTA does before and after them
- * takes longer, and so does fetching code that runs once: their loops are not unrolled, nor are those of the last tile.
- */
+ * takes longer, so that their counters have fewer columns. The loops over what is less than a tile are not unrolled:
+ * fetching code that runs once takes longer than running it. */
 template <class Key, bool wide> struct survey_shape {
     static constexpr bool tries_even = sort_key<Key>::is_float;
     static constexpr bool narrow = sizeof(Key) < 4; /* several keys to a word */
@@ -160,7 +160,8 @@ template <class Key, bool wide> class survey {
             if (!only_even)
 #pragma unroll
                 for (int d = 0; d < digits; d++)
-                    add(d, uint32_t(codes >> (k * word::key_width + d * digit_bits)) & (radix - 1));
+                    if (wide || d == 0 || d * digit_bits < int(job.bits)) /* of many keys all: a test takes longer */
+                        add(d, uint32_t(codes >> (k * word::key_width + d * digit_bits)) & (radix - 1));
             if constexpr (only_even) {
                 const uint32_t own = even.of<Key>(keys);
                 add(0, own >> even_shift(2) & (radix - 1));
@@ -249,8 +250,8 @@ template <class Key, bool wide> class survey {
 
     template <bool ordered, bool only_even>
     __device__ void take_any(uint64_t first, uint64_t end, bool aligned, bool copy) {
-        if (wide && end - first == shape::tile)
-            take_tile<wide, ordered, only_even>(first, end, aligned, copy);
+        if (end - first == shape::tile)
+            take_tile<true, ordered, only_even>(first, end, aligned, copy);
         else
             take_tile<false, ordered, only_even>(first, end, aligned, copy);
     }
@@ -268,9 +269,10 @@ template <class Key, bool wide> class survey {
 };
 
 /* A CTA's counters to the plan's. */
-template <class Key, bool wide> __device__ void add_counts(const uint32_t *counts, sort_plan *plan, int first_row) {
+template <class Key, bool wide>
+__device__ void add_counts(const uint32_t *counts, sort_plan *plan, int first_row, int rows) {
     using shape = survey_shape<Key, wide>;
-    for (int i = threadIdx.x; i < shape::counters; i += shape::threads) {
+    for (int i = threadIdx.x; i < rows * radix; i += shape::threads) {
         uint32_t sum = 0;
 #pragma unroll 8
         for (int c = 0; c < shape::columns; c++) /* lanes begin at different columns: other banks */
@@ -280,14 +282,28 @@ template <class Key, bool wide> __device__ void add_counts(const uint32_t *count
     }
 }
 
-/* Whether keys at some places of the input, the first and the last among them, come in order: those of sorted input
- * do. By the CTA. */
-template <class Key, int threads> __device__ bool is_sample_in_order(const sort_job &job, uint64_t n) {
-    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    const auto place = [&](uint32_t s) { return s < threads ? sample_at(s, n / threads) : max(n, uint64_t(1)) - 1; };
-    const auto own = keys[place(threadIdx.x)], after = keys[place(threadIdx.x + 1)];
-    return !__syncthreads_or(sort_code<Key>(after, job.order) < sort_code<Key>(own, job.order));
-}
+/* Keys at some places of the input, the first and the last among them: if one is less than the one before it, some key
+ * is less than its neighbour. Of n > 0 keys. */
+template <class Key, int threads> class order_sample {
+    using K = key_bits<Key>;
+    const sort_order order;
+    K own, after; /* loaded before they are looked at */
+
+  public:
+    __device__ order_sample(const sort_job &job, uint64_t n) : order(job.order) {
+        const K *keys = static_cast<const K *>(job.keys_in);
+        const auto place = [&](uint32_t s) { return s < threads ? sample_at(s, n / threads) : n - 1; };
+        own = keys[place(threadIdx.x)];
+        after = keys[place(threadIdx.x + 1)];
+    }
+    /* By the CTA. */
+    __device__ bool falls() const {
+        return __syncthreads_or(sort_code<Key>(after, order) < sort_code<Key>(own, order));
+    }
+    __device__ bool rises() const {
+        return __syncthreads_or(sort_code<Key>(after, order) > sort_code<Key>(own, order));
+    }
+};
 
 /* second: the second survey, of floats, which counts codes. */
 template <class Key, bool wide>
@@ -304,7 +320,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         if (!(plan->again && plan->counts_missing))
             return;
     }
-    for (int i = threadIdx.x; i < shape::words / 4; i += shape::threads)
+    const int rows = shape::tries_even || wide ? shape::digits : int((job.bits + digit_bits - 1) / digit_bits);
+    for (int i = threadIdx.x; i < rows * (radix * shape::columns / 4); i += shape::threads)
         reinterpret_cast<uint4 *>(counts)[i] = uint4{};
     if (!second)
         grid_dependency_wait();
@@ -322,17 +339,19 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if constexpr (shape::tries_even)
         if (!second && (!wide || job.again_follows))
             even = find_even<Key, shape::threads>(job, n, counts);
-    if constexpr (sizeof(Key) >= 4)
-        if (!second && takes_sample(job, n))
-            repeats = take_sample<Key>(job, n, even);
-    survey<Key, wide> s(job, n, counts + threadIdx.x % shape::columns, even);
-    bool in_order = true, rose = false;
-    if (wide && !second && (copies_keys || copies_values) && !is_sample_in_order<Key, shape::threads>(job, n)) {
-        in_order = false; /* else all would be copied up to the first descent, which may come late */
-        start.wait(job);
-        if (threadIdx.x == 0)
-            atomicOr(&plan->falls, 1u);
+    bool falls = false, rises = false; /* in a sample */
+    if (!second && n > 0) {
+        const order_sample<Key, shape::threads> sample(job, n);
+        if constexpr (sizeof(Key) >= 4)
+            if (takes_sample(job, n))
+                repeats = take_sample<Key>(job, n, even);
+        falls = sample.falls();
+        rises = falls && sample.rises();
     }
+    survey<Key, wide> s(job, n, counts + threadIdx.x % shape::columns, even);
+    /* What is not in order is not copied up to the first descent, which may come late; and if it is neither sorted nor
+     * reversed, nobody looks at order. */
+    bool in_order = !falls, rose = rises;
     uint32_t asked = 0;
     uint64_t first = blockIdx.x * tile;
     for (; first < n && !rose && !second; first += stride) {
@@ -354,18 +373,25 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         if (!in_order && more && asked++ < survey_asks)
             rose = __syncthreads_or(s.rose());
     }
-    for (; first < n; first += stride)
+    for (; first < n; first += stride) {
         s.template tile<false>(first, min(n, first + tile), aligned, false);
+        if (!second)
+            start.wait(job); /* here no warp waits for another one's */
+    }
     if (!second)
         start.wait(job);
-    if (__syncthreads_or(s.rose()) && threadIdx.x == 0)
+    const bool tells = blockIdx.x == 0; /* what all know of the sample */
+    if (__syncthreads_or(s.rose() || (tells && rises)) && threadIdx.x == 0)
         atomicOr(&plan->rises, 1u);
+    if (tells && falls && threadIdx.x == 0)
+        atomicOr(&plan->falls, 1u);
     if (repeats)
         atomicAdd(&plan->repeats, repeats);
     if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
-    add_counts<Key, wide>(counts, plan, shape::tries_even && counts_even_only(job, even) ? int(sizeof(Key)) : 0);
+    const bool only_even = shape::tries_even && counts_even_only(job, even);
+    add_counts<Key, wide>(counts, plan, only_even ? int(sizeof(Key)) : 0, only_even ? 2 : rows);
     __syncthreads();
     if (threadIdx.x == 0) {
         gpu_fence(); /* for what the CTA added before the barrier, and what the others did */

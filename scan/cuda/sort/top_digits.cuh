@@ -38,12 +38,11 @@ constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how l
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
- * count. By the CTA. */
+ * count. equal: of the sample's codes. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                        uint64_t n, uint32_t *table) {
+                                        uint64_t n, const sample_counts &equal, uint32_t *table) {
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
-    sample_counts equal = {};
     const uint32_t most_top = job.sampled ? sampled_top : digits.count;
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
@@ -52,8 +51,6 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {1, uint32_t(spread[row].most), false, false};
         if (!takes_sample(job, n))
             break;
-        if (top == 1)
-            equal = count_sample(job.plan, SAMPLE_CODES, 0, table);
         const bool values = equal.singles == 0;
         if (copies_of(equal, n) > many_copies)
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
@@ -75,8 +72,9 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
-/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
-__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, uint32_t *table) {
+/* Whether the even code's digits, which have the rows after the codes', make buckets. equal: as above. By the CTA. */
+__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n,
+                                         const sample_counts &equal, uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
         return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
@@ -85,9 +83,9 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
-    if (copies_of(count_sample(job.plan, SAMPLE_CODES, 0, table), n) > many_copies)
+    if (copies_of(equal, n) > many_copies)
         return {};
+    const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest = largest_bucket(size, sample.repeats);
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
         return {};
