@@ -168,36 +168,40 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
 }
 
 /* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for
- * its pass. memory: sample_slots words of shared memory, for keys of four bytes and more. */
-__device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
+ * its pass. memory: sample_slots words of shared memory, for keys of four bytes and more. Type by type, for most of it
+ * is for some types only, and code that runs once takes as long as it takes to fetch. */
+template <class Key>
+__device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
+    constexpr bool is_word = sizeof(Key) >= 4, is_long = sizeof(Key) == 8, is_float = sort_key<Key>::is_float;
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[max_rows];
     const uint32_t falls = __ldcg(&plan->falls), rises = __ldcg(&plan->rises), odds = __ldcg(&plan->odd);
-    varying_digits digits = find_digits(job, n, even.exists() ? int(even_digits(job)) : 0, spread);
+    varying_digits digits = find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, spread);
     const bool sorted = falls == 0, odd = odds != 0, scattered = !sorted && rises != 0,
-               only_even = counts_even_only(job, even);
-    const sort_narrow narrow = scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
+               only_even = is_float && counts_even_only(job, even);
+    const sort_narrow narrow = is_word && !is_float && scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
     if (narrow.codes) {
         if (warp_of_cta() == 0)
             plan_narrow(job, digits, narrow);
         return;
     }
     sample_counts equal = {};
-    if (scattered && takes_sample(job, n) && (job.sampled || job.local.stride))
+    if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.local.stride))
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
-    top_choice choice = scattered && !only_even ? top_digits(job, digits, spread, n, equal, memory) : top_choice{};
-    const bool tries_even = scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
+    top_choice choice =
+        is_word && scattered && !only_even ? top_digits(job, digits, spread, n, equal, memory) : top_choice{};
+    const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
         choice = even_choice(job, spread, n, equal, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
-    const bool runs = scattered && short_runs(job, digits, spread, n, memory),
-               sampled = scattered && samples_pay(job, digits, only_even, n, equal);
+    const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
+               sampled = is_long && scattered && samples_pay(job, digits, only_even, n, equal);
     if (warp_of_cta() > 0)
         return;
 
-    plan->ties = digits.ties = job.ties && (!job.is_float || job.value_bytes || odd);
+    plan->ties = digits.ties = job.ties && (!is_float || job.value_bytes || odd);
     plan->counts_missing = only_even && !sampled;
     if (!scattered) {
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
@@ -219,7 +223,7 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     const uint32_t passes = top ? top : digits.count;
     plan->passes = passes;
     plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
-    if (job.packed) {
+    if (is_long && job.packed) {
         plan_packed(job, digits, runs, sampled);
         return;
     }
@@ -242,18 +246,19 @@ __device__ inline void make_first_plan(const sort_job &job, uint64_t n, uint32_t
     }
 }
 
-__device__ inline void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even,
-                                 bool second) {
-    if (second)
+template <class Key>
+__device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even, bool second) {
+    if (sort_key<Key>::is_float && second)
         make_second_plan(job, n);
     else
-        make_first_plan(job, n, memory, even);
+        make_first_plan<Key>(job, n, memory, even);
 }
 
 /* Called, not made part of the survey's kernel: its loops would lose registers. */
-__attribute__((noinline)) __device__ inline void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
-                                                           const even_code &even, bool second) {
-    make_plan(job, n, memory, even, second);
+template <class Key>
+__attribute__((noinline)) __device__ void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
+                                                    const even_code &even, bool second) {
+    make_plan<Key>(job, n, memory, even, second);
 }
 
 } /* namespace scan_cuda */

@@ -250,8 +250,8 @@ template <class Key, bool wide> class survey {
 
     template <bool ordered, bool only_even>
     __device__ void take_any(uint64_t first, uint64_t end, bool aligned, bool copy) {
-        if (end - first == shape::tile)
-            take_tile<true, ordered, only_even>(first, end, aligned, copy);
+        if ((wide || !ordered) && end - first == shape::tile)
+            take_tile<wide || !ordered, ordered, only_even>(first, end, aligned, copy);
         else
             take_tile<false, ordered, only_even>(first, end, aligned, copy);
     }
@@ -403,7 +403,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         start.close(job);
     if (!last)
         return;
-    call_plan(job, n, counts, even, second);
+    call_plan<Key>(job, n, counts, even, second);
 }
 
 } /* namespace scan_cuda */
