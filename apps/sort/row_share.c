@@ -104,10 +104,12 @@ void row_share_read(row_share *s, row_kind *kind) {
     read_head(s, kind);
     warn_aloud(true);
     const table *t = row_shape(kind, &shape);
-    const ranks_part part = ranks_part_of(s->total - s->head_bytes);
+    const uint64_t head =
+        s->head_bytes < s->total ? s->head_bytes : s->total; /* a newline was added to the last line */
+    const ranks_part part = ranks_part_of(s->total - head);
     unsigned char *rest = NULL;
     size_t rest_bytes = 0;
-    s->first = s->head_bytes + part.first;
+    s->first = head + part.first;
     s->n_bytes = (size_t)part.count;
     s->bytes = must_alloc(s->n_bytes, 1);
     read_at(in, s->bytes, s->n_bytes, s->first);

@@ -71,6 +71,7 @@ def make_rows(folder, rng):
              "empty.txt": [],
              "short.csv": ["a,b", "2,x"],
              "title.csv": ["a,b"],
+             "ended.csv": ["a,b"],
              "table.csv": ["name,val,time"] + [",".join([
                  field(rng.choice(words) + rng.choice(["", "a,b", "x\ny", 'q"q'])),
                  rng.choice(["", str(rng.randrange(99)), f"{rng.random():.3f}"]),
@@ -79,7 +80,7 @@ def make_rows(folder, rng):
              "noted.csv": ["#top", "a,b"] + [f"{i % 97},{i}" + ('\n#mid,"' if i % 50 == 0 else "") for i in range(4000)] + ["", ""],
              "long.csv": ["a,b", "3," + "x" * 300000, "1,2", "2,4"]}
     for name, rows in lines.items():
-        (folder / name).write_text("\n".join(rows) + ("" if name in ("reals.txt", "empty.txt") else "\n"))
+        (folder / name).write_text("\n".join(rows) + ("" if name in ("reals.txt", "empty.txt", "ended.csv") else "\n"))
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +144,7 @@ sort wrong.txt -o o
 sort mixed.txt -o o
 sort -k a short.csv -o o
 sort -k a title.csv -o o
+sort -k a ended.csv -o o
 sort -k val:desc -k name:text table.csv -o o --verify
 sort -k time:time:nan=first -k name:natural:desc table.csv -o o
 sort -u --argsort -k val table.csv -o o
