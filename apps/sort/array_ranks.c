@@ -253,15 +253,28 @@ static void sort_share(share *a) {
     report_number("kept", total);
 }
 
+/* A share, beside which libscan_dist has it sorted, has what comes, a quarter of that while it merges, and its
+ * workspace for sorts; of --argsort the keys or indices that the caller does not see. */
+static const double BESIDE_SHARE = 5.5;
+
+void sort_refuse_share(const sort_job *j, double bytes) {
+    const double mib = 1 << 20;
+    if (j->memory_given && bytes > (double)j->memory)
+        ranks_refuse("each has its share in memory, which takes %.0f MiB, about: start more, or give -S more",
+                     bytes / mib);
+}
+
 void sort_array_ranks(sort_job *j, array_reader *reader) {
     const uint64_t count = reader->header.count;
     const ranks_part part = ranks_part_of(count);
     share a = {.j = j, .reader = reader, .key = sort_key(j, reader->type, NULL, NULL), .first = part.first};
     array_refuse_ranks(reader);
-    if (j->memory_given || j->device_memory != SIZE_MAX)
-        ranks_refuse("each has its share in memory: leave out %s", j->memory_given ? "-S" : "--device-memory");
+    if (j->device_memory != SIZE_MAX)
+        ranks_refuse("each has its share on its device: leave out --device-memory");
     report_number("elements", count);
     a.n = (size_t)part.count;
+    if (!j->check)
+        sort_refuse_share(j, BESIDE_SHARE * (double)(a.n * (reader->size + (j->argsort ? sizeof(uint64_t) : 0))));
     if (j->check) {
         check_share(&a);
         report_number("kept", count);

@@ -78,6 +78,11 @@ static void check_lane(void *arg, const void *in, void *out, size_t n, size_t fi
 /* What a lane takes beside itself: its result, and the workspace of the sort, as scan.h bounds it. */
 static const double BESIDE_LANE = 1 + 1.15;
 
+/* What several ranks exchange, of elements and results, is there twice. */
+static const double BESIDE_SHARE = 2;
+
+static size_t count_of(const lanes *l) { return l->outer * l->length * l->inner; }
+
 /* How many places on the axes before are worked on at once: all of them if they fit the memory, with what each thread
  * has beside them for a batch of lanes; or if they cannot be parted and no -S says that they must fit. */
 static size_t outer_of_part(const sort_job *j, const array_reader *reader, const lanes *shape) {
@@ -145,9 +150,8 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
         die_usage("--unique would leave lanes of different lengths: --flat takes the array as one row; compact "
                   "--unique --axis 0 drops whole rows");
     array_refuse_ranks(reader);
-    if (j->memory_given)
-        ranks_refuse("each has its share in memory: leave out -S");
-    const size_t outer = outer_of_part(j, reader, shape), block = shape->length * shape->inner;
+    const size_t outer = ranks_several() ? shape->outer : outer_of_part(j, reader, shape);
+    const size_t block = shape->length * shape->inner;
     order_key key = sort_key(j, reader->type, NULL, NULL);
     lane_sort a = {.j = j, .reader = reader, .key = &key, .share = {*shape, *shape, 0, false}, .stride = shape->inner};
     a.index_type = shape->length >> 32 ? SCAN_U64 : SCAN_U32;
@@ -158,6 +162,7 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
     if (ranks_several()) {
         n = (size_t)reader->header.count;
         a.share = lanes_share_of(shape);
+        sort_refuse_share(j, BESIDE_SHARE * (double)(count_of(&a.share.shape) * (reader->size + sizeof(uint64_t))));
         a.stride = a.share.shape.inner;
         key.data = lanes_share_read(&a.share, reader);
         sort_part(&a, &a.share.shape, &w, true);

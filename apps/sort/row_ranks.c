@@ -23,7 +23,10 @@
 #include "row_share.h"
 #include "row_sort.h"
 
-enum { SAMPLES = 256 }; /* of each rank */
+enum {
+    SAMPLES = 256, /* of each rank */
+    COPIES = 6     /* of the rows: a batch, cut, received, sorted, on the way out */
+};
 
 typedef struct row_buffer {
     unsigned char *bytes;
@@ -288,9 +291,10 @@ void sort_row_ranks(row_kind *kind) {
     struct stat st;
     if (fstat(j->in.fd, &st) == 0 && !S_ISREG(st.st_mode))
         ranks_refuse("%s is read by each of them: give it as a file", j->in.name);
-    if (j->memory_given)
-        ranks_refuse("each has its share in memory: leave out -S");
     row_share_read(&s, kind);
+    const row_cost cost = row_cost_of(kind);
+    const size_t lines = input_count_bytes(s.bytes, s.bytes + s.n_bytes, '\n');
+    sort_refuse_share(j, (COPIES + cost.quoted) * (double)s.n_bytes + (double)cost.a_row * (double)lines);
     if (j->check) {
         row_share_check(&s, kind);
     } else {

@@ -79,8 +79,10 @@ array_writer sort_writer(const sort_job *j, const array_reader *reader, scan_typ
 array_writer sort_write_header(const sort_job *j, const array_reader *reader, scan_type type, size_t n);
 void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape);
 
-/* array_ranks.c: an array, with other ranks. */
+/* array_ranks.c: an array, with other ranks, of which each has its share in memory: exit 2 if it takes so many bytes,
+ * about, and -S says less. */
 void sort_array_ranks(sort_job *j, array_reader *reader);
+void sort_refuse_share(const sort_job *j, double bytes);
 
 /* An array of which key->data, to be freed, has the first n elements, as many as sort_part_elements says; or nothing
  * has been read of it. */

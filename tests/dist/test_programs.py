@@ -115,7 +115,7 @@ sort floats.npy -o o.txt --argsort -u -r --verify
 sort --dtype f32 floats.raw -o o.raw --argsort --nan first --verify
 sort equal.npy -o o.npy --argsort
 sort equal.npy -o o.raw -u
-sort few.npy -o o.npy
+sort few.npy -o o.npy -S 1M
 sort none.npy -o o.npy -u --verify
 sort --flat matrix.npy -o o.npy --argsort --verify
 sort --axis 0 matrix.npy -o o.npy --verify
@@ -267,7 +267,7 @@ def test_one_rank_is_a_program_alone(data, tmp_path):
     ("cannot open", ["absent.npy", "-o", "o.npy"]),
     ("-o FILE names the output", ["few.npy"]),
     ("an input is named", ["-o", "o.npy"]),
-    ("leave out -S", ["few.npy", "-o", "o.npy", "-S", "4M"]),
+    ("give -S more", ["wide.npy", "-o", "o.npy", "-S", "4M"]),
     ("no regular file", ["few.npy", "-o", "/dev/full"]),
     ("exists already", ["few.npy", "-o", "few.npy"]),
 ])
