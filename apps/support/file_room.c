@@ -54,10 +54,11 @@ file_room *file_room_begin(int fd, uint64_t bytes) {
     return NULL;
 }
 
-void file_room_end(file_room *room) {
-    if (!room)
+void file_room_end(file_room **room) {
+    if (!*room)
         return;
-    room->ended = true;
-    pthread_join(room->thread, NULL);
-    free(room);
+    (*room)->ended = true;
+    pthread_join((*room)->thread, NULL);
+    free(*room);
+    *room = NULL;
 }

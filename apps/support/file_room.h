@@ -15,7 +15,7 @@ typedef struct file_room file_room;
  * is not in memory or if the thread cannot be started. */
 file_room *file_room_begin(int fd, uint64_t bytes);
 
-/* Ends it, whether all is there or not; nothing is done for NULL. */
-void file_room_end(file_room *room);
+/* Ends it, whether all is there or not, and sets it to NULL; nothing is done for NULL. */
+void file_room_end(file_room **room);
 
 #endif

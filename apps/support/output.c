@@ -112,8 +112,8 @@ const char *output_name(const output *out) { return out->name; }
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Writes to a file of its own and starts sending its bytes to the disk while later ones are written, so that the sync
- * at the end waits for the last few only (1 GB in 0.29 s instead of 0.46). A failure here is reported by the sync
- * again. More threads would not write faster: the kernel lets one write to a file at a time. */
+ * at the end waits for the last few only; it reports a failure of that. More threads would not write faster: the kernel
+ * lets one write to a file at a time. */
 static void write_file(output *out, const char *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done < DISK_BYTES ? bytes - done : DISK_BYTES;
@@ -157,7 +157,9 @@ void output_pass_cache(output *out) {
 }
 
 void output_expect(output *out, uint64_t bytes) {
-    if (!out->uncached && !out->direct && !out->share && !out->room)
+    if (bytes == 0)
+        file_room_end(&out->room);
+    else if (!out->uncached && !out->direct && !out->share && !out->room)
         out->room = file_room_begin(out->fd, bytes);
 }
 
@@ -284,8 +286,7 @@ void output_write_head(output *out, const void *head, size_t bytes) {
 
 static void sync_output(output *out) {
     flush(out);
-    file_room_end(out->room);
-    out->room = NULL;
+    file_room_end(&out->room);
     if (!out->direct && !out->synced)
         output_file_sync(&out->file);
     out->synced = true;

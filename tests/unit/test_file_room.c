@@ -67,7 +67,7 @@ static void ahead_of_writes(void **state) {
         await_room(fd, sizes[i]);
         assert_int_equal(status_of(fd).st_size, 0);
         check_writing(fd, sizes[i]);
-        file_room_end(room);
+        file_room_end(&room);
         assert_int_equal(status_of(fd).st_size, sizes[i]);
         close(fd);
     }
@@ -79,7 +79,7 @@ static void beside_writes(void **state) {
         const int fd = new_file();
         file_room *room = file_room_begin(fd, turn == 0 ? BYTES : turn == 1 ? BYTES / 3 : 2 * (uint64_t)BYTES);
         check_writing(fd, BYTES);
-        file_room_end(room);
+        file_room_end(&room);
         assert_int_equal(status_of(fd).st_size, BYTES);
         close(fd);
     }
@@ -89,7 +89,9 @@ static void beside_writes(void **state) {
 static void ends_early(void **state) {
     (void)state;
     const int fd = new_file();
-    file_room_end(file_room_begin(fd, (uint64_t)1 << 50));
+    file_room *room = file_room_begin(fd, (uint64_t)1 << 50);
+    file_room_end(&room);
+    assert_null(room);
     const uint64_t most = (uint64_t)1 << 32; /* a loaded machine may stop this thread for a second */
     assert_true((uint64_t)status_of(fd).st_blocks * 512 < most);
     assert_int_equal(status_of(fd).st_size, 0);
@@ -102,12 +104,14 @@ static void refused(void **state) {
     (void)state;
     const int fd = new_file();
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
-    file_room_end(file_room_begin(fd, BYTES));
+    file_room *room = file_room_begin(fd, BYTES);
+    file_room_end(&room);
     assert_int_equal(status_of(fd).st_blocks, 0);
     close(fd);
     assert_int_equal(pipe(ends), 0);
-    assert_null(file_room_begin(ends[1], BYTES));
-    file_room_end(NULL);
+    room = file_room_begin(ends[1], BYTES);
+    assert_null(room);
+    file_room_end(&room);
     close(ends[0]);
     close(ends[1]);
 }
