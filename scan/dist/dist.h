@@ -8,7 +8,7 @@
  *   ended.c      says which rank on this machine has ended
  *   exchange.c   the one loop that waits; exchanges and gathering built on it
  *   agree.c      agreement at the start and the end of a call
- *   prefix.c     one file per verb; prefix_groups.c; sort.c, splitters.c, stages.c
+ *   prefix.c     one file per verb; prefix_groups.c, prefix_carry.c; sort.c, splitters.c, stages.c
  *
  * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
  * agreement (scan_dist_begin, scan_dist_end), and between two agreements a rank that has failed still takes part in

@@ -30,11 +30,7 @@ enum { GROUP_BYTES = 1 << 20, PIECE_BYTES = 1 << 20 /* less is slower: 1.25 time
 
 typedef scan_dist_prefix_job job;
 
-/* What is before a rank's elements. */
-typedef struct fold {
-    uint64_t any; /* 0: nothing, not even init */
-    uint64_t bits;
-} fold;
+typedef scan_dist_prefix_fold fold;
 
 /* ---- reduce ------------------------------------------------------------------------------------------------------ */
 
@@ -44,7 +40,7 @@ static scan_status local(const job *j, const scan_prefix_desc *desc, const void 
 
 static scan_prefix_desc reduction(const job *j) {
     scan_prefix_desc desc = j->desc;
-    desc.init = NULL;
+    desc.init = desc.carry_in = NULL;
     desc.kind = SCAN_INCLUSIVE;
     return desc;
 }
@@ -78,17 +74,28 @@ static scan_status reduce_part(const job *j, const void *array, size_t n, void *
     return j->ordered ? reduce_groups(j, array, n, totals) : reduce_array(j, array, n, 0, n, totals);
 }
 
-/* Nothing comes after this rank's elements: nobody needs their total. */
-static bool is_last(const job *j) { return j->comm->starts[j->step + 1] == j->total; }
+static bool is_last(const job *j) { return j->comm->starts[j->step + 1] == j->total; } /* nobody needs its total */
+
+/* Elements of the main part that belong to a group of an earlier piece. */
+static size_t first_rest(const job *j) {
+    const size_t rest = (size_t)(j->group - j->past);
+    return !j->opens ? 0 : rest < j->main ? rest : j->main;
+}
 
 static scan_status reduce(job *j) {
     if (is_last(j) || j->n == 0)
         return SCAN_OK;
     if (j->comm->device)
         SCAN_TRY(scan_dist_take(j->comm, j->comm->ctx, scan_ctx_sync(j->comm->ctx)));
-    if (j->main)
-        SCAN_TRY(
-            reduce_part(j, scan_dist_prefix_place(j, j->in, j->n, j->head, j->main, j->in_size), j->main, j->totals));
+    const size_t rest = first_rest(j), whole = j->main - rest;
+    if (rest)
+        SCAN_TRY(scan_dist_prefix_open(j, scan_dist_prefix_place(j, j->in, j->n, 0, rest, j->in_size), rest,
+                                       j->edge_out, &j->opened));
+    if (whole)
+        SCAN_TRY(reduce_part(j, scan_dist_prefix_place(j, j->in, j->n, j->head + rest, whole, j->in_size), whole,
+                             j->totals));
+    if (j->tail && j->opens && rest == 0)
+        return scan_dist_prefix_open(j, j->edge_in, j->edge, j->edge_out, &j->opened);
     return j->tail ? reduce_part(j, j->edge_in, j->edge, &j->edge_total) : SCAN_OK;
 }
 
@@ -143,8 +150,10 @@ static scan_status add_parts(const job *j, fold *before) {
 static scan_status add_share(const job *j, fold *before, bool edge) {
     if (!j->ordered)
         return j->n > 0 ? add_parts(j, before) : SCAN_OK;
-    add_groups(j, before, j->totals, j->main / (size_t)j->group);
-    if (edge && j->tail)
+    if (j->opens && (j->main || edge))
+        *before = (fold){1, j->opened};
+    add_groups(j, before, j->totals, (j->main - first_rest(j)) / (size_t)j->group);
+    if (edge && j->tail && !(j->opens && j->main == 0))
         add_groups(j, before, (const char *)&j->edge_total, 1);
     return SCAN_OK;
 }
@@ -154,12 +163,10 @@ static scan_status add_share(const job *j, fold *before, bool edge) {
 static scan_status chain(const job *j, fold *before, scan_status status) {
     const uint32_t last = j->comm->size - 1;
     scan_dist_move move = {before, sizeof *before, 0};
-    *before = (fold){.any = j->desc.init != NULL};
+    *before = j->so_far;
     if (j->step > 0) {
         move.peer = scan_dist_prefix_rank(j, j->step - 1);
         SCAN_TRY(scan_dist_exchange_host(j->comm, (scan_dist_moves){NULL, 0}, (scan_dist_moves){&move, 1}));
-    } else if (j->desc.init) {
-        memcpy(&before->bits, j->desc.init, j->out_size);
     }
     fold after = *before;
     if (status == SCAN_OK && !is_last(j))
@@ -173,17 +180,25 @@ static scan_status chain(const job *j, fold *before, scan_status status) {
 
 /* ---- scan -------------------------------------------------------------------------------------------------------- */
 
-static scan_status scan_share(const job *j, fold before) {
+/* A scan of this rank: from the carry if it begins inside a group, else from the fold before it. */
+static scan_status scan_part(const job *j, bool opens, bool closes, const fold *before, const void *in, void *out,
+                             size_t n) {
     scan_prefix_desc desc = j->desc;
-    desc.init = before.any ? &before.bits : NULL;
+    desc.init = before->any && !opens ? &before->bits : NULL;
+    desc.carry_in = opens ? j->desc.carry_in : NULL;
+    desc.carry_out = closes && j->carry_out ? j->carry : NULL;
+    return local(j, &desc, in, out, n);
+}
+
+static scan_status scan_share(const job *j, fold before) {
     if (j->main)
-        SCAN_TRY(local(j, &desc, scan_dist_prefix_place(j, j->in, j->n, j->head, j->main, j->in_size),
-                       scan_dist_prefix_place(j, j->out, j->n, j->head, j->main, j->out_size), j->main));
+        SCAN_TRY(scan_part(j, j->opens, j->closes && !j->tail, &before,
+                           scan_dist_prefix_place(j, j->in, j->n, j->head, j->main, j->in_size),
+                           scan_dist_prefix_place(j, j->out, j->n, j->head, j->main, j->out_size), j->main));
     if (j->tail == 0)
         return SCAN_OK;
     SCAN_TRY(add_share(j, &before, false));
-    desc.init = before.any ? &before.bits : NULL;
-    return local(j, &desc, j->edge_in, j->edge_out, j->edge);
+    return scan_part(j, j->opens && j->main == 0, j->closes, &before, j->edge_in, j->edge_out, j->edge);
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
@@ -199,17 +214,19 @@ static void fill_defaults(job *j) {
     j->ordered = is_ordered(&j->desc);
     j->in_size = scan_type_size(j->desc.type);
     j->out_size = scan_type_size(j->desc.out_type);
+    j->group = j->ordered ? GROUP_BYTES / j->out_size : 1;
 }
 
 /* What scan_prefix says of the descriptor, and what it does not know. */
 static scan_status take_desc(job *j, const scan_prefix_desc *given) {
     scan_dist_comm *comm = j->comm;
     SCAN_TRY(scan_dist_take_desc(comm, &j->desc, sizeof j->desc, given, "scan_prefix_desc"));
-    if (j->desc.carry_in || j->desc.carry_out)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "scan_dist_prefix takes no carry_in and carry_out");
     SCAN_TRY(local(j, given, NULL, NULL, 0));
     SCAN_TRY(scan_dist_take_count(comm, &j->desc.n_device, &j->n));
     fill_defaults(j);
+    j->carry_out = j->desc.carry_out;
+    j->desc.carry_out = NULL;
+    SCAN_TRY(scan_dist_prefix_carry_in(j));
     if (j->ordered &&
         (j->desc.algorithm.grid == SCAN_GRID_HOST_SUMS || j->desc.algorithm.grid == SCAN_GRID_HIERARCHICAL))
         return scan_dist_fail(comm, SCAN_ERR_ALGORITHM,
@@ -227,16 +244,16 @@ static size_t place(job *j, char *memory) {
     const size_t scratch = device ? total_bytes + 256 : PIECE_BYTES + SCAN_CARRY_BYTES;
     if (memory) {
         j->scratch = memory;
-        j->edge_in = memory + scratch;
+        j->carry = memory + scratch;
+        j->edge_in = j->carry + SCAN_CARRY_BYTES;
         j->edge_out = j->edge_in + edge;
     }
-    return scratch + 2 * edge;
+    return scratch + SCAN_CARRY_BYTES + 2 * edge;
 }
 
 /* All memory that the call needs, whatever other ranks have. */
 static scan_status take_memory(job *j) {
     void *memory;
-    j->group = j->ordered ? GROUP_BYTES / j->out_size : 1;
     j->piece = PIECE_BYTES / j->out_size;
     SCAN_TRY(scan_dist_workspace(j->comm, place(j, NULL), &memory));
     place(j, memory);
@@ -250,6 +267,7 @@ static scan_status take_memory(job *j) {
 static scan_status check_arrays(const job *j) {
     scan_prefix_desc desc = j->desc;
     desc.n_device = j->comm->none;
+    desc.carry_in = NULL;
     return local(j, &desc, j->in, j->out, j->n);
 }
 
@@ -259,14 +277,21 @@ static scan_status prepare(job *j, const scan_prefix_desc *given) {
     return check_arrays(j);
 }
 
-static uint64_t call_of(const scan_prefix_desc *desc) {
-    const uint64_t fields[] = {
-        desc->type,           desc->out_type,        desc->op,          desc->kind, desc->reverse,
-        desc->algorithm.grid, desc->algorithm.block, desc->init != NULL};
-    uint64_t init = 0;
-    if (desc->init)
-        memcpy(&init, desc->init, scan_type_size(desc->out_type));
-    return scan_dist_hash(scan_dist_hash_all('p', fields, sizeof fields / sizeof *fields), init);
+static uint64_t call_of(const job *j) {
+    const scan_prefix_desc *desc = &j->desc;
+    const uint64_t fields[] = {desc->type,
+                               desc->out_type,
+                               desc->op,
+                               desc->kind,
+                               desc->reverse,
+                               desc->algorithm.grid,
+                               j->so_far.any,
+                               j->so_far.bits,
+                               desc->algorithm.block,
+                               desc->carry_in != NULL,
+                               j->count,
+                               j->carry_out != NULL};
+    return scan_dist_hash_all('p', fields, sizeof fields / sizeof *fields);
 }
 
 static scan_status run(job *j) {
@@ -282,6 +307,9 @@ static scan_status run(job *j) {
     const scan_status moved = scan_dist_prefix_edges(j, true);
     if (moved != SCAN_OK)
         return moved;
+    status = scan_dist_prefix_carry_out(j, status);
+    if (comm->broken)
+        return status;
     if (status == SCAN_OK)
         status = scan_dist_take(comm, comm->ctx, scan_ctx_sync(comm->ctx));
     return scan_dist_end(comm, status);
@@ -292,7 +320,7 @@ scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc,
     if (!comm)
         return SCAN_ERR_ARGUMENT;
     scan_status status = prepare(&j, desc);
-    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j.desc) : 0, j.n, 0);
+    status = scan_dist_begin(comm, status, status == SCAN_OK ? call_of(&j) : 0, j.n, 0);
     if (status == SCAN_OK)
         status = run(&j);
     scan_dist_free(comm, j.totals);

@@ -16,7 +16,7 @@ uint32_t scan_dist_prefix_rank(const scan_dist_prefix_job *j, uint32_t step) {
 
 /* starts[s]: the position at which step s begins. */
 static void find_starts(scan_dist_prefix_job *j) {
-    uint64_t at = 0;
+    uint64_t at = j->past;
     for (uint32_t s = 0; s < j->comm->size; s++) {
         j->comm->starts[s] = at;
         at += j->comm->records[scan_dist_prefix_rank(j, s)].n;
@@ -28,14 +28,20 @@ static uint64_t align_down(uint64_t x, uint64_t unit) { return x / unit * unit; 
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 static void find_parts(scan_dist_prefix_job *j) {
     const uint64_t *starts = j->comm->starts, begin = starts[j->step], end = starts[j->step + 1];
-    const uint64_t first = align_down(begin + j->group - 1, j->group);
+    j->opens = j->past > 0 && begin == j->past && j->n > 0;
+    const uint64_t first = j->opens ? begin : align_down(begin + j->group - 1, j->group);
     const uint64_t last = end == j->total ? end : align_down(end, j->group);
+    const uint64_t edge_begin = max_u64(last, begin),
+                   edge_end = min_u64(align_down(last, j->group) + j->group, j->total);
     j->head = (size_t)(min_u64(first, end) - begin);
     j->main = last > first ? (size_t)(last - first) : 0;
     j->tail = j->n - j->head - j->main;
-    j->edge = j->tail ? (size_t)(min_u64(last + j->group, j->total) - last) : 0;
+    j->edge = j->tail ? (size_t)(edge_end - edge_begin) : 0;
+    j->closes = j->tail ? edge_end == j->total : j->main && last == j->total;
 }
 
 void scan_dist_prefix_groups(scan_dist_prefix_job *j) {
@@ -51,14 +57,19 @@ char *scan_dist_prefix_place(const scan_dist_prefix_job *j, const void *array, s
 
 /* ---- groups that borders cut ------------------------------------------------------------------------------------- */
 
+uint32_t scan_dist_prefix_owner(const scan_dist_prefix_job *j, uint64_t position) {
+    const uint64_t begin = max_u64(align_down(position, j->group), j->past);
+    uint32_t step = j->comm->size - 1;
+    while (j->comm->starts[step] > begin || j->comm->starts[step + 1] == j->comm->starts[step])
+        step--;
+    return step;
+}
+
 /* Lists the transfers between this rank's share and the groups of owners. */
 static size_t list_head(const scan_dist_prefix_job *j, scan_dist_move *moves, const void *array, size_t size) {
-    const uint64_t *starts = j->comm->starts, begin = align_down(starts[j->step], j->group);
-    uint32_t owner = j->step;
     if (j->head == 0)
         return 0;
-    while (starts[owner] > begin)
-        owner--;
+    const uint32_t owner = scan_dist_prefix_owner(j, j->comm->starts[j->step]);
     moves[0] = (scan_dist_move){scan_dist_prefix_place(j, array, j->n, 0, j->head, size), j->head * size,
                                 scan_dist_prefix_rank(j, owner)};
     return 1;

@@ -30,7 +30,7 @@
  *              call allocates host memory.
  *   Threads    One thread at a time calls anything on a communicator, and nothing else on its context meanwhile.
  *   n_device   is read when the call begins, and waited for: lengths must be known to the host. The share then has
- *              min(*n_device, n) elements. carry_in and carry_out are SCAN_ERR_ARGUMENT here.
+ *              min(*n_device, n) elements.
  *   Errors     A call begins with one small exchange of every rank's status and length, so that what is wrong on one
  *              rank, an argument or want of memory, is known to all before anything is moved. That rank gets its own
  *              status, the others SCAN_ERR_PEER; scan_dist_cause names the rank and its status, scan_dist_detail says
@@ -133,8 +133,13 @@ SCAN_API scan_status scan_dist_all_to_all(scan_dist_comm *comm, const void *to, 
 
 /* ---- verbs ------------------------------------------------------------------------------------------------------- */
 
+/* Of carry_in and carry_out here. */
+#define SCAN_DIST_CARRY_BYTES (SCAN_CARRY_BYTES + 64)
+
 /* Like scan_prefix, over the whole array: in, out: this rank's n elements of it. init is folded in once, before the
  * first element of the array (reverse: after the last), and is the same on every rank. in == out is allowed as there.
+ * carry_in and carry_out are for a long array in pieces, of which each is split over the ranks: on every rank
+ * SCAN_DIST_CARRY_BYTES of context memory, aligned to 8, in which all get the same.
  * The bits are those of one context. For float add and mul, ranks pass the elements of a group (1 MiB, scan.h) that
  * their borders cut to one of them and back; the other operators move one value a rank. Memory: 3 MiB, and on a
  * device 8 bytes for each MiB of outputs. Reads a share twice (the last rank's: once). Deterministic.

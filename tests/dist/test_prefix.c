@@ -125,6 +125,56 @@ static void oracles(const dist_test *t) {
     free_bytes(before);
 }
 
+/* A piece of an array that goes on with the one before, if there is one. */
+static void check_piece(const dist_test *t, const scan_prefix_desc *desc, size_t begin, size_t n, uint64_t *rng) {
+    const size_t in_size = scan_type_size(desc->type), out_size = scan_type_size(desc->out_type);
+    const unsigned way = (unsigned)random_below(rng, SPLITS);
+    const split s = make_split(t, way, n, rng);
+    const size_t mine = share_of(t, &s), first = begin + s.at[t->rank];
+    char *in = copy_bytes(whole_in + first * in_size, mine * in_size), *out = make_bytes(mine * out_size);
+    CHECK_STATUS(scan_dist_prefix(t->comm, desc, in, out, mine), SCAN_OK);
+    CHECK(memcmp(out, whole_out + first * out_size, mine * out_size) == 0,
+          "%s to %s, %s, kind %d, reverse %u, a piece of %zu from %zu on, split %u", scan_type_name(desc->type),
+          scan_type_name(desc->out_type), scan_op_name(desc->op), (int)desc->kind, desc->reverse, n, begin, way);
+    free_bytes(in);
+    free_bytes(out);
+}
+
+/* An array in pieces of any lengths, with the bits of one context on all of it. */
+static void pieces(const dist_test *t) {
+    static const struct {
+        scan_type type, out_type;
+        scan_op op;
+    } calls[] = {{SCAN_F32, SCAN_F32, SCAN_ADD}, {SCAN_F32, SCAN_F64, SCAN_ADD}, {SCAN_F64, SCAN_F64, SCAN_MUL},
+                 {SCAN_F32, SCAN_F32, SCAN_MAX}, {SCAN_U8, SCAN_U64, SCAN_ADD},  {SCAN_I16, SCAN_I16, SCAN_XOR}};
+    uint64_t rng = 71, init = 0;
+    char *carries[2] = {make_bytes(SCAN_DIST_CARRY_BYTES), make_bytes(SCAN_DIST_CARRY_BYTES)};
+    for (unsigned i = 0; i < 4 * sizeof calls / sizeof *calls; i++) {
+        const scan_type type = calls[i / 4].type, out_type = calls[i / 4].out_type;
+        const scan_op op = calls[i / 4].op;
+        const size_t group = ((size_t)1 << 20) / scan_type_size(out_type);
+        const size_t n = i % 4 == 3 ? random_below(&rng, 50) : 2 * group + random_below(&rng, 5000);
+        fill(out_type, op, 1, &rng);
+        memcpy(&init, whole_in, scan_type_size(out_type));
+        fill(type, op, n, &rng);
+        scan_prefix_desc desc = {.struct_size = sizeof desc, .type = type, .out_type = out_type, .op = op};
+        desc.kind = random_below(&rng, 2) ? SCAN_EXCLUSIVE : SCAN_INCLUSIVE;
+        desc.reverse = (uint32_t)random_below(&rng, 2);
+        desc.init = random_below(&rng, 2) ? &init : NULL;
+        CHECK_STATUS(scan_prefix(t->whole, &desc, whole_in, whole_out, n), SCAN_OK);
+        for (size_t done = 0, now = 0, k = 0; done < n; done += now, k++) {
+            const size_t any = random_below(&rng, n - done + 1), lengths[] = {0, any, any / 8, any % 7, n - done};
+            now = lengths[k < 9 ? random_below(&rng, 5) : 4];
+            desc.carry_out = carries[random_below(&rng, 2)];
+            check_piece(t, &desc, desc.reverse ? n - done - now : done, now, &rng);
+            desc.carry_in = desc.carry_out;
+            desc.init = NULL;
+        }
+    }
+    free_bytes(carries[0]);
+    free_bytes(carries[1]);
+}
+
 static void errors(const dist_test *t) {
     uint64_t count = 1;
     float in[4] = {1, 2, 3, 4}, out[4];
@@ -159,6 +209,7 @@ void test_prefix(const dist_test *t) {
     whole_out = make_bytes(MAX_N * 8);
     every_pair(t);
     oracles(t);
+    pieces(t);
     if (!t->on_device)
         errors(t);
     free_bytes(whole_in);
