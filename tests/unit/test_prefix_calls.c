@@ -147,6 +147,19 @@ static void arrays(void **state) {
     refuses(&d, in, out, 4, SCAN_ERR_TYPE);
 }
 
+/* A piece of no elements, whose pointers may be NULL, inside a tile: the carry stays as it is. */
+static void a_piece_of_nothing(void **state) {
+    (void)state;
+    const float one = 1;
+    float sum;
+    scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .reverse = 1, .carry_out = carry_a};
+    assert_int_equal(scan_prefix(ctx, &d, &one, &sum, 1), SCAN_OK);
+    d.carry_in = carry_a;
+    d.carry_out = carry_b;
+    assert_int_equal(scan_prefix(ctx, &d, NULL, NULL, 0), SCAN_OK);
+    assert_memory_equal(carry_a, carry_b, sizeof carry_a);
+}
+
 static void carries_of_other_calls(void **state) {
     (void)state;
     scan_prefix_desc d = u32_sum();
@@ -226,7 +239,7 @@ static void carries_of_nothing(void **state) {
     for (unsigned way = 0; way < 4; way++) {
         const float init = -0.0F, x[3] = {-0.0F, 1, 2};
         float first = way & 1 ? -0.0F : 0.0F, y[3];
-        scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .carry_out = carry_a};
+        scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .reverse = 1, .carry_out = carry_a};
         d.init = way & 1 ? &init : NULL;
         d.kind = way & 2 ? SCAN_EXCLUSIVE : SCAN_INCLUSIVE;
         assert_int_equal(scan_prefix(ctx, &d, NULL, NULL, 0), SCAN_OK);
@@ -299,6 +312,7 @@ int main(void) {
         cmocka_unit_test(operators),
         cmocka_unit_test(arrays),
         cmocka_unit_test(carries_of_other_calls),
+        cmocka_unit_test(a_piece_of_nothing),
         cmocka_unit_test(carries),
         cmocka_unit_test(carries_of_nothing),
         cmocka_unit_test(counts_in_memory),

@@ -209,7 +209,8 @@ static void share_ordered(job *j, scan_pool *pool) {
     const scan_cpu_piece whole = j->whole;
     size_t past = (size_t)(j->engine->position(order) % tile), n = whole.n;
     size_t head = past ? tile - past : 0;
-    size_t tiles = n > head ? (n - head) / tile * tile : 0;
+    head = head < n ? head : n; /* no address past the array, which may be NULL if n is 0 */
+    size_t tiles = (n - head) / tile * tile;
 
     j->whole = piece_of(j, head, tiles);
     if (tiles == 0 || !share(j, pool)) {
