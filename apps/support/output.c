@@ -111,9 +111,8 @@ const char *output_name(const output *out) { return out->name; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Starts sending the bytes to the disk while later ones are written, so that the sync at the end, which reports
- * failures, waits for the last few only. More threads would gain nothing: the kernel lets one write to a file at a
- * time. */
+/* Starts sending bytes to the disk while later ones are written, so that the sync at the end, which reports failures,
+ * waits for few. More threads would gain nothing: the kernel lets one write to a file at a time. */
 static void write_file(output *out, const char *data, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done < DISK_BYTES ? bytes - done : DISK_BYTES;
