@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import equalize_goldens as peers
-from conftest import in_sanitized
+from conftest import in_release, in_sanitized
 from equalize_reference import equalized
 from image_files import BIN, DATA, bumps, equalize, png, pnm, read_image, read_png, refuse
 
@@ -193,6 +193,7 @@ def test_clahe_in_color(tmp_path):
         assert np.array_equal(got[..., c], peers.opencv_clahe(np.ascontiguousarray(image[..., c])))
 
 
+@in_release("SIMD levels as they ship")
 @pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_the_same_everywhere(tmp_path, monkeypatch, simd, threads):

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from conftest import NO_DEVICE, TYPES, in_sanitized, numbers, same
+from conftest import NO_DEVICE, TYPES, in_release, in_sanitized, numbers, same
 
 pytestmark = in_sanitized("parsers and pieces; scan_prefix itself is tested in both builds")
 
@@ -124,6 +124,7 @@ def test_ends_of_pieces(box, n, reverse):
     assert same(box.load("out.npy"), fold(x, "add", np.dtype("i8"), reverse=reverse))
 
 
+@in_release("SIMD levels as they ship")
 def test_sums_do_not_depend_on_threads_or_simd(box):
     box.save("in.npy", numbers("f32", 300_000))
     expected = box.good("prefix", "in.npy").out

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import NO_DEVICE, in_sanitized
+from conftest import NO_DEVICE, in_release, in_sanitized
 from sort_program import SORT, bad, good, run
 
 pytestmark = in_sanitized("parsers and options; scan_sort itself is tested in both builds")
@@ -309,6 +309,7 @@ def test_progress(tmp_path):
     assert run("--progress", "never", "--stats", stdin=b"2\n1\n")[2].count("[") == 0
 
 
+@in_release("SIMD levels as they ship")
 @pytest.mark.parametrize("level", ["portable", "avx2", "avx512"])
 def test_simd_levels_agree(level):
     rng = np.random.default_rng(1)
