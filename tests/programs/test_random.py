@@ -11,11 +11,13 @@ import time
 import numpy as np
 import pytest
 
-from conftest import SANITIZED
+from conftest import in_sanitized
 from image_files import pnm
 
+pytestmark = in_sanitized("odd expressions, tables and arguments")
+
 SECONDS = float(os.environ.get("SCAN_FUZZ_SECONDS", "0"))
-RUNS = 40 if SANITIZED else 150
+RUNS = 150
 
 
 def seeds(name):

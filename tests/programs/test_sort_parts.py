@@ -14,8 +14,10 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BIN, DEVICE, SANITIZED, release_only, small_disk
+from conftest import BIN, DEVICE, SANITIZED, in_sanitized, release_only, small_disk
 from device_jobs import needs_device
+
+pytestmark = in_sanitized("parts of arrays and tables in buffers, files and merges")
 
 SMALL = ("-S", "1M")
 # Without -S a merge reserves much memory, which costs nothing; but sanitizers mark and copy all of it.

@@ -8,7 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BIN, SANITIZED
+from conftest import BIN, in_sanitized, release_only
+
+pytestmark = in_sanitized("rows across the ends of buffers")
 
 CHUNK = 512 << 10
 DELIMITERS = {"csv": b",", "tsv": b"\t"}
@@ -144,7 +146,7 @@ def test_errors_after_comments(box, change, message):
         box.refused(2, message, program, "--csv", "--comment", "#", *options, "--threads", 3, "-o", "out", input=data)
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory")
+@release_only("sanitizers need more memory")
 @pytest.mark.parametrize("program,option,value", [("compact", "--where", "n < 0"), ("prefix", "-k", "n")])
 def test_memory_does_not_grow_with_comments(box, program, option, value):
     """128 MiB, half of them comments, under a limit of 64 MiB."""

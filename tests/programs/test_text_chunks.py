@@ -7,6 +7,10 @@ import random
 import numpy as np
 import pytest
 
+from conftest import in_sanitized
+
+pytestmark = in_sanitized("lines across the ends of buffers")
+
 CHUNK = 512 << 10
 MARK = b"\xef\xbb\xbf"
 
