@@ -19,6 +19,7 @@
 
 #include "scan/cpu/cpu.h"
 #include "tests/random.h"
+#include "tests/same_bytes.h"
 
 static inline bool type_is_float(scan_type type) { return scan_is_float(type); }
 static inline bool type_is_signed(scan_type type) { return scan_is_signed(type); }
