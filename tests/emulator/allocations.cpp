@@ -3,11 +3,15 @@
  * Device, managed and pinned memory. New memory holds rubbish. Guard zones on both sides are looked at when it is
  * freed, under AddressSanitizer they are its own.
  */
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
 
 #include "cta.h"
 #include "runtime.h"
@@ -38,6 +42,28 @@ static size_t capacity() {
     return text && *text ? size_t(strtoull(text, nullptr, 0)) : size_t(4) << 30;
 }
 
+/* Makes memory hold rubbish. Whole pages of large memory are those of one file until they are written: most programs
+ * write few of them, and filling a page takes a fault. */
+static void fill_with_rubbish(char *memory, size_t bytes) {
+    constexpr size_t page = 4096, file_bytes = 1 << 20;
+    static const int file = [] {
+        const std::vector<char> all(file_bytes, char(rubbish));
+        const int made = memfd_create("rubbish", MFD_CLOEXEC);
+        return made >= 0 && write(made, all.data(), file_bytes) == ssize_t(file_bytes) ? made : -1;
+    }();
+    char *const end = memory + bytes;
+    while (file >= 0 && bytes >= 16 * page && size_t(end - memory) >= page) {
+        const size_t before = -reinterpret_cast<uintptr_t>(memory) % page;
+        memset(memory, rubbish, before);
+        memory += before;
+        const size_t part = std::min(size_t(end - memory) / page * page, file_bytes);
+        if (part == 0 || mmap(memory, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED)
+            break;
+        memory += part;
+    }
+    memset(memory, rubbish, size_t(end - memory));
+}
+
 static cudaError_t allocate(void **pointer, size_t bytes, cudaMemoryType type) {
     *pointer = nullptr;
     const int device = current_device();
@@ -52,7 +78,7 @@ static cudaError_t allocate(void **pointer, size_t bytes, cudaMemoryType type) {
         return cudaErrorMemoryAllocation;
     char *begin = room + zone;
     memset(room, guard, zone);
-    memset(begin, rubbish, bytes);
+    fill_with_rubbish(begin, bytes);
     memset(begin + bytes, guard, zone - bytes % zone);
     EMULATED_HIDE(room, zone);
     EMULATED_HIDE(begin + bytes, zone - bytes % zone);
