@@ -327,7 +327,8 @@ scan_status scan_dist_prefix(scan_dist_comm *comm, const scan_prefix_desc *desc,
     return status;
 }
 
-/* Scans of the share, of a group, and on the CPU of pieces of which each goes on with the one before. */
+/* Scans of the share, of a group, of which later ranks may have more than the share is long, and on the CPU of pieces
+ * of which each goes on with the one before. */
 scan_status scan_dist_prefix_workspace(const scan_dist_comm *comm, const scan_prefix_desc *given, size_t n,
                                        size_t *bytes, size_t *ctx_bytes) {
     job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n};
@@ -335,7 +336,7 @@ scan_status scan_dist_prefix_workspace(const scan_dist_comm *comm, const scan_pr
     SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, given));
     SCAN_TRY(scan_prefix_workspace(comm->ctx, given, n, &needed));
     fill_defaults(&j);
-    const size_t group = GROUP_BYTES / j.out_size, lengths[] = {n, n < group ? n : group};
+    const size_t group = GROUP_BYTES / j.out_size, lengths[] = {n, n < group && !(j.ordered && n) ? n : group};
     for (int carries = 0; carries < 2; carries++) {
         if (carries) {
             j.desc.init = NULL;

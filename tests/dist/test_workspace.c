@@ -43,7 +43,7 @@ typedef struct sizes {
 typedef scan_status verb(const dist_test *t, const arrays *a, sizes *needed);
 
 static scan_status prefix(const dist_test *t, const arrays *a, sizes *needed) {
-    const scan_prefix_desc desc = {.struct_size = sizeof desc, .type = SCAN_F32, .reverse = 1, .n_device = a->n_device};
+    const scan_prefix_desc desc = {.struct_size = sizeof desc, .type = SCAN_F64, .reverse = 1, .n_device = a->n_device};
     return needed ? scan_dist_prefix_workspace(t->comm, &desc, a->n, &needed->bytes, &needed->ctx_bytes)
                   : scan_dist_prefix(t->comm, &desc, a->in, a->out, a->n);
 }
@@ -141,7 +141,7 @@ static void workspaces(dist_test *t, const arrays *all) {
                                   .free = release};
     for (unsigned v = 0; v < VERBS; v++)
         for (unsigned i = 0; i < 2; i++) {
-            const unsigned way = (v + 3 * i) % SPLITS;
+            const unsigned way = (v + 3 * i + 1) % SPLITS;
             const split from = make_split(t, way, N, &rng), to = make_split(t, i * way, N, &rng);
             arrays a = *all;
             a.n = share_of(t, &from);
