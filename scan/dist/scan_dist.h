@@ -15,15 +15,17 @@
  *              Each rank gives the call its own share and the length of it. Lengths differ as they like; shares may be
  *              empty, and then pointers may be NULL. The whole array may exceed 2^32 elements, as may a share.
  *   Collective A call is made by every rank of the communicator, in the same order and with the same descriptor
- *              (pointers in it aside), else it is SCAN_ERR_ARGUMENT on every rank. What concerns one rank alone says
- * so: scan_dist_comm_info, scan_dist_detail, scan_dist_cause, scan_dist_abort, and those of workspace. Memory Arrays
- * are in context memory of the context that scan_dist_comm_use named. A call keeps what it allocates for the next one,
- * until another context is named or the communicator is destroyed. Devices    On CUDA, device memory goes from rank to
- * rank by NCCL, where this library was built with it. Each rank has a device of its own: NCCL refuses two ranks on one.
- * Few and small things, counts and splitters, go by MPI in host memory. This was run on two H100 of one machine, not on
- * more and not on several machines. Order      Calls are ordered on the context's stream: what was queued before a call
- * is done before it, what is queued later comes after it. But a call waits, for the other ranks and until its results
- * are complete on this rank, and cannot be captured: the lengths that ranks exchange come from the device to the host.
+ *              (pointers in it aside), else it is SCAN_ERR_ARGUMENT on every rank. These concern one rank alone:
+ *              scan_dist_comm_info, scan_dist_detail, scan_dist_cause, scan_dist_abort, scan_dist_reserve,
+ *              scan_dist_lend and the *_workspace functions.
+ *   Memory     Arrays are in context memory of the context that scan_dist_comm_use named. A call keeps what it
+ *              allocates for the next one, until another context is named or the communicator is destroyed.
+ *   Devices    On CUDA, device memory goes from rank to rank by NCCL, where this library was built with it. Each rank
+ *              has a device of its own: NCCL refuses two ranks on one. Few and small things, counts and splitters, go
+ *              by MPI in host memory. This was run on two H100 of one machine, not on more and not on several machines.
+ *   Order      Calls are ordered on the context's stream: what was queued before a call is done before it, what is
+ *              queued later comes after it. But a call waits, for the other ranks and until its results are complete
+ *              on this rank, and cannot be captured: the lengths that ranks exchange come from the device to the host.
  *   Workspace  A call takes memory of the communicator, which grows when a call needs more, and verbs of scan.h that it
  *              calls take the context's own. After scan_dist_reserve and scan_ctx_reserve of what the *_workspace
  *              functions report a call allocates no context memory; after scan_dist_lend it takes the caller's. Every
