@@ -89,6 +89,7 @@ struct scan_dist_comm {
     void *link_state;
     scan_dist_device *device; /* NULL: the context is on the CPU */
     uint32_t rank, size, local_rank, local_size;
+    bool crowded; /* this machine has more ranks than processors */
     bool broken;
     double timeout;
     scan_ctx *ctx;

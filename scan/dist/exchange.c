@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "dist.h"
 
@@ -74,7 +73,7 @@ static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
 static unsigned yields_of(const scan_dist_comm *comm) {
     if (comm->device)
         return DEVICE_YIELDS;
-    return comm->local_size > sysconf(_SC_NPROCESSORS_ONLN) ? CROWDED_YIELDS : YIELDS;
+    return comm->crowded ? CROWDED_YIELDS : YIELDS;
 }
 
 /* Polls one of a wire's questions until the answer is yes. */

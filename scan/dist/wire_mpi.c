@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -219,6 +220,7 @@ static const char *count_local(mpi_wire *w, scan_dist_comm *comm) {
     MPI_Comm_free(&local);
     comm->local_rank = (uint32_t)rank;
     comm->local_size = (uint32_t)size;
+    comm->crowded = size > sysconf(_SC_NPROCESSORS_ONLN);
     return NULL;
 }
 

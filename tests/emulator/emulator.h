@@ -166,7 +166,7 @@ void mbarrier_update(uint64_t *barrier, uint32_t arrivals, int64_t bytes, const 
 bool mbarrier_done(const uint64_t *barrier, uint32_t parity, const char *what);
 void mbarrier_wait(uint64_t *barrier, uint32_t parity);
 int capability_number(); /* of the device: 90 for 9.0 */
-bool has_mbarriers();    /* of the CTA's: ones that some of its warps meet at, from compute capability 9.0 */
+bool has_mbarriers();    /* whether warps of the CTA meet at mbarriers: named_barrier of barriers.cuh, from 9.0 on */
 
 /* barrier: the mbarrier that counts the bytes when the copy is done: a bulk copy, through the async proxy. NULL: one
  * through the generic proxy, as all other accesses are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of ptx.cuh about barriers in shared memory and the asynchronous copies that arrive at them.
+ * Barriers of a CTA's warps, in shared memory from sm_80 on, and asynchronous copies to shared memory, which arrive at
+ * them. ptx.cuh has the rest of what is written in PTX.
  */
 #ifndef SCAN_CUDA_DEVICE_BARRIERS_CUH
 #define SCAN_CUDA_DEVICE_BARRIERS_CUH

@@ -36,6 +36,8 @@ template <class Op> shared_kernels instantiate_shared() {
 template <class T> shared_kernels any_operator_kernels();
 
 template <class I, class Op> wave_launch wave_launch_on(int capability) {
+    static_assert(3 * wave_layout<I, Op>::slot_bytes + wave_status_bytes<typename Op::type>(3) <= 99 << 10,
+                  "three slots fit where a CTA has 99 KB");
     const int slots = ring_slots_on(capability);
     return {wave_threads(load_warps_on(capability)), size_t(slots) * wave_layout<I, Op>::slot_bytes,
             size_t(wave_status_bytes<typename Op::type>(slots))};

@@ -27,7 +27,7 @@ struct sort_place {
 };
 
 /* Passes over `count` digits from the `first` that varies. to_out: where the first one goes, to `out` or else to the
- * scratch; the others take turns. more: something follows them. Answers where the last one goes. By the first warp, a
+ * scratch; the others take turns. more: something follows them. Returns where the last one goes. By the first warp, a
  * lane for a pass. */
 __device__ inline sort_place plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first,
                                          uint32_t count, sort_pass *pass, sort_place at, bool to_out, bool more) {

@@ -5,6 +5,7 @@
  * on different machines, and goes through the loopback interface. Arrays are in managed memory, which tests read and
  * write as they do on the host.
  */
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <cuda_runtime_api.h>
@@ -113,11 +114,17 @@ static bool run_ranks(uint32_t size) {
         }
     }
     int status, code = 0;
-    for (uint32_t rank = 0; rank < size; rank++)
-        if (waitpid(children[rank], &status, 0) < 0 || status != 0) {
+    for (uint32_t left = size; left > 0; left--) {
+        const pid_t ended = wait(&status);
+        if (status != 0 && code == 0)
             code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-            passed = false;
-        }
+        for (uint32_t rank = 0; rank < size; rank++)
+            if (children[rank] == ended)
+                children[rank] = 0;
+            else if (code != 0 && children[rank] > 0) /* it may wait for the one that has failed */
+                kill(children[rank], SIGKILL);
+    }
+    passed = passed && code == 0;
     if (code == 77) {
         printf("no device: skipped\n");
         exit(77);
