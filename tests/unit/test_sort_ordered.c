@@ -42,13 +42,14 @@ static uint64_t data_signs(uint64_t *s, size_t i, size_t n, scan_type type) {
     const uint64_t r = random_u64(s), sign = (r & 1) << (type_bits(type) - 1);
     return r >> 1 & 1 ? sign : bits_of_double(1 - (double)(r >> 2 & 2), type);
 }
-/* Distinct but for a zero of each sign, and, of floats, some NaNs; the bits of these ties are in the order of the
- * places.
- */
+/* Distinct but for one number that is there twice or a zero of each sign, and, of floats, some NaNs; the bits of these
+ * ties are in the order of the places. */
 static uint64_t data_distinct(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)s;
     if (type_is_float(type) && n % 2 == 0 && i + 5 > n)
         return bits_of_double(INFINITY, type) + i;
+    if (n / 128 % 2 == 0)
+        return bits_of_double((double)i - (i < 700 ? 300.5 : 301.5), type);
     return bits_of_double(i == 300 ? -0.0 : (double)i - (i < 300 ? 300 : 301), type);
 }
 
@@ -67,6 +68,19 @@ static void make_keys(fixture *f, size_t n, sort_case c, distribution *data, boo
         set_key_bits(f->keys, i, c.type, key_bits(f->keys, next, c.type));
         set_key_bits(f->keys, next, c.type, key);
     }
+}
+
+/* Floats of both signs in the order of their bits as integers, or in its reverse: numbers of one sign are in the
+ * other's order. */
+static void make_keys_in_order_of_bits(fixture *f, size_t n, sort_case c) {
+    const scan_type integers = c.type == SCAN_F32 ? SCAN_I32 : SCAN_I64;
+    uint64_t unordered[MAX_N];
+    for (size_t i = 0; i < n; i++)
+        set_key_bits(unordered, i, c.type, bits_of_double((double)i - (double)(n / 3) + 0.5, c.type));
+    sort_oracle(f->items, unordered, n,
+                (sort_case){integers, random_u64(&f->random) % 2, false, 0, type_bits(integers)});
+    for (size_t i = 0; i < n; i++)
+        set_key_bits(f->keys, i, c.type, key_bits(unordered, f->items[i].index, c.type));
 }
 
 static void check(fixture *f, size_t n, sort_case c, uint32_t value_bytes, bool in_place) {
@@ -106,7 +120,10 @@ static void test_ordered(void **state) {
         const scan_type type = (scan_type)(1 + r % SCAN_TYPE_COUNT);
         const size_t any = 2 + (r >> 8) % (r >> 32 & 1 ? 300 : MAX_N - 2), n = r >> 39 & 1 ? any : any / 128 * 128 + 1;
         const sort_case c = {type, r >> 33 & 1, type_is_float(type) && r >> 34 & 1, 0, type_bits(type)};
-        make_keys(f, n, c, data[(r >> 40) % 3], r >> 35 & 1, (r >> 44) % 4 == 0);
+        if (type_is_float(type) && (r >> 46) % 8 == 0)
+            make_keys_in_order_of_bits(f, n, c);
+        else
+            make_keys(f, n, c, data[(r >> 40) % 3], r >> 35 & 1, (r >> 44) % 4 == 0);
         sort_oracle(f->items, f->keys, n, c);
         check(f, n, c, 0, r >> 36 & 1);
         check(f, n, c, r >> 37 & 1 ? 4 : 8, r >> 38 & 1);

@@ -3,9 +3,9 @@
  * Whether keys are in order already, in blocks without a branch: the test of random input ends at the first one, and
  * that of sorted input is vectorized.
  *
- * A block is tested for the one direction that is left. Of floats it compares codes that tell ties apart, zeros by
- * their sign and NaNs by their bits: they take a few instructions, and what is in that order is in the one asked for.
- * Only a block that is not goes by the codes of code.h.
+ * A block is tested for the one direction that is left. Floats of one sign are compared as they are; if that fails,
+ * by codes that tell ties apart, zeros by their sign and NaNs by their bits: they take a few instructions, and
+ * what is in that order is in the one asked for. Only a block that is not goes by the codes of code.h.
  *
  * Included by kernels.h only.
  */
@@ -44,6 +44,32 @@ IS_SAME(32)
 IS_SAME(64)
 #undef IS_SAME
 
+/* Whether floats from `begin` on are numbers of one sign in ascending order, or in descending order, without ties if
+ * `strictly`: their bits are ordered as their magnitudes. The comparisons are of integers: those of floats may take
+ * denormal numbers for zeros. */
+#define IS_MONOTONIC(width, infinity)                                                                                  \
+    SCAN_INLINE bool is_monotonic_##width(const void *keys, size_t begin, bool ascending, bool strictly) {             \
+        typedef int##width##_t __attribute__((may_alias)) bits;                                                        \
+        const bits *const x = (const bits *)keys + begin;                                                              \
+        const bool negative = x[0] < 0, grows = ascending != negative;                                                 \
+        const bits *const low = x + !grows, *const high = x + grows;                                                   \
+        bits wrong = 0;                                                                                                \
+        if ((x[ORDERED_AT_ONCE] < 0) != negative || (x[grows ? ORDERED_AT_ONCE : 0] & INT##width##_MAX) > (infinity))  \
+            return false;                                                                                              \
+        for (size_t k = 0; k < ORDERED_AT_ONCE; k++)                                                                   \
+            wrong |= (bits) - (strictly ? low[k] >= high[k] : low[k] > high[k]);                                       \
+        return wrong == 0;                                                                                             \
+    }
+IS_MONOTONIC(32, 0x7f800000)
+IS_MONOTONIC(64, 0x7ff0000000000000)
+#undef IS_MONOTONIC
+
+SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascending, bool strictly,
+                                      scan_sort_kind kind) {
+    return kind.is_float && (kind.key_bytes == 4 ? is_monotonic_32(keys, begin, ascending, strictly)
+                                                 : is_monotonic_64(keys, begin, ascending, strictly));
+}
+
 /* refined: signed codes of one order. In the order of sign and magnitude NaNs of the two signs lie at the two ends; a
  * rotation by their number brings them together.
  * exact: the order of keys begin ... begin + count. */
@@ -72,6 +98,8 @@ IS_SAME(64)
     }                                                                                                                  \
     SCAN_INLINE bool ascends_##width(const void *keys, size_t begin, scan_sort_order order, scan_sort_kind kind) {     \
         int##width##_t up = 0;                                                                                         \
+        if (are_monotonic_floats(keys, begin, order.flip == 0, false, kind))                                           \
+            return true;                                                                                               \
         for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
             up |= (int##width##_t) -                                                                                   \
                   (refined_##width(keys, k, order, kind) > refined_##width(keys, k + 1, order, kind));                 \
@@ -79,6 +107,8 @@ IS_SAME(64)
     }                                                                                                                  \
     SCAN_INLINE bool descends_##width(const void *keys, size_t begin, scan_sort_order order, scan_sort_kind kind) {    \
         int##width##_t down = 0;                                                                                       \
+        if (are_monotonic_floats(keys, begin, order.flip != 0, false, kind))                                           \
+            return true;                                                                                               \
         for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
             down |= (int##width##_t) -                                                                                 \
                     (refined_##width(keys, k, order, kind) < refined_##width(keys, k + 1, order, kind));               \
@@ -87,6 +117,8 @@ IS_SAME(64)
     SCAN_INLINE bool descends_strictly_##width(const void *keys, size_t begin, scan_sort_order order,                  \
                                                scan_sort_kind kind) {                                                  \
         int##width##_t down = 0;                                                                                       \
+        if (are_monotonic_floats(keys, begin, order.flip != 0, true, kind))                                            \
+            return true;                                                                                               \
         for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
             down |= (int##width##_t) -                                                                                 \
                     (refined_##width(keys, k, order, kind) <= refined_##width(keys, k + 1, order, kind));              \
