@@ -154,10 +154,59 @@ static void test_few_pairs_of_several_threads(void **state) {
     scan_ctx_destroy(ctx);
 }
 
+/* What is in order is copied block by block as it is looked at, by each thread its part: here of many blocks. All is in
+ * order, or all but the last two keys. */
+static void check_long(uint32_t threads, size_t key_bytes, uint32_t value_bytes, bool broken) {
+    enum { LONG = 100037, GUARD = 0x5c };
+    scan_ctx *ctx = context_with_threads(threads);
+    const scan_sort_desc desc = {
+        .struct_size = sizeof desc, .type = key_bytes == 4 ? SCAN_U32 : SCAN_F64, .value_bytes = value_bytes};
+    char *keys = malloc(LONG * 8), *values = malloc(LONG * 8), *out = malloc((LONG + 2) * 8),
+         *values_out = malloc((LONG + 2) * 8);
+    for (size_t i = 0; i < LONG; i++) {
+        const size_t at = broken && i + 2 >= LONG ? 2 * LONG - 3 - i : i;
+        store_element(keys, at, key_bytes, bits_of_double((double)i - (key_bytes == 8 ? 1000.5 : 0), desc.type));
+        store_element(values, at, value_bytes ? value_bytes : 8, ~i);
+    }
+    memset(out, GUARD, (LONG + 2) * 8);
+    memset(values_out, GUARD, (LONG + 2) * 8);
+    assert_int_equal(scan_sort(ctx, &desc, keys, out + key_bytes, value_bytes ? values : NULL,
+                               value_bytes ? values_out + value_bytes : NULL, LONG),
+                     SCAN_OK);
+    size_t wrong = 0;
+    for (size_t i = 0; i < LONG; i++) {
+        wrong += load_element(out + key_bytes, i, key_bytes) !=
+                 bits_of_double((double)i - (key_bytes == 8 ? 1000.5 : 0), desc.type);
+        wrong += value_bytes && load_element(values_out + value_bytes, i, value_bytes) !=
+                                    (value_bytes == 4 ? (uint32_t)~i : (uint64_t)~i);
+    }
+    assert_int_equal(wrong, 0);
+    for (size_t i = 0; i < key_bytes; i++)
+        assert_true(out[i] == GUARD && out[(LONG + 1) * key_bytes + i] == GUARD);
+    for (size_t i = 0; i < value_bytes; i++)
+        assert_true(values_out[i] == GUARD && values_out[(LONG + 1) * value_bytes + i] == GUARD);
+    free(keys);
+    free(values);
+    free(out);
+    free(values_out);
+    scan_ctx_destroy(ctx);
+}
+
+static void test_long(void **state) {
+    (void)state;
+    check_long(1, 4, 0, false);
+    check_long(1, 8, 4, false);
+    check_long(3, 4, 8, false);
+    check_long(3, 8, 0, false);
+    check_long(1, 8, 0, true);
+    check_long(2, 4, 4, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_few_pairs_of_several_threads),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -125,8 +125,7 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
         return !down && !(kind.is_float && touches_ties(keys, begin, begin + ORDERED_AT_ONCE, order, kind));           \
     }                                                                                                                  \
     SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
-                                         scan_sort_kind kind) {                                                        \
-        unsigned flags = SCAN_SORT_ORDERS;                                                                             \
+                                         unsigned flags, scan_sort_kind kind) {                                        \
         for (size_t i = begin, count; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);             \
              i += count) {                                                                                             \
             count = end - 1 - i < SAME_AT_ONCE ? end - 1 - i : SAME_AT_ONCE;                                           \
@@ -152,12 +151,14 @@ ORDERED(32)
 ORDERED(64)
 #undef ORDERED
 
-SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, scan_sort_kind kind) {
+/* What of `flags` is true of keys begin ... end. */
+SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags,
+                             scan_sort_kind kind) {
     switch (kind.key_bytes) {
-    case 1: return ordered_8(keys, begin, end, order, kind);
-    case 2: return ordered_16(keys, begin, end, order, kind);
-    case 4: return ordered_32(keys, begin, end, order, kind);
-    default: return ordered_64(keys, begin, end, order, kind);
+    case 1: return ordered_8(keys, begin, end, order, flags, kind);
+    case 2: return ordered_16(keys, begin, end, order, flags, kind);
+    case 4: return ordered_32(keys, begin, end, order, flags, kind);
+    default: return ordered_64(keys, begin, end, order, flags, kind);
     }
 }
 

@@ -161,7 +161,8 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *pa
                                     scan_sort_splitters *splitters);
 
 /* ordered.c: copies a thread's part of a range to the output; the order of a part of n keys and of the key after it,
- * and of a thread's part of the input; and copies or reverses the input, or returns false if it is in neither order. */
+ * and of a thread's part of the input, which is copied to the output as far as it ascends; and reverses the input, or
+ * returns false if it is in neither order. All that ascends has been copied by then. */
 void scan_cpu_sort_copy_part(const scan_sort_job *job, scan_sort_range range, scan_sort_columns from, unsigned thread);
 unsigned scan_cpu_sort_order_of_part(const scan_sort_job *job, const void *keys, size_t begin, size_t end, size_t n);
 unsigned scan_cpu_sort_order_of_input(const scan_sort_job *job, unsigned thread);
