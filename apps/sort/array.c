@@ -134,12 +134,7 @@ void sort_array(sort_job *j, data_format format) {
         refuse_parts(j, &reader, "an array in Fortran order");
     if (known) {
         sort_choose_device(j, reader.header.count * reader.size);
-        const bool waits = j->device_memory != SIZE_MAX && !j->check && !j->argsort; /* for the device to be opened */
-        if (waits && !j->session.on_host)
-            sort_expect_output(j, reader.header.count, reader.size);
         sort_limit_device(j, reader.type, reader.header.count);
-        if (waits && j->session.on_host)
-            output_expect(j->out, 0);
     } else if (j->device_memory != SIZE_MAX) {
         sort_choose_device(j, most * reader.size);
         sort_limit_device(j, reader.type, most);

@@ -156,9 +156,7 @@ void output_pass_cache(output *out) {
 }
 
 void output_expect(output *out, uint64_t bytes) {
-    if (bytes == 0)
-        file_room_end(&out->room);
-    else if (!out->uncached && !out->direct && !out->share && !out->room)
+    if (!out->uncached && !out->direct && !out->share && !out->room)
         out->room = file_room_begin(out->fd, bytes);
 }
 

@@ -42,7 +42,7 @@ void output_lend(output *out, const void *data, size_t bytes);
 void output_pass_cache(output *out);
 
 /* So many bytes at least will have been written in the end. Of a file in memory (tmpfs) a thread gets the pages for
- * them while the program does other work, which makes room for them as early as now. 0: it gets no more. */
+ * them while the program does other work, which makes room for them as early as now. */
 void output_expect(output *out, uint64_t bytes);
 
 /* Returns how many bytes were given to output_write. */
