@@ -81,8 +81,6 @@ static const double BESIDE_LANE = 1 + 1.15;
 /* What several ranks exchange, of elements and results, is there twice. */
 static const double BESIDE_SHARE = 2;
 
-static size_t count_of(const lanes *l) { return l->outer * l->length * l->inner; }
-
 /* How many places on the axes before are worked on at once: all of them if they fit the memory, with what each thread
  * has beside them for a batch of lanes; or if they cannot be parted and no -S says that they must fit. */
 static size_t outer_of_part(const sort_job *j, const array_reader *reader, const lanes *shape) {
@@ -124,7 +122,7 @@ static void check_part(lane_sort *a, const lanes_job *job) {
 static void sort_part(lane_sort *a, const lanes *shape, const array_writer *w, bool first) {
     sort_job *j = a->j;
     const array_reader *reader = a->reader;
-    refuse_nan(a, shape->outer * shape->length * shape->inner);
+    refuse_nan(a, lanes_elements(shape));
     lanes_job job = {.shape = *shape,
                      .share = ranks_several() ? &a->share : NULL,
                      .in = a->key->data,
@@ -162,7 +160,8 @@ void sort_lanes(sort_job *j, array_reader *reader, const lanes *shape) {
     if (ranks_several()) {
         n = (size_t)reader->header.count;
         a.share = lanes_share_of(shape);
-        sort_refuse_share(j, BESIDE_SHARE * (double)(count_of(&a.share.shape) * (reader->size + sizeof(uint64_t))));
+        sort_refuse_share(j,
+                          BESIDE_SHARE * (double)(lanes_elements(&a.share.shape) * (reader->size + sizeof(uint64_t))));
         a.stride = a.share.shape.inner;
         key.data = lanes_share_read(&a.share, reader);
         sort_part(&a, &a.share.shape, &w, true);

@@ -27,6 +27,8 @@ typedef struct lanes {
     size_t outer, length, inner;
 } lanes;
 
+static inline size_t lanes_elements(const lanes *l) { return l->outer * l->length * l->inner; }
+
 /* Returns true if the array is to be worked on along an axis, with its lanes; false if as a whole, as its elements lie
  * in C order. Exit 2 if the option does not fit the array, or if the array has several dimensions and there is none;
  * `verb` is for the message: "sorts". */

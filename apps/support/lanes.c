@@ -295,7 +295,7 @@ static void write_streaming(const batching *b, const char *subject, const array_
 
 void lanes_write(const lanes_job *job, session *s, const char *subject, const array_writer *to,
                  const npy_header *header) {
-    const size_t count = job->shape.outer * job->shape.length * job->shape.inner;
+    const size_t count = lanes_elements(&job->shape);
     session_ready(s);
     const batching b = count ? batches_of(job, NULL, HOST_BATCH_BYTES) : (batching){0};
     const bool streams = count && !job->share && s->on_host && !b.moved && !job->checks && !are_few(job) &&
@@ -324,6 +324,6 @@ void lanes_write(const lanes_job *job, session *s, const char *subject, const ar
 void lanes_check(const lanes_job *job, const char *subject) {
     lanes_job one_by_one = *job;
     one_by_one.threads = 1;
-    if (job->shape.outer * job->shape.length * job->shape.inner > 0)
+    if (lanes_elements(&job->shape) > 0)
         run_on_host(&one_by_one, NULL, NULL, subject);
 }

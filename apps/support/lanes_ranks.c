@@ -35,8 +35,6 @@ size_t lanes_share_place(const lanes_share *s, size_t i) {
     return s->by_columns ? i / s->shape.inner * s->whole.inner + s->first + i % s->shape.inner : s->first + i;
 }
 
-static size_t count_of(const lanes *l) { return l->outer * l->length * l->inner; }
-
 /* Rows of all columns, in the file. */
 static size_t rows_of(const lanes_share *s) { return s->whole.outer * s->whole.length; }
 
@@ -62,7 +60,7 @@ static void move_blocks(const lanes_share *s, char *rows, char *blocks, size_t *
 
 void *lanes_share_read(const lanes_share *s, array_reader *r) {
     const ranks_part rows = ranks_part_of(rows_of(s));
-    const size_t n = s->by_columns ? (size_t)rows.count * s->whole.inner : count_of(&s->shape);
+    const size_t n = s->by_columns ? (size_t)rows.count * s->whole.inner : lanes_elements(&s->shape);
     const uint64_t first = s->by_columns ? rows.first * s->whole.inner : s->first;
     char *elements = must_alloc(n, r->size);
     array_read_at(r, elements, n, first);
@@ -80,7 +78,7 @@ void *lanes_share_read(const lanes_share *s, array_reader *r) {
 
 void lanes_share_write(const lanes_share *s, const array_writer *to, const void *results) {
     if (!s->by_columns) {
-        array_write(to, results, count_of(&s->shape));
+        array_write(to, results, lanes_elements(&s->shape));
         return;
     }
     const size_t size = scan_type_size(to->type), n = (size_t)ranks_part_of(rows_of(s)).count;
