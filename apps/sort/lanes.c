@@ -111,11 +111,8 @@ static void check_part(lane_sort *a, const lanes_job *job) {
     char text[AXIS_PLACE_BYTES];
     a->lane = UINT64_MAX;
     lanes_check(job, a->j->in.name);
-    const uint64_t first = ranks_min(a->lane);
-    if (first != UINT64_MAX && first == a->lane)
+    if (ranks_has_first(a->lane))
         die(EXIT_NEGATIVE, "%s: %s is out of order", a->j->in.name, axis_place(a->reader, a->disorder, text));
-    if (first != UINT64_MAX)
-        ranks_add(0); /* ends here, with the rank that has the lane */
 }
 
 /* Sorts or checks the part that has been read. */

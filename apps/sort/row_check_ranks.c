@@ -58,11 +58,8 @@ void row_share_check(const row_share *s, row_kind *kind) {
     report_number(format_is_table(kind->format) ? "rows" : "lines", rows.total);
     unsigned char *before = row_before(&b, &bytes);
     const size_t place = follows(&b, kind, before, bytes) ? first_disorder(&b, kind->j) : 0;
-    const uint64_t own = place == ORDER_NONE ? UINT64_MAX : rows.before + place, first = ranks_min(own);
-    if (first != UINT64_MAX && first == own)
+    if (ranks_has_first(place == ORDER_NONE ? UINT64_MAX : rows.before + place))
         row_batch_refuse(&b, kind, EXIT_NEGATIVE, place, "is out of order");
-    if (first != UINT64_MAX)
-        ranks_add(0); /* ends here, with the rank that has the row */
     report_number("kept", rows.total);
     free(before);
     row_batch_free(&b);

@@ -220,6 +220,13 @@ uint64_t ranks_min(uint64_t mine) {
     return least;
 }
 
+bool ranks_has_first(uint64_t mine) {
+    const uint64_t first = ranks_min(mine);
+    if (first != UINT64_MAX && first != mine)
+        ranks_add(0); /* ends here */
+    return first != UINT64_MAX;
+}
+
 /* In slots of the largest size. */
 void *ranks_collect(const void *mine, size_t bytes, size_t *total) {
     const size_t count = ranks.info.size;

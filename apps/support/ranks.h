@@ -52,6 +52,10 @@ typedef struct ranks_sum {
 ranks_sum ranks_add(uint64_t mine);
 uint64_t ranks_min(uint64_t mine);
 
+/* Returns true if this rank has the least number, which is less than UINT64_MAX: it dies of what it has there. Where
+ * another rank has it, this one ends with that one. */
+bool ranks_has_first(uint64_t mine);
+
 /* All of `bytes` bytes from each rank, which differ, one behind another in the order of ranks, in memory to be freed.
  */
 void *ranks_collect(const void *mine, size_t bytes, size_t *total);
