@@ -301,15 +301,20 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset) {
     report_enter(before);
 }
 
-void input_read_through(input *in, void *to, size_t bytes, uint64_t offset) {
+uint64_t input_pass(input *in, uint64_t offset) {
     enum { PIECE_BYTES = 256 << 10 };
     unsigned char *piece = must_alloc(PIECE_BYTES, 1);
-    if (offset < in->taken)
-        input_rewind(in);
     for (uint64_t left; (left = offset - in->taken) > 0;)
         if (input_read(in, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES) == 0)
             break;
     free(piece);
+    return in->taken;
+}
+
+void input_read_through(input *in, void *to, size_t bytes, uint64_t offset) {
+    if (offset < in->taken)
+        input_rewind(in);
+    input_pass(in, offset);
     if (in->taken != offset || input_read(in, to, bytes) != bytes)
         die(EXIT_IO, "%s: ends after %llu bytes, and had more at first", in->name, (unsigned long long)in->taken);
 }

@@ -101,6 +101,9 @@ void input_read_at(const input *in, void *to, size_t bytes, uint64_t offset);
  * what input_rewind works on. Exit 3 if it ends before. */
 void input_read_through(input *in, void *to, size_t bytes, uint64_t offset);
 
+/* Reads on and drops what it reads, up to an offset that is not behind, or to the end. Returns where that is. */
+uint64_t input_pass(input *in, uint64_t offset);
+
 /* Returns true if input_rewind works without input_keep: a regular file with a size, also a compressed one. */
 bool input_can_rewind(const input *in);
 
