@@ -194,8 +194,14 @@ scan_status scan_dist_comm_use(scan_dist_comm *comm, scan_ctx *ctx) {
     return status;
 }
 
-scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name) {
+void scan_dist_copy_struct(void *desc, size_t size, const void *given) {
     uint32_t struct_size;
+    memcpy(&struct_size, given, sizeof struct_size);
+    memset(desc, 0, size);
+    memcpy(desc, given, struct_size < size ? struct_size : size);
+}
+
+scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name) {
     memset(desc, 0, size);
     if (comm->broken)
         return SCAN_ERR_PEER;
@@ -203,8 +209,7 @@ scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, c
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "no context is in use: scan_dist_comm_use comes first");
     if (!given)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "%s is NULL", name);
-    memcpy(&struct_size, given, sizeof struct_size);
-    memcpy(desc, given, struct_size < size ? struct_size : size);
+    scan_dist_copy_struct(desc, size, given);
     return SCAN_OK;
 }
 

@@ -127,7 +127,10 @@ void scan_dist_free(const scan_dist_comm *comm, void *memory);
 scan_status scan_dist_comm_init(scan_dist_comm *comm);
 
 /* Copies as much of a caller's struct as it has into the `size` bytes at `desc`, the rest is 0. Whether struct_size is
- * right is for the verb to say. ARGUMENT if it is NULL or no context is in use, PEER if the communicator is broken. */
+ * right is for the verb to say. */
+void scan_dist_copy_struct(void *desc, size_t size, const void *given);
+
+/* The same. ARGUMENT if it is NULL or no context is in use, PEER if the communicator is broken. */
 scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name);
 
 /* Copies between host and context memory, and waits for it. */

@@ -262,13 +262,20 @@ static scan_status count_bytes(job *j, bool argsort, size_t *bytes, size_t *ctx_
     return scan_dist_give_sizes(p.bytes, bytes, scan_dist_max(most, numbered), ctx_bytes);
 }
 
+/* ask: refuses what the verb does not take. */
+static scan_status describe(job *j, const scan_sort_desc *desc,
+                            scan_status ask(const scan_ctx *, const scan_sort_desc *, size_t, size_t *)) {
+    size_t needed;
+    SCAN_TRY(scan_dist_copy_desc(j->comm, &j->desc, sizeof j->desc, desc));
+    SCAN_TRY(ask(j->comm->ctx, desc, j->n, &needed));
+    fill_defaults(j);
+    return SCAN_OK;
+}
+
 scan_status scan_dist_sort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n, size_t out_n,
                                      size_t *bytes, size_t *ctx_bytes) {
     job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n, .out_n = out_n};
-    size_t needed;
-    SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, desc));
-    SCAN_TRY(scan_sort_workspace(comm->ctx, desc, n, &needed));
-    fill_defaults(&j);
+    SCAN_TRY(describe(&j, desc, scan_sort_workspace));
     return count_bytes(&j, false, bytes, ctx_bytes);
 }
 
@@ -276,10 +283,7 @@ scan_status scan_dist_sort_workspace(const scan_dist_comm *comm, const scan_sort
 scan_status scan_dist_argsort_workspace(const scan_dist_comm *comm, const scan_sort_desc *desc, size_t n, size_t out_n,
                                         size_t *bytes, size_t *ctx_bytes) {
     job j = {.comm = (scan_dist_comm *)(uintptr_t)comm, .n = n, .out_n = out_n};
-    size_t needed;
-    SCAN_TRY(scan_dist_copy_desc(comm, &j.desc, sizeof j.desc, desc));
-    SCAN_TRY(scan_argsort_workspace(comm->ctx, desc, n, &needed));
-    fill_defaults(&j);
+    SCAN_TRY(describe(&j, desc, scan_argsort_workspace));
     if (j.desc.index_type == SCAN_TYPE_NONE)
         j.desc.index_type = SCAN_U64;
     j.desc.value_bytes = (uint32_t)scan_type_size(j.desc.index_type);

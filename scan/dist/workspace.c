@@ -63,12 +63,9 @@ scan_status scan_dist_lend(scan_dist_comm *comm, void *memory, size_t bytes) {
 /* ---- how much ---------------------------------------------------------------------------------------------------- */
 
 scan_status scan_dist_copy_desc(const scan_dist_comm *comm, void *desc, size_t size, const void *given) {
-    uint32_t struct_size;
     if (!comm || !comm->ctx || !given)
         return SCAN_ERR_ARGUMENT;
-    memcpy(&struct_size, given, sizeof struct_size);
-    memset(desc, 0, size);
-    memcpy(desc, given, struct_size < size ? struct_size : size);
+    scan_dist_copy_struct(desc, size, given);
     memcpy(desc, &(uint32_t){(uint32_t)size}, sizeof(uint32_t));
     return SCAN_OK;
 }
