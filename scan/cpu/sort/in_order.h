@@ -32,9 +32,16 @@ SCAN_INLINE bool touches_ties(const void *keys, size_t first, size_t last, scan_
     SCAN_INLINE bool is_same_##width(const void *keys, size_t begin, size_t count) {                                   \
         const scan_sort_u##width *at = (const scan_sort_u##width *)keys + begin, first = at[0];                        \
         scan_sort_u##width differ = 0;                                                                                 \
+        size_t k = 1;                                                                                                  \
         if (at[count] != first || at[1] != first)                                                                      \
             return false;                                                                                              \
-        for (size_t k = 1; k < count; k++)                                                                             \
+        if (count > ORDERED_AT_ONCE) {                                                                                 \
+            for (; k <= ORDERED_AT_ONCE; k++)                                                                          \
+                differ |= at[k] ^ first;                                                                               \
+            if (differ)                                                                                                \
+                return false;                                                                                          \
+        }                                                                                                              \
+        for (; k < count; k++)                                                                                         \
             differ |= at[k] ^ first;                                                                                   \
         return differ == 0;                                                                                            \
     }
@@ -86,13 +93,13 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
     }                                                                                                                  \
     SCAN_INLINE unsigned exact_##width(const void *keys, size_t begin, size_t count, scan_sort_order order,            \
                                        scan_sort_kind kind) {                                                          \
-        int##width##_t codes[ORDERED_AT_ONCE + 1], up = 0, down = 0, same = 0;                                         \
-        for (size_t k = 0; k <= count; k++)                                                                            \
-            codes[k] = scan_sort_signed_code_##width(keys, begin + k, order, kind);                                    \
-        for (size_t k = 0; k < count; k++) {                                                                           \
-            up |= (int##width##_t) - (codes[k] > codes[k + 1]);                                                        \
-            down |= (int##width##_t) - (codes[k] < codes[k + 1]);                                                      \
-            same |= (int##width##_t) - (codes[k] == codes[k + 1]);                                                     \
+        int##width##_t up = 0, down = 0, same = 0;                                                                     \
+        for (size_t k = begin; k < begin + count; k++) {                                                               \
+            const int##width##_t a = scan_sort_signed_code_##width(keys, k, order, kind),                              \
+                                 b = scan_sort_signed_code_##width(keys, k + 1, order, kind);                          \
+            up |= (int##width##_t) - (a > b);                                                                          \
+            down |= (int##width##_t) - (a < b);                                                                        \
+            same |= (int##width##_t) - (a == b);                                                                       \
         }                                                                                                              \
         return (up ? 0u : SCAN_SORT_ASCENDING) | (down ? 0u : SCAN_SORT_DESCENDING) | (same ? 0u : SCAN_SORT_NO_TIES); \
     }                                                                                                                  \
