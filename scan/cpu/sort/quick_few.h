@@ -32,7 +32,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
         if (i == 0 || sample[i] != sample[i - 1])
             runs[runs_n++] = i;
     runs[runs_n] = SAMPLES;
-    for (unsigned least = 1; least == 1 || few->count > QUICK_FEW; least++) {
+    for (unsigned least = 2; least == 2 || few->count > QUICK_FEW; least++) {
         few->count = covered = 0;
         for (unsigned r = 0; r < runs_n; r++) {
             unsigned length = runs[r + 1] - runs[r];
@@ -67,7 +67,7 @@ SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
 }
 
 /* Counts the codes x[i] ^ flip that are one of `count` values, and copies the others to `rest`, which may be x. Returns
- * how many they are. */
+ * how many they are. What is neither another value nor among the rest is the first value. */
 SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *values, unsigned count, KEY *rest,
                                  size_t *counts) {
     V value[QUICK_FEW], tally[QUICK_FEW];
@@ -80,7 +80,6 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
 #define SIFT(others, v)                                                                                                \
     do {                                                                                                               \
         V_MASK same_ = V_EQUAL(v, value[0]);                                                                           \
-        tally[0] = V_TALLY(tally[0], same_);                                                                           \
         _Pragma("GCC unroll 8") for (unsigned k_ = 1; k_ < count; k_++) {                                              \
             V_MASK also_ = V_EQUAL(v, value[k_]);                                                                      \
             tally[k_] = V_TALLY(tally[k_], also_);                                                                     \
@@ -114,8 +113,7 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
             rest_n += quick_count(others, LANES);
         }
     }
-    const size_t missing = (LANES - n % LANES) % LANES;
-    if (i < n) {
+    if (i < n) { /* with the first value behind them */
         V v = V_XOR(flip, V_MASK_LOAD(V_XOR(flip, value[0]), V_BELOW(V_SET1(n - i), 0), x + i));
         V_BITS others;
         SIFT(others, v);
@@ -124,21 +122,25 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
         rest_n += others_n;
     }
 #undef SIFT
-    for (unsigned k = 0; k < count; k++)
-        counts[k] = NAME(sum_of_lanes)(tally[k]);
-    counts[0] -= missing;
+    counts[0] = n - rest_n;
+    for (unsigned k = 1; k < count; k++)
+        counts[0] -= counts[k] = NAME(sum_of_lanes)(tally[k]);
     return rest_n;
 }
 
-static size_t NAME(sift_2)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
-    return NAME(sift_of)(x, n, flip, values, 2, rest, counts);
-}
-static size_t NAME(sift_4)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
-    return NAME(sift_of)(x, n, flip, values, 4, rest, counts);
-}
-static size_t NAME(sift_8)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {
-    return NAME(sift_of)(x, n, flip, values, 8, rest, counts);
-}
+#define SIFT_OF(count)                                                                                                 \
+    static size_t NAME(sift_##count)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {   \
+        return NAME(sift_of)(x, n, flip, values, count, rest, counts);                                                 \
+    }
+SIFT_OF(1)
+SIFT_OF(2)
+SIFT_OF(3)
+SIFT_OF(4)
+SIFT_OF(5)
+SIFT_OF(6)
+SIFT_OF(7)
+SIFT_OF(8)
+#undef SIFT_OF
 
 static void NAME(fill)(KEY *to, size_t n, V key) {
     size_t i = 0;
@@ -179,12 +181,10 @@ static void NAME(put_between)(const KEY *keys, const size_t *counts, const size_
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
 /* Counts the few values, and copies the other codes to `rest`. */
-static size_t NAME(sift)(NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts) {
-    for (unsigned k = few->count; k < QUICK_FEW; k++)
-        few->values[k] = few->values[0]; /* counted again, and not looked at */
-    return (few->count <= 2   ? NAME(sift_2)
-            : few->count <= 4 ? NAME(sift_4)
-                              : NAME(sift_8))(x, n, V_SET1(flip), few->values, rest, counts);
+static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts) {
+    static size_t (*const sifts[QUICK_FEW])(const KEY *, size_t, V, const KEY *, KEY *, size_t *) = {
+        NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
+    return sifts[few->count - 1](x, n, V_SET1(flip), few->values, rest, counts);
 }
 
 /* Sorts the codes x[i] ^ flip, of which most are one of a few values, as quick() does. */
