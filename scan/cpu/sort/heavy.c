@@ -19,6 +19,7 @@
 enum {
     FIRST_SAMPLE = 512,
     FIRST_REPEATED = 16,      /* keys of the first sample that must not be alone in it */
+    SEPARATE_VALUES = 40,     /* values, all alike, that quicksort separates as fast as 8-byte keys are counted */
     SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
     SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
     NEIGHBOURS = 16,          /* keys of the second sample that are read together */
@@ -57,6 +58,7 @@ static size_t run_length(const scan_sort_job *j, const void *keys, size_t begin,
 
 typedef struct run_lengths {
     size_t runs[LONGEST + 1], keys[LONGEST + 1]; /* runs of at least so many keys, and the keys in them */
+    size_t equal_pairs;
 } run_lengths;
 
 static run_lengths count_runs(const scan_sort_job *j, const void *keys, size_t n) {
@@ -66,6 +68,7 @@ static run_lengths count_runs(const scan_sort_job *j, const void *keys, size_t n
         size_t row = scan_sort_smaller(length, LONGEST);
         at_least.runs[row]++;
         at_least.keys[row] += length;
+        at_least.equal_pairs += length * (length - 1) / 2;
     }
     for (size_t row = LONGEST; row-- > 0;) {
         at_least.runs[row] += at_least.runs[row + 1];
@@ -137,10 +140,12 @@ static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
     run_lengths first = count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE);
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
-    /* Where quicksort by one thread is the other way, which is quick with many equal keys, it takes more to pay; and a
-     * few values it counts itself. */
+    /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate the values of
+     * which there are many keys, those of 4 bytes sooner than a hash table counts them. */
     const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan);
-    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && first.runs[1] <= j->plan.few_values))
+    const bool soon_separate =
+        j->plan.key_bytes == 4 || first.equal_pairs * SEPARATE_VALUES > FIRST_SAMPLE * FIRST_SAMPLE / 2;
+    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separate))
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));

@@ -33,9 +33,7 @@ typedef struct scan_sort_plan {
     /* How many times as large as bins of equal size a key's bin is on average, keys that are equal to it left out, from
      * which on splitters are quicker than bits. */
     size_t skew;
-    size_t
-        few_values;   /* of keys alone, that quicksort by one thread tells apart sooner than a hash table counts them */
-    unsigned threads; /* that have an area */
+    unsigned threads;   /* that have an area */
     size_t spare_bytes; /* keys of local_n elements */
     size_t area_bytes;  /* a thread's: counts, positions, buffers or scratch */
     size_t stack_bytes, keys_bytes, values_bytes;

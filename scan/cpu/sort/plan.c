@@ -16,12 +16,12 @@ enum {
 
 /* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition
  * by 1, 2 ... threads would, and a sort of the bins. Of keys of 4 bytes alone the skew from which on splitters are
- * quicker, and the values up to which one thread does not look for heavy keys. All measured. */
+ * quicker. All measured. */
 static const struct {
-    size_t local, alone[2], skew, few_values;
+    size_t local, alone[2], skew;
 } quick_bytes[SCAN_SIMD_LEVELS] = {
-    [SCAN_SIMD_AVX2] = {LOCAL_BYTES, {32 << 20, 1 << 20}, 3, 48},
-    [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}, 0, 64},
+    [SCAN_SIMD_AVX2] = {LOCAL_BYTES, {32 << 20, 1 << 20}, 3},
+    [SCAN_SIMD_AVX512] = {5 << 18, {32 << 20, 4 << 20}, 0},
 };
 
 /* Vectors hold fewer keys of 8 bytes, or pairs; leaves of argsort are smaller. Wide pairs are divided in vectors only
@@ -127,7 +127,6 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
         p->leaf_n = scan_sort_larger(p->leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     p->skew = skew_of(p, simd, argsort);
-    p->few_values = quick && p->key_bytes == 4 ? quick_bytes[simd].few_values : SCAN_SORT_MAX_FREQUENT;
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
     p->digit_bits = scan_cpu_sort_digit_bits(n, p->bin_n);
