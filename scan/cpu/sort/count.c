@@ -16,6 +16,9 @@ enum {
     REPEATED = 24,          /* pairs of the sample that are equal, from which on keys repeat */
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
+    LAGS = 8,               /* each key of the sample is compared with so many before it */
+    FEW_VALUES = 128,       /* keys of 2 bytes of so many values, all alike, are sorted sooner than counted ... */
+    FEW_VALUES_N = 1 << 20, /* ... by one thread, if they are no more than this: quick_few.h counts in 16 bits */
     OFTEN = 4,              /* equal pairs of the sample that make a value common, */
     MANY_PAIRS = 48,        /* and that are so many that common values are a good part */
     LISTED = 8
@@ -32,7 +35,8 @@ static uint64_t max_values(const scan_sort_job *j) {
 
 /* What a sample says of the keys. */
 typedef struct narrow_sample {
-    bool repeats; /* keys that are counted shortly after each other are often equal */
+    bool repeats;    /* keys that are counted shortly after each other are often equal */
+    bool few_values; /* keys of 2 bytes are so often equal that quicksort by one thread is quicker */
     unsigned common_n;
     uint64_t common[SCAN_SORT_COMMON];
 } narrow_sample;
@@ -66,9 +70,18 @@ static void choose_common(narrow_sample *sample, const pair_list *list) {
         sample->common_n = 0;
 }
 
+/* Whether so many keys of a sample are equal that quicksort soon separates them. */
+static bool has_few_values(const uint64_t *codes) {
+    size_t equal = 0;
+    for (size_t lag = 1; lag <= LAGS; lag++)
+        for (size_t i = lag; i < SAMPLES; i++)
+            equal += codes[i] == codes[i - lag];
+    return equal * FEW_VALUES > SAMPLES * LAGS;
+}
+
 /* Takes a sample of keys with their neighbours; false if they lie too far apart. n > 1 */
 static bool look_at_sample(const scan_sort_job *j, narrow_sample *sample) {
-    uint64_t least = UINT64_MAX, most = 0, before = 0;
+    uint64_t codes[SAMPLES], least = UINT64_MAX, most = 0, before = 0;
     size_t equal = 0;
     pair_list list = {0};
     if (!j->only_codes || j->n > UINT32_MAX)
@@ -81,9 +94,10 @@ static bool look_at_sample(const scan_sort_job *j, narrow_sample *sample) {
         if (i > 0 && code == before)
             add_pair(&list, code);
         equal += (i > 0 && code == before) || code == j->plan.kernels->code(j->in.keys, at + 1, j->order);
-        before = code;
+        codes[i] = before = code;
     }
     sample->repeats = equal >= REPEATED;
+    sample->few_values = scan_sort_is_quick(&j->plan) && j->plan.key_bytes == 2 && has_few_values(codes);
     choose_common(sample, &list);
     return most - least < max_values(j);
 }
@@ -196,6 +210,13 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     narrow_sample sample = {0};
     if (!look_at_sample(j, &sample))
         return false;
+    if (sample.few_values && j->n <= FEW_VALUES_N) {
+        scan_sort_barrier(j); /* the sample has been taken, which the sort in place overwrites */
+        if (thread == 0)
+            scan_cpu_sort_by_one(j);
+        scan_sort_barrier(j);
+        return true;
+    }
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (thread < p->threads)
         p->kernels->bounds(j->in.keys, begin, end, j->order, scan_sort_counts_of(j, thread),

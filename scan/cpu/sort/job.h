@@ -184,6 +184,9 @@ bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
 /* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
 void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
 
+/* The same of any n, with the temporary beside the output. */
+void scan_cpu_sort_by_one(const scan_sort_job *job);
+
 /* heavy.c: takes keys that are frequent out of the input, or does nothing and answers false. The job is then to
  * sort the other ones, if any; at last all are put together. All threads. */
 bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);

@@ -265,7 +265,7 @@ void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
 }
 
 /* Few elements, or few that heavy keys have left: by one thread, beside the output only the temporary. */
-static void sort_few(const scan_sort_job *j) {
+void scan_cpu_sort_by_one(const scan_sort_job *j) {
     j->plan.local(&(scan_sort_local){.order = j->order,
                                      .from = j->in,
                                      .to = j->out,
@@ -293,7 +293,7 @@ static bool come_in_runs(const scan_sort_job *j) {
 static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->n <= j->plan.alone_n && !come_in_runs(j)) {
         if (thread == 0 && j->n > 0)
-            sort_few(j);
+            scan_cpu_sort_by_one(j);
         scan_sort_barrier(j);
         return;
     }
