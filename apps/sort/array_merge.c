@@ -26,6 +26,7 @@ typedef struct merge_round {
     order_key key;
     unsigned char *memory; /* that the keys are in */
     uint64_t *places;      /* NULL without --argsort */
+    merge_range *ranges;   /* of each source */
     size_t old, n;
 } merge_round;
 
@@ -36,7 +37,6 @@ typedef struct merge {
     size_t stride;     /* elements from one region to the next: those of a spool begin where their block of it does */
     bool in_memory;    /* the regions are parts of a spool's memory, of which rounds see `room` elements each */
     array_source *sources;
-    merge_range *ranges;
     size_t count;
     uint64_t *places; /* of the regions; NULL without --argsort */
     merge_round rounds[ROUNDS];
@@ -112,12 +112,10 @@ static size_t read_file(const merge *m, array_source *s, size_t to, size_t n) {
     return got;
 }
 
-static void look_at_memory(const merge *m, size_t i) {
-    array_source *s = &m->sources[i];
+static void look_at_memory(const merge *m, array_source *s) {
     const size_t left = (size_t)s->end - s->begin;
     s->n = left < m->room ? left : m->room;
     s->ended = s->n == left;
-    m->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
 }
 
 /* Moves what is left of a region to its front, behind the element before it, and reads more of the file. */
@@ -164,33 +162,50 @@ static void verify(const sort_job *j, const order_key *key, size_t n, bool stric
 }
 
 typedef struct gathering {
-    merge *m;
-    merge_round *r;
+    const merge *m;
+    const merge_round *r;
     size_t *to; /* of each source */
 } gathering;
 
 static void gather_source(void *arg, size_t i) {
     const gathering *g = arg;
-    merge *m = g->m;
-    const size_t begin = m->ranges[i].begin, count = m->ranges[i].cut - begin;
+    const merge *m = g->m;
+    const size_t begin = g->r->ranges[i].begin, count = g->r->ranges[i].cut - begin;
     memcpy((unsigned char *)g->r->key.data + g->to[i] * m->size, element(m, begin), count * m->size);
     if (g->r->places)
         memcpy(g->r->places + g->to[i], m->places + begin, count * sizeof *m->places);
-    m->sources[i].begin += count;
-    m->sources[i].n -= count;
 }
 
 /* Copies what the cuts say out of all regions. */
-static void gather(merge *m, merge_round *r) {
+static void gather(const merge *m, merge_round *r) {
     gathering g = {m, r, must_alloc(m->count, sizeof *g.to)};
     r->n = r->old;
     for (size_t i = 0; i < m->count; i++) {
         g.to[i] = r->n;
-        r->n += m->ranges[i].cut - m->ranges[i].begin;
+        r->n += r->ranges[i].cut - r->ranges[i].begin;
     }
-    m->taken += r->n - r->old;
     parallel_for(m->j->threads, m->count, gather_source, &g);
     free(g.to);
+}
+
+/* Cuts what the sources have for a round, and takes it from them. Returns how many elements that are. */
+static size_t cut(merge *m, const merge_round *r) {
+    const order regions = {.keys = &m->key, .key_count = 1};
+    size_t total = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        array_source *s = &m->sources[i];
+        if (m->in_memory)
+            look_at_memory(m, s);
+        r->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
+    }
+    merge_cut(&regions, r->ranges, m->count);
+    for (size_t i = 0; i < m->count; i++) {
+        const size_t n = r->ranges[i].cut - r->ranges[i].begin;
+        m->sources[i].begin += n;
+        m->sources[i].n -= n;
+        total += n;
+    }
+    return total;
 }
 
 static size_t round_room(const merge *m) { return m->count * m->room + 1; }
@@ -229,18 +244,8 @@ static bool read_round(void *arg, size_t slot) {
     merge *m = arg;
     merge_round *r = &m->rounds[slot];
     const order regions = {.keys = &m->key, .key_count = 1};
-    size_t total = 0;
     background_wait(m->reading);
-    for (size_t i = 0; i < m->count; i++) {
-        const array_source *s = &m->sources[i];
-        if (m->in_memory)
-            look_at_memory(m, i);
-        else
-            m->ranges[i] = (merge_range){.begin = s->begin, .end = s->begin + s->n, .more = !s->ended};
-    }
-    merge_cut(&regions, m->ranges, m->count);
-    for (size_t i = 0; i < m->count; i++)
-        total += m->ranges[i].cut - m->ranges[i].begin;
+    const size_t total = cut(m, r);
     if (total == 0)
         return false;
     r->old = m->has_last;
@@ -250,19 +255,25 @@ static bool read_round(void *arg, size_t slot) {
     if (r->places)
         r->places[0] = 0;
     if (m->j->unique || m->j->verify) {
-        memcpy(m->last, element(m, merge_last(&regions, m->ranges, m->count)), m->size);
+        memcpy(m->last, element(m, merge_last(&regions, r->ranges, m->count)), m->size);
         m->has_last = true;
     }
-    gather(m, r);
+    m->taken += total;
+    if (!m->in_memory)
+        gather(m, r);
     background_start(m->reading, refill, m);
     return true;
 }
 
+/* Regions that are refilled while a round is sorted are gathered before; memory stays, and this thread gathers from it
+ * while the other writes. */
 static void sort_round(void *arg, size_t slot, unsigned worker) {
     merge *m = arg;
     sort_job *j = m->j;
     merge_round *r = &m->rounds[slot];
     (void)worker;
+    if (m->in_memory)
+        gather(m, r);
     m->hash += array_hash(j, r->key.type, (unsigned char *)r->key.data + r->old * m->size,
                           r->places ? r->places + r->old : NULL, r->n - r->old);
     sort_elements(m, r);
@@ -301,9 +312,10 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
         m.key.data = must_alloc_blocks(count * m.stride * m.size);
         m.places = j->argsort ? must_alloc(count * m.stride, sizeof *m.places) : NULL;
     }
-    m.ranges = must_alloc(count, sizeof *m.ranges);
-    for (size_t i = 0; i < ROUNDS; i++)
+    for (size_t i = 0; i < ROUNDS; i++) {
         m.rounds[i].key = sort_key(j, type, NULL, NULL);
+        m.rounds[i].ranges = must_alloc(count, sizeof *m.rounds[i].ranges);
+    }
     for (size_t i = 0; i < count; i++) {
         sources[i].begin = m.in_memory ? (size_t)sources[i].at : i * m.stride;
         sources[i].n = 0;
@@ -318,9 +330,9 @@ uint64_t array_merge(sort_job *j, scan_type type, array_source *sources, size_t 
     for (size_t i = 0; i < ROUNDS; i++) {
         free(m.rounds[i].memory);
         free(m.rounds[i].places);
+        free(m.rounds[i].ranges);
     }
     free(m.spare);
-    free(m.ranges);
     free(m.places);
     if (!m.in_memory)
         free(m.key.data);

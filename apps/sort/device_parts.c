@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arrays that host memory holds and a device does not: sorted on the device in parts, each while the next is read, and
- * merged from there, round by round: one is sorted on the device while the one before is written.
+ * merged from there, round by round: one is gathered, and sorted on the device, while the one before is written.
  *
  * Memory is that of the array and of one part more. A part is read to where the next one will be sorted to:
  *
