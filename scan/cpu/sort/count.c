@@ -231,7 +231,8 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
     if (most - least >= max_values(j))
         return false;
-    const tables t = make_tables(j, least, (size_t)(most - least) + 1, sample.repeats);
+    const tables t = make_tables(j, least, (size_t)(most - least) + 1,
+                                 sample.repeats && !(p->kernels->sifts && sample.common_n > 0));
     count_part(j, &t, &sample, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)

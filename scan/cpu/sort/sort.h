@@ -166,6 +166,7 @@ typedef struct scan_sort_kernels {
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
     void (*expand)(const scan_sort_expansion *expansion);
     size_t buffer_bytes; /* a bin, in scatter */
+    bool sifts;          /* count() compares keys with the common ones first */
 } scan_sort_kernels;
 
 /* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */
