@@ -12,7 +12,7 @@
  * sooner. */
 enum {
     MIN_COOPERATIVE = GPU_EMULATED ? 8193 : (1 << 16) + 1,
-    MORE_PASSES = GPU_EMULATED ? 10000 : 1 << 19,
+    MORE_PASSES = GPU_EMULATED ? 10000 : 1 << 20,
     MAX_COOPERATIVE = GPU_EMULATED ? 12000 : 3 << 19,
     SAMPLES = 32 /* that a CTA gives */
 };

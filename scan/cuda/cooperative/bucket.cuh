@@ -2,11 +2,11 @@
  *
  * A bucket of the cooperative sort (kernel.cuh), which a CTA sorts in its shared memory.
  *
- * What is sorted are indices of 2 bytes, by a pass over each digit in which codes of the bucket differ; the codes stay
- * where they are. Where more than three digits differ the highest three are tried: mostly they tell all but a few
- * elements of a bucket apart, and runs of those are sorted by insertion. If a run is too long, all digits follow. Then
- * keys and values are taken to shared memory, one after the other, and from there in the order of the indices to the
- * output.
+ * What is sorted are indices of 2 bytes, by a pass over each digit of the codes, or of what they exceed the least one
+ * by, whichever has fewer digits that differ; the codes stay where they are. Of more than four digits the highest three
+ * are tried: mostly they tell all but a few elements of a bucket apart, and runs of those are sorted by insertion. If a
+ * run is too long, all digits follow. Then keys and values are taken to shared memory, one after the other, and from
+ * there in the order of the indices to the output.
  *
  *     shared memory   indices | indices | codes | ranks
  *     and then        indices | indices | keys, then values
@@ -51,6 +51,22 @@ template <class F> __device__ void with_value_type(const sort_job &job, F f) {
         f(uint64_t(0));
 }
 
+/* ---- digits that differ ------------------------------------------------------------------------------------------ */
+
+__device__ inline uint32_t lowest_bit(uint64_t bits) { return uint32_t(__ffsll((long long)(bits))) - 1; }
+__device__ inline uint64_t above_digit(uint64_t bits, uint32_t shift) {
+    return shift + digit_bits < 64 ? bits >> (shift + digit_bits) << (shift + digit_bits) : 0;
+}
+/* How many passes take all these bits. */
+__device__ inline uint32_t digits_of(uint64_t differ) {
+    uint32_t digits = 0;
+    for (; differ; digits++)
+        differ = above_digit(differ, lowest_bit(differ));
+    return digits;
+}
+
+/* ---- the bucket -------------------------------------------------------------------------------------------------- */
+
 /* Of shared memory for an element. */
 template <class Code> constexpr size_t bucket_element_bytes = 2 * sizeof(uint16_t) + sizeof(Code) + sizeof(uint32_t);
 
@@ -60,7 +76,7 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 }
 
 template <class Code> class bucket_sort {
-    static constexpr uint32_t tried_digits = 3, longest_run = 16;
+    static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
 
     const sort_job &job;
     const cooperative_exchange &exchange;
@@ -70,6 +86,7 @@ template <class Code> class bucket_sort {
     uint16_t *order, *next_order; /* indices in the order so far, and after the pass */
     char *const payload;
     Code *const codes;
+    Code base; /* from which digits are counted */
 
     template <class F> __device__ void for_elements(F f) const {
 #pragma unroll 2
@@ -77,21 +94,33 @@ template <class Code> class bucket_sort {
             f(i);
     }
 
+    /* Returns the bits in which codes differ, counted from `base`. */
     __device__ uint64_t load_codes(const void *keys) {
-        Code ones = 0, zeros = 0;
+        Code least = ~Code(0), greatest = 0, ones = 0, zeros = 0;
         for_elements([&](uint32_t i) {
             const Code code = code_of_key<Code>(job, keys, start + i);
             codes[i] = code;
+            least = min(least, code);
+            greatest = max(greatest, code);
             ones |= code;
             zeros |= Code(~code);
         });
         __syncwarp();
-        return exchange.differing(ones, zeros);
+        const uint64_t differ = exchange.differing(ones, zeros);
+        exchange.find_bounds(least, greatest);
+        const uint32_t bits = greatest > least ? bits_of(Code(greatest - least)) : 0;
+        base = 0;
+        if (bits > digits_of(differ) * digit_bits)
+            return differ;
+        base = least;
+        return bits ? ~uint64_t(0) >> (64 - bits) : 0;
     }
+
+    __device__ Code counted(uint32_t i) const { return Code(codes[i] - base); }
 
     __device__ void pass(uint32_t shift, bool ordered) {
         tile.rank([&](uint32_t slot) {
-            return slot < count ? uint32_t(codes[ordered ? order[slot] : slot] >> shift) & (radix - 1) : radix - 1;
+            return slot < count ? uint32_t(counted(ordered ? order[slot] : slot) >> shift) & (radix - 1) : radix - 1;
         });
         tile.add_up(nullptr, [](int, uint32_t) {});
         tile.for_slots([&](uint32_t slot) {
@@ -104,7 +133,7 @@ template <class Code> class bucket_sort {
         order = done;
     }
 
-    __device__ Code code_in_order(uint32_t i) const { return codes[order[i]]; }
+    __device__ Code code_in_order(uint32_t i) const { return counted(order[i]); }
 
     __device__ bool agree(uint32_t i, uint32_t shift) const { /* above the shift, with the one before */
         return i > 0 && i < count && code_in_order(i - 1) >> shift == code_in_order(i) >> shift;
@@ -162,7 +191,7 @@ template <class Code> class bucket_sort {
                            char *dynamic, uint32_t room, uint32_t start, uint32_t count)
         : job(job), exchange(exchange), tile(grid_tile), thread(threadIdx.x), start(start), count(count),
           order(reinterpret_cast<uint16_t *>(dynamic)), next_order(order + room),
-          payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)) {
+          payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)), base(0) {
         tile.rows = (count + cooperative_threads - 1) / cooperative_threads;
         tile.ranks = reinterpret_cast<uint32_t *>(codes + room);
     }
@@ -170,19 +199,19 @@ template <class Code> class bucket_sort {
     /* From these arrays to the output. */
     __device__ void sort(const void *keys, const void *values) {
         const uint64_t differ = load_codes(keys);
-        uint64_t top = differ;
-        uint32_t shift = 0;
+        uint32_t shift = 0; /* of the lowest digit that is tried */
+        uint64_t top = digits_of(differ) > most_digits ? differ : 0;
         for (uint32_t digits = 0; top && digits < tried_digits; digits++) {
-            const uint32_t highest = 63 - uint32_t(__clzll((long long)(top)));
-            shift = highest < digit_bits ? 0 : highest + 1 - digit_bits;
+            const uint32_t bits = bits_of(top);
+            shift = bits < digit_bits ? 0 : bits - digit_bits;
             top &= (uint64_t(1) << shift) - 1;
         }
         if (!differ)
             for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
         for (uint64_t left = differ >> shift << shift;; left = differ, top = 0) {
             for (bool ordered = false; left; ordered = true) {
-                const uint32_t low = uint32_t(__ffsll((long long)(left))) - 1;
-                left &= ~(uint64_t(radix - 1) << low);
+                const uint32_t low = lowest_bit(left);
+                left = above_digit(left, low);
                 pass(low, ordered);
             }
             if (!top || sort_runs(shift))

@@ -117,6 +117,20 @@ class cooperative_exchange {
         return look.ones & look.zeros;
     }
 
+    /* By all threads: the least and the greatest code of the CTA, from each thread's. */
+    template <class Code> __device__ void find_bounds(Code &least, Code &greatest) const {
+        least = Code(~warp_max(Code(~least)));
+        greatest = warp_max(greatest);
+        if (lane == 0) {
+            shared.warp_ones[warp] = least;
+            shared.warp_zeros[warp] = greatest;
+        }
+        __syncthreads();
+        least = Code(~warp_max(lane < cooperative_warps ? Code(~shared.warp_ones[lane]) : Code(0)));
+        greatest = warp_max(lane < cooperative_warps ? Code(shared.warp_zeros[lane]) : Code(0));
+        __syncthreads();
+    }
+
     __device__ void give_look(uint64_t ones, uint64_t zeros, bool falls, bool rises) const {
         const cooperative_look own = together(ones, zeros, falls, rises);
         if (thread == 0)

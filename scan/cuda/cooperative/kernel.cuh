@@ -186,17 +186,6 @@ template <class Code> class cooperative_sort {
 
     /* ---- digits and buckets -------------------------------------------------------------------------------------- */
 
-    static __device__ uint32_t lowest_bit(uint64_t bits) { return uint32_t(__ffsll((long long)(bits))) - 1; }
-    static __device__ uint64_t above_digit(uint64_t bits, uint32_t shift) {
-        return shift + digit_bits < 64 ? bits >> (shift + digit_bits) << (shift + digit_bits) : 0;
-    }
-    static __device__ uint32_t digits_of(uint64_t differ) {
-        uint32_t digits = 0;
-        for (; differ; digits++)
-            differ = above_digit(differ, lowest_bit(differ));
-        return digits;
-    }
-
     /* Where elements go that `left` passes will still move after this one: in turns to two buffers, the last of which
      * is the output. An argsort moves no keys in the last pass. */
     __device__ void *keys_target(uint32_t left) const {

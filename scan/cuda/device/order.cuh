@@ -71,6 +71,10 @@ __device__ inline uint32_t warp_max(uint32_t x) {
     return warp_total<maximum<uint32_t>>(x);
 #endif
 }
+__device__ inline uint64_t warp_max(uint64_t x) {
+    const uint32_t high = warp_max(uint32_t(x >> 32));
+    return uint64_t(high) << 32 | warp_max(uint32_t(x >> 32) == high ? uint32_t(x) : 0);
+}
 
 __device__ inline uint32_t warp_or(uint32_t x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
