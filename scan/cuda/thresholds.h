@@ -39,6 +39,10 @@ constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;
 constexpr int local_threads = 256, local_batch = 4;
 template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 8 || value_bytes == 8 ? 16 : 24;
 
+/* The local stage gives up where bins do not sort one tile in `crowded_share`, if no more than `crowded_passes` passes,
+ * or a sample sort, follow. */
+constexpr uint32_t crowded_share = 4, crowded_passes = 4;
+
 /* A longer run of one code is not sorted by one thread (pack.cuh). */
 constexpr uint64_t longest_run = 32;
 

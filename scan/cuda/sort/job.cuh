@@ -71,6 +71,7 @@ struct sort_plan {
     uint32_t odd;         /* some float shares its code with others */
     uint32_t repeats;     /* keys of the sample that are equal to the one before them in the input */
     uint32_t large_notes; /* of the local stage, for large.cuh */
+    uint32_t crowded;     /* tiles of the local stage that bins did not sort */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 

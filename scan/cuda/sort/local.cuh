@@ -38,7 +38,8 @@
  * needs no mending where equal keys are the same key. Floats alone of which some share a code, as -0 and NaNs do, are
  * sorted by codes but for the tiles that have such keys. Where a bin gets too many keys, the tile is sorted by the
  * digits in which its keys differ, least significant first, with stable ranks, all in shared memory. One of labels,
- * also where they lack the bits, is first taken again as keys.
+ * also where they lack the bits, is first taken again as keys. If there are many such tiles, the stage gives up, and
+ * all digits are sorted.
  *
  * In place: source and target may be the same array. A CTA holds its keys in registers, and its values in shared
  * memory, before it writes any; it writes its own positions only, and of the others it looks at prefixes, which are the
@@ -403,6 +404,17 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
     }
 };
 
+/* Called once for each tile that bins do not sort, whose digits take some five times as long. Where there are many, and
+ * few passes or a sample sort follow a bucket that is too large, they take less time: returns whether it is so. */
+__device__ inline bool gives_up(const sort_job &job, uint64_t tiles) {
+    const uint32_t passes = job.plan->counts_missing ? job.key_bytes : job.plan->passes_again;
+    if (!job.again_follows || passes > crowded_passes ||
+        atomicAdd(&job.plan->crowded, 1u) <= uint32_t(tiles / crowded_share))
+        return false;
+    atomicOr(&job.plan->again, 1u);
+    return true;
+}
+
 template <class Key, int value_bytes, local_form form>
 __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
     using tile = local_tile<Key, value_bytes, form>;
@@ -438,8 +450,15 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         }
         for (uint32_t left = __ballot_sync(all_lanes, some); left; left &= left - 1) {
             const uint32_t i = __ffs(int(left)) - 1;
-            if (!tile(job, shared).take(shared.cut[i], shared.cut[i + 1]) && threadIdx.x == 0)
+            if (tile(job, shared).take(shared.cut[i], shared.cut[i + 1]))
+                continue;
+            if (threadIdx.x == 0) {
                 shared.crowded |= 1u << i;
+                shared.gives_up = gives_up(job, tiles);
+            }
+            __syncthreads();
+            if (shared.gives_up)
+                return;
         }
         __syncthreads();
         /* These come later, where the keys of others take no registers. */

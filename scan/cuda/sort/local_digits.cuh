@@ -35,6 +35,7 @@ struct local_shared {
     uint32_t least, greatest; /* codes of the tile */
     uint32_t varying;         /* bits in which they differ */
     uint32_t crowded;         /* a bit a tile that is to be taken again */
+    bool gives_up;            /* the stage does: there are too many of them */
     local_cut cut[local_cuts];
     uint32_t most;      /* the highest rank in a bin */
     uint32_t differ[2]; /* bits in which the tile's codes differ */
