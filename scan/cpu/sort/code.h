@@ -74,6 +74,12 @@ SCAN_INLINE uint64_t scan_sort_code(uint64_t key, scan_sort_order order, scan_so
     return magnitude > 0x7ff0000000000000u ? order.nan : code ^ order.flip;
 }
 
+/* The key that has this code, if all bits decide; of zeros and NaNs one of them. */
+static inline uint64_t scan_sort_key_of(uint64_t code, scan_sort_order order, unsigned key_bytes, bool is_float) {
+    const uint64_t sign = 1ull << (8 * key_bytes - 1), bits = code ^ order.flip;
+    return !is_float ? bits : bits & sign ? bits ^ sign : ~bits & ((sign << 1) - 1);
+}
+
 /* Codes as signed integers of the same order, which SIMD levels compare: of a width that has room for a key. */
 #define SIGNED_CODE(width)                                                                                             \
     SCAN_INLINE int##width##_t scan_sort_signed_code_##width(const void *keys, size_t i, scan_sort_order order,        \

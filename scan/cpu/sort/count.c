@@ -17,8 +17,7 @@ enum {
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
     LAGS = 8,               /* each key of the sample is compared with so many before it */
-    FEW_VALUES = 128,       /* keys of 2 bytes of so many values, all alike, are sorted sooner than counted ... */
-    FEW_VALUES_N = 1 << 20, /* ... by one thread, if they are no more than this: quick_few.h counts in 16 bits */
+    FEW_VALUES_N = 1 << 20, /* keys of 2 bytes that quicksort may take, for quick_few.h counts them in 16 bits */
     OFTEN = 4,              /* equal pairs of the sample that make a value common, */
     MANY_PAIRS = 48,        /* and that are so many that common values are a good part */
     LISTED = 8
@@ -36,7 +35,7 @@ static uint64_t max_values(const scan_sort_job *j) {
 /* What a sample says of the keys. */
 typedef struct narrow_sample {
     bool repeats;    /* keys that are counted shortly after each other are often equal */
-    bool few_values; /* keys of 2 bytes are so often equal that quicksort by one thread is quicker */
+    bool few_values; /* keys are so often equal that quicksort by one thread is quicker, if they are not too many */
     unsigned common_n;
     uint64_t common[SCAN_SORT_COMMON];
 } narrow_sample;
@@ -70,13 +69,15 @@ static void choose_common(narrow_sample *sample, const pair_list *list) {
         sample->common_n = 0;
 }
 
-/* Whether so many keys of a sample are equal that quicksort soon separates them. */
-static bool has_few_values(const uint64_t *codes) {
+/* Whether so many keys of a sample are equal that quicksort separates them sooner than they are counted: as many as if
+ * there were so few values, all alike. Vectors hold more keys that are narrow. */
+static bool has_few_values(const uint64_t *codes, size_t key_bytes) {
+    const size_t few_values = key_bytes == 2 ? 128 : key_bytes == 4 ? 24 : 16;
     size_t equal = 0;
     for (size_t lag = 1; lag <= LAGS; lag++)
         for (size_t i = lag; i < SAMPLES; i++)
             equal += codes[i] == codes[i - lag];
-    return equal * FEW_VALUES > SAMPLES * LAGS;
+    return equal * few_values > SAMPLES * LAGS;
 }
 
 /* Takes a sample of keys with their neighbours; false if they lie too far apart. n > 1 */
@@ -97,7 +98,7 @@ static bool look_at_sample(const scan_sort_job *j, narrow_sample *sample) {
         codes[i] = before = code;
     }
     sample->repeats = equal >= REPEATED;
-    sample->few_values = scan_sort_is_quick(&j->plan) && j->plan.key_bytes == 2 && has_few_values(codes);
+    sample->few_values = scan_sort_is_quick(&j->plan) && has_few_values(codes, j->plan.key_bytes);
     choose_common(sample, &list);
     return most - least < max_values(j);
 }
@@ -210,7 +211,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     narrow_sample sample = {0};
     if (!look_at_sample(j, &sample))
         return false;
-    if (sample.few_values && j->n <= FEW_VALUES_N) {
+    if (sample.few_values && j->n <= (p->key_bytes == 2 ? FEW_VALUES_N : p->alone_n)) {
         scan_sort_barrier(j); /* the sample has been taken, which the sort in place overwrites */
         if (thread == 0)
             scan_cpu_sort_by_one(j);
@@ -230,7 +231,8 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
     if (most - least >= max_values(j))
         return false;
-    const tables t = make_tables(j, least, (size_t)(most - least) + 1, sample.repeats);
+    const tables t = make_tables(j, least, (size_t)(most - least) + 1,
+                                 sample.repeats && !(p->kernels->sifts && sample.common_n > 0));
     count_part(j, &t, &sample, thread);
     scan_sort_barrier(j);
     if (thread < p->threads)

@@ -39,91 +39,137 @@ enum { HAS_SIFT = false };
 #else
 enum { HAS_SIFT = true };
 
-/* The places of counters of common values, and how often each was met in each lane. */
-typedef struct common_places {
-    __m512i places[SCAN_SORT_COMMON], tallies[SCAN_SORT_COMMON];
-} common_places;
+/* Common keys, and how many of each but the first were met. */
+typedef struct common_keys {
+    __m512i keys[SCAN_SORT_COMMON];
+    size_t counts[SCAN_SORT_COMMON];
+} common_keys;
 
-SCAN_INLINE common_places common_places_of(const scan_sort_counting *c, unsigned counters) {
-    common_places common;
-    for (unsigned k = 0; k < SCAN_SORT_COMMON; k++) {
-        common.places[k] =
-            _mm512_set1_epi32(k < c->common_n ? (int)((uint32_t)(c->common[k] - c->least) * counters) : -1);
-        common.tallies[k] = _mm512_setzero_si512();
+SCAN_INLINE common_keys common_keys_of(const scan_sort_counting *c, unsigned key_bytes) {
+    common_keys common = {0};
+    for (unsigned k = 0; k < c->common_n; k++) {
+        const uint64_t key = c->common[k] ^ c->order.flip;
+        common.keys[k] = key_bytes == 2   ? _mm512_set1_epi16((short)key)
+                         : key_bytes == 4 ? _mm512_set1_epi32((int)key)
+                                          : _mm512_set1_epi64((long long)key);
     }
+    for (unsigned k = c->common_n; k < SCAN_SORT_COMMON; k++)
+        common.keys[k] = common.keys[0]; /* counted again, and not looked at */
     return common;
 }
 
-/* Takes the places of common values out of a block, and returns how many others there are. */
-SCAN_INLINE size_t sift_places(common_places *common, uint32_t *places) {
+/* gcc 12 may spill a mask of 16 lanes as two bytes and reload four: hidden from it, the upper bits are cleared. */
+SCAN_INLINE uint32_t equal_lanes(__m512i a, __m512i b, unsigned key_bytes) {
+    uint32_t equal = key_bytes == 2   ? _mm512_cmpeq_epi16_mask(a, b)
+                     : key_bytes == 4 ? _mm512_cmpeq_epi32_mask(a, b)
+                                      : _mm512_cmpeq_epi64_mask(a, b);
+    __asm__("" : "+r"(equal));
+    return equal & (uint32_t)((1ull << 64 / key_bytes) - 1);
+}
+
+/* Counts the common keys of a block, copies the others, and returns how many these are; `rest` has room for a vector
+ * more. */
+SCAN_INLINE size_t sift_keys(common_keys *common, unsigned common_n, const char *keys, char *rest, unsigned key_bytes) {
+    const unsigned lanes = 64 / key_bytes;
     size_t others_n = 0;
-    for (size_t i = 0; i < COUNT_AT_ONCE; i += 16) {
-        const __m512i v = _mm512_loadu_si512(places + i), one = _mm512_set1_epi32(1);
-        __mmask16 others = 0xffff;
+    for (size_t i = 0; i < COUNT_AT_ONCE; i += lanes) {
+        const __m512i v = _mm512_loadu_si512(keys + i * key_bytes);
+        uint32_t others = ~equal_lanes(v, common->keys[0], key_bytes) & (uint32_t)((1ull << lanes) - 1);
 #pragma GCC unroll 4
-        for (unsigned k = 0; k < SCAN_SORT_COMMON; k++) {
-            const __mmask16 same = _mm512_cmpeq_epi32_mask(v, common->places[k]);
-            common->tallies[k] = _mm512_mask_add_epi32(common->tallies[k], same, common->tallies[k], one);
-            others = (__mmask16)(others & ~same);
+        for (unsigned k = 1; k < common_n; k++) {
+            const uint32_t same = equal_lanes(v, common->keys[k], key_bytes);
+            common->counts[k] += (size_t)__builtin_popcount(same);
+            others &= ~same;
         }
-        _mm512_storeu_si512(places + others_n, _mm512_maskz_compress_epi32(others, v));
-        others_n += (unsigned)__builtin_popcount(others);
+        _mm512_storeu_si512(rest + others_n * key_bytes, key_bytes == 2 ? _mm512_maskz_compress_epi16(others, v)
+                                                         : key_bytes == 4
+                                                             ? _mm512_maskz_compress_epi32((__mmask16)others, v)
+                                                             : _mm512_maskz_compress_epi64((__mmask8)others, v));
+        others_n += (size_t)__builtin_popcount(others);
     }
     return others_n;
 }
 #endif
 
-/* A key waits for the store of one of the same value shortly before it, hence the counters. Their places are computed
- * block by block, in vectors; with AVX-512 common values are compared with and not looked up. */
-SCAN_INLINE void count_by(const scan_sort_counting *c, unsigned counters, bool sifts, scan_sort_kind kind) {
-    enum { AHEAD = 2048 }; /* bytes: fetched before the processor sees that they are needed */
-    const void *const keys = c->keys;
+/* Counts n keys, at most COUNT_AT_ONCE, of which a vector more may be read. A key waits for the store of one of the
+ * same value shortly before it, hence the counters. Their places are computed in vectors. */
+SCAN_INLINE void count_block(const scan_sort_counting *c, const void *keys, size_t n, unsigned counters,
+                             scan_sort_kind kind) {
+    enum { UNROLLED = 8 };
     const scan_sort_order order = c->order;
     const uint64_t least = c->least;
-    const size_t end = c->end;
-    uint32_t *const counts = c->counts;
-    size_t i = c->begin;
-#if defined(__AVX512F__)
-    common_places common = common_places_of(c, counters);
-#endif
-#define PLACE(k)                                                                                                       \
-    ((uint32_t)(scan_sort_code(scan_sort_load(keys, i + (k), kind.key_bytes), order, kind) - least) * counters)
-    for (; i + COUNT_AT_ONCE <= end; i += COUNT_AT_ONCE) {
-        uint32_t places[COUNT_AT_ONCE], differ = 0;
-        size_t n = COUNT_AT_ONCE;
-        for (size_t b = 0; b < COUNT_AT_ONCE * kind.key_bytes; b += 64)
-            __builtin_prefetch((const char *)keys + i * kind.key_bytes + AHEAD + b);
-        for (size_t k = 0; k < COUNT_AT_ONCE; k++)
-            places[k] = PLACE(k);
-        for (size_t k = 0; k < COUNT_AT_ONCE; k++)
-            differ |= places[k] ^ places[0];
+    uint32_t *const counts = c->counts, places[COUNT_AT_ONCE], differ = 0;
+    size_t k = 0;
+    for (size_t p = 0; p < n; p += 16)
+        for (size_t lane = p; lane < p + 16; lane++)
+            places[lane] =
+                (uint32_t)(scan_sort_code(scan_sort_load(keys, lane, kind.key_bytes), order, kind) - least) * counters;
+    if (n == COUNT_AT_ONCE) {
+        for (size_t p = 0; p < COUNT_AT_ONCE; p++)
+            differ |= places[p] ^ places[0];
         if (differ == 0) {
             counts[places[0]] += COUNT_AT_ONCE;
-            continue;
+            return;
         }
-#if defined(__AVX512F__)
-        if (sifts)
-            n = sift_places(&common, places);
-#endif
-#pragma GCC unroll 8
-        for (size_t k = 0; k < n; k++)
-            counts[places[k] + k % counters]++;
     }
-    for (; i < end; i++)
-        counts[PLACE(0)]++;
-#undef PLACE
+    for (; k + UNROLLED <= n; k += UNROLLED)
+#pragma GCC unroll 8
+        for (unsigned of = 0; of < UNROLLED; of++)
+            counts[places[k + of] + of % counters]++;
+    for (; k < n; k++)
+        counts[places[k]]++;
+}
+
+/* Counts in blocks, the last keys by a copy. With AVX-512 common values are compared with and not looked up: the others
+ * gather in a block of their own. */
+SCAN_INLINE void count_by(const scan_sort_counting *c, unsigned counters, unsigned common_n, scan_sort_kind kind) {
+    enum { AHEAD = 2048 }; /* bytes, fetched before the processor sees that they are needed */
+    const char *const keys = c->keys;
+    const unsigned bytes = kind.key_bytes;
+    uint64_t rest[2 * COUNT_AT_ONCE + 8] = {0};
+    size_t rest_n = 0, others_n = 0, i = c->begin;
 #if defined(__AVX512F__)
-    for (unsigned k = 0; sifts && k < c->common_n; k++)
-        counts[(c->common[k] - least) * counters] += (uint32_t)_mm512_reduce_add_epi32(common.tallies[k]);
+    common_keys common = common_keys_of(c, bytes);
 #endif
-    (void)sifts;
+    for (; i + COUNT_AT_ONCE <= c->end; i += COUNT_AT_ONCE) {
+        for (size_t b = 0; b < COUNT_AT_ONCE * bytes; b += 64)
+            __builtin_prefetch(keys + i * bytes + AHEAD + b);
+        if (common_n == 0)
+            count_block(c, keys + i * bytes, COUNT_AT_ONCE, counters, kind);
+#if defined(__AVX512F__)
+        else
+            rest_n += sift_keys(&common, common_n, keys + i * bytes, (char *)rest + rest_n * bytes, bytes);
+#endif
+        if (rest_n >= COUNT_AT_ONCE) {
+            count_block(c, rest, COUNT_AT_ONCE, counters, kind);
+            memcpy(rest, (char *)rest + COUNT_AT_ONCE * bytes, COUNT_AT_ONCE * bytes);
+            rest_n -= COUNT_AT_ONCE;
+            others_n += COUNT_AT_ONCE;
+        }
+    }
+    count_block(c, rest, rest_n, counters, kind);
+    others_n += rest_n;
+    memcpy(rest, keys + i * bytes, (c->end - i) * bytes);
+    count_block(c, rest, c->end - i, counters, kind);
+#if defined(__AVX512F__)
+    for (unsigned k = 1; k < common_n && k < c->common_n; k++) {
+        c->counts[(c->common[k] - c->least) * counters] += (uint32_t)common.counts[k];
+        others_n += common.counts[k];
+    }
+    if (common_n > 0)
+        c->counts[(c->common[0] - c->least) * counters] += (uint32_t)(i - c->begin - others_n);
+#else
+    (void)others_n;
+#endif
 }
 
 SCAN_INLINE void count_with(const scan_sort_counting *c, unsigned counters, scan_sort_kind kind) {
-    if (HAS_SIFT && c->common_n > 0)
-        count_by(c, counters, true, kind);
+    if (HAS_SIFT && kind.key_bytes > 1 && c->common_n == 1)
+        count_by(c, counters, 1, kind);
+    else if (HAS_SIFT && kind.key_bytes > 1 && c->common_n > 0)
+        count_by(c, counters, SCAN_SORT_COMMON, kind);
     else
-        count_by(c, counters, false, kind);
+        count_by(c, counters, 0, kind);
 }
 
 SCAN_INLINE void count(const scan_sort_counting *c, scan_sort_kind kind) {

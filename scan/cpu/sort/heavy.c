@@ -19,7 +19,9 @@
 enum {
     FIRST_SAMPLE = 512,
     FIRST_REPEATED = 16,      /* keys of the first sample that must not be alone in it */
-    SEPARATE_VALUES = 40,     /* values, all alike, that quicksort separates as fast as 8-byte keys are counted */
+    WIDE_VALUES = 40,         /* values, all alike, that quicksort separates as fast as 8-byte keys are counted, */
+    FLOAT_VALUES = 256,       /* and floats of 4 bytes, */
+    FLOATS_N = 1 << 20,       /* from so many keys on */
     SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
     SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
     NEIGHBOURS = 16,          /* keys of the second sample that are read together */
@@ -140,12 +142,13 @@ static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
     run_lengths first = count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE);
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
-    /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate the values of
-     * which there are many keys, those of 4 bytes sooner than a hash table counts them. */
-    const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan);
-    const bool soon_separate =
-        j->plan.key_bytes == 4 || first.equal_pairs * SEPARATE_VALUES > FIRST_SAMPLE * FIRST_SAMPLE / 2;
-    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separate))
+    /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate a few values,
+     * of 4 bytes sooner than a hash table counts them. */
+    const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan), is_wide = j->plan.key_bytes == 8;
+    const size_t separated = is_wide ? WIDE_VALUES : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES : SIZE_MAX;
+    const bool soon_separated =
+        separated == SIZE_MAX || first.equal_pairs * separated > (size_t)FIRST_SAMPLE * FIRST_SAMPLE / 2;
+    if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separated))
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));

@@ -93,10 +93,14 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
     }                                                                                                                  \
     SCAN_INLINE unsigned exact_##width(const void *keys, size_t begin, size_t count, scan_sort_order order,            \
                                        scan_sort_kind kind) {                                                          \
-        int##width##_t up = 0, down = 0, same = 0;                                                                     \
-        for (size_t k = begin; k < begin + count; k++) {                                                               \
-            const int##width##_t a = scan_sort_signed_code_##width(keys, k, order, kind),                              \
-                                 b = scan_sort_signed_code_##width(keys, k + 1, order, kind);                          \
+        int##width##_t codes[ORDERED_AT_ONCE + 1], up = 0, down = 0, same = 0;                                         \
+        for (size_t k = 0; kind.is_float && k <= count; k++)                                                           \
+            codes[k] = scan_sort_signed_code_##width(keys, begin + k, order, kind);                                    \
+        for (size_t k = 0; k < count; k++) {                                                                           \
+            const int##width##_t a = kind.is_float ? codes[k]                                                          \
+                                                   : scan_sort_signed_code_##width(keys, begin + k, order, kind),      \
+                                 b = kind.is_float ? codes[k + 1]                                                      \
+                                                   : scan_sort_signed_code_##width(keys, begin + k + 1, order, kind);  \
             up |= (int##width##_t) - (a > b);                                                                          \
             down |= (int##width##_t) - (a < b);                                                                        \
             same |= (int##width##_t) - (a == b);                                                                       \

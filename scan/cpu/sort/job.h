@@ -65,6 +65,7 @@ typedef struct scan_sort_job {
     bool drop_keys;  /* argsort: out.keys is scratch */
     bool whole_keys; /* no values, and all bits decide */
     bool only_codes; /* also keys of equal codes are equal */
+    bool is_float;
     size_t n;
     scan_sort_range *stack;
     size_t stacked;

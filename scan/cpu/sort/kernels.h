@@ -244,7 +244,8 @@ SCAN_SORT_KEYS(VALUE_KINDS)
      local_##name,                                                                                                     \
      alone(value_bytes == 0                     ? 64                                                                   \
            : key_bytes == 8 && value_bytes == 8 ? 8 * 16                                                               \
-                                                : 16 * (key_bytes + value_bytes))},
+                                                : 16 * (key_bytes + value_bytes)),                                     \
+     HAS_SIFT && key_bytes > 1},
 #define ROW(name, key_bytes, is_float)                                                                                 \
     {CELL(name##_0, key_bytes, 0,                                                                                      \
           ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name, expand_##name))                 \

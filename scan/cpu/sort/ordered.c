@@ -49,6 +49,22 @@ unsigned scan_cpu_sort_order_of_input(const scan_sort_job *j, unsigned thread) {
     return flags;
 }
 
+/* The end of the run of equal keys that an element of the reversed input is in. */
+static size_t end_of_run(const scan_sort_job *j, const void *keys, size_t element) {
+#define CODE(i) j->plan.kernels->code(keys, j->drop_keys ? j->n - 1 - (i) : (i), j->order)
+    const uint64_t code = CODE(element);
+    size_t begin = element + 1, end = j->n;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if (CODE(middle) == code)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+#undef CODE
+    return begin;
+}
+
 /* Turns round the runs of equal keys of the reversed input. A thread has those that begin in its part. */
 static void turn_runs(const scan_sort_job *j, unsigned thread) {
     const void *keys = j->drop_keys ? j->in.keys : j->out.keys;
@@ -57,10 +73,8 @@ static void turn_runs(const scan_sort_job *j, unsigned thread) {
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     scan_sort_barrier(j); /* the reversal is complete */
     if (j->plan.threads > 1) {
-#define CODE(i) j->plan.kernels->code(keys, j->drop_keys ? last - (i) : (i), j->order)
-        while (begin > 0 && begin < j->n && CODE(begin) == CODE(begin - 1))
-            begin++;
-#undef CODE
+        if (begin > 0 && begin < j->n)
+            begin = end_of_run(j, keys, begin - 1);
         if (thread < j->plan.threads)
             *scan_sort_positions_of(j, thread) = begin;
         scan_sort_barrier(j);

@@ -27,6 +27,14 @@ uint64_t scan_cpu_sort_pure_bins(const scan_sort_splitters *s) {
     return pure;
 }
 
+/* Flat bins, as bits, if a partition leaves out their keys: it must not write where it reads. */
+static uint64_t filled_bins(const scan_sort_job *j, const scan_sort_part *part) {
+    uint64_t filled = 0;
+    for (unsigned k = 0; part->from.values && part->from.keys != j->temporary.keys && k < part->splitters->flat_n; k++)
+        filled |= 1ull << part->splitters->flat_bins[k];
+    return filled;
+}
+
 /* The counts of a thread's pieces, added up: its share of each bin. */
 static void add_up(const scan_sort_job *j, const scan_sort_part *part, unsigned thread) {
     const uint16_t *counts = counts_of_pieces(j, thread);
@@ -45,6 +53,7 @@ void scan_cpu_sort_divide(const scan_sort_job *j, const scan_sort_part *part, un
                                       .begin = part->begin,
                                       .end = part->end,
                                       .splitters = part->splitters,
+                                      .fills = filled_bins(j, part) != 0,
                                       .counts = counts_of_pieces(j, thread)});
     add_up(j, part, thread);
 }
@@ -56,7 +65,8 @@ void scan_cpu_sort_gather(const scan_sort_job *j, const scan_sort_part *part, un
         return;
     const uint16_t *counts = counts_of_pieces(j, thread);
     /* Keys that are not wanted are needed only where a bin is still to be sorted. */
-    const uint64_t without_keys = j->drop_keys ? scan_cpu_sort_pure_bins(part->splitters) : 0;
+    const uint64_t filled = filled_bins(j, part),
+                   without_keys = filled | (j->drop_keys ? scan_cpu_sort_pure_bins(part->splitters) : 0);
     for (size_t i = part->begin; i < part->end; i += piece, counts += SCAN_SORT_SPLITTER_BINS)
         for (size_t d = 0, at = i; d <= part->splitters->n; at += counts[d++]) {
             if (counts[d] == 0)
@@ -70,4 +80,10 @@ void scan_cpu_sort_gather(const scan_sort_job *j, const scan_sort_part *part, un
                 memcpy((char *)j->out.values + to * value_bytes, (const char *)j->temporary.values + at * value_bytes,
                        counts[d] * value_bytes);
         }
+    /* positions are the ends now */
+    for (unsigned k = 0; filled && !j->drop_keys && k < part->splitters->flat_n; k++) {
+        const unsigned d = part->splitters->flat_bins[k];
+        const size_t end = part->positions[d];
+        scan_sort_fill(j->out.keys, end - part->counts[d], end, part->splitters->flat_keys[k], key_bytes);
+    }
 }

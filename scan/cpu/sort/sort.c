@@ -32,8 +32,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     j.in = in;
     j.out = out;
     j.drop_keys = argsort;
+    j.is_float = scan_is_float(desc->type);
     j.whole_keys = p->value_bytes == 0 && desc->begin_bit == 0 && desc->end_bit == 8 * p->key_bytes;
-    j.only_codes = j.whole_keys && !scan_is_float(desc->type);
+    j.only_codes = j.whole_keys && !j.is_float;
     char *next = workspace + p->stack_bytes + p->heavy_bytes + p->threads * p->area_bytes;
     j.piece_counts = (uint16_t *)(void *)next;
     next += p->pieces_bytes;

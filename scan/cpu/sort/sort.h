@@ -15,6 +15,7 @@ enum {
     SCAN_SORT_SPLITTER_BITS = 6,
     SCAN_SORT_SPLITTER_BINS = 1 << SCAN_SORT_SPLITTER_BITS,
     SCAN_SORT_MAX_SPLITTERS = SCAN_SORT_SPLITTER_BINS - 1,
+    SCAN_SORT_MAX_FLAT = 16,
     SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
 };
 
@@ -39,6 +40,10 @@ typedef struct scan_sort_splitters {
     /* The tree of comparisons: the splitter that divides a range of bins, then those of its lower part, then those of
      * its upper part. */
     uint8_t middles[SCAN_SORT_MAX_SPLITTERS];
+    /* Pairs: bins of one key each that a good part of all have, in order. Their keys need not be moved. */
+    unsigned flat_n;
+    uint8_t flat_bins[SCAN_SORT_MAX_FLAT];
+    uint64_t flat_keys[SCAN_SORT_MAX_FLAT];
 } scan_sort_splitters;
 
 /* splitters.c: sorts the codes of a sample, and chooses splitters from them. */
@@ -166,6 +171,7 @@ typedef struct scan_sort_kernels {
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
     void (*expand)(const scan_sort_expansion *expansion);
     size_t buffer_bytes; /* a bin, in scatter */
+    bool sifts;          /* count() compares keys with the common ones first */
 } scan_sort_kernels;
 
 /* X(name, key bytes, is float): the kinds of key; signed integers are unsigned ones with a bit flipped */
@@ -194,6 +200,7 @@ typedef struct scan_sort_pieces {
     scan_sort_columns from, to; /* bases of the whole arrays */
     size_t begin, end;
     const scan_sort_splitters *splitters;
+    bool fills;       /* keys of flat bins need not be written */
     uint16_t *counts; /* [pieces][SCAN_SORT_SPLITTER_BINS], out */
 } scan_sort_pieces;
 

@@ -5,7 +5,10 @@
  */
 #include "job.h"
 
-enum { BINS = 32 }; /* of equal shares of the sample; each may add a splitter for a frequent value */
+enum {
+    BINS = 32,      /* of equal shares of the sample; each may add a splitter for a frequent value */
+    FLAT_SHARE = 25 /* a value that less than one in so many keys have is divided off with others */
+};
 
 /* Shell's sort: a sample is small. */
 void scan_cpu_sort_sort_codes(uint64_t *codes, size_t n) {
@@ -51,6 +54,29 @@ static bool choose_values(const uint64_t *sample, size_t n, scan_sort_splitters 
     return true;
 }
 
+/* Bins of one key that many of the sample have, if they are most of it. Of floats not those of ties that can be told
+ * apart. */
+static void choose_flat(const scan_sort_job *j, const uint64_t *sample, size_t n, scan_sort_splitters *s) {
+    const uint64_t zero = 0, tie = j->is_float ? j->plan.kernels->code(&zero, 0, j->order) : 0;
+    const uint64_t pure = scan_cpu_sort_pure_bins(s);
+    size_t bin = 0, covered = 0;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        const uint64_t code = sample[begin];
+        for (end = begin + 1; end < n && sample[end] == code;)
+            end++;
+        while (bin < s->n && s->codes[bin] < code)
+            bin++;
+        if (end - begin < n / FLAT_SHARE || !scan_sort_is_final(pure, bin) || s->flat_n == SCAN_SORT_MAX_FLAT ||
+            (j->is_float && (code == tie || code == j->order.nan)))
+            continue;
+        covered += end - begin;
+        s->flat_bins[s->flat_n] = (uint8_t)bin;
+        s->flat_keys[s->flat_n++] = scan_sort_key_of(code, j->order, (unsigned)j->plan.key_bytes, j->is_float);
+    }
+    if (covered < n / 4 * 3)
+        s->flat_n = 0;
+}
+
 /* The tree of the bins from `bin` to `last`, from `node` on: less[d] is the weight of the bins before bin d. */
 static void plant(scan_sort_splitters *s, const uint32_t *less, unsigned bin, unsigned last, unsigned node) {
     if (bin == last)
@@ -66,11 +92,14 @@ static void plant(scan_sort_splitters *s, const uint32_t *less, unsigned bin, un
 /* A tree that takes few comparisons to the bins that are frequent in the sample. */
 static void plant_tree(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
     uint32_t less[SCAN_SORT_SPLITTER_BINS + 1] = {0};
-    for (size_t d = 0, i = 0; d <= s->n; d++) {
+    for (size_t d = 0, i = 0, flat = 0; d <= s->n; d++) {
         size_t begin = i;
         while (i < n && (d == s->n || sample[i] <= s->codes[d]))
             i++;
-        less[d + 1] = less[d] + 2 * (uint32_t)(i - begin) + 1; /* one that is not in the sample may be in the range */
+        const bool is_flat = flat < s->flat_n && s->flat_bins[flat] == d;
+        flat += is_flat;
+        /* one that is not in the sample may be in the range */
+        less[d + 1] = less[d] + 1 + (is_flat ? 0 : 2 * (uint32_t)(i - begin));
     }
     plant(s, less, 0, s->n, 0);
 }
@@ -114,6 +143,9 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
         scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
         part->splitters = splitters;
     }
+    splitters->flat_n = 0;
+    if (part->splitters && j->plan.value_bytes > 0)
+        choose_flat(j, sample, SAMPLES, splitters);
     if (part->splitters)
         plant_tree(sample, SAMPLES, splitters);
     return varying;
