@@ -8,7 +8,8 @@
  *   gather   the exclusive scan of these counts says where each thread's elements of a bin go: to the output, bin by
  * bin of each piece
  *
- * A bin of one code only is final then. The others are sorted where they are, in the output.
+ * A bin of one code only is final then. The others are sorted where they are, in the output. Pairs that are nearly all
+ * of a few values are divided value by value, without their keys, which gather writes (flat bins).
  */
 #include "job.h"
 

@@ -54,8 +54,8 @@ static bool choose_values(const uint64_t *sample, size_t n, scan_sort_splitters 
     return true;
 }
 
-/* Bins of one key that many of the sample have, if they are most of it. Of floats not those of ties that can be told
- * apart. */
+/* Bins of one key that many of the sample have, if hardly any key is in none: those must be compared with all. Of
+ * floats not those of ties that can be told apart. */
 static void choose_flat(const scan_sort_job *j, const uint64_t *sample, size_t n, scan_sort_splitters *s) {
     const uint64_t zero = 0, tie = j->is_float ? j->plan.kernels->code(&zero, 0, j->order) : 0;
     const uint64_t pure = scan_cpu_sort_pure_bins(s);
@@ -73,7 +73,7 @@ static void choose_flat(const scan_sort_job *j, const uint64_t *sample, size_t n
         s->flat_bins[s->flat_n] = (uint8_t)bin;
         s->flat_keys[s->flat_n++] = scan_sort_key_of(code, j->order, (unsigned)j->plan.key_bytes, j->is_float);
     }
-    if (covered < n / 4 * 3)
+    if (covered < n / 16 * 15)
         s->flat_n = 0;
 }
 
