@@ -162,12 +162,21 @@ static void PAIR(divide_flat)(const NAME(split) * s, const scan_sort_splitters *
     }
 }
 
+/* Whether a piece had half of the flat bins' keys at least: fewer are sooner divided along the tree, as the next piece
+ * will be, which is often like it. */
+static bool PAIR(has_many)(const scan_sort_splitters *flat, const uint16_t *counts) {
+    unsigned met = 0;
+    for (unsigned k = 0; k < flat->flat_n; k++)
+        met += counts[flat->flat_bins[k]] > 0;
+    return 2 * met >= flat->flat_n;
+}
+
 static void PAIR(divide_pieces)(const scan_sort_pieces *p, bool is_float) {
     enum { PIECE = SCAN_SORT_PIECE_BYTES / (sizeof(KEY) + sizeof(VALUE)) };
     KEY splitters[SCAN_SORT_MAX_SPLITTERS], keys[PIECE];
     VALUE values[PIECE];
     NAME(split) s = NAME(split_of)(p->order, p->splitters, splitters, is_float);
-    bool has_others = false;
+    bool has_others = false, many = true;
     s.counts = p->counts;
     for (size_t i = p->begin; i < p->end; i += PIECE, s.counts += SCAN_SORT_SPLITTER_BINS) {
         const size_t n = p->end - i < PIECE ? p->end - i : PIECE;
@@ -179,10 +188,11 @@ static void PAIR(divide_pieces)(const scan_sort_pieces *p, bool is_float) {
             for (size_t k = 0; k < n; k++)
                 to.values[k] = (VALUE)(i + k);
         memset(s.counts, 0, SCAN_SORT_SPLITTER_BINS * sizeof *s.counts);
-        if (p->fills)
+        if (p->fills && many)
             PAIR(divide_flat)(&s, p->splitters, x, n, to, (PAIR(columns)){keys, values}, &has_others);
         else
             PAIR(divide_piece)(&s, x, n, to, (PAIR(columns)){keys, values}, 0, p->splitters->n, 0);
+        many = PAIR(has_many)(p->splitters, s.counts);
     }
 }
 
