@@ -79,13 +79,13 @@ struct sort_plan {
     sort_finish finish, finish_again; /* after the passes */
     sort_narrow narrow;               /* after them, instead of a local stage */
     uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
-    uint32_t local_stride, local_reach;   /* of the local stage, see sort_local */
-    even_code even;                       /* by which the keys are in order then, instead of codes */
-    sort_buffer local_keys, local_values; /* its input */
-    bool ties;                            /* keys of equal order can be told apart, or carry values */
-    sort_pass pass[2 * max_digits];       /* in order; those of `again` from max_digits on */
-    uint64_t before[max_rows][radix];     /* keys whose digit is less */
-    uint64_t carry[2][radix];             /* the same with the keys of earlier portions added, see pass_tiles.cuh */
+    uint32_t local_stride, local_reach;           /* of the local stage, see sort_local */
+    even_code even;                               /* by which the keys are in order then, instead of codes */
+    sort_buffer local_keys, local_values;         /* its input */
+    bool ties;                                    /* keys of equal order can be told apart, or carry values */
+    sort_pass pass[2 * max_digits];               /* in order; those of `again` from max_digits on */
+    alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
+    uint64_t carry[2][radix]; /* the same with the keys of earlier portions added, see pass_tiles.cuh */
     union {
         uint64_t sample[2][sample_size];    /* codes, and even codes if there are such: by sample_codes */
         uint64_t large_at[max_large_notes]; /* when the plan has been made: positions in buckets that are too large */

@@ -37,6 +37,7 @@ class survey_start {
         own.number = __shfl_sync(all_lanes, own.number, 0);
         is_open = own.number == 0;
         if (is_open) {
+            static_assert(offsetof(sort_plan, before) % sizeof(uint4) == 0, "all of what precedes it is zeroed");
             zero(job.plan, offsetof(sort_plan, before), threadIdx.x, 32);
             __syncwarp();
             if (threadIdx.x == 0) {
