@@ -18,13 +18,9 @@ set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "${em
 set_source_files_properties(${emulator_dir}/scheduler.cpp PROPERTIES
   COMPILE_OPTIONS "${emulator_options};-fno-sanitize=all")
 
-# Kernels: -Og takes two thirds of the compiler's time at -O1, and with these two of its passes they run as fast. An
-# address that wraps is one that AddressSanitizer finds when it is used.
+# Kernels: -Og takes two thirds of the compiler's time at -O1, and with these two of its passes they run as fast.
 set(kernel_options -include cuda_runtime.h -Og -finline-functions-called-once -ftree-sra -fno-strict-aliasing -fno-ipa-icf
   -Wno-conversion -Wno-maybe-uninitialized -Wno-unknown-pragmas -Wno-missing-field-initializers)
-if(SCAN_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  list(APPEND kernel_options -fno-sanitize=pointer-overflow)
-endif()
 
 function(emulate target)
   target_include_directories(${target} BEFORE PRIVATE ${emulator_dir})
