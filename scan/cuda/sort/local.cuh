@@ -404,9 +404,9 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
     }
 };
 
-/* Called once for each tile that is to be taken again, which takes some five times as long by digits, twice where labels
- * lacked the bits. Where there are many, and few passes or a sample sort follow a bucket that is too large, these take
- * less time: returns whether it is so. */
+/* Called once for each tile that is to be taken again, which takes some five times as long by digits, twice where
+ * labels lacked the bits. Where there are many, and few passes or a sample sort follow a bucket that is too large,
+ * these take less time: returns whether it is so. */
 __device__ inline bool gives_up(const sort_job &job, uint64_t tiles) {
     const uint32_t passes = job.plan->counts_missing ? job.key_bytes : job.plan->passes_again;
     if (!job.again_follows || passes > crowded_passes ||
