@@ -17,7 +17,6 @@ enum {
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
     LAGS = 8,               /* each key of the sample is compared with so many before it */
-    FEW_VALUES_N = 1 << 20, /* keys of 2 bytes that quicksort may take, for quick_few.h counts them in 16 bits */
     OFTEN = 4,              /* equal pairs of the sample that make a value common, */
     MANY_PAIRS = 48,        /* and that are so many that common values are a good part */
     LISTED = 8
@@ -211,7 +210,7 @@ bool scan_cpu_sort_by_counting(scan_sort_job *j, unsigned thread) {
     narrow_sample sample = {0};
     if (!look_at_sample(j, &sample))
         return false;
-    if (sample.few_values && j->n <= (p->key_bytes == 2 ? FEW_VALUES_N : p->alone_n)) {
+    if (sample.few_values && j->n <= (p->key_bytes == 2 ? SCAN_SORT_QUICK_NARROW_N : p->alone_n)) {
         scan_sort_barrier(j); /* the sample has been taken, which the sort in place overwrites */
         if (thread == 0)
             scan_cpu_sort_by_one(j);

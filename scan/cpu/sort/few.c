@@ -23,10 +23,9 @@ static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
 /* Whether a sample has no more values than a list, but so many that quicksort by one thread, if that is the other way,
  * does not count them itself (quick_few.h). Integers it soon separates. */
 static bool seem_few(const scan_sort_job *j) {
-    const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan);
+    const bool alone = scan_sort_is_quick_alone(j);
     if (alone && j->only_codes)
         return false;
-
     scan_sort_values seen = {.n = 0};
     for (size_t i = 0; i < SAMPLES; i++) {
         const uint64_t key = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);

@@ -144,7 +144,7 @@ static void find_heavy(scan_sort_job *j) {
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
     /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate a few values,
      * of 4 bytes sooner than a hash table counts them. */
-    const bool alone = j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan), is_wide = j->plan.key_bytes == 8;
+    const bool alone = scan_sort_is_quick_alone(j), is_wide = j->plan.key_bytes == 8;
     const size_t separated = is_wide ? WIDE_VALUES : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES : SIZE_MAX;
     const bool soon_separated =
         separated == SIZE_MAX || first.equal_pairs * separated > (size_t)FIRST_SAMPLE * FIRST_SAMPLE / 2;

@@ -107,6 +107,11 @@ static inline void scan_sort_part_of(const scan_sort_job *j, size_t begin, size_
 /* Whether quicksort takes the ranges of one thread. */
 static inline bool scan_sort_is_quick(const scan_sort_plan *p) { return p->local != p->kernels->local; }
 
+/* Whether quicksort by one thread is the way for the elements that are left. */
+static inline bool scan_sort_is_quick_alone(const scan_sort_job *j) {
+    return j->n <= j->plan.alone_n && scan_sort_is_quick(&j->plan);
+}
+
 /* Keys of 8 bytes with values: vectors hold few of them, so that quicksort is for what fits the cache. */
 static inline bool scan_sort_is_wide(const scan_sort_plan *p) { return p->key_bytes == 8 && p->value_bytes > 0; }
 

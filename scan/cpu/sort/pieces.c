@@ -31,7 +31,9 @@ uint64_t scan_cpu_sort_pure_bins(const scan_sort_splitters *s) {
 /* Flat bins, as bits, if a partition leaves out their keys: it must not write where it reads. */
 static uint64_t filled_bins(const scan_sort_job *j, const scan_sort_part *part) {
     uint64_t filled = 0;
-    for (unsigned k = 0; part->from.values && part->from.keys != j->temporary.keys && k < part->splitters->flat_n; k++)
+    if (!part->from.values || part->from.keys == j->temporary.keys)
+        return 0;
+    for (unsigned k = 0; k < part->splitters->flat_n; k++)
         filled |= 1ull << part->splitters->flat_bins[k];
     return filled;
 }

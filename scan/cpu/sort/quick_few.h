@@ -70,6 +70,8 @@ SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
  * how many they are. What is neither another value nor among the rest is the first value. */
 SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *values, unsigned count, KEY *rest,
                                  size_t *counts) {
+    _Static_assert(sizeof(KEY) > 2 || SCAN_SORT_QUICK_NARROW_N / LANES <= UINT16_MAX,
+                   "a lane counts all that it meets");
     V value[QUICK_FEW], tally[QUICK_FEW];
     size_t rest_n = 0, i = 0;
 #pragma GCC unroll 8

@@ -16,7 +16,8 @@ enum {
     SCAN_SORT_SPLITTER_BINS = 1 << SCAN_SORT_SPLITTER_BITS,
     SCAN_SORT_MAX_SPLITTERS = SCAN_SORT_SPLITTER_BINS - 1,
     SCAN_SORT_MAX_FLAT = 16,
-    SCAN_SORT_TINY = 24 /* up to here without workspace, by insertion or a network */
+    SCAN_SORT_QUICK_NARROW_N = 1 << 20, /* keys of 2 bytes that quicksort may take instead of counters */
+    SCAN_SORT_TINY = 24                 /* up to here without workspace, by insertion or a network */
 };
 
 /* Keys and the values that travel with them. */
