@@ -114,8 +114,16 @@ static uint64_t data_mostly_nan(uint64_t *s, size_t i, size_t n, scan_type type)
     return n % 3 && r % 64 == 0 ? data_specials(s, i, n, type) : r & 64 ? nan : nan | 1ull << (type_bits(type) - 1);
 }
 
+/* Two values, of floats perhaps the zeros of both signs, or two NaNs; and at one place, perhaps the last, another key.
+ */
+static uint64_t data_two(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static const double pairs[][2] = {{-1.5, 3.0}, {0.0, -0.0}, {-0.0, 3.0}, {NAN, -NAN}};
+    const size_t place = n % 3 == 0 ? n : n % 3 == 1 ? n - 1 : n * 7 / 11;
+    return i == place ? data_specials(s, i, n, type) : bits_of_double(pairs[n / 3 % 4][random_u64(s) & 1], type);
+}
+
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials, data_uniform,    data_bell,         data_few_distinct,
+    static distribution *const data[] = {data_specials, data_uniform,    data_bell,         data_few_distinct, data_two,
                                          data_clusters, data_mostly_few, data_mostly_zeros, data_mostly_nan};
     fixture *f = *state;
     if (!f->table)

@@ -204,17 +204,7 @@ static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_
 enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
 
 #include "quick_pairs_few.h"
-
-/* Codes up to *last are one part: of codes of floats all ties or none. n >= 4 * LANES. False if all codes are ties. */
-static bool PAIR(choose_cut)(const NAME(split) * s, const KEY *x, size_t n, KEY *last) {
-    bool repeats;
-    const KEY pivot = NAME(choose_pivot)(x, n, s->flip, &repeats),
-              low = s->ties ? NAME(first_tie)(s->ties, pivot) : pivot;
-    *last = s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
-    if (low == *last && !repeats)
-        return true;
-    return NAME(cut_beside)(x, n, s->flip, low, *last, last);
-}
+#include "quick_pairs_cut.h"
 
 static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
     QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
@@ -274,10 +264,13 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
             PAIR(give_up)(s, l, to, other, n);
             return;
         }
-        KEY last;
-        if (!PAIR(choose_cut)(s, x.keys, n, &last))
+        PAIR(cut) cut;
+        if (!PAIR(choose_cut)(s, x.keys, n, &cut))
             break;
-        const size_t low = PAIR(divide_integers)(s, x, n, last, to, other);
+        const size_t low =
+            cut.two ? PAIR(divide_two)(s, x, n, &cut, to, other) : PAIR(divide_integers)(s, x, n, cut.last, to, other);
+        if (low == n && cut.two)
+            return;
         if (low > PAIR(FEW))
             PAIR(quick)(s, l, to, to, PAIR(from)(other, n - low), low, depth);
         else
