@@ -8,7 +8,7 @@
 #include <string.h>
 
 char scan_cpu_assoc_avx2, scan_cpu_rows_avx2, scan_cpu_sort_kernels_avx2, scan_cpu_sort_quick_avx2,
-    scan_cpu_sort_split_avx2, scan_cpu_image_avx2, scan_merge_avx2;
+    scan_cpu_sort_split_avx2, scan_cpu_sort_halves_avx2, scan_cpu_image_avx2, scan_merge_avx2;
 
 enum { SKIPPED = 77 }; /* SKIP_RETURN_CODE of tests/CMakeLists.txt */
 

@@ -23,6 +23,8 @@ typedef struct scan_sort_plan {
     const scan_sort_kernels *kernels;
     void (*local)(const scan_sort_local *);  /* kernels->local, or quicksort */
     void (*split)(const scan_sort_pieces *); /* NULL: partitions by splitters are kernels->scatter's */
+    scan_sort_halves halves;
+    size_t halves_n, halves_leaf_n; /* ranges up to halves_n may be divided in two; leaf_n of halves */
     size_t key_bytes, value_bytes;
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
@@ -171,6 +173,10 @@ void scan_cpu_sort_copy_part(const scan_sort_job *job, scan_sort_range range, sc
 unsigned scan_cpu_sort_order_of_part(const scan_sort_job *job, const void *keys, size_t begin, size_t end, size_t n);
 unsigned scan_cpu_sort_order_of_input(const scan_sort_job *job, unsigned thread);
 bool scan_cpu_sort_finish_ordered(const scan_sort_job *job, unsigned flags, unsigned thread);
+
+/* halves.c: counts the halves of a range of n elements. False, and the part has no splitter any more, if they are too
+ * different: then the sample was not what the range is, and bits are certain to get on. All threads. */
+bool scan_cpu_sort_count_halves(const scan_sort_job *job, scan_sort_part *part, size_t n, unsigned thread);
 
 /* pieces.c: a partition by splitters in two steps, and the bins that are final then, as bits: their keys are all equal.
  * In between there are a barrier and the scan of the counts that divide has left in the part. */

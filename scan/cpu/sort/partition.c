@@ -12,9 +12,9 @@
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
- * few values (splitters.c; in vectors: pieces.c). Input in order already is copied, in the other order
- * reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values or lie close
- * together (few.c, count.c), and not moved.
+ * few values (splitters.c; in vectors: pieces.c, and by two threads halves.c). Input in order already is copied, in the
+ * other order reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values
+ * or lie close together (few.c, count.c), and not moved.
  */
 #include "job.h"
 
@@ -59,19 +59,25 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
     p->local(&local);
 }
 
-/* `partitioned` is where the partition under way has put its range. */
-static void sort_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, uint64_t final, unsigned thread) {
-    enum { AT_ONCE = 4 };
+/* What a partition has left. */
+typedef struct bins {
+    scan_sort_range range; /* where it has put its range */
+    size_t n;
+    size_t leaf_n;  /* elements of a bin that one thread sorts */
+    uint64_t final; /* bins that are sorted, as bits */
+} bins;
+
+static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
+    const size_t at_once = b->n < SCAN_SORT_SPLITTER_BINS ? 1 : 4;
     if (thread >= j->plan.threads)
         return;
     for (;;) {
-        size_t bin = atomic_fetch_add_explicit(&j->next_bin, AT_ONCE, memory_order_relaxed);
-        if (bin >= bins)
+        size_t bin = atomic_fetch_add_explicit(&j->next_bin, at_once, memory_order_relaxed);
+        if (bin >= b->n)
             return;
-        for (size_t end = scan_sort_smaller(bin + AT_ONCE, bins); bin < end; bin++) {
-            scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], partitioned.where,
-                                 partitioned.shift};
-            if (r.n > 0 && r.n <= j->plan.leaf_n && !scan_sort_is_final(final, bin))
+        for (size_t end = scan_sort_smaller(bin + at_once, b->n); bin < end; bin++) {
+            scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], b->range.where, b->range.shift};
+            if (r.n > 0 && r.n <= b->leaf_n && !scan_sort_is_final(b->final, bin))
                 sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
     }
@@ -130,11 +136,11 @@ static void scan_counts(scan_sort_job *j, scan_sort_range r, const scan_sort_par
         j->starts[bins] = sum;
 }
 
-static void push_large_bins(scan_sort_job *j, scan_sort_range partitioned, size_t bins, uint64_t final) {
-    for (size_t d = 0; d < bins; d++) {
+static void push_large_bins(scan_sort_job *j, const bins *b) {
+    for (size_t d = 0; d < b->n; d++) {
         size_t n = j->starts[d + 1] - j->starts[d];
-        if (n > j->plan.leaf_n && !scan_sort_is_final(final, d))
-            j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, partitioned.where, partitioned.shift};
+        if (n > b->leaf_n && !scan_sort_is_final(b->final, d))
+            j->stack[j->stacked++] = (scan_sort_range){j->starts[d], n, b->range.where, b->range.shift};
     }
 }
 
@@ -184,8 +190,10 @@ static bool is_ascending(scan_sort_job *j, scan_sort_range r, const scan_sort_pa
 
 /* A range that splitters partition in vectors: to the output, wherever it is. */
 static void sort_by_pieces(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, unsigned thread) {
-    const scan_sort_range to = {r.begin, r.n, SCAN_SORT_OUT, 0};
-    const uint64_t final = scan_cpu_sort_pure_bins(part->splitters);
+    const bins all = {{r.begin, r.n, SCAN_SORT_OUT, 0},
+                      SCAN_SORT_SPLITTER_BINS,
+                      j->plan.leaf_n,
+                      scan_cpu_sort_pure_bins(part->splitters)};
     part->bits = SCAN_SORT_SPLITTER_BITS;
     if (r.where == SCAN_SORT_TEMPORARY) /* is divided where others may still look for splitters */
         scan_sort_barrier(j);
@@ -196,8 +204,8 @@ static void sort_by_pieces(scan_sort_job *j, scan_sort_range r, scan_sort_part *
     scan_cpu_sort_gather(j, part, thread);
     scan_sort_barrier(j);
     if (thread == 0)
-        push_large_bins(j, to, SCAN_SORT_SPLITTER_BINS, final);
-    sort_bins(j, to, SCAN_SORT_SPLITTER_BINS, final, thread);
+        push_large_bins(j, &all);
+    sort_bins(j, &all, thread);
 }
 
 static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
@@ -215,11 +223,12 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     }
     scan_sort_splitters splitters;
     const uint64_t guess = scan_cpu_sort_choose_digit(j, &part, r.begin, r.n, &splitters);
-    if (part.splitters && j->plan.split) {
+    part.halves = part.halves && scan_cpu_sort_count_halves(j, &part, r.n, thread);
+    if (part.splitters && !part.halves && j->plan.split) {
         sort_by_pieces(j, r, &part, thread);
         return;
     }
-    const uint64_t varying = count_digits(j, r, &part, guess, thread);
+    const uint64_t varying = part.halves ? 1 : count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         scan_cpu_sort_copy_part(j, r, part.from, thread);
         return;
@@ -230,7 +239,6 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     part.stream = r.n * (j->plan.key_bytes + j->plan.value_bytes) >= STREAM_BYTES;
     if (without_keys)
         part.to.keys = NULL;
-    size_t bins = (size_t)1 << part.bits;
     if (thread < j->plan.threads)
         scan_counts(j, r, &part, thread);
     scan_sort_barrier(j); /* scatter overwrites the counts */
@@ -239,7 +247,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         return;
     }
     if (thread < j->plan.threads)
-        j->plan.kernels->scatter(&part);
+        (part.halves ? j->plan.halves.scatter : j->plan.kernels->scatter)(&part);
     scan_sort_barrier(j);
     if (last) {
         if (to.where == SCAN_SORT_TEMPORARY)
@@ -252,9 +260,10 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
             j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
         scan_sort_barrier(j);
     }
+    const bins all = {to, (size_t)1 << part.bits, part.halves ? j->plan.halves_leaf_n : j->plan.leaf_n, 0};
     if (thread == 0)
-        push_large_bins(j, to, bins, 0);
-    sort_bins(j, to, bins, 0, thread);
+        push_large_bins(j, &all);
+    sort_bins(j, &all, thread);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@ enum {
     ALONE_N = 1 << 17,  /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them; no more than
                            2^20, as quick_few.h counts them in lanes of 16 bits */
+    HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
     BESIDE_SPARES = 96 << 10, /* of an area */
     LEAVES_A_THREAD = 4, /* at least, where quicksort serves: else one thread would work when the others are done ... */
     BARRIERS_N = 1 << 12 /* ... but that costs less than barriers, which take the longer the more threads there are */
@@ -53,6 +54,13 @@ static scan_sort_split_table *const split_tables[SCAN_SIMD_LEVELS] = {
 #if SCAN_HAS_SIMD
     [SCAN_SIMD_AVX2] = &scan_cpu_sort_split_avx2,
     [SCAN_SIMD_AVX512] = &scan_cpu_sort_split_avx512,
+#endif
+};
+
+static scan_sort_halves_table *const halves_tables[SCAN_SIMD_LEVELS] = {
+#if SCAN_HAS_SIMD
+    [SCAN_SIMD_AVX2] = &scan_cpu_sort_halves_avx2,
+    [SCAN_SIMD_AVX512] = &scan_cpu_sort_halves_avx512,
 #endif
 };
 
@@ -126,6 +134,10 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     }
     if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
         p->leaf_n = scan_sort_larger(p->leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
+    if (p->halves.count && threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
+        p->halves_n = n;
+        p->halves_leaf_n = scan_sort_larger(p->local_n, n / 8 * 5);
+    }
     p->skew = skew_of(p, simd, argsort);
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
@@ -144,6 +156,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.split = quick && !(scan_sort_is_wide(&p) && argsort)
                   ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4]
                   : NULL;
+    if (p.split && desc->value_bytes > 0)
+        p.halves = (*halves_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
     if (n <= SCAN_SORT_TINY)
         return p;
     size_t element_bytes = p.key_bytes + p.value_bytes;

@@ -199,6 +199,8 @@ static void PAIR(divide_pieces)(const scan_sort_pieces *p, bool is_float) {
 static void PAIR(divide_pieces_integers)(const scan_sort_pieces *p) { PAIR(divide_pieces)(p, false); }
 static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_pieces)(p, true); }
 
+#include "quick_halves.h"
+
 /* ---- the quicksort ----------------------------------------------------------------------------------------------- */
 
 enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };

@@ -59,6 +59,7 @@ typedef struct scan_sort_part {
     size_t begin, end;                    /* of from: this thread's elements */
     unsigned shift, bits;                 /* the digit; with splitters it has bits, too */
     const scan_sort_splitters *splitters; /* NULL: the digit is bits of the code */
+    bool halves;                          /* there is one splitter, near the median */
     bool stream;                          /* the destination is too large for the caches */
     uint64_t first;                       /* histogram, in: any code of the range */
     uint64_t varying;                     /* histogram, out: the bits in which a code differs from first */
@@ -210,5 +211,14 @@ enum { SCAN_SORT_PIECE_BYTES = 32768 }; /* keys and values: half an L1 */
 /* [kind of key][value bytes / 4]: that, in vectors. NULL where there is none. */
 typedef void (*const scan_sort_split_table[SCAN_SORT_KEY_KINDS][3])(const scan_sort_pieces *pieces);
 extern scan_sort_split_table scan_cpu_sort_split_avx2, scan_cpu_sort_split_avx512;
+
+/* [kind of key][value bytes / 4]: a range of pairs divided in two by one splitter: its histogram and its scatter, in
+ * vectors. NULL where there are none. */
+typedef struct scan_sort_halves {
+    void (*count)(scan_sort_part *part);
+    void (*scatter)(const scan_sort_part *part);
+} scan_sort_halves;
+typedef const scan_sort_halves scan_sort_halves_table[SCAN_SORT_KEY_KINDS][3];
+extern scan_sort_halves_table scan_cpu_sort_halves_avx2, scan_cpu_sort_halves_avx512;
 
 #endif

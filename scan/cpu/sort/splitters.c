@@ -6,8 +6,13 @@
 #include "job.h"
 
 enum {
-    BINS = 32,      /* of equal shares of the sample; each may add a splitter for a frequent value */
-    FLAT_SHARE = 25 /* a value that less than one in so many keys have is divided off with others */
+    /* One pair of keys in so many is equal: then splitters are quicker than bits ... */
+    REPEATS = 40,
+    HALVES_REPEATS = 2048,    /* ... where they may divide in halves, ... */
+    WIDE_HALVES_REPEATS = 64, /* ... of wide pairs. */
+    HALVES_VALUES = 8,        /* so many values are sooner divided by pieces */
+    BINS = 32,                /* of equal shares of the sample; each may add a splitter for a frequent value */
+    FLAT_SHARE = 25           /* a value that less than one in so many keys have is divided off with others */
 };
 
 /* Shell's sort: a sample is small. */
@@ -39,13 +44,14 @@ void scan_cpu_sort_choose_splitters(const uint64_t *sample, size_t n, scan_sort_
     }
 }
 
-/* A bin for each value, if the sample has few. */
-static bool choose_values(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
+/* A bin for each value, if the sample has no more than `most`. */
+static bool choose_values(const uint64_t *sample, size_t n, size_t most, scan_sort_splitters *s) {
+    size_t values = 0;
     s->n = 0;
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && sample[i] == sample[i - 1])
             continue;
-        if (s->n + 2 > SCAN_SORT_MAX_SPLITTERS)
+        if (++values > most)
             return false;
         if (sample[i] > 0)
             add(s, sample[i] - 1);
@@ -75,6 +81,20 @@ static void choose_flat(const scan_sort_job *j, const uint64_t *sample, size_t n
     }
     if (covered < n / 16 * 15)
         s->flat_n = 0;
+}
+
+/* One splitter: the code beside which the halves of the sample are most alike. False if all are equal. */
+static bool choose_half(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
+    size_t begin = n / 2, end = n / 2;
+    while (begin > 0 && sample[begin - 1] == sample[n / 2])
+        begin--;
+    while (end < n && sample[end] == sample[n / 2])
+        end++;
+    if (begin == 0 && end == n)
+        return false;
+    s->n = 1;
+    s->codes[0] = n - end < begin ? sample[n / 2] - 1 : sample[n / 2];
+    return true;
 }
 
 /* The tree of the bins from `bin` to `last`, from `node` on: less[d] is the weight of the bins before bin d. */
@@ -123,6 +143,13 @@ static size_t count_equal(const uint64_t *sample, size_t n) {
     return pairs;
 }
 
+/* Whether keys of pairs repeat so much that bins by splitters are quicker: a scatter waits for the store of the key
+ * before if both are equal. */
+static bool do_repeat(const scan_sort_job *j, const uint64_t *sample, size_t n, bool halves) {
+    const size_t share = !halves ? REPEATS : scan_sort_is_wide(&j->plan) ? WIDE_HALVES_REPEATS : HALVES_REPEATS;
+    return j->plan.split && j->plan.value_bytes > 0 && !j->drop_keys && count_equal(sample, n) > n * n / 2 / share;
+}
+
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part, size_t begin, size_t n,
                                     scan_sort_splitters *splitters) {
     enum { SAMPLES = 256 };
@@ -133,20 +160,20 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part
         varying |= sample[i] ^ part->first;
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
-    /* A scatter waits for the store of the key before if both are equal, which a split in vectors does not. */
-    const bool repeats = j->plan.split && j->plan.value_bytes > 0 && !j->drop_keys &&
-                         count_equal(sample, SAMPLES) > SAMPLES * SAMPLES / 2 / 40;
-    if (repeats && choose_values(sample, SAMPLES, splitters)) {
-        part->splitters = splitters;
-    } else if (repeats || (top > bits && count_agreeing(sample, SAMPLES, top - bits) << bits >=
-                                             j->plan.skew * SAMPLES * SAMPLES / 2)) {
-        scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
-        part->splitters = splitters;
-    }
+    const bool halves = n <= j->plan.halves_n, repeats = do_repeat(j, sample, SAMPLES, halves);
+    const bool uneven = !repeats && top > bits &&
+                        count_agreeing(sample, SAMPLES, top - bits) << bits >= j->plan.skew * SAMPLES * SAMPLES / 2;
     splitters->flat_n = 0;
-    if (part->splitters && j->plan.value_bytes > 0)
+    if (!repeats && !uneven)
+        return varying;
+    part->splitters = splitters;
+    if (!repeats || !choose_values(sample, SAMPLES, halves ? HALVES_VALUES : SCAN_SORT_MAX_SPLITTERS / 2, splitters)) {
+        part->halves = halves && choose_half(sample, SAMPLES, splitters);
+        if (!part->halves)
+            scan_cpu_sort_choose_splitters(sample, SAMPLES, splitters);
+    }
+    if (!part->halves && j->plan.value_bytes > 0)
         choose_flat(j, sample, SAMPLES, splitters);
-    if (part->splitters)
-        plant_tree(sample, SAMPLES, splitters);
+    plant_tree(sample, SAMPLES, splitters);
     return varying;
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A range of pairs divided in two by several threads: each divides its part as a quicksort does, to where the parts'
+ * counts say. A whole vector is stored where this thread's share of a half has room for it; at its end, where another
+ * thread's begins, only what there is.
+ *
+ * Included by quick_pairs.h once a width of keys and once a width of values.
+ */
+
+/* Where a thread's next pair of a half goes, and where its share ends. */
+typedef struct PAIR(half) {
+    size_t at, end;
+} PAIR(half);
+
+SCAN_INLINE void PAIR(count_half)(scan_sort_part *part, bool is_float) {
+    const NAME(split) s = NAME(split_of)(part->order, NULL, NULL, is_float);
+    const V last = V_SET1((KEY)part->splitters->codes[0] ^ LEAST);
+    const KEY *keys = part->from.keys;
+    size_t low = 0, i = part->begin;
+    for (; i + LANES <= part->end; i += LANES)
+        low += quick_count(V_LOWS(NAME(code_of)(&s, V_LOAD(keys + i), is_float), last), LANES);
+    for (; i < part->end; i++)
+        low += V_LOWS(NAME(code_of)(&s, V_SET1(keys[i]), is_float), last) & 1;
+    part->counts[0] = low;
+    part->counts[1] = part->end - part->begin - low;
+}
+
+/* The pairs of a mask go to a half. */
+SCAN_INLINE void PAIR(store_half)(PAIR(half) * half, V keys, PAIR(vector) values, V_BITS bits, size_t count,
+                                  PAIR(columns) to) {
+    if (half->at + LANES <= half->end) {
+        V_STORE(to.keys + half->at, V_COMPRESS(keys, bits));
+        PAIR(store_some)(to.values + half->at, values, bits);
+    } else {
+        KEY some_keys[LANES];
+        VALUE some_values[LANES];
+        V_STORE(some_keys, V_COMPRESS(keys, bits));
+        PAIR(store_some)(some_values, values, bits);
+        memcpy(to.keys + half->at, some_keys, count * sizeof(KEY));
+        memcpy(to.values + half->at, some_values, count * sizeof(VALUE));
+    }
+    half->at += count;
+}
+
+SCAN_INLINE void PAIR(scatter_half)(const scan_sort_part *part, bool is_float) {
+    const NAME(split) s = NAME(split_of)(part->order, NULL, NULL, is_float);
+    const V last = V_SET1((KEY)part->splitters->codes[0] ^ LEAST);
+    const PAIR(columns) x = {part->from.keys, part->from.values}, to = {part->to.keys, part->to.values};
+    PAIR(half)
+    low = {part->positions[0], part->positions[0] + part->counts[0]},
+    high = {part->positions[1], part->positions[1] + part->counts[1]};
+    size_t i = part->begin;
+    for (; i + LANES <= part->end; i += LANES) {
+        const V v = V_LOAD(x.keys + i);
+        const PAIR(vector) w = PAIR(load)(x.values + i);
+        const V_BITS is_low = V_LOWS(NAME(code_of)(&s, v, is_float), last);
+        const size_t count = quick_count(is_low, LANES);
+        PAIR(store_half)(&low, v, w, is_low, count, to);
+        PAIR(store_half)(&high, v, w, (V_BITS)~is_low, LANES - count, to);
+    }
+    for (; i < part->end; i++) {
+        PAIR(half) *half = V_LOWS(NAME(code_of)(&s, V_SET1(x.keys[i]), is_float), last) & 1 ? &low : &high;
+        to.keys[half->at] = x.keys[i];
+        to.values[half->at++] = x.values[i];
+    }
+}
+
+static void PAIR(count_half_integers)(scan_sort_part *part) { PAIR(count_half)(part, false); }
+static void PAIR(count_half_floats)(scan_sort_part *part) { PAIR(count_half)(part, true); }
+static void PAIR(scatter_half_integers)(const scan_sort_part *part) { PAIR(scatter_half)(part, false); }
+static void PAIR(scatter_half_floats)(const scan_sort_part *part) { PAIR(scatter_half)(part, true); }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan_sort of pairs whose keys repeat, by so many threads that they are divided in halves (two), or into bins by
+ * pieces (three), against the oracle: in place, and from arrays that end at a page that faults.
+ */
+#include "scan/cpu/sort/sort.h"
+#include "sort_oracle.h"
+
+enum { MAX_N = 530001 };
+
+typedef struct fixture {
+    guarded keys, out, values, values_out;
+    sort_item *items;
+    uint64_t random;
+} fixture;
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    for (guarded *g = &f->keys; g <= &f->values_out; g++)
+        *g = guarded_create(8 * (size_t)MAX_N);
+    f->items = malloc(sizeof *f->items * MAX_N);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    for (guarded *g = &f->keys; g <= &f->values_out; g++)
+        guarded_destroy(*g);
+    free(f->items);
+    free(f);
+    return 0;
+}
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+/* One of `count` numbers of both signs. */
+static uint64_t one_of(uint64_t *s, uint64_t count, scan_type type) {
+    return bits_of_double(1.5 * (double)(random_u64(s) % count) - (double)(count / 2), type);
+}
+
+static uint64_t data_20(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 20, type);
+}
+static uint64_t data_300(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, one_of(s, 300, type);
+}
+/* Zeros of both signs, NaNs of any bits, and 300 numbers. */
+static uint64_t data_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s), sign = (r & 1) << (type_bits(type) - 1);
+    return (void)i, (void)n,
+           r & 2 ? one_of(s, 300, type) : sign | (r & 4 ? 0 : bits_of_double(INFINITY, type) + 1 + (r >> 8 & 0xff));
+}
+/* Most keys are one value, so that a cut lies beside it. */
+static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 4 ? bits_of_double(7, type) : one_of(s, 300, type);
+}
+/* Twelve values, descending but for a few keys: hardly a piece has many of them. */
+static uint64_t data_12_descending(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return random_u64(s) % 1000 == 0 ? one_of(s, 12, type) : bits_of_double(12 - (double)(i * 12 / n), type);
+}
+/* The same, ascending. */
+static uint64_t data_12_ascending(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return data_12_descending(s, n - 1 - i, n, type);
+}
+
+/* Few small numbers where the sort looks at keys; hardly any elsewhere. */
+static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
+    enum { SAMPLES = 256 };
+    for (size_t k = 0; k < SAMPLES; k++)
+        set_key_bits(keys, scan_sort_anywhere(k, n), type, random_u64(&f->random) % 20);
+}
+
+/* ---- the test ---------------------------------------------------------------------------------------------------- */
+
+/* The oracle's order is in f->items. */
+static void check(fixture *f, scan_ctx *ctx, const void *keys, size_t n, sort_case c, uint32_t value_bytes,
+                  bool in_place) {
+    const size_t size = size_of_type(c.type);
+    void *out = guarded_end(f->out, n * size), *values_out = guarded_end(f->values_out, n * value_bytes),
+         *values = in_place ? values_out : guarded_end(f->values, n * value_bytes);
+    const void *in = in_place ? memcpy(out, keys, n * size) : keys;
+    for (size_t i = 0; i < n; i++)
+        store_element(values, i, value_bytes, i * 0x9e3779b97f4a7c15u);
+    const scan_sort_desc desc = {.struct_size = sizeof desc,
+                                 .type = c.type,
+                                 .descending = c.descending,
+                                 .nan_first = c.nan_first,
+                                 .value_bytes = value_bytes};
+    assert_int_equal(scan_sort(ctx, &desc, in, out, values, values_out, n), SCAN_OK);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t from = f->items[i].index, value = from * 0x9e3779b97f4a7c15u;
+        if (key_bits(out, i, c.type) != key_bits(keys, from, c.type))
+            fail_msg("%s: key wrong at %zu of %zu", scan_type_name(c.type), i, n);
+        if (load_element(values_out, i, value_bytes) != load_element(&value, 0, value_bytes))
+            fail_msg("%s: value wrong at %zu of %zu", scan_type_name(c.type), i, n);
+    }
+}
+
+static void test_few_values(void **state) {
+    static const struct {
+        scan_type type;
+        uint32_t value_bytes, threads;
+        size_t n;
+        distribution *data;
+        bool misleads;
+    } cases[] = {
+        {SCAN_U64, 8, 2, 270001, data_20, false},
+        {SCAN_F64, 8, 2, 270001, data_ties, false},
+        {SCAN_I64, 4, 2, 360001, data_mostly_one, false},
+        {SCAN_F32, 8, 2, 360001, data_ties, false},
+        {SCAN_U32, 4, 2, 530001, data_300, false},
+        {SCAN_U64, 8, 2, 270001, data_uniform, true},
+        {SCAN_I32, 4, 3, 200001, data_12_descending, false},
+        {SCAN_F64, 8, 3, 200001, data_12_ascending, false},
+        {SCAN_F32, 4, 3, 200001, data_ties, false},
+    };
+    fixture *f = *state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const size_t n = cases[k].n;
+        const scan_type type = cases[k].type;
+        const sort_case c = {type, k & 1, type_is_float(type) && k & 2, 0, type_bits(type)};
+        scan_ctx *ctx = context_with_threads(cases[k].threads);
+        void *keys = guarded_end(f->keys, n * size_of_type(type));
+        fill(keys, n, type, cases[k].data, random_u64(&f->random));
+        if (cases[k].misleads)
+            mislead(f, keys, n, type);
+        sort_oracle(f->items, keys, n, c);
+        check(f, ctx, keys, n, c, cases[k].value_bytes, true);
+        check(f, ctx, keys, n, c, cases[k].value_bytes, false);
+        scan_ctx_destroy(ctx);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_values)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
