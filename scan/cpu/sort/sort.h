@@ -127,8 +127,10 @@ static inline bool scan_sort_name(scan_sort_values *values, uint64_t key) {
     return true;
 }
 
-/* Keys that are counted: those with the code `least` + v in counts[v * counters ... + counters - 1]. */
-enum { SCAN_SORT_COMMON = 4, SCAN_SORT_MANY_COUNTERS = 8 };
+/* Keys that are counted: those with the code `least` + v in counts[v * counters ... + counters - 1]. Of many counters
+ * one is left over, so that their number is odd: values a power of two apart would else have theirs at the same places
+ * of pages, where each waits for the stores of all the others, and in one set of the cache. */
+enum { SCAN_SORT_COMMON = 4, SCAN_SORT_MANY_COUNTERS = 9 };
 typedef struct scan_sort_counting {
     scan_sort_order order;
     const void *keys;
