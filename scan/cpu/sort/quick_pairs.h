@@ -203,7 +203,7 @@ static void PAIR(divide_pieces_floats)(const scan_sort_pieces *p) { PAIR(divide_
 
 /* ---- the quicksort ----------------------------------------------------------------------------------------------- */
 
-enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14 };
+enum { PAIR(MOST_RADIX) = 1 << 14, PAIR(MOST_PLACES) = 1 << 14, PAIR(SPREAD_SAMPLES) = 64 };
 
 #include "quick_pairs_few.h"
 #include "quick_pairs_cut.h"
@@ -226,34 +226,40 @@ static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(
         NAME(rotate_in)(&l->order, to.keys, to.keys, n);
 }
 
-/* Whether the leading bits of those that vary spread the keys, as far as a sample shows: then the radix sort, which
- * looks at a few bits more than n keys have and need not move keys in its last pass, is quicker than partitions in
- * short vectors, or where keys are not wanted. Keys that repeat are soon partitioned, and would
- * wait for each other's counters. */
-static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
-    enum { SAMPLES = 32 };
-    KEY keys[SAMPLES];
-    uint64_t codes[SAMPLES], varying = 0;
-    size_t agree = 0, values = 1;
-    for (size_t i = 0; i < SAMPLES; i++)
+/* How many keys of a sample, in order, have the same leading bits as the one before: of those that vary, a few bits
+ * more than n keys have. SIZE_MAX if keys repeat, 0 if all bits are among these. */
+static size_t PAIR(count_close)(const NAME(split) * s, const KEY *x, size_t n, size_t samples) {
+    KEY keys[PAIR(SPREAD_SAMPLES)];
+    uint64_t codes[PAIR(SPREAD_SAMPLES)], varying = 0;
+    size_t close = 0, values = 1;
+    for (size_t i = 0; i < samples; i++)
         keys[i] = x[scan_sort_anywhere(i, n)];
-    for (size_t i = 0; i < SAMPLES; i += LANES)
+    for (size_t i = 0; i < samples; i += LANES)
         V_STORE(keys + i, V_XOR(V_SET1(LEAST), NAME(code_of)(s, V_LOAD(keys + i), s->is_float)));
-    for (size_t i = 0; i < SAMPLES; i++) {
+    for (size_t i = 0; i < samples; i++) {
         codes[i] = keys[i];
         varying |= codes[i] ^ codes[0];
     }
-    scan_cpu_sort_sort_codes(codes, SAMPLES);
-    for (size_t i = 1; i < SAMPLES; i++)
+    scan_cpu_sort_sort_codes(codes, samples);
+    for (size_t i = 1; i < samples; i++)
         values += codes[i] != codes[i - 1];
-    if (values <= SAMPLES / 4 * 3)
-        return false;
+    if (values <= samples / 4 * 3)
+        return SIZE_MAX;
     const unsigned bits = 64 - (unsigned)__builtin_clzll(varying | 1), looked_at = 64 - (unsigned)__builtin_clzll(n);
     if (bits <= looked_at + 6)
-        return true; /* it looks at all of them */
-    for (size_t i = 1; i < SAMPLES; i++)
-        agree += (codes[i] ^ codes[i - 1]) >> (bits - looked_at) == 0;
-    return agree < 2;
+        return 0;
+    for (size_t i = 1; i < samples; i++)
+        close += (codes[i] ^ codes[i - 1]) >> (bits - looked_at) == 0;
+    return close;
+}
+
+/* Whether the leading bits of those that vary spread the keys, as far as a sample shows, and a second one if that is in
+ * doubt: then the radix sort, which looks at them and need not move keys in its last pass, is quicker than partitions
+ * in short vectors, or where keys are not wanted. Keys that repeat are soon partitioned, and would wait for each
+ * other's counters. */
+static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
+    const size_t close = PAIR(count_close)(s, x, n, PAIR(SPREAD_SAMPLES) / 2);
+    return close == 0 || (close == 1 && PAIR(count_close)(s, x, n, PAIR(SPREAD_SAMPLES)) < 4);
 }
 
 /* Sorts integers, or codes of floats, as quick() of quick_lanes.h: each column of x is that of `to` or `other`, or of
