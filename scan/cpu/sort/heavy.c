@@ -21,7 +21,8 @@ enum {
     FIRST_REPEATED = 16,      /* keys of the first sample that must not be alone in it */
     WIDE_VALUES = 40,         /* values, all alike, that quicksort separates as fast as 8-byte keys are counted, */
     FLOAT_VALUES = 256,       /* and floats of 4 bytes, */
-    FLOATS_N = 1 << 20,       /* from so many keys on */
+    FLOATS_N = 1 << 20,       /* from so many keys on, */
+    AVX2_VALUES = 128,        /* and any keys of 4 bytes in vectors of half the size */
     SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
     SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
     NEIGHBOURS = 16,          /* keys of the second sample that are read together */
@@ -145,7 +146,10 @@ static void find_heavy(scan_sort_job *j) {
     /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate a few values,
      * of 4 bytes sooner than a hash table counts them. */
     const bool alone = scan_sort_is_quick_alone(j), is_wide = j->plan.key_bytes == 8;
-    const size_t separated = is_wide ? WIDE_VALUES : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES : SIZE_MAX;
+    const size_t separated = is_wide                          ? WIDE_VALUES
+                             : !j->plan.kernels->sifts        ? AVX2_VALUES
+                             : j->is_float && j->n > FLOATS_N ? FLOAT_VALUES
+                                                              : SIZE_MAX;
     const bool soon_separated =
         separated == SIZE_MAX || first.equal_pairs * separated > (size_t)FIRST_SAMPLE * FIRST_SAMPLE / 2;
     if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separated))
