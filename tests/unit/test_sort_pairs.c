@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * scan_sort of pairs whose keys repeat, by so many threads that they are divided in halves (two), or into bins by
- * pieces (three), against the oracle: in place, and from arrays that end at a page that faults.
+ * pieces (three), against the oracle: in place, and from arrays that end at a page that faults. Pairs of two values of
+ * narrow keys, so many that they are written past the caches.
  */
 #include "scan/cpu/sort/sort.h"
 #include "sort_oracle.h"
@@ -64,6 +65,11 @@ static uint64_t data_12_ascending(uint64_t *s, size_t i, size_t n, scan_type typ
     return data_12_descending(s, n - 1 - i, n, type);
 }
 
+/* The lowest bit varies: a partition has two bins. */
+static uint64_t data_bit(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, (void)type, random_u64(s) & 1;
+}
+
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
     enum { SAMPLES = 256 };
@@ -114,6 +120,8 @@ static void test_few_values(void **state) {
         {SCAN_I32, 4, 3, 200001, data_12_descending, false},
         {SCAN_F64, 8, 3, 200001, data_12_ascending, false},
         {SCAN_F32, 4, 3, 200001, data_ties, false},
+        {SCAN_U8, 8, 1, 480000, data_bit, false},
+        {SCAN_I16, 8, 2, 480000, data_bit, false},
     };
     fixture *f = *state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

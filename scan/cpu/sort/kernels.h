@@ -111,7 +111,8 @@ SCAN_INLINE void scatter(const scan_sort_part *part, scan_sort_classify *by_spli
     const size_t slots = buffer_elements(kind), bins = (size_t)1 << part->bits;
     const unsigned key_bytes = kind.key_bytes, value_bytes = kind.value_bytes, shift = part->shift;
     const scan_sort_order order = part->order;
-    char *key_buffers = part->buffers, *value_buffers = key_buffers + bins * slots * key_bytes;
+    /* Both begin at a line. */
+    char *key_buffers = part->buffers, *value_buffers = key_buffers + (bins * slots * key_bytes + 63) / 64 * 64;
     uint64_t *positions = part->positions, *starts = part->counts; /* the counts have served */
     const void *from = part->from.keys, *from_values = part->from.values;
     const bool keep_keys = part->to.keys != NULL;
