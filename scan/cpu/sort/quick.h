@@ -72,4 +72,16 @@ static unsigned max_depth(const scan_sort_local *l, size_t n) {
     return l->max_depth ? l->max_depth : 2 * (64 - (unsigned)__builtin_clzll(n | 1));
 }
 
+/* The table of what quick_halves.h has. */
+#define HALVES(name) count_half_##name, scatter_half_##name
+#define HALVES_ROW(name)                                                                                               \
+    {                                                                                                                  \
+        {NULL, NULL}, {HALVES(name##_4)}, { HALVES(name##_8) }                                                         \
+    }
+#define QUICK_HALVES                                                                                                   \
+    {                                                                                                                  \
+        {{NULL, NULL}}, {{NULL, NULL}}, HALVES_ROW(integers_32), HALVES_ROW(integers_64), HALVES_ROW(floats_32),       \
+            HALVES_ROW(floats_64)                                                                                      \
+    }
+
 #endif

@@ -312,15 +312,5 @@ scan_sort_split_table scan_cpu_sort_split_avx512 = {
     {split_pieces_floats_64, divide_pieces_floats_64_4, divide_pieces_floats_64_8},
 };
 
-#define HALVES(kind, sizes)                                                                                            \
-    { count_half_##kind##_##sizes, scatter_half_##kind##_##sizes }
-scan_sort_halves_table scan_cpu_sort_halves_avx512 = {
-    {{NULL, NULL}},
-    {{NULL, NULL}},
-    {{NULL, NULL}, HALVES(integers, 32_4), HALVES(integers, 32_8)},
-    {{NULL, NULL}, HALVES(integers, 64_4), HALVES(integers, 64_8)},
-    {{NULL, NULL}, HALVES(floats, 32_4), HALVES(floats, 32_8)},
-    {{NULL, NULL}, HALVES(floats, 64_4), HALVES(floats, 64_8)},
-};
-#undef HALVES
+scan_sort_halves_table scan_cpu_sort_halves_avx512 = QUICK_HALVES;
 #endif
