@@ -56,6 +56,9 @@ static uint64_t data_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
 static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, random_u64(s) % 4 ? bits_of_double(7, type) : one_of(s, 300, type);
 }
+static uint64_t data_nearly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return random_u64(s) % 20 ? bits_of_double(7, type) : data_ties(s, i, n, type);
+}
 /* Twelve values, descending but for a few keys: hardly a piece has many of them. */
 static uint64_t data_12_descending(uint64_t *s, size_t i, size_t n, scan_type type) {
     return random_u64(s) % 1000 == 0 ? one_of(s, 12, type) : bits_of_double(12 - (double)(i * 12 / n), type);
@@ -122,6 +125,8 @@ static void test_few_values(void **state) {
         {SCAN_F32, 4, 3, 200001, data_ties, false},
         {SCAN_U8, 8, 1, 480000, data_bit, false},
         {SCAN_I16, 8, 2, 480000, data_bit, false},
+        {SCAN_U64, 8, 2, 270001, data_bit, false},
+        {SCAN_F64, 8, 2, 270001, data_nearly_one, false},
     };
     fixture *f = *state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -10,6 +10,7 @@ enum {
     REPEATS = 40,
     HALVES_REPEATS = 2048,    /* ... where they may divide in halves, ... */
     WIDE_HALVES_REPEATS = 64, /* ... of wide pairs. */
+    LEAST_HALF = 16,          /* one key in so many, at least, is in the smaller half */
     HALVES_VALUES = 8,        /* so many values are sooner divided by pieces */
     BINS = 32,                /* of equal shares of the sample; each may add a splitter for a frequent value */
     FLAT_SHARE = 25           /* a value that less than one in so many keys have is divided off with others */
@@ -83,14 +84,15 @@ static void choose_flat(const scan_sort_job *j, const uint64_t *sample, size_t n
         s->flat_n = 0;
 }
 
-/* One splitter: the code beside which the halves of the sample are most alike. False if all are equal. */
+/* One splitter: the code beside which the halves of the sample are most alike. False if nearly all are equal: such keys
+ * are sooner divided by pieces. */
 static bool choose_half(const uint64_t *sample, size_t n, scan_sort_splitters *s) {
     size_t begin = n / 2, end = n / 2;
     while (begin > 0 && sample[begin - 1] == sample[n / 2])
         begin--;
     while (end < n && sample[end] == sample[n / 2])
         end++;
-    if (begin == 0 && end == n)
+    if (begin < n / LEAST_HALF && n - end < n / LEAST_HALF)
         return false;
     s->n = 1;
     s->codes[0] = n - end < begin ? sample[n / 2] - 1 : sample[n / 2];
