@@ -3,10 +3,9 @@
 # emulate(TARGET SOURCE...): compiles sources with the emulator's headers in place of the CUDA toolkit's, those of CUDA
 # (.cu) as plain C++. They may cast between types as nvcc lets them, and shuffle values that no lane uses.
 # emulator_sources and emulator_libraries go into the library.
-find_library(BOOST_CONTEXT_LIBRARY boost_context REQUIRED)
 set(emulator_dir ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB emulator_sources CONFIGURE_DEPENDS ${emulator_dir}/*.cpp)
-set(emulator_libraries ${BOOST_CONTEXT_LIBRARY} stdc++)
+set(emulator_libraries stdc++)
 
 # The emulator itself is fast in every build; its accesses to memory stand for the kernels'. The scheduler touches none of
 # theirs and runs more than anything else: it is compiled without sanitizers.

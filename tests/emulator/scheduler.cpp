@@ -8,7 +8,6 @@
  * warps behind.
  */
 #include <algorithm>
-#include <boost/context/detail/fcontext.hpp>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#ifndef __x86_64__
+#include <ucontext.h>
+#endif
 #include <unistd.h>
 
 #include "cta.h"
@@ -25,9 +27,6 @@ static constexpr size_t stack_bytes = 256 << 10;
 #else
 static constexpr size_t stack_bytes = 64 << 10;
 #endif
-
-using boost::context::detail::fcontext_t;
-using boost::context::detail::transfer_t;
 
 namespace emulator {
 
@@ -51,15 +50,66 @@ uint32_t draw() { return draw(*current->in_cta); }
 
 /* ---- switching --------------------------------------------------------------------------------------------------- */
 
-/* The running fiber has just been switched to. */
-static void arrived(transfer_t from) { static_cast<fiber *>(from.data)->context = from.fctx; }
+/* emulator_jump(&kept, context): keeps what the calling convention asks for on the stack, and its place in `kept`; goes
+ * on with that of `context`. No kernel changes how floating-point numbers are rounded: the registers that say it stay
+ * as they are. first_context() is that of a function which never returns, on the stack that ends at `end`. */
+#ifdef __x86_64__
+extern "C" void emulator_jump(void **kept, void *context);
+asm(R"(
+    .pushsection .text
+    .type emulator_jump, @function
+emulator_jump:
+    endbr64
+    push %rbp
+    push %rbx
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbx
+    pop %rbp
+    ret
+    .size emulator_jump, .-emulator_jump
+    .popsection
+)");
+
+static void *first_context(char *end, size_t, void (*function)()) {
+    void **top = reinterpret_cast<void **>(end);
+    *--top = nullptr; /* where the function would return to */
+    *--top = reinterpret_cast<void *>(function);
+    return memset(top - 6, 0, 6 * sizeof *top); /* registers */
+}
+#else
+static void emulator_jump(void **kept, void *context) {
+    ucontext_t here;
+    *kept = &here;
+    swapcontext(&here, static_cast<ucontext_t *>(context));
+}
+
+static void *first_context(char *end, size_t bytes, void (*function)()) {
+    constexpr size_t own_bytes = (sizeof(ucontext_t) + 63) / 64 * 64;
+    ucontext_t *made = reinterpret_cast<ucontext_t *>(end - own_bytes);
+    getcontext(made);
+    made->uc_stack.ss_sp = end - bytes;
+    made->uc_stack.ss_size = bytes - own_bytes;
+    made->uc_link = nullptr;
+    makecontext(made, function, 0);
+    return made;
+}
+#endif
 
 static void switch_to(fiber *to) {
     fiber *from = current;
     if (to == from)
         return;
     current = to;
-    arrived(boost::context::detail::jump_fcontext(to->context, from));
+    emulator_jump(&from->context, to->context);
 }
 
 #ifdef EMULATED_ASAN
@@ -323,8 +373,7 @@ static void thread_ends() {
     switch_to(pick(c));
 }
 
-static void fiber_main(transfer_t from) {
-    arrived(from);
+static void fiber_main() {
     for (;;) {
         const launch &l = *current->in_cta->work;
         l.how->call(l.kernel, l.arguments);
@@ -367,7 +416,7 @@ static fiber *new_fiber(cta &c, int index) {
     f->stack_bytes = stack_bytes;
     /* from other lines of a page for each, or all would lie in the same few sets of a cache */
     const size_t used_bytes = stack_bytes - size_t(index) % 64 * 64;
-    f->context = boost::context::detail::make_fcontext(f->stack + used_bytes, used_bytes, fiber_main);
+    f->context = first_context(f->stack + used_bytes, used_bytes, fiber_main);
     return f;
 }
 
