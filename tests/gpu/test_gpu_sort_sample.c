@@ -133,17 +133,26 @@ static void fill_hard(int kind, scan_type type, size_t n, uint64_t seed) {
     }
 }
 
-static void check_hard(int kind, scan_type type, scan_sort_method method, size_t n, int call_kind) {
+/* Fills in keys and their order, for calls that follow. */
+static sort_case make_hard(int kind, scan_type type, size_t n) {
     make_room(n + 8);
     fill_hard(kind, type, n, random_u64(&rng));
     const sort_case order = drawn_order(type);
     expect(n, &order);
+    return order;
+}
+
+static void call_hard(int kind, sort_case order, scan_sort_method method, size_t n, int call_kind) {
     sort_call c = {.order = order, .method = method, .n = n, .bound = n, .data = 100 + kind};
     set_call_kind(&c, call_kind);
     c.keys_in_place = random_bool(&rng);
     c.values_in_place = random_bool(&rng);
     run_call(&c);
     assert_string_equal(scan_ctx_ran(gpu), method == SCAN_SORT_SAMPLE ? "sample" : "radix");
+}
+
+static void check_hard(int kind, scan_type type, scan_sort_method method, size_t n, int call_kind) {
+    call_hard(kind, make_hard(kind, type, n), method, n, call_kind);
 }
 
 static void hard_keys(void **state) {
@@ -165,9 +174,12 @@ static void many_keys(void **state) {
     (void)state;
     gpu_need();
     static const int kinds[] = {0, 1, 2, 7};
-    for (int k = 0; k < 4; k++)
+    const size_t n = (size_t)1 << 28;
+    for (int k = 0; k < 4; k++) {
+        const sort_case order = make_hard(kinds[k], k % 2 ? SCAN_U64 : SCAN_U32, n);
         for (int call = 0; call < CALL_KINDS; call++)
-            check_hard(kinds[k], k % 2 ? SCAN_U64 : SCAN_U32, SCAN_SORT_SAMPLE, (size_t)1 << 28, call);
+            call_hard(kinds[k], order, SCAN_SORT_SAMPLE, n, call);
+    }
 }
 
 /* Keys that the radix sort hands over by itself: at once, or when the first digits have left too large buckets.
