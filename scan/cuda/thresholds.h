@@ -74,14 +74,14 @@ constexpr uint64_t wide_survey_least = 1u << 23, labels_least = 1u << 23, narrow
 constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_units_each = 4;
 /* From so many 8-byte keys on a sample sort may take less time than passes, if so many digits decide; samples_pay()
  * says whether. Of an argsort, from its own number on. */
-constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 24;
+constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 23;
 constexpr uint32_t sampled_digits = 6;
 /* From so many keys on rare ones cost a sample sort less than 8 passes, see samples_pay(). */
 constexpr uint64_t sampled_rare_least = 3u << 24;
-/* More keys take a third level, as a rule. An argsort's rounds may take less time then, unless values have so many
- * copies, at least. Where hunts with and without are even (--seed 9009 --min-n 2^26), on an H100, 2026-11-26. */
+/* More keys take a third level, as a rule. An argsort's rounds may take less time then. */
 constexpr uint64_t sampled_surely_most = 1u << 28;
-constexpr float sampled_copies = 2048;
+/* Values with so many copies, at least, cost a sample sort less than rare keys do. */
+constexpr float sampled_copies = 1024;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 

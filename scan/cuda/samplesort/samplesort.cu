@@ -91,7 +91,7 @@ static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool
     job j = job_of(l, given, scratch, in_place, planned);
     const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_each;
     const uint64_t units = given.n / l.unit_keys + l.most_regions, ctas = units < most ? units : most;
-    if (l.levels)
+    if (l.levels && !planned)
         SCAN_CUDA_TRY(ctx, cudaMemsetAsync(j.counts, 0, sizeof *j.counts, state_of(ctx)->stream));
     for (uint32_t level = 0; level < l.levels; level++)
         SCAN_TRY(run_level(ctx, k, j, level, l.most_regions, ctas));
@@ -108,6 +108,8 @@ samplesort_room samplesort_room_of(const scan_ctx *ctx, size_t key_bytes, size_t
     const samplesort::layout l = samplesort::layout_of(ctx, key_bytes, value_bytes, n, argsort);
     return {l.end, l.first_bytes, l.second_bytes, l.values_bytes};
 }
+
+size_t samplesort_zeroed_bytes(void) { return align_up(sizeof(samplesort::list_counts)); }
 
 scan_status samplesort_open(scan_ctx *ctx) {
     for (const auto &row : samplesort::table)

@@ -20,6 +20,7 @@ constexpr int max_digits = 8;
 constexpr int max_rows = max_digits + 2;              /* of counts: digits of codes, then those of the even code */
 constexpr uint32_t packed_passes = 4;                 /* digits of a packed code, see pack.cuh */
 constexpr uint32_t sample_size = 2048;                /* keys, see sample.cuh */
+constexpr uint32_t sample_falls = 2 * sample_size;    /* of a count and another one in the same word */
 constexpr uint32_t max_large_notes = 2 * sample_size; /* see large.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
@@ -69,7 +70,8 @@ struct sort_plan {
     uint32_t again;       /* the first passes are not enough: a bucket or a run is too long, or there are none. All
                            * digits take a pass then, or there is a sample sort */
     uint32_t odd;         /* some float shares its code with others */
-    uint32_t repeats;     /* keys of the sample that are equal to the one before them in the input */
+    uint32_t neighbours;  /* keys of the sample that are equal to the one before them in the input, and those that are
+                           * less, times sample_falls */
     uint32_t large_notes; /* of the local stage, for large.cuh */
     uint32_t crowded;     /* tiles of the local stage that bins did not sort */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
@@ -119,6 +121,8 @@ struct sort_job {
     void *values_first;                /* scratch: n values */
     unsigned long long *narrow_counts; /* scratch: as fill.cuh has them; the survey zeroes them */
     uint32_t narrow_codes;             /* at most; 0: narrow keys are not counted */
+    uint32_t lists_zeroed;             /* bytes of `lists` that the survey zeroes: if `sampled` */
+    void *lists;                       /* scratch: the sample sort's */
     uint64_t n;
     const uint64_t *n_device; /* NULL: n itself */
     sort_order order;

@@ -128,23 +128,30 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* How many passes take as long as a sort of rare keys alone by samples, less the 3.5 that all keys take. Few where a
+ * value has many copies, and where neighbours, other than copies, are in order more often than by chance. */
+__device__ inline float rare_cost(const sort_job &job, uint64_t n, const sample_counts &equal) {
+    constexpr uint32_t few = 3 * sample_size / 10;
+    if (copies_of(equal, n) >= sampled_copies + float(n >> 15))
+        return 2.5f;
+    if (equal.repeats < sample_size / 8 && (equal.falls < few || equal.falls > sample_size - few))
+        return 3.5f;
+    if (job.packed)
+        return n > sampled_surely_most ? 18 : 5.4f;
+    return n < sampled_rare_least || n > sampled_surely_most ? 5 : 4.4f;
+}
+
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
- * its first level or its second one, and cost as much as 3.5 passes; rare ones cost as much as 8.5, and 7.9 where there
- * are so many that little time goes to samples but not so many that there is a third level, on an H200 (tools/bench
- * --device cuda --hunt 4000 --seed 515151 --min-n 2000000 --max-n 2^28 --type u64,i64,f64, with
- * --algorithm radix and with sample, 2026-11-26: 79 sets). An argsort fetches rare keys by their indices twice.
- * equal: of the sample's codes. */
+ * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
+ * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. equal: of the
+ * sample's codes. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
                                    const sample_counts &equal) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
-    if (job.packed)
-        return digits.count >= sampled_digits && (rare <= (n <= sampled_surely_most ? 0.5f : 0.25f) ||
-                                                  copies_of(equal, n) >= sampled_copies + float(n >> 15));
-    return float(only_even ? job.key_bytes : digits.count) >
-           3.5f + (n < sampled_rare_least || n > sampled_surely_most ? 5 : 4.4f) * rare;
+    return float(only_even ? job.key_bytes : digits.count) > 3.5f + rare_cost(job, n, equal) * rare;
 }
 
 /* All digits that vary, if the top ones are not enough. */

@@ -27,26 +27,27 @@ __host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
 
 /* Whether the plan may look at a sample. */
 __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
-    return (job.again_follows || job.packed) && n >= sample_least_keys;
+    return (job.again_follows || job.packed || job.sampled) && n >= sample_least_keys;
 }
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
- * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns the keys that are
- * equal to the one before them, those of a warp to one of its lanes. */
+ * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns what its keys are
+ * beside the ones before them, those of a warp to one of its lanes: sort_plan.neighbours. */
 template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    uint32_t repeats = 0;
+    uint32_t neighbours = 0;
     for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < sample_size; s += gridDim.x * blockDim.x) {
         const uint64_t i = sample_at(s, n / sample_size);
         const auto key = keys[i], neighbour = keys[i ? i - 1 : 1];
-        job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
+        const auto code = sort_code<Key>(key, job.order);
+        job.plan->sample[SAMPLE_CODES][s] = code;
         if constexpr (sort_key<Key>::is_float)
             if (even.exists())
                 job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
-        repeats += key == neighbour;
+        neighbours += key == neighbour ? 1 : code < sort_code<Key>(neighbour, job.order) ? sample_falls : 0;
     }
-    repeats = warp_sum(repeats);
-    return threadIdx.x % 32 == 0 ? repeats : 0;
+    neighbours = warp_sum(neighbours);
+    return threadIdx.x % 32 == 0 ? neighbours : 0;
 }
 
 /* Of a sample of keys, by their codes above some shift. */
@@ -56,6 +57,7 @@ struct sample_counts {
     uint32_t doubles; /* codes of exactly two */
     uint32_t most;    /* keys whose codes agree, at most */
     uint32_t repeats; /* keys that are equal to the one before */
+    uint32_t falls;   /* keys that are less */
 };
 
 /* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
@@ -92,8 +94,10 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     }
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
         table[i] = 0;
-    if (threadIdx.x == 0)
-        counts = {0, 0, 0, 0, __ldcg(&plan->repeats)};
+    if (threadIdx.x == 0) {
+        const uint32_t neighbours = __ldcg(&plan->neighbours);
+        counts = {0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
+    }
     __syncthreads();
     uint32_t met = 0;
 #pragma unroll 1

@@ -187,7 +187,7 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
         SCAN_TRY(run_passes(ctx, c, job, max_digits, c.digits));
     }
     if (c.sampled)
-        return samplesort_run(ctx, job, reinterpret_cast<char *>(job.plan) + c.plan_bytes, in_place, true);
+        return samplesort_run(ctx, job, static_cast<char *>(job.lists), in_place, true);
     return SCAN_OK;
 }
 
@@ -246,6 +246,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.plan = reinterpret_cast<sort_plan *>(scratch + c.counts_bytes);
     char *lists = scratch + c.counts_bytes + c.plan_bytes, *first = lists + c.lists_bytes,
          *second = first + c.first_bytes, *values = second + c.second_bytes;
+    job.lists = lists;
+    job.lists_zeroed = uint32_t(samplesort_zeroed_bytes());
     job.keys_first = first;
     job.keys_second = second;
     job.values_first = values;

@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
-    uint32_t repeats = 0;
+    uint32_t neighbours = 0;
     if constexpr (shape::tries_even)
         if (!second && (!wide || job.again_follows))
             even = find_even<Key, shape::threads>(job, n, counts);
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         const order_sample<Key, shape::threads> sample(job, n);
         if constexpr (sizeof(Key) >= 4)
             if (takes_sample(job, n))
-                repeats = take_sample<Key>(job, n, even);
+                neighbours = take_sample<Key>(job, n, even);
         falls = sample.falls();
         rises = falls && sample.rises();
     }
@@ -385,8 +385,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         atomicOr(&plan->rises, 1u);
     if (tells && falls && threadIdx.x == 0)
         atomicOr(&plan->falls, 1u);
-    if (repeats)
-        atomicAdd(&plan->repeats, repeats);
+    if (neighbours)
+        atomicAdd(&plan->neighbours, neighbours);
     if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 

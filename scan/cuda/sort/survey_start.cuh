@@ -13,8 +13,8 @@
 namespace scan_cuda {
 
 /* The plan is zero before anything is added to it: the CTA with the first ticket sees to that, while the others read
- * keys. They all zero the counts of narrow keys, which nobody touches before the survey is over. The first warp alone
- * knows of it. */
+ * keys. They all zero the counts of narrow keys and of a sample sort, which nobody touches before the survey is over.
+ * The first warp alone knows of it. */
 class survey_start {
     ticket own;   /* of the CTA */
     bool is_open; /* the plan is zero */
@@ -26,9 +26,12 @@ class survey_start {
 
   public:
     __device__ void open(const sort_job &job) {
+        const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x,
+                       threads = uint64_t(gridDim.x) * blockDim.x;
         if (job.narrow_codes)
-            zero(job.narrow_counts, fill_counts_bytes(job.narrow_codes),
-                 uint64_t(blockIdx.x) * blockDim.x + threadIdx.x, uint64_t(gridDim.x) * blockDim.x);
+            zero(job.narrow_counts, fill_counts_bytes(job.narrow_codes), thread, threads);
+        if (job.sampled)
+            zero(job.lists, job.lists_zeroed, thread, threads);
         if (warp_of_cta() > 0)
             return;
         if (threadIdx.x == 0)

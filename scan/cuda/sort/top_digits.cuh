@@ -49,7 +49,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         bucket *= float(spread[row].most) / float(n);
         if (top == 1 && bucket <= float(job.local.reach))
             return {1, uint32_t(spread[row].most), false, false};
-        if (!takes_sample(job, n))
+        if (!job.again_follows || !takes_sample(job, n))
             break;
         const bool values = equal.singles == 0;
         if (copies_of(equal, n) > many_copies)
