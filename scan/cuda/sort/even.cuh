@@ -67,14 +67,16 @@ __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefi
 }
 
 /* Whether by two digits of the code some buckets would be too large, as the plan would find when codes had not been
- * counted: a part of it has too many keys, or they come in runs, or have many copies, or too many share a bucket.
- * repeats: keys of a sample of `threads` that are equal to the one before. table: as above. By the CTA. */
+ * counted: a part of it, or a finer one, has too many keys, or they come in runs, or have many copies, or too many
+ * share a bucket. Keys whose logarithms are even crowd a fine part. repeats: keys of a sample of `threads` that are
+ * equal to the one before. table: as above. By the CTA. */
 template <class Key, int threads>
 __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats,
                                   uint32_t *table) {
-    constexpr uint32_t parts = 32, each = even_samples / threads;
+    constexpr uint32_t parts = 32, fine_bits = 10, fine_parts = 1u << fine_bits, each = even_samples / threads;
     static_assert(even_samples % threads == 0 && sample_size % threads == 0 && threads >= parts,
                   "the sample's threads");
+    static_assert(fine_parts <= even_slots, "the table's");
     __shared__ uint32_t count[parts];
     if (threadIdx.x < parts)
         count[threadIdx.x] = 0;
@@ -85,13 +87,22 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     for (uint32_t k = 0; k < each; k++)
         sample[k] = keys[sample_at(k * threads + threadIdx.x, n / even_samples)];
 #pragma unroll
-    for (uint32_t k = 0; k < each; k++)
-        atomicAdd(&count[even.of<Key>(key_bits<Key>(sample[k])) >> 27], 1u);
+    for (uint32_t k = 0; k < each; k++) {
+        const uint32_t code = even.of<Key>(key_bits<Key>(sample[k]));
+        atomicAdd(&count[code >> 27], 1u);
+        atomicAdd(&table[code >> (32 - fine_bits)], 1u);
+    }
     __syncthreads();
+    uint32_t fine_most = 0;
+    for (uint32_t i = threadIdx.x; i < fine_parts; i += threads) {
+        fine_most = max(fine_most, table[i]);
+        table[i] = 0;
+    }
     const float size = float(n) / (radix * radix), widest = float(widest_bucket(job)),
                 most =
                     fmaxf(0.8f * widest / size, 1.45f) * (even_samples / parts); /* of even keys 136, varying by 12 */
-    if (__syncthreads_or(float(count[threadIdx.x % parts]) > most) ||
+    const float fine_limit = fmaxf(0.8f * widest / size, 4) * (even_samples / fine_parts); /* 16, of even keys 4 */
+    if (__syncthreads_or(float(count[threadIdx.x % parts]) > most || float(fine_most) > fine_limit) ||
         largest_bucket(size, repeats * (sample_size / threads)) > widest)
         return true;
     if constexpr (threads == 1024) { /* of few keys a second survey takes no longer than this */
