@@ -14,6 +14,7 @@ constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
+constexpr uint64_t bins_sampled_least = 480000;
 constexpr uint64_t longest_run = 8;
 constexpr uint64_t max_portion_keys = 50000;
 constexpr uint64_t plain_argsort_most = 9000;

@@ -81,7 +81,7 @@ struct plan_case {
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
-constexpr bool many = n >= sampled_rare_least;
+constexpr bool many = n >= sampled_rare_least, bins_are_sampled = n >= bins_sampled_least / 8;
 
 static const plan_case cases[] = {
     {"one digit", SCAN_U32, KEYS_UNIFORM, 0, true, 1, 24, 0, false, false, FINISH_NOTHING},
@@ -109,6 +109,8 @@ static const plan_case cases[] = {
     {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
+    {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,
+     false, false, FINISH_NOTHING},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {

@@ -175,10 +175,11 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
 }
 
 /* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for
- * its pass. memory: sample_slots words of shared memory, for keys of four bytes and more. Type by type, for most of it
- * is for some types only, and code that runs once takes as long as it takes to fetch. */
+ * its pass. memory: `words` of shared memory, at least sample_slots for keys of four bytes and more. Type by type, for
+ * most of it is for some types only, and code that runs once takes as long as it takes to fetch. */
 template <class Key>
-__device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even) {
+__device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words,
+                                const even_code &even) {
     constexpr bool is_word = sizeof(Key) >= 4, is_long = sizeof(Key) == 8, is_float = sort_key<Key>::is_float;
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[max_rows];
@@ -197,6 +198,10 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
     top_choice choice =
         is_word && scattered && !only_even ? top_digits(job, digits, spread, n, equal, memory) : top_choice{};
+    if constexpr (is_word)
+        if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
+            crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, memory, words))
+            choice = {};
     const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
@@ -254,18 +259,19 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
 }
 
 template <class Key>
-__device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, const even_code &even, bool second) {
+__device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words, const even_code &even,
+                          bool second) {
     if (sort_key<Key>::is_float && second)
         make_second_plan(job, n);
     else
-        make_first_plan<Key>(job, n, memory, even);
+        make_first_plan<Key>(job, n, memory, words, even);
 }
 
 /* Called, not made part of the survey's kernel: its loops would lose registers. */
 template <class Key>
-__attribute__((noinline)) __device__ void call_plan(const sort_job &job, uint64_t n, uint32_t *memory,
+__attribute__((noinline)) __device__ void call_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words,
                                                     const even_code &even, bool second) {
-    make_plan<Key>(job, n, memory, even, second);
+    make_plan<Key>(job, n, memory, words, even, second);
 }
 
 } /* namespace scan_cuda */

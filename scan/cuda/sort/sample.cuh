@@ -15,6 +15,8 @@ namespace scan_cuda {
 constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
+/* Of the sample that tells of bins, where shared memory has room for its table, and where not. */
+constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
 
 /* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance; key 0 is the first of all. Places
  * at a regular distance would meet fewer copies than there are in keys that repeat after a while. The mixing is

@@ -54,6 +54,7 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int words = counters * columns;
     static_assert(!tries_even || words >= int(even_slots), "the sample's");
     static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
+    static_assert(narrow || words >= int(2 * bins_samples_fewer), "the plan's");
 
     /* Keys of a tile. Few are divided among all CTAs. */
     static __device__ uint64_t tile_of(uint64_t n) {
@@ -403,7 +404,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         start.close(job);
     if (!last)
         return;
-    call_plan<Key>(job, n, counts, even, second);
+    call_plan<Key>(job, n, counts, shape::words, even, second);
 }
 
 } /* namespace scan_cuda */

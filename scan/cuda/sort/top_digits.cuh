@@ -72,6 +72,43 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
+/* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
+ * in a bin where bins are as narrow as they may be. From a larger sample, read by the CTA itself: of the other one two
+ * keys seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
+template <class Key>
+__attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
+                                                      uint32_t words) {
+    constexpr uint32_t bin_bits = 13; /* below a bucket's: see local_bins.cuh */
+    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+    const bool many = words >= 2 * bins_samples;
+    const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, bin_bits);
+    __shared__ uint32_t pairs;
+    if (threadIdx.x == 0)
+        pairs = 0;
+    for (uint32_t i = threadIdx.x; i < 2 * size; i += blockDim.x)
+        table[i] = 0;
+    __syncthreads();
+    uint32_t met = 0;
+    for (uint32_t s = threadIdx.x; s < size; s += sample_each * blockDim.x) {
+        key_bits<Key> key[sample_each];
+#pragma unroll
+        for (uint32_t k = 0; k < sample_each; k++)
+            key[k] = keys[sample_at(min(s + k * blockDim.x, size - 1), n / size)];
+#pragma unroll
+        for (uint32_t k = 0; k < sample_each; k++)
+            if (s + k * blockDim.x < size) {
+                const uint64_t prefix = uint64_t(sort_code<Key>(key[k], job.order)) >> bin_shift;
+                met += many ? meet_in_table<2 * bins_samples>(table, prefix)
+                            : meet_in_table<2 * bins_samples_fewer>(table, prefix);
+            }
+    }
+    met = warp_sum(met);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&pairs, met);
+    __syncthreads();
+    return !explains_pairs(16, float(pairs), n, size);
+}
+
 /* Whether the even code's digits, which have the rows after the codes', make buckets. equal: as above. By the CTA. */
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n,
                                          const sample_counts &equal, uint32_t *table) {
