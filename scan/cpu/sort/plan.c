@@ -186,6 +186,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
            budget = areas_budget(n, element_bytes) - pieces * piece_bytes;
     size_t most_threads = budget / (p.area_bytes + 2 * piece_bytes);
     p.threads = n <= p.alone_n ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
+    if (p.threads == 1)
+        p.halves_n = 0; /* two threads divide so */
     p.pieces_a_thread = n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
     p.pieces_bytes = scan_sort_round_up(p.threads * p.pieces_a_thread * piece_bytes);
     p.total_bytes = p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.pieces_bytes + p.keys_bytes +
