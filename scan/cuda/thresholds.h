@@ -42,7 +42,7 @@ template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 
 /* The local stage gives up where bins do not sort one tile in `crowded_share`, if no more than `crowded_passes` passes,
  * or a sample sort, follow. */
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
-/* From so many bytes of keys on a larger sample tells before that whether bins will be crowded. It takes some 40 us. */
+/* From so many bytes of keys on the plan takes a larger sample to see whether bins will be crowded, in some 40 us. */
 constexpr uint64_t bins_sampled_least = 1u << 29;
 
 /* A longer run of one code is not sorted by one thread (pack.cuh). */

@@ -28,6 +28,8 @@ enum key_kind {
     KEYS_COPIES,   /* `bits` of each value */
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_REPEATED, /* the same, with 500 copies of each */
+    KEYS_ORDERED,  /* seven bytes vary, and most keys are close together; neighbours are nearly in order */
+    KEYS_LOG,      /* floats whose logarithms are even */
     KEYS_EVEN,     /* floats in [0, 1) */
     KEYS_EVEN_ODD  /* and -0 among them */
 };
@@ -44,6 +46,18 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_REPEATED: return random_mix(random_below(&rng, n / 500)) & (all >> 8 * bits | 0x0101010101010101);
+    case KEYS_ORDERED: {
+        const size_t tenth = n / 10, at = i % 10 == 3 ? i + 1 : i % 10 == 4 ? i - 1 : i;
+        return at < tenth       ? 5
+               : at < 9 * tenth ? at << 8 | (z & 255)
+                                : (1ull << 41) + (at - 9 * tenth) * ((1ull << 55) / tenth);
+    }
+    case KEYS_LOG: {
+        const float single = exp2f(-60 * (float(z >> 40) * 0x1p-24f));
+        uint32_t word;
+        memcpy(&word, &single, sizeof word);
+        return word;
+    }
     case KEYS_NARROW: {
         const uint64_t varying = ((1ull << bits) - 1) << 8;
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
@@ -109,6 +123,8 @@ static const plan_case cases[] = {
     {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
+    {"floats with even logarithms", SCAN_F32, KEYS_LOG, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"rare keys nearly in order", SCAN_U64, KEYS_ORDERED, 0, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,
      false, false, FINISH_NOTHING},
 };
@@ -147,7 +163,8 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     job.order.mask = job.order.nan = ~0ull >> (64 - job.bits);
     job.key_bytes = size;
     job.is_float = job.ties = is_float;
-    job.local = {2000, c->one_digit ? uint32_t(n / 128) : 150, 2, false};
+    /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
+    job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 128) : 150, 2, false};
     job.again_follows = !c->one_digit;
     job.sampled = c->sampled;
     job.narrow_codes = is_float ? 0 : 1u << narrow_most_bits;

@@ -66,7 +66,7 @@ struct bucket {
     uint32_t sorted; /* a copy is enough; of 4 bytes, so that no byte of a bucket is undefined */
 };
 
-/* The host zeroes them before each sort. */
+/* Zero before each sort: by the host, or, before a planned one, by the survey. */
 struct level_counts {
     unsigned long long words;
     uint32_t regions, units, children;

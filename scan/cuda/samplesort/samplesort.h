@@ -21,7 +21,7 @@ samplesort_room samplesort_room_of(const scan_ctx *ctx, size_t key_bytes, size_t
 scan_status samplesort_open(scan_ctx *ctx);
 scan_status samplesort_load(scan_ctx *ctx);
 
-/* At the start of the lists, what is zeroed before a planned sort. */
+/* Bytes at the start of the lists that must be zero before a planned sort. */
 size_t samplesort_zeroed_bytes(void);
 
 /* n is not zero. planned: only if the plan says so on the device, and from where that says. */

@@ -101,7 +101,8 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     const float size = float(n) / (radix * radix), widest = float(widest_bucket(job)),
                 most =
                     fmaxf(0.8f * widest / size, 1.45f) * (even_samples / parts); /* of even keys 136, varying by 12 */
-    const float fine_limit = fmaxf(0.8f * widest / size, 4) * (even_samples / fine_parts); /* 16, of even keys 4 */
+    const float fine_mean = fmaxf(0.8f * widest / size, 1.45f) * (even_samples / fine_parts), /* of even keys 4 */
+        fine_limit = fine_mean + 5 * sqrtf(fine_mean);
     if (__syncthreads_or(float(count[threadIdx.x % parts]) > most || float(fine_most) > fine_limit) ||
         largest_bucket(size, repeats * (sample_size / threads)) > widest)
         return true;

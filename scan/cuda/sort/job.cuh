@@ -20,7 +20,7 @@ constexpr int max_digits = 8;
 constexpr int max_rows = max_digits + 2;              /* of counts: digits of codes, then those of the even code */
 constexpr uint32_t packed_passes = 4;                 /* digits of a packed code, see pack.cuh */
 constexpr uint32_t sample_size = 2048;                /* keys, see sample.cuh */
-constexpr uint32_t sample_falls = 2 * sample_size;    /* of a count and another one in the same word */
+constexpr uint32_t sample_falls = 2 * sample_size;    /* what a fall adds to `neighbours`: more than all repeats */
 constexpr uint32_t max_large_notes = 2 * sample_size; /* see large.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them

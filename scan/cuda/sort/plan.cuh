@@ -12,7 +12,8 @@
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
- *                            leave few keys to be told apart (pack.cuh); a sample sort if many keys have copies
+ *                            leave few keys to be told apart (pack.cuh); a sample sort if many keys have copies, or
+ *                            are nearly in order
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -128,8 +129,9 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* How many passes take as long as a sort of rare keys alone by samples, less the 3.5 that all keys take. Few where a
- * value has many copies, and where neighbours, other than copies, are in order more often than by chance. */
+/* How many passes take as long as a sort of rare keys alone by samples, less the 3.5 that all keys take. They are fewer
+ * where a value has many copies, and where the input is in order, or in reverse order, more often than by chance: then
+ * fewer than three keys in ten are less than the one before, or more than seven, and few repeat it. */
 __device__ inline float rare_cost(const sort_job &job, uint64_t n, const sample_counts &equal) {
     constexpr uint32_t few = 3 * sample_size / 10;
     if (copies_of(equal, n) >= sampled_copies + float(n >> 15))
@@ -196,12 +198,10 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     sample_counts equal = {};
     if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.local.stride))
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
-    top_choice choice =
-        is_word && scattered && !only_even ? top_digits(job, digits, spread, n, equal, memory) : top_choice{};
+    top_choice choice = {};
     if constexpr (is_word)
-        if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
-            crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, memory, words))
-            choice = {};
+        if (scattered && !only_even)
+            choice = choose_top<Key>(job, digits, spread, n, equal, memory, words);
     const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)

@@ -15,7 +15,8 @@ namespace scan_cuda {
 constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
-/* Of the sample that tells of bins, where shared memory has room for its table, and where not. */
+/* Keys of the larger sample that tells of bins, and of the one taken where shared memory is small. Counts of 4,096 and
+ * more would run into the tags of its table; top digits that leave so large a share to a bucket are not chosen. */
 constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
 
 /* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance; key 0 is the first of all. Places
@@ -33,8 +34,8 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
 }
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
- * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns what its keys are
- * beside the ones before them, those of a warp to one of its lanes: sort_plan.neighbours. */
+ * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns how many of its keys
+ * repeat the one before, or are less, as sort_plan.neighbours has them: those of a warp to one of its lanes. */
 template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     uint32_t neighbours = 0;

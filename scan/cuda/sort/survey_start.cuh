@@ -14,7 +14,7 @@ namespace scan_cuda {
 
 /* The plan is zero before anything is added to it: the CTA with the first ticket sees to that, while the others read
  * keys. They all zero the counts of narrow keys and of a sample sort, which nobody touches before the survey is over.
- * The first warp alone knows of it. */
+ * The first warp alone knows that the plan is zero. */
 class survey_start {
     ticket own;   /* of the CTA */
     bool is_open; /* the plan is zero */

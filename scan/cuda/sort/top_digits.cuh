@@ -73,8 +73,8 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
 }
 
 /* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
- * in a bin where bins are as narrow as they may be. From a larger sample, read by the CTA itself: of the other one two
- * keys seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
+ * in a bin where bins are as narrow as they may be. From a larger sample, read by the CTA itself: two keys of the
+ * smaller one seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
 template <class Key>
 __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
                                                       uint32_t words) {
@@ -107,6 +107,17 @@ __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint6
         atomicAdd(&pairs, met);
     __syncthreads();
     return !explains_pairs(16, float(pairs), n, size);
+}
+
+/* The top digits, unless the local stage's bins would be crowded. By the CTA. */
+template <class Key>
+__device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                 uint64_t n, const sample_counts &equal, uint32_t *table, uint32_t words) {
+    const top_choice choice = top_digits(job, digits, spread, n, equal, table);
+    if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
+        crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
+        return {};
+    return choice;
 }
 
 /* Whether the even code's digits, which have the rows after the codes', make buckets. equal: as above. By the CTA. */
