@@ -7,6 +7,8 @@
  * rank ends with a reason, also under a launcher that leaves the others alone, ranks on one machine watch each other
  * (ended.c). A process that ends in order has met all others in MPI_Finalize, and nobody waits for it.
  */
+#include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +179,35 @@ static bool mpi_hear(void *state, scan_dist_alarm *alarm) {
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
+typedef struct name_list {
+    char **names;
+    size_t count;
+} name_list;
+
+static int add_name(struct dl_phdr_info *library, size_t size, void *arg) {
+    name_list *l = arg;
+    (void)size;
+    char **more = realloc(l->names, (l->count + 1) * sizeof *more);
+    if (more == NULL)
+        return 1;
+    l->names = more;
+    more[l->count++] = strdup(library->dlpi_name);
+    return 0;
+}
+
+/* MPI_Finalize of Open MPI 4.1 unloads its components before it ends the thread that handles their events, so that this
+ * one may jump to where nothing is mapped any more. Libraries that are loaded now stay so until the process ends. */
+static void keep_libraries(void) {
+    name_list l = {NULL, 0};
+    dl_iterate_phdr(add_name, &l);
+    for (size_t i = 0; i < l.count; i++) {
+        if (l.names[i] && l.names[i][0])
+            (void)dlopen(l.names[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        free(l.names[i]);
+    }
+    free(l.names);
+}
+
 /* What a broken communicator was doing goes on in MPI: its duplicates stay, and MPI is not finalized, for that would
  * wait for ranks that do not come. */
 static void mpi_close(void *state, bool broken) {
@@ -184,8 +215,10 @@ static void mpi_close(void *state, bool broken) {
     if (!broken) {
         MPI_Comm_free(&w->data);
         MPI_Comm_free(&w->alarms);
-        if (w->initialized)
+        if (w->initialized) {
+            keep_libraries();
             MPI_Finalize();
+        }
     }
     scan_dist_unwatch(w->ended);
     if (!broken || w->under_way == 0) {
