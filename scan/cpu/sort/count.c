@@ -16,6 +16,7 @@ enum {
     REPEATED = 24,          /* pairs of the sample that are equal, from which on keys repeat */
     MAX_VALUES = 1 << 20,   /* a table of some megabytes */
     TWO_COUNTERS = 1 << 16, /* values up to which each has two: a key waits for the store of one of the same value */
+    KEYS_A_VALUE = 4,       /* of a thread, at least, where each has SCAN_SORT_MANY_COUNTERS */
     LAGS = 8,               /* each key of the sample is compared with so many before it */
     OFTEN = 4,              /* equal pairs of the sample that make a value common, */
     MANY_PAIRS = 48,        /* and that are so many that common values are a good part */
@@ -118,8 +119,7 @@ typedef struct tables {
 static tables make_tables(const scan_sort_job *j, uint64_t least, size_t values, bool repeats) {
     const size_t room = j->n * j->plan.key_bytes / sizeof(uint32_t) / values;
     tables t = {least, values, (unsigned)scan_sort_smaller(room, j->plan.threads), 1};
-    if (repeats && room >= SCAN_SORT_MANY_COUNTERS * (size_t)t.threads &&
-        j->n / t.threads >= SCAN_SORT_MANY_COUNTERS / 2 * values)
+    if (repeats && room >= SCAN_SORT_MANY_COUNTERS * (size_t)t.threads && j->n / t.threads >= KEYS_A_VALUE * values)
         t.counters = SCAN_SORT_MANY_COUNTERS;
     else if (values <= TWO_COUNTERS && room >= 2 * (size_t)t.threads)
         t.counters = 2;

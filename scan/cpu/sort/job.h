@@ -175,7 +175,7 @@ unsigned scan_cpu_sort_order_of_input(const scan_sort_job *job, unsigned thread)
 bool scan_cpu_sort_finish_ordered(const scan_sort_job *job, unsigned flags, unsigned thread);
 
 /* halves.c: counts the halves of a range of n elements. False, and the part has no splitter any more, if they are too
- * different: then the sample was not what the range is, and bits are certain to get on. All threads. */
+ * different: then the sample was not what the range is, and a partition by bits always makes progress. All threads. */
 bool scan_cpu_sort_count_halves(const scan_sort_job *job, scan_sort_part *part, size_t n, unsigned thread);
 
 /* pieces.c: a partition by splitters in two steps, and the bins that are final then, as bits: their keys are all equal.

@@ -68,7 +68,7 @@ typedef struct bins {
 } bins;
 
 static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
-    const size_t at_once = b->n < SCAN_SORT_SPLITTER_BINS ? 1 : 4;
+    const size_t at_once = b->n < SCAN_SORT_SPLITTER_BINS ? 1 : 4; /* so that few bins are shared by all threads */
     if (thread >= j->plan.threads)
         return;
     for (;;) {
@@ -228,6 +228,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
         sort_by_pieces(j, r, &part, thread);
         return;
     }
+    /* Of halves both have keys, so that some bit varies. */
     const uint64_t varying = part.halves ? 1 : count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         scan_cpu_sort_copy_part(j, r, part.from, thread);

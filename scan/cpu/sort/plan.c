@@ -134,10 +134,6 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     }
     if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
         p->leaf_n = scan_sort_larger(p->leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
-    if (p->halves.count && threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
-        p->halves_n = n;
-        p->halves_leaf_n = scan_sort_larger(p->local_n, n / 8 * 5);
-    }
     p->skew = skew_of(p, simd, argsort);
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
@@ -186,8 +182,10 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
            budget = areas_budget(n, element_bytes) - pieces * piece_bytes;
     size_t most_threads = budget / (p.area_bytes + 2 * piece_bytes);
     p.threads = n <= p.alone_n ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
-    if (p.threads == 1)
-        p.halves_n = 0; /* two threads divide so */
+    if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
+        p.halves_n = n;
+        p.halves_leaf_n = scan_sort_larger(p.local_n, n / 8 * 5);
+    }
     p.pieces_a_thread = n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
     p.pieces_bytes = scan_sort_round_up(p.threads * p.pieces_a_thread * piece_bytes);
     p.total_bytes = p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.pieces_bytes + p.keys_bytes +
