@@ -56,6 +56,7 @@ static void quick_gather_4(const void *table, const uint32_t *places, size_t n, 
         gather_by(table, places, n, to, 4);
 }
 
+#define QUICK_IN_PLACE_BYTES (1 << 15) /* keys from which on they are partitioned where they are */
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx512
 #include "quick.h"
 
@@ -82,6 +83,15 @@ SCAN_INLINE __mmask16 lanes_with_bit(unsigned bit) {
 
 SCAN_INLINE __m512i lane_numbers_32(void) {
     return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+#define LANES_OF_2(x) x, (x) + 1
+#define LANES_OF_8(x) LANES_OF_2(x), LANES_OF_2((x) + 2), LANES_OF_2((x) + 4), LANES_OF_2((x) + 6)
+static const uint32_t lanes_32[32] = {LANES_OF_8(0), LANES_OF_8(8), LANES_OF_8(0), LANES_OF_8(8)};
+
+/* All but `count` lanes, which are at the front, go to the back. */
+SCAN_INLINE __m512i to_back_32(__m512i v, size_t count) {
+    return _mm512_permutexvar_epi32(_mm512_loadu_si512(lanes_32 + 16 - count), v);
 }
 
 /* Vectors of the values of 16 and of 8 keys, and those of a mask of keys brought to the front and stored. A whole
@@ -158,6 +168,8 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define V_MASK_OR(a, b) ((__mmask16)((a) | (b)))
 #define V_UNSET(mask) ((__mmask16) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi32(v, bits, v)
+#define V_FRONT V_COMPRESS
+#define V_BACK(v, low, count) to_back_32(_mm512_maskz_compress_epi32(_knot_mask16(low), v), count)
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
@@ -172,14 +184,17 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 
 /* ---- 16 bits, keys alone ----------------------------------------------------------------------------------------- */
 
-#define LANES_OF_2(x) x, (x) + 1
-#define LANES_OF_8(x) LANES_OF_2(x), LANES_OF_2((x) + 2), LANES_OF_2((x) + 4), LANES_OF_2((x) + 6)
 #define INTERLEAVED_2(x) x, (x) + 32
 #define INTERLEAVED_8(x) INTERLEAVED_2(x), INTERLEAVED_2((x) + 1), INTERLEAVED_2((x) + 2), INTERLEAVED_2((x) + 3)
-static const uint16_t lanes_16[32] = {LANES_OF_8(0), LANES_OF_8(8), LANES_OF_8(16), LANES_OF_8(24)};
+static const uint16_t lanes_16[64] = {LANES_OF_8(0), LANES_OF_8(8), LANES_OF_8(16), LANES_OF_8(24),
+                                      LANES_OF_8(0), LANES_OF_8(8), LANES_OF_8(16), LANES_OF_8(24)};
 static const uint16_t interleaved_low[32] = {INTERLEAVED_8(0), INTERLEAVED_8(4), INTERLEAVED_8(8), INTERLEAVED_8(12)};
 
 SCAN_INLINE __m512i lane_numbers_16(void) { return _mm512_loadu_si512(lanes_16); }
+
+SCAN_INLINE __m512i to_back_16(__m512i v, size_t count) {
+    return _mm512_permutexvar_epi16(_mm512_loadu_si512(lanes_16 + 32 - count), v);
+}
 
 SCAN_INLINE __m512i exchange_16(__m512i v, unsigned distance) {
     switch (distance) {
@@ -229,6 +244,9 @@ SCAN_INLINE __m512i interleave_16(__m512i a, __m512i b, short first) {
 #define V_MASK_OR(a, b) ((__mmask32)((a) | (b)))
 #define V_UNSET(mask) ((__mmask32) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi16(v, bits, v)
+#define V_FRONT V_COMPRESS
+#define V_SELECT(mask, a, b) _mm512_mask_blend_epi16(mask, b, a)
+#define V_BACK(v, low, count) to_back_16(_mm512_maskz_compress_epi16(_knot_mask32(low), v), count)
 #include "quick_lanes.h"
 #include "quick_keys.h"
 #include "quick_end.h"
@@ -243,6 +261,22 @@ SCAN_INLINE __m512i exchange_64(__m512i v, unsigned distance) {
     case 4: return _mm512_shuffle_i64x2(v, v, 0x4e);
     default: return _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
     }
+}
+
+/* Permutations of eight lanes that bring those of a mask to the front, and the others behind them: a byte a lane. */
+#define SET_BELOW(mask, i) (unsigned)__builtin_popcount((mask) & ((1 << (i)) - 1))
+#define LANE(mask, i)                                                                                                  \
+    ((i##ull) << 8 * ((mask) >> (i)&1 ? SET_BELOW(mask, i) : SET_BELOW(mask, 8) + i##u - SET_BELOW(mask, i)))
+#define SIDES(mask)                                                                                                    \
+    (LANE(mask, 0) | LANE(mask, 1) | LANE(mask, 2) | LANE(mask, 3) | LANE(mask, 4) | LANE(mask, 5) | LANE(mask, 6) |   \
+     LANE(mask, 7))
+#define SIDES_4(mask) SIDES(mask), SIDES((mask) + 1), SIDES((mask) + 2), SIDES((mask) + 3)
+#define SIDES_16(mask) SIDES_4(mask), SIDES_4((mask) + 4), SIDES_4((mask) + 8), SIDES_4((mask) + 12)
+#define SIDES_64(mask) SIDES_16(mask), SIDES_16((mask) + 16), SIDES_16((mask) + 32), SIDES_16((mask) + 48)
+static const uint64_t sides_64[256] = {SIDES_64(0), SIDES_64(64), SIDES_64(128), SIDES_64(192)};
+
+SCAN_INLINE __m512i sides_of_64(__m512i v, __mmask8 front) {
+    return _mm512_permutexvar_epi64(_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(sides_64 + front))), v);
 }
 
 SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
@@ -280,6 +314,8 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_MASK_OR(a, b) ((__mmask8)((a) | (b)))
 #define V_UNSET(mask) ((__mmask8) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi64(v, bits, v)
+#define V_FRONT sides_of_64
+#define V_BACK(v, low, count) sides_of_64(v, low)
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"

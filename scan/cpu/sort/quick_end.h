@@ -27,6 +27,8 @@
 #undef V_ROTATE
 #undef V_LOWS
 #undef V_COMPRESS
+#undef V_FRONT
+#undef V_BACK
 #undef V_ADD
 #undef V_EQUAL
 #undef V_TALLY

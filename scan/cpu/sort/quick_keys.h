@@ -28,8 +28,9 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
         NAME(fill)(to, n, V_SET1(pivot ^ flip));
         return;
     }
-    size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other);
-    NAME(quick_lows)(&job, pivot, to, other, below, n, n, max_depth(l, n));
+    const KEY *highs;
+    const size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other, &highs);
+    NAME(quick_lows)(&job, pivot, to, other, highs, below, n, n, max_depth(l, n));
     if (below < n)
-        NAME(quick)(&job, other, to + below, other, n - below, n - below, max_depth(l, n));
+        NAME(quick)(&job, highs, to + below, other, n - below, n - below, max_depth(l, n));
 }

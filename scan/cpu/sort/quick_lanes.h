@@ -11,7 +11,8 @@
  *               ones, then bitonic merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
  *
  * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
- * the front of the array of the result and the high keys to the front of the other:
+ * the front of the array of the result and the high keys to the front of the other, if these are not too many for the
+ * cache; of many keys behind the low ones (quick_partition.h):
  *
  *     result    | lows, sorted here | room of the highs |
  *     other     | highs             | room of the lows  |
@@ -230,31 +231,51 @@ SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, 
     return low;
 }
 
-static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *lows, KEY *highs) {
-    return NAME(partition_of)(x, n, V_SET1(0), last, lows, highs);
+#ifdef QUICK_IN_PLACE_BYTES
+#include "quick_partition.h"
+#endif
+
+/* The codes x[i] ^ flip: those up to `last` go to the front of `to`, the others to *highs, which is behind them if
+ * there are many codes, else `other`. Returns how many are low. */
+SCAN_INLINE size_t NAME(partition_to)(const KEY *x, size_t n, V flip, KEY last, KEY *to, KEY *other,
+                                      const KEY **highs) {
+#ifdef QUICK_IN_PLACE_BYTES
+    if (n >= QUICK_IN_PLACE_BYTES / sizeof(KEY)) {
+        const size_t low = NAME(part)(x, n, flip, last, to);
+        *highs = to + low;
+        return low;
+    }
+#endif
+    *highs = other;
+    return NAME(partition_of)(x, n, flip, last, to, other);
 }
-static size_t NAME(partition_keys)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs) {
-    return NAME(partition_of)(x, n, flip, last, lows, highs);
+
+static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *other, const KEY **highs) {
+    return NAME(partition_to)(x, n, V_SET1(0), last, to, other, highs);
+}
+static size_t NAME(partition_keys)(const KEY *x, size_t n, V flip, KEY last, KEY *to, KEY *other, const KEY **highs) {
+    return NAME(partition_to)(x, n, flip, last, to, other, highs);
 }
 
 #include "quick_few.h"
 
-/* The rest of a quicksort, when `below` of n keys are at the front of `to`, none above `pivot`. */
-static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, size_t below, size_t n, size_t room,
-                             unsigned depth) {
+/* Sorts the `below` of n codes at the front of `to` that a partition has found to be up to the pivot. */
+static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, const KEY *highs, size_t below,
+                             size_t n, size_t room, unsigned depth) {
     if (below < n) {
-        NAME(quick)(job, to, to, other + (n - below), below, room, depth);
+        const bool beside = highs == other;
+        NAME(quick)(job, to, to, beside ? other + (n - below) : other, below, beside ? room : below, depth);
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, (KEY)(pivot - 1), to, other);
+    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, (KEY)(pivot - 1), to, other, &highs);
     if (less > 0)
         NAME(quick)(job, to, to, other, less, room, depth);
     NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
 }
 
-/* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch. What lies behind in `to`, `room`
- * keys in all, is written later and may be spoilt. */
+/* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch for as many. What lies behind in
+ * `to`, `room` keys in all, is written later and may be spoilt. */
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room,
                         unsigned depth) {
     for (;;) {
@@ -281,12 +302,13 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
             NAME(fill)(to, n, V_SET1(pivot ^ (KEY)job->flip));
             return;
         }
-        size_t below = NAME(partition)(x, n, pivot, to, other);
-        NAME(quick_lows)(job, pivot, to, other, below, n, room, depth);
+        const KEY *highs;
+        const size_t below = NAME(partition)(x, n, pivot, to, other, &highs);
+        NAME(quick_lows)(job, pivot, to, other, highs, below, n, room, depth);
         n -= below;
         to += below;
         room -= below;
-        x = other;
+        x = highs;
         if (n == 0)
             return;
     }
