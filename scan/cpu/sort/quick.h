@@ -17,7 +17,8 @@ enum {
 
 typedef struct quick_job {
     uint64_t flip;                /* what to invert in sorted codes to have the keys */
-    uint64_t least;               /* the least code: what to invert in codes to order them as unsigned integers */
+    uint64_t least;               /* of integers what to invert in codes to order them as unsigned ones */
+    bool is_float;                /* codes are ordered as floats */
     const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
 } quick_job;
 
@@ -25,11 +26,11 @@ typedef struct quick_job {
 static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, unsigned key_bytes) {
     const uint64_t all = ~0ull >> (64 - 8 * key_bytes);
     scan_sort_local l = *job->local;
-    l.order = (scan_sort_order){.flip = job->least & all, .mask = all};
+    l.order = (scan_sort_order){.flip = job->least & all, .mask = all, .nan = all};
     l.from.keys = l.to.keys = codes;
     l.spare.keys = spare;
     l.n = n;
-    QUICK_KERNELS[key_bytes == 2 ? 1 : key_bytes == 4 ? 2 : 3][0].local(&l);
+    QUICK_KERNELS[(key_bytes == 2 ? 1 : key_bytes == 4 ? 2 : 3) + 2 * job->is_float][0].local(&l);
     for (size_t i = 0; job->flip && i < n; i++)
         scan_sort_store(codes, i, scan_sort_load(codes, i, key_bytes) ^ job->flip, key_bytes);
 }

@@ -133,16 +133,9 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define KEY uint32_t
 #define KEY_BITS 32
 #define LANES 8
-#define LEAST 0x80000000u
-#define MOST 0x7fffffffu
 #define INFINITY_BITS 0x7f800000u
-#define NAME(name) name##_32
 #define V_BITS uint32_t
 #define V_MASK __m256i
-#define V_MIN _mm256_min_epi32
-#define V_MAX _mm256_max_epi32
-#define V_MIN_MAX(a, b, bit) blend_32(V_MIN(a, b), V_MAX(a, b), bit)
-#define V_MAX_MIN(a, b, bit) blend_32(V_MAX(a, b), V_MIN(a, b), bit)
 #define V_EXCHANGE exchange_32
 #define V_INTERLEAVE_LOW(a, b) interleave_32(a, b, false)
 #define V_INTERLEAVE_HIGH(a, b) interleave_32(a, b, true)
@@ -152,7 +145,6 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_SET1(x) _mm256_set1_epi32((int)(x))
 #define V_FIRST(v) ((uint32_t)_mm256_cvtsi256_si32(v))
 #define V_ROTATE(v, lanes) rotate_32(v, lanes)
-#define V_LOWS(v, pivot) unset_32(_mm256_cmpgt_epi32(v, pivot))
 #define V_ADD _mm256_add_epi32
 #define V_EQUAL _mm256_cmpeq_epi32
 #define V_GREATER _mm256_cmpgt_epi32
@@ -162,6 +154,24 @@ SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_MASK_OR _mm256_or_si256
 #define V_UNSET unset_32
 #define V_COMPRESS(v, bits) permute(v, fronts_32[(bits)&0xff])
+#define FLOAT(name) name##_f32
+#define V_FLOAT_MIN(a, b) _mm256_castps_si256(_mm256_min_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+#define V_FLOAT_MAX(a, b) _mm256_castps_si256(_mm256_max_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+#define V_FLOAT_MIN_MAX(a, b, bit) blend_32(V_FLOAT_MIN(a, b), V_FLOAT_MAX(a, b), bit)
+#define V_FLOAT_MAX_MIN(a, b, bit) blend_32(V_FLOAT_MAX(a, b), V_FLOAT_MIN(a, b), bit)
+#define V_FLOAT_LOWS(v, pivot)                                                                                         \
+    ((uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_castsi256_ps(pivot), _CMP_LE_OQ)))
+#include "quick_numbers.h"
+#define NAME(name) name##_32
+#define LEAST 0x80000000u
+#define MOST 0x7fffffffu
+#define V_MIN _mm256_min_epi32
+#define V_MAX _mm256_max_epi32
+#define V_MIN_MAX(a, b, bit) blend_32(V_MIN(a, b), V_MAX(a, b), bit)
+#define V_MAX_MIN(a, b, bit) blend_32(V_MAX(a, b), V_MIN(a, b), bit)
+#define V_LOWS(v, pivot) unset_32(_mm256_cmpgt_epi32(v, pivot))
+#define RANK(code) ((KEY)((code) ^ LEAST))
+#define BEFORE(code) ((KEY)((code)-1))
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
@@ -188,6 +198,11 @@ SCAN_INLINE __m256i exchange_64(__m256i v, unsigned distance) {
 SCAN_INLINE __m256i select_64(__m256i a, __m256i b, __m256i take) {
     return _mm256_castpd_si256(
         _mm256_blendv_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b), _mm256_castsi256_pd(take)));
+}
+
+/* Of b the lanes whose number has this bit, of a the others. */
+SCAN_INLINE __m256i blend_64(__m256i a, __m256i b, unsigned bit) {
+    return bit == 1 ? _mm256_blend_epi32(a, b, 0xcc) : _mm256_blend_epi32(a, b, 0xf0);
 }
 
 /* The smaller codes, but the larger ones in the lanes whose number has this bit; or the other way round. */
@@ -224,16 +239,9 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define KEY uint64_t
 #define KEY_BITS 64
 #define LANES 4
-#define LEAST 0x8000000000000000u
-#define MOST 0x7fffffffffffffffu
 #define INFINITY_BITS 0x7ff0000000000000u
-#define NAME(name) name##_64
 #define V_BITS uint32_t
 #define V_MASK __m256i
-#define V_MIN(a, b) select_64(a, b, _mm256_cmpgt_epi64(a, b))
-#define V_MAX(a, b) select_64(b, a, _mm256_cmpgt_epi64(a, b))
-#define V_MIN_MAX(a, b, bit) min_max_64(a, b, bit, false)
-#define V_MAX_MIN(a, b, bit) min_max_64(a, b, bit, true)
 #define V_EXCHANGE exchange_64
 #define V_INTERLEAVE_LOW(a, b) interleave_64(a, b, false)
 #define V_INTERLEAVE_HIGH(a, b) interleave_64(a, b, true)
@@ -243,7 +251,6 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_SET1(x) _mm256_set1_epi64x((long long)(x))
 #define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(v)))
 #define V_ROTATE rotate_64
-#define V_LOWS(v, pivot) unset_64(_mm256_cmpgt_epi64(v, pivot))
 #define V_ADD _mm256_add_epi64
 #define V_EQUAL _mm256_cmpeq_epi64
 #define V_GREATER _mm256_cmpgt_epi64
@@ -253,6 +260,24 @@ SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_
 #define V_MASK_OR _mm256_or_si256
 #define V_UNSET unset_64
 #define V_COMPRESS(v, bits) permute(v, fronts_64[(bits)&0xf])
+#define FLOAT(name) name##_f64
+#define V_FLOAT_MIN(a, b) _mm256_castpd_si256(_mm256_min_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b)))
+#define V_FLOAT_MAX(a, b) _mm256_castpd_si256(_mm256_max_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b)))
+#define V_FLOAT_MIN_MAX(a, b, bit) blend_64(V_FLOAT_MIN(a, b), V_FLOAT_MAX(a, b), bit)
+#define V_FLOAT_MAX_MIN(a, b, bit) blend_64(V_FLOAT_MAX(a, b), V_FLOAT_MIN(a, b), bit)
+#define V_FLOAT_LOWS(v, pivot)                                                                                         \
+    ((uint32_t)_mm256_movemask_pd(_mm256_cmp_pd(_mm256_castsi256_pd(v), _mm256_castsi256_pd(pivot), _CMP_LE_OQ)))
+#include "quick_numbers.h"
+#define NAME(name) name##_64
+#define LEAST 0x8000000000000000u
+#define MOST 0x7fffffffffffffffu
+#define V_MIN(a, b) select_64(a, b, _mm256_cmpgt_epi64(a, b))
+#define V_MAX(a, b) select_64(b, a, _mm256_cmpgt_epi64(a, b))
+#define V_MIN_MAX(a, b, bit) min_max_64(a, b, bit, false)
+#define V_MAX_MIN(a, b, bit) min_max_64(a, b, bit, true)
+#define V_LOWS(v, pivot) unset_64(_mm256_cmpgt_epi64(v, pivot))
+#define RANK(code) ((KEY)((code) ^ LEAST))
+#define BEFORE(code) ((KEY)((code)-1))
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"

@@ -94,6 +94,16 @@ SCAN_INLINE __m512i to_back_32(__m512i v, size_t count) {
     return _mm512_permutexvar_epi32(_mm512_loadu_si512(lanes_32 + 16 - count), v);
 }
 
+/* The lesser floats, but the greater ones in the lanes of a mask; or the other way round. */
+SCAN_INLINE __m512i min_max_f32(__m512i a, __m512i b, __mmask16 far) {
+    const __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
+    return _mm512_castps_si512(_mm512_mask_max_ps(_mm512_min_ps(x, y), far, x, y));
+}
+SCAN_INLINE __m512i max_min_f32(__m512i a, __m512i b, __mmask16 far) {
+    const __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
+    return _mm512_castps_si512(_mm512_mask_min_ps(_mm512_max_ps(x, y), far, x, y));
+}
+
 /* Vectors of the values of 16 and of 8 keys, and those of a mask of keys brought to the front and stored. A whole
  * vector may be written. */
 typedef __m512i vector_32_4, vector_64_8;
@@ -129,10 +139,7 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define KEY_BITS 32
 #define LANES 16
 #define INFINITY_BITS 0x7f800000u
-#define NAME(name) name##_32
 #define MAX_ROWS 16
-#define LEAST 0
-#define MOST UINT32_MAX
 #define V __m512i
 #define V_LOAD _mm512_loadu_si512
 #define V_STORE _mm512_storeu_si512
@@ -141,10 +148,6 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define V_OR _mm512_or_si512
 #define V_BITS __mmask16
 #define V_MASK __mmask16
-#define V_MIN _mm512_min_epu32
-#define V_MAX _mm512_max_epu32
-#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu32(V_MIN(a, b), lanes_with_bit(bit), a, b)
-#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu32(V_MAX(a, b), lanes_with_bit(bit), a, b)
 #define V_EXCHANGE exchange_32
 #define V_INTERLEAVE_LOW(a, b)                                                                                         \
     _mm512_permutex2var_epi32(a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b)
@@ -158,7 +161,6 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define V_SET1(x) _mm512_set1_epi32((int)(x))
 #define V_FIRST(v) ((uint32_t)_mm512_cvtsi512_si32(v))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi32(v, v, lanes)
-#define V_LOWS _mm512_cmple_epu32_mask
 #define V_ADD _mm512_add_epi32
 #define V_EQUAL _mm512_cmpeq_epi32_mask
 #define V_GREATER _mm512_cmpgt_epi32_mask
@@ -170,6 +172,23 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi32(v, bits, v)
 #define V_FRONT V_COMPRESS
 #define V_BACK(v, low, count) to_back_32(_mm512_maskz_compress_epi32(_knot_mask16(low), v), count)
+#define FLOAT(name) name##_f32
+#define V_FLOAT_MIN(a, b) _mm512_castps_si512(_mm512_min_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
+#define V_FLOAT_MAX(a, b) _mm512_castps_si512(_mm512_max_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
+#define V_FLOAT_MIN_MAX(a, b, bit) min_max_f32(a, b, lanes_with_bit(bit))
+#define V_FLOAT_MAX_MIN(a, b, bit) max_min_f32(a, b, lanes_with_bit(bit))
+#define V_FLOAT_LOWS(v, pivot) _mm512_cmp_ps_mask(_mm512_castsi512_ps(v), _mm512_castsi512_ps(pivot), _CMP_LE_OQ)
+#include "quick_numbers.h"
+#define NAME(name) name##_32
+#define LEAST 0
+#define MOST UINT32_MAX
+#define V_MIN _mm512_min_epu32
+#define V_MAX _mm512_max_epu32
+#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu32(V_MIN(a, b), lanes_with_bit(bit), a, b)
+#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu32(V_MAX(a, b), lanes_with_bit(bit), a, b)
+#define V_LOWS _mm512_cmple_epu32_mask
+#define RANK(code) (code)
+#define BEFORE(code) ((KEY)((code)-1))
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"
@@ -247,6 +266,8 @@ SCAN_INLINE __m512i interleave_16(__m512i a, __m512i b, short first) {
 #define V_FRONT V_COMPRESS
 #define V_SELECT(mask, a, b) _mm512_mask_blend_epi16(mask, b, a)
 #define V_BACK(v, low, count) to_back_16(_mm512_maskz_compress_epi16(_knot_mask32(low), v), count)
+#define RANK(code) (code)
+#define BEFORE(code) ((KEY)((code)-1))
 #include "quick_lanes.h"
 #include "quick_keys.h"
 #include "quick_end.h"
@@ -281,19 +302,22 @@ SCAN_INLINE __m512i sides_of_64(__m512i v, __mmask8 front) {
 
 SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
 
+/* The lesser floats, but the greater ones in the lanes of a mask; or the other way round. */
+SCAN_INLINE __m512i min_max_f64(__m512i a, __m512i b, __mmask8 far) {
+    const __m512d x = _mm512_castsi512_pd(a), y = _mm512_castsi512_pd(b);
+    return _mm512_castpd_si512(_mm512_mask_max_pd(_mm512_min_pd(x, y), far, x, y));
+}
+SCAN_INLINE __m512i max_min_f64(__m512i a, __m512i b, __mmask8 far) {
+    const __m512d x = _mm512_castsi512_pd(a), y = _mm512_castsi512_pd(b);
+    return _mm512_castpd_si512(_mm512_mask_min_pd(_mm512_max_pd(x, y), far, x, y));
+}
+
 #define KEY uint64_t
 #define KEY_BITS 64
 #define LANES 8
 #define INFINITY_BITS 0x7ff0000000000000u
-#define NAME(name) name##_64
-#define LEAST 0
-#define MOST UINT64_MAX
 #define V_BITS __mmask8
 #define V_MASK __mmask8
-#define V_MIN _mm512_min_epu64
-#define V_MAX _mm512_max_epu64
-#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu64(V_MIN(a, b), (__mmask8)lanes_with_bit(bit), a, b)
-#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu64(V_MAX(a, b), (__mmask8)lanes_with_bit(bit), a, b)
 #define V_EXCHANGE exchange_64
 #define V_INTERLEAVE_LOW(a, b) _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b)
 #define V_INTERLEAVE_HIGH(a, b) _mm512_permutex2var_epi64(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b)
@@ -304,7 +328,6 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_SET1(x) _mm512_set1_epi64((long long)(x))
 #define V_FIRST(v) ((uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(v)))
 #define V_ROTATE(v, lanes) _mm512_alignr_epi64(v, v, lanes)
-#define V_LOWS _mm512_cmple_epu64_mask
 #define V_ADD _mm512_add_epi64
 #define V_EQUAL _mm512_cmpeq_epi64_mask
 #define V_GREATER _mm512_cmpgt_epi64_mask
@@ -316,6 +339,23 @@ SCAN_INLINE __m512i lane_numbers_64(void) { return _mm512_setr_epi64(0, 1, 2, 3,
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi64(v, bits, v)
 #define V_FRONT sides_of_64
 #define V_BACK(v, low, count) sides_of_64(v, low)
+#define FLOAT(name) name##_f64
+#define V_FLOAT_MIN(a, b) _mm512_castpd_si512(_mm512_min_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b)))
+#define V_FLOAT_MAX(a, b) _mm512_castpd_si512(_mm512_max_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b)))
+#define V_FLOAT_MIN_MAX(a, b, bit) min_max_f64(a, b, (__mmask8)lanes_with_bit(bit))
+#define V_FLOAT_MAX_MIN(a, b, bit) max_min_f64(a, b, (__mmask8)lanes_with_bit(bit))
+#define V_FLOAT_LOWS(v, pivot) _mm512_cmp_pd_mask(_mm512_castsi512_pd(v), _mm512_castsi512_pd(pivot), _CMP_LE_OQ)
+#include "quick_numbers.h"
+#define NAME(name) name##_64
+#define LEAST 0
+#define MOST UINT64_MAX
+#define V_MIN _mm512_min_epu64
+#define V_MAX _mm512_max_epu64
+#define V_MIN_MAX(a, b, bit) _mm512_mask_max_epu64(V_MIN(a, b), (__mmask8)lanes_with_bit(bit), a, b)
+#define V_MAX_MIN(a, b, bit) _mm512_mask_min_epu64(V_MAX(a, b), (__mmask8)lanes_with_bit(bit), a, b)
+#define V_LOWS _mm512_cmple_epu64_mask
+#define RANK(code) (code)
+#define BEFORE(code) ((KEY)((code)-1))
 #include "quick_lanes.h"
 #include "quick_split.h"
 #include "quick_keys.h"

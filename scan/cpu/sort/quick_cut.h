@@ -20,7 +20,7 @@ SCAN_INLINE KEY NAME(flipped)(KEY key, V flip) { return V_FIRST(V_XOR(flip, V_SE
 /* The place of the first of n keys whose code is not from `low` to `high`, or n. */
 static size_t NAME(first_outside)(const KEY *x, size_t n, V flip, KEY low, KEY high) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    const V below = V_SET1(low - 1), most = V_SET1(high);
+    const V below = V_SET1(BEFORE(low)), most = V_SET1(high);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         const V code = V_XOR(flip, V_LOAD(x + i));
@@ -29,8 +29,8 @@ static size_t NAME(first_outside)(const KEY *x, size_t n, V flip, KEY low, KEY h
             break;
     }
     for (; i < n; i++) {
-        const KEY code = NAME(flipped)(x[i], flip) ^ LEAST;
-        if (code < (low ^ LEAST) || code > (high ^ LEAST))
+        const KEY code = NAME(flipped)(x[i], flip);
+        if (RANK(code) < RANK(low) || RANK(code) > RANK(high))
             break;
     }
     return i;
@@ -50,19 +50,19 @@ static __attribute__((noinline)) bool NAME(cut_beside)(const KEY *x, size_t n, V
     size_t places[3];
     NAME(choose_places)(n, places);
     const size_t count = 3 * LANES, up_to = NAME(count_lows)(x, places, flip, high),
-                 below = low == LEAST ? 0 : NAME(count_lows)(x, places, flip, (KEY)(low - 1));
+                 below = low == LEAST ? 0 : NAME(count_lows)(x, places, flip, BEFORE(low));
     *last = high;
     if (below == 0 && up_to == count) {
         const size_t outside = NAME(first_outside)(x, n, flip, low, high);
         if (outside == n)
             return false;
-        if ((NAME(flipped)(x[outside], flip) ^ LEAST) < (low ^ LEAST))
-            *last = low - 1;
+        if (RANK(NAME(flipped)(x[outside], flip)) < RANK(low))
+            *last = BEFORE(low);
         return true;
     }
     const size_t above = count - up_to, smaller_part = above < up_to ? above : up_to;
     if ((below < count - below ? below : count - below) > smaller_part)
-        *last = low - 1;
+        *last = BEFORE(low);
     return true;
 }
 
@@ -82,7 +82,7 @@ SCAN_INLINE bool NAME(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *l
         if (V_UNSET(V_MASK_OR(V_EQUAL(code, V_SET1(pivot)), V_EQUAL(code, V_SET1(other)))) & all)
             return false;
     }
-    const bool is_low = (pivot ^ LEAST) < (other ^ LEAST);
+    const bool is_low = RANK(pivot) < RANK(other);
     *low = is_low ? pivot : other;
     *high = is_low ? other : pivot;
     return other != pivot;

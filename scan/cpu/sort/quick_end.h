@@ -7,6 +7,14 @@
 #undef KEY_BITS
 #undef LANES
 #undef LEAST
+#undef RANK
+#undef BEFORE
+#undef FLOAT
+#undef V_FLOAT_MIN
+#undef V_FLOAT_MAX
+#undef V_FLOAT_MIN_MAX
+#undef V_FLOAT_MAX_MIN
+#undef V_FLOAT_LOWS
 #undef MOST
 #undef INFINITY_BITS
 #undef NAME

@@ -158,7 +158,7 @@ static void NAME(count_less)(const NAME(few) * few, const KEY *codes, size_t n, 
         size_t begin = k > 0 ? less[k - 1] : 0;
         for (size_t end = n; begin < end;) {
             const size_t middle = begin + (end - begin) / 2;
-            if ((codes[middle] ^ flip ^ LEAST) < (few->values[k] ^ LEAST))
+            if (RANK(codes[middle] ^ flip) < RANK(few->values[k]))
                 begin = middle + 1;
             else
                 end = middle;

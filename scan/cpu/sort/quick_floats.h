@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Floats, for the quicksorts of integers, and included with them once a width. The codes of numbers other than zero can
- * be turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
+ * Floats, around the quicksorts, and included with them once a width. The codes of numbers other than zero can be
+ * turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
  *
- * Keys alone are sorted by quick_lanes.h, which is not stable: zeros and NaNs are set aside in input order, and put in
- * their places when the numbers are sorted.
+ * Keys alone are sorted by quick_numbers.h, which is not stable: zeros and NaNs are set aside in input order, and put
+ * in their places when the numbers are sorted.
  *
- *     result    | codes of numbers | room of zeros and NaNs |
+ *     result    | numbers          | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
  *
  * Pairs are sorted by quick_pairs.h, which is stable, and gets codes of zeros and NaNs, too.
  */
-
-#define SIGN ((KEY)1 << (8 * sizeof(KEY) - 1))
 
 SCAN_INLINE V_MASK NAME(is_nan)(V v) { return V_GREATER(V_AND(v, V_SET1(~SIGN)), V_SET1(INFINITY_BITS)); }
 SCAN_INLINE V_MASK NAME(is_zero)(V v) { return V_EQUAL(V_AND(v, V_SET1(~SIGN)), V_SET1(0)); }
@@ -39,13 +37,12 @@ static void NAME(decode_all)(KEY *keys, size_t n, KEY flip, KEY offset) {
     }
 }
 
-/* Returns how many of sorted codes of numbers come before the code of zero. */
-static size_t NAME(below_zero)(const KEY *codes, size_t n, KEY flip) {
-    const KEY zero = (KEY)(SIGN ^ flip ^ LEAST);
+/* Returns how many of sorted numbers come before zero. */
+static size_t NAME(below_zero)(const KEY *numbers, size_t n, bool descending) {
     size_t begin = 0, end = n;
     while (begin < end) {
         const size_t middle = begin + (end - begin) / 2;
-        if ((codes[middle] ^ LEAST) < zero)
+        if ((numbers[middle] >= SIGN) != descending)
             begin = middle + 1;
         else
             end = middle;
@@ -53,21 +50,22 @@ static size_t NAME(below_zero)(const KEY *codes, size_t n, KEY flip) {
     return begin;
 }
 
-/* Writes the codes of the numbers to `codes`, and zeros and NaNs as they are to `aside`. Either may be where the keys
- * are. */
-static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t n, KEY *codes, KEY *aside) {
+/* Writes the numbers to `to`, negated in descending order, and zeros and NaNs as they are to `aside`. Either may be
+ * where the keys are. */
+static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t n, KEY *to, KEY *aside) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    const KEY flip = (KEY)order->flip ^ LEAST;
+    const KEY sign = order->flip ? SIGN : 0;
+    const V flip = V_SET1(sign);
     size_t numbers = 0, others = 0, nans = 0, i = 0;
     for (; i + LANES <= n; i += LANES) {
-        const V v = V_LOAD(from + i), code = NAME(encode)(v, flip);
+        const V v = V_LOAD(from + i), number = V_XOR(v, flip);
         const V_BITS not_nan = V_UNSET(NAME(is_nan)(v)), is_number = V_UNSET(NAME(is_zero)(v)) & not_nan;
         if (is_number == all) {
-            V_STORE(codes + numbers, code);
+            V_STORE(to + numbers, number);
             numbers += LANES;
             continue;
         }
-        V_STORE(codes + numbers, V_COMPRESS(code, is_number));
+        V_STORE(to + numbers, V_COMPRESS(number, is_number));
         V_STORE(aside + others, V_COMPRESS(v, (V_BITS)~is_number));
         const size_t count = quick_count(is_number, LANES);
         numbers += count;
@@ -80,7 +78,7 @@ static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from
             aside[others++] = key;
             nans += magnitude != 0;
         } else {
-            codes[numbers++] = NAME(encode_one)(key, flip);
+            to[numbers++] = key ^ sign;
         }
     }
     return (quick_aside){numbers, others - nans, nans, order->nan == 0, 0};
@@ -117,18 +115,17 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
     return few->count > 0;
 }
 
-/* Sorts floats of which most are one of a few values: these are counted as they are, and only the others become codes.
+/* Sorts floats of which most are one of a few values: these are counted, and only the others sorted.
  * Returns false, and has changed nothing but `spare`, if there are none, or if one of them is a zero and others are,
  * too, which must have their places. */
 static bool NAME(quick_few_floats)(const scan_sort_local *l) {
-    const KEY flip = (KEY)l->order.flip ^ LEAST, *x = l->from.keys;
+    const KEY flip = (KEY)l->order.flip ^ LEAST, sign = l->order.flip ? SIGN : 0, *x = l->from.keys;
     KEY *to = l->to.keys, *other = l->spare.keys, keys[QUICK_FEW];
     size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, n = l->n, zeros = 0;
-    NAME(few) few, found;
-    if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &found, keys))
+    NAME(few) few;
+    if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few, keys))
         return false;
-    few.count = found.count;
-    memcpy(few.values, keys, found.count * sizeof(KEY));
+    memcpy(few.values, keys, few.count * sizeof(KEY));
     rest_n = NAME(sift)(&few, x, n, 0, other, counts);
     for (unsigned k = 0; k < few.count; k++)
         zeros += (keys[k] & ~SIGN) == 0;
@@ -137,14 +134,16 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
             return false;
     KEY *rest = to + (n - rest_n);
     quick_aside a = NAME(set_aside)(&l->order, other, rest_n, rest, other);
-    const quick_job job = {0, LEAST, l};
+    const quick_job job = {sign, 0, true, l};
     if (a.numbers > 0)
-        NAME(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
-    NAME(count_less)(&found, rest, a.numbers, 0, less);
-    a.below = NAME(below_zero)(rest, a.numbers, flip);
-    for (unsigned k = 0; k < few.count; k++)
-        a.below += (found.values[k] ^ LEAST) < (KEY)(SIGN ^ flip ^ LEAST) ? counts[k] : 0;
-    NAME(decode_all)(rest, a.numbers, flip, 0);
+        FLOAT(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
+    FLOAT(few) numbers = {.count = few.count};
+    a.below = NAME(below_zero)(rest, a.numbers, sign != 0);
+    for (unsigned k = 0; k < few.count; k++) {
+        numbers.values[k] = keys[k] ^ sign;
+        a.below += (keys[k] & ~SIGN) != 0 && numbers.values[k] >= SIGN ? counts[k] : 0;
+    }
+    FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
     NAME(put_between)(keys, counts, less, few.count, to, n, a.numbers);
     a.numbers = n;
@@ -153,16 +152,15 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
 }
 
 static void NAME(quick_floats)(const scan_sort_local *l) {
+    const KEY sign = l->order.flip ? SIGN : 0;
     KEY *to = l->to.keys, *other = l->spare.keys;
     if (NAME(quick_few_floats)(l))
         return;
     quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
-    const KEY flip = (KEY)l->order.flip ^ LEAST;
-    const quick_job job = {0, LEAST, l};
+    const quick_job job = {sign, 0, true, l};
     if (a.numbers > 0)
-        NAME(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
-    a.below = NAME(below_zero)(to, a.numbers, flip);
-    NAME(decode_all)(to, a.numbers, flip, 0);
+        FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
+    a.below = NAME(below_zero)(to, a.numbers, sign != 0);
     NAME(put_together)(&a, to, other);
 }
 

@@ -8,7 +8,7 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
     const KEY *from = l->from.keys, flip = (KEY)l->order.flip ^ LEAST;
     KEY *to = l->to.keys, *other = l->spare.keys;
     size_t n = l->n;
-    const quick_job job = {flip, LEAST, l};
+    const quick_job job = {flip, LEAST, false, l};
     if (n <= MAX_ROWS * LANES) {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] ^ flip;
@@ -29,7 +29,7 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
         return;
     }
     const KEY *highs;
-    const size_t below = NAME(partition_keys)(from, n, V_SET1(flip), pivot, to, other, &highs);
+    const size_t below = NAME(partition_to)(from, n, V_SET1(flip), pivot, to, other, &highs);
     NAME(quick_lows)(&job, pivot, to, other, highs, below, n, n, max_depth(l, n));
     if (below < n)
         NAME(quick)(&job, highs, to + below, other, n - below, n - below, max_depth(l, n));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Quicksort of codes of one width, in vectors of LANES codes. Included by quick_avx512.c and quick_avx2.c once a width,
- * with the vector operations of that width defined. Codes are ordered as the comparison of that width has it: as
- * unsigned integers, or as signed ones, of which LEAST is the least.
+ * with the vector operations of that width defined, and by quick_numbers.h. Codes are ordered as these compare them: as
+ * unsigned integers, or as signed ones, of which LEAST is the least, or as floats. RANK() of codes, as unsigned
+ * integers, has the same order; BEFORE() is a code with no other between.
  *
  *   partition   LANES keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
  *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
@@ -253,9 +254,6 @@ SCAN_INLINE size_t NAME(partition_to)(const KEY *x, size_t n, V flip, KEY last, 
 static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *other, const KEY **highs) {
     return NAME(partition_to)(x, n, V_SET1(0), last, to, other, highs);
 }
-static size_t NAME(partition_keys)(const KEY *x, size_t n, V flip, KEY last, KEY *to, KEY *other, const KEY **highs) {
-    return NAME(partition_to)(x, n, flip, last, to, other, highs);
-}
 
 #include "quick_few.h"
 
@@ -268,7 +266,7 @@ static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *othe
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, (KEY)(pivot - 1), to, other, &highs);
+    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, BEFORE(pivot), to, other, &highs);
     if (less > 0)
         NAME(quick)(job, to, to, other, less, room, depth);
     NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
