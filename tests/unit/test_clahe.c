@@ -13,16 +13,17 @@ typedef struct plane {
     uint32_t *samples;
 } plane;
 
-/* Reflect-101, step by step: the direction changes at the first and at the last sample. */
-static size_t walk(size_t x, size_t side) {
-    size_t at = 0;
+/* Reflect-101, step by step: the direction changes at the first and at the last sample. The caller frees the places. */
+static size_t *walk(size_t steps, size_t side) {
+    size_t at = 0, *places = malloc(steps * sizeof *places);
     int step = 1;
-    for (size_t i = 0; i < x && side > 1; i++) {
+    for (size_t i = 0; i < steps; i++) {
+        places[i] = at;
         if ((step > 0 && at == side - 1) || (step < 0 && at == 0))
             step = -step;
-        at += (size_t)step;
+        at += side > 1 ? (size_t)step : 0;
     }
-    return at;
+    return places;
 }
 
 static void oracle_tile(scan_type type, const uint32_t *tile, size_t area, double clip, uint32_t *lut) {
@@ -79,13 +80,13 @@ static void oracle_clahe(plane *p, double clip, size_t tiles_x, size_t tiles_y) 
         grown_y += tiles_y - p->height % tiles_y;
     }
     size_t tw = grown_x / tiles_x, th = grown_y / tiles_y;
+    size_t *from_x = walk(grown_x, p->width), *from_y = walk(grown_y, p->height);
     uint32_t *luts = malloc(tiles_x * tiles_y * bins * sizeof *luts), *tile = malloc(tw * th * sizeof *tile);
     for (size_t ty = 0; ty < tiles_y; ty++)
         for (size_t tx = 0; tx < tiles_x; tx++) {
             for (size_t y = 0; y < th; y++)
                 for (size_t x = 0; x < tw; x++)
-                    tile[y * tw + x] =
-                        p->samples[walk(ty * th + y, p->height) * p->width + walk(tx * tw + x, p->width)];
+                    tile[y * tw + x] = p->samples[from_y[ty * th + y] * p->width + from_x[tx * tw + x]];
             oracle_tile(p->type, tile, tw * th, clip, luts + (ty * tiles_x + tx) * bins);
         }
     const float inverse_x = 1.0f / (float)tw, inverse_y = 1.0f / (float)th;
@@ -101,6 +102,8 @@ static void oracle_clahe(plane *p, double clip, size_t tiles_x, size_t tiles_y) 
             uint32_t *sample = &p->samples[y * p->width + x];
             *sample = blend(four, *sample, xf - (float)left, yf - (float)top, (uint32_t)bins - 1);
         }
+    free(from_x);
+    free(from_y);
     free(luts);
     free(tile);
 }
