@@ -141,6 +141,8 @@ static void check_size(scan_type type, scan_type out_type, size_t n) {
             continue;
         if (ONLY_THREADS && n > 1000 && way % 4 != n % 4) /* threads do the same in every direction */
             continue;
+        if (FEWER && n > 70000 && (way ^ way >> 1 ^ way >> 2 ^ n) & 1) /* each operator in half of the directions */
+            continue;
         fill_random(type, d.op, original, n, &seed);
         fill_random(out_type, d.op, &init, 1, &seed);
         set_expected(&d, n);
@@ -176,7 +178,7 @@ static void large_arrays(void **state) {
     float *in = malloc(n * sizeof *in), *out = malloc((n + 32) * sizeof *out), *place = malloc(n * sizeof *place);
     uint64_t seed = 9;
     fill_random(SCAN_F32, SCAN_ADD, in, n, &seed);
-    for (unsigned way = 0; way < 16; way += ONLY_THREADS ? 5 : 1) {
+    for (unsigned way = 0; way < 16; way += FEWER ? 5 : 1) {
         scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_F32, .kind = way & 1, .reverse = way >> 1 & 1};
         memcpy(place, in, n * sizeof *in);
         assert_int_equal(scan_prefix(contexts[0], &d, place, place, n), SCAN_OK);
