@@ -42,9 +42,9 @@ static size_t capacity() {
     return text && *text ? size_t(strtoull(text, nullptr, 0)) : size_t(4) << 30;
 }
 
-/* Makes memory hold rubbish. Whole pages of large memory are those of one file until they are written: most programs
- * write few of them, and filling a page takes a fault. */
-static void fill_with_rubbish(char *memory, size_t bytes) {
+/* Whole pages of large memory are those of one file until they are written: most programs write few of them, and
+ * filling a page takes a fault. */
+void fill_with_rubbish(char *memory, size_t bytes) {
     constexpr size_t page = 4096, file_bytes = 1 << 20;
     static const int file = [] {
         const std::vector<char> all(file_bytes, char(rubbish));

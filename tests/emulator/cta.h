@@ -101,6 +101,9 @@ void describe(const cta &);
 uint64_t mixed(uint64_t z);
 extern uint64_t seed;
 
+/* allocations.cpp */
+void fill_with_rubbish(char *memory, size_t bytes);
+
 /* memory.cpp */
 void finish_one_copy(cta &);
 void recheck(cta &);

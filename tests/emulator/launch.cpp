@@ -123,7 +123,7 @@ void fill_shared(cta &c) {
     EMULATED_HIDE(begin, size_t(c.shared - begin));
     EMULATED_HIDE(c.shared + bytes, size_t(c.shared_end - c.shared) - bytes);
     fiber *kept = current;
-    memset(c.thread_local_begin, rubbish, c.thread_local_bytes);
+    fill_with_rubbish(c.thread_local_begin, c.thread_local_bytes); /* of all kernels: a CTA has written few pages */
     current = kept;
 }
 

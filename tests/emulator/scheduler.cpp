@@ -22,11 +22,7 @@
 
 #include "cta.h"
 
-#ifdef EMULATED_ASAN
-static constexpr size_t stack_bytes = 256 << 10;
-#else
 static constexpr size_t stack_bytes = 64 << 10;
-#endif
 
 namespace emulator {
 
