@@ -80,7 +80,7 @@ def test_columns_in_backquotes_and_of_long_names(box):
 
 def test_merge_of_standard_input(box):
     box.write("a.txt", "1\n3\n")
-    assert box.good("sort", "--merge", "a.txt", "-", input=b"2\n").out == b"1\n2\n3\n"
+    assert box.good("sort", "--merge", "-S", "1M", "a.txt", "-", input=b"2\n").out == b"1\n2\n3\n"
     box.refused(2, "empty", "sort", "--merge", "a.txt", "")
 
 
