@@ -25,7 +25,7 @@ enum {
     AVX2_VALUES = 128,        /* and any keys of 4 bytes in vectors of half the size */
     SAMPLE_BYTES = 128 << 10, /* of the second sample, at most; sorted in an area, which has 256 KiB and more */
     SAMPLE_SHARE = 64,        /* it is no more than one key in so many */
-    NEIGHBOURS = 16,          /* keys of the second sample that are read together */
+    NEIGHBOURS = 16,          /* keys of the second sample that are read together, of many keys */
     LONGEST = 64,             /* runs in a sample: longer ones count as this long */
     PIECE = 1 << 18,          /* keys that a thread takes until it looks whether it pays */
     HASHES = 16               /* that are tried */
@@ -156,8 +156,10 @@ static void find_heavy(scan_sort_job *j) {
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY, sixteenths = alone ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));
-    n = n / NEIGHBOURS * NEIGHBOURS;
-    const void *keys = sorted_sample(j, n, NEIGHBOURS);
+    /* In runs of equal keys neighbours say little of the others: where there are few keys, all come from elsewhere. */
+    const size_t neighbours = alone ? 1 : NEIGHBOURS;
+    n = n / neighbours * neighbours;
+    const void *keys = sorted_sample(j, n, neighbours);
     run_lengths at_least = count_runs(j, keys, n);
     size_t least = 2;
     while (least < LONGEST && at_least.runs[least] > most_heavy)

@@ -32,11 +32,11 @@ SCAN_INLINE bool touches_ties(const void *keys, size_t first, size_t last, scan_
     SCAN_INLINE bool is_same_##width(const void *keys, size_t begin, size_t count) {                                   \
         const scan_sort_u##width *at = (const scan_sort_u##width *)keys + begin, first = at[0];                        \
         scan_sort_u##width differ = 0;                                                                                 \
-        size_t k = 1;                                                                                                  \
+        size_t k = 0; /* aligned where the keys are */                                                                 \
         if (at[count] != first || at[1] != first)                                                                      \
             return false;                                                                                              \
         if (count > ORDERED_AT_ONCE) {                                                                                 \
-            for (; k <= ORDERED_AT_ONCE; k++)                                                                          \
+            for (; k < ORDERED_AT_ONCE; k++)                                                                           \
                 differ |= at[k] ^ first;                                                                               \
             if (differ)                                                                                                \
                 return false;                                                                                          \
