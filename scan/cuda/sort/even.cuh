@@ -41,7 +41,8 @@ __device__ inline even_code even_between(double first, double last, bool descend
     return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
 }
 
-constexpr uint32_t even_samples = 4096, even_slots = 2 * even_samples; /* words of the table that they meet in */
+constexpr uint32_t even_samples = 4096, even_slots = 4 * even_samples, /* words of the table that they meet in */
+    even_part_bits = 10, even_parts = 1u << even_part_bits; /* of the code, none of which may have too many */
 
 /* Pairs of prefixes that agree, of which each thread has some. table: even_slots words, zero; they are zero again. By
  * the CTA. */
@@ -69,14 +70,14 @@ __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefi
 /* Whether by two digits of the code some buckets would be too large, as the plan would find when codes had not been
  * counted: a part of it, or a finer one, has too many keys, or they come in runs, or have many copies, or too many
  * share a bucket. Keys whose logarithms are even crowd a fine part. repeats: keys of a sample of `threads` that are
- * equal to the one before. table: as above. By the CTA. */
+ * equal to the one before. table: even_parts words, and of the survey of many
+ * keys even_slots, zero; they are zero again. By the CTA. */
 template <class Key, int threads>
 __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats,
                                   uint32_t *table) {
-    constexpr uint32_t parts = 32, fine_bits = 10, fine_parts = 1u << fine_bits, each = even_samples / threads;
+    constexpr uint32_t parts = 32, each = even_samples / threads;
     static_assert(even_samples % threads == 0 && sample_size % threads == 0 && threads >= parts,
                   "the sample's threads");
-    static_assert(fine_parts <= even_slots, "the table's");
     __shared__ uint32_t count[parts];
     if (threadIdx.x < parts)
         count[threadIdx.x] = 0;
@@ -90,18 +91,18 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     for (uint32_t k = 0; k < each; k++) {
         const uint32_t code = even.of<Key>(key_bits<Key>(sample[k]));
         atomicAdd(&count[code >> 27], 1u);
-        atomicAdd(&table[code >> (32 - fine_bits)], 1u);
+        atomicAdd(&table[code >> (32 - even_part_bits)], 1u);
     }
     __syncthreads();
     uint32_t fine_most = 0;
-    for (uint32_t i = threadIdx.x; i < fine_parts; i += threads) {
+    for (uint32_t i = threadIdx.x; i < even_parts; i += threads) {
         fine_most = max(fine_most, table[i]);
         table[i] = 0;
     }
     const float size = float(n) / (radix * radix), widest = float(widest_bucket(job)),
                 most =
                     fmaxf(0.8f * widest / size, 1.45f) * (even_samples / parts); /* of even keys 136, varying by 12 */
-    const float fine_mean = fmaxf(0.8f * widest / size, 1.45f) * (even_samples / fine_parts), /* of even keys 4 */
+    const float fine_mean = fmaxf(0.8f * widest / size, 1.45f) * (even_samples / even_parts), /* of even keys 4 */
         fine_limit = fine_mean + 5 * sqrtf(fine_mean);
     if (__syncthreads_or(float(count[threadIdx.x % parts]) > most || float(fine_most) > fine_limit) ||
         largest_bucket(size, repeats * (sample_size / threads)) > widest)
@@ -118,7 +119,7 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 }
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
- * not even enough. table: even_slots words, zero; they are zero again. The same in every CTA, by all of its threads. */
+ * not even enough. table: as above. The same in every CTA, by all of its threads. */
 template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n, uint32_t *table) {
     using K = key_bits<Key>;
     using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;

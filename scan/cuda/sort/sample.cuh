@@ -13,7 +13,7 @@
 namespace scan_cuda {
 
 constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
-constexpr uint32_t sample_slots = 2 * sample_size, sample_count_bits = 12;
+constexpr uint32_t sample_slots = 4 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
 /* Keys of the larger sample that tells of bins, and of the one taken where shared memory is small. Counts of 4,096 and
  * more would run into the tags of its table; top digits that leave so large a share to a bucket are not chosen. */
@@ -72,10 +72,11 @@ __host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
 }
 
 /* How many keys with this prefix came to the table before. table: `slots` words, each a tag from the hash of a prefix
- * and how many keys have it. */
+ * and how many keys have it. The next slot that a prefix tries is a distance of its own away: with the neighbouring one
+ * the longest way to a free slot, for which the CTA waits, is three times as long. */
 template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
     const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits;
-    for (uint32_t slot = hash % slots;; slot = (slot + 1) % slots) {
+    for (uint32_t slot = hash % slots;; slot = (slot + (tag | 1)) % slots) {
         const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
         if (old == 0)
             return 0;
@@ -95,8 +96,8 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
         const uint32_t s = k * blockDim.x + threadIdx.x;
         prefix[k] = s < sample_size ? __ldcg(&plan->sample[codes][s]) >> shift : 0;
     }
-    for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x)
-        table[i] = 0;
+    for (uint32_t i = threadIdx.x; i < sample_slots / 4; i += blockDim.x)
+        reinterpret_cast<uint4 *>(table)[i] = uint4{};
     if (threadIdx.x == 0) {
         const uint32_t neighbours = __ldcg(&plan->neighbours);
         counts = {0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
