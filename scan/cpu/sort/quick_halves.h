@@ -28,6 +28,8 @@ SCAN_INLINE void PAIR(count_half)(scan_sort_part *part, bool is_float) {
 /* The pairs of a mask go to a half. */
 SCAN_INLINE void PAIR(store_half)(PAIR(half) * half, V keys, PAIR(vector) values, V_BITS bits, size_t count,
                                   PAIR(columns) to) {
+    quick_fetch_ahead(to.keys + half->at);
+    quick_fetch_ahead(to.values + half->at);
     if (half->at + LANES <= half->end) {
         V_STORE(to.keys + half->at, V_COMPRESS(keys, bits));
         PAIR(store_some)(to.values + half->at, values, bits);

@@ -34,6 +34,10 @@ SCAN_INLINE size_t PAIR(divide_by)(const NAME(split) * s, PAIR(columns) x, size_
         const V v = V_LOAD(x.keys + i);
         const PAIR(vector) w = PAIR(load)(x.values + i);
         const V_BITS is_low = V_LOWS(NAME(code_of)(s, v, is_float), pivot), is_high = (V_BITS)~is_low;
+        quick_fetch_ahead(lows.keys + low);
+        quick_fetch_ahead(highs.keys + high);
+        quick_fetch_ahead(lows.values + low);
+        quick_fetch_ahead(highs.values + high);
         V_STORE(lows.keys + low, V_COMPRESS(v, is_low));
         V_STORE(highs.keys + high, V_COMPRESS(v, is_high));
         PAIR(store_some)(lows.values + low, w, is_low);

@@ -46,6 +46,8 @@ static size_t PAIR(divide_values)(PAIR(columns) x, size_t n, KEY low_key, KEY hi
         const V_BITS high_bits = V_UNSET(is_low), low_bits = (V_BITS)~high_bits;
         if (V_UNSET(V_MASK_OR(is_low, V_EQUAL(v, high_keys))))
             break;
+        quick_fetch_ahead(lows + low);
+        quick_fetch_ahead(highs + (i - low));
         PAIR(store_some)(lows + low, w, low_bits);
         PAIR(store_some)(highs + (i - low), w, high_bits);
         low += LANES - quick_count(high_bits, LANES);
