@@ -234,7 +234,7 @@ static void large_arrays(void **state) {
     uint64_t seed = 5;
     for (size_t i = 0; i < n; i++)
         in[i] = (uint32_t)random_u64(&seed);
-    for (unsigned way = 0; way < 16; way++) {
+    for (unsigned way = 0; way < 16; way += FEWER ? 5 : 1) {
         scan_prefix_desc d = {.struct_size = sizeof d, .type = SCAN_U32, .kind = way & 1, .reverse = way >> 1 & 1};
         uint32_t *at = out + way;
         assert_int_equal(scan_prefix(contexts[way % 4], &d, in, at, n - way), SCAN_OK);

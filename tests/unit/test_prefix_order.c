@@ -203,7 +203,7 @@ static void check_record(const char *line) {
                           .kind = r.kind,
                           .init = r.has_init ? &r.init : NULL};
     float_record_input(&r, original);
-    for (int c = ONLY_THREADS; c < 2; c++) {
+    for (int c = FEWER; c < 2; c++) {
         assert_int_equal(scan_prefix(contexts[c], &d, original, expected, r.n), SCAN_OK);
         const char *wrong = float_record_wrong(&r, expected);
         if (wrong)

@@ -145,8 +145,9 @@ static void check_orders(fixture *f, size_t n, scan_type type, distribution *dat
 
 static scan_type random_type(fixture *f) { return (scan_type)(1 + random_u64(&f->random) % SCAN_TYPE_COUNT); }
 
-/* Small inputs are sorted by one thread. */
-enum { SMALL_STEP = ONLY_THREADS ? 26 : 1, REPEATS = FEWER ? 1 : 3, STEP = FEWER ? 2 : 1 };
+/* Fewer than 2^17 keys are sorted by one thread. */
+enum { SMALL_STEP = ONLY_THREADS ? 26 : 1, MEDIUM_STEP = ONLY_THREADS ? 8 : 1, FIRST_POWER = ONLY_THREADS ? 17 : 8 };
+enum { BIT_RANGES = ONLY_THREADS ? 60 : 600, REPEATS = FEWER ? 1 : 3, STEP = FEWER ? 2 : 1 };
 /* So many keys of any type are more than one thread sorts alone; twice as many of 8 bytes are written past the caches.
  */
 enum { LARGE_N = ONLY_THREADS ? 1 << 18 : 1 << 19 };
@@ -162,7 +163,7 @@ static void test_small_sizes(void **state) {
 static void test_medium_sizes(void **state) {
     fixture *f = *state;
     for (int type = 1; type <= SCAN_TYPE_COUNT; type++)
-        for (int d = 0; d < DISTRIBUTIONS; d++) {
+        for (int d = 0; d < DISTRIBUTIONS; d += MEDIUM_STEP) {
             check_orders(f, 131 + random_u64(&f->random) % 1000, (scan_type)type, distributions[d]);
             check_orders(f, 1131 + random_u64(&f->random) % 5000, (scan_type)type, distributions[d]);
         }
@@ -171,7 +172,7 @@ static void test_medium_sizes(void **state) {
 /* 2^k - 1, 2^k, 2^k + 1: both sides of every threshold at a power of two. */
 static void test_powers_of_two(void **state) {
     fixture *f = *state;
-    for (int k = 8; k <= 17; k++)
+    for (int k = FIRST_POWER; k <= 17; k++)
         for (size_t n = ((size_t)1 << k) - 1; n <= ((size_t)1 << k) + 1; n++)
             for (int repeat = 0; repeat < REPEATS; repeat++)
                 check_orders(f, n, random_type(f), distributions[random_u64(&f->random) % DISTRIBUTIONS]);
@@ -188,7 +189,7 @@ static void test_large(void **state) {
 
 static void test_bit_ranges(void **state) {
     fixture *f = *state;
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < BIT_RANGES; round++) {
         scan_type type = random_type(f);
         if (type_is_float(type))
             continue;
