@@ -150,8 +150,8 @@ static fiber *pick(cta &c) {
             idle(c);
             c.ready.swap(c.polling);
         } else if (c.in_cluster) {
-            idle(c);
-            recheck(c);
+            while (!c.disturbed.load(std::memory_order_relaxed))
+                idle(c);
         } else {
             give_up(c);
         }
