@@ -9,10 +9,11 @@
 #include "sort.h"
 
 enum {
-    QUICK_FEW = 8,           /* values that are counted in one pass */
-    QUICK_SAMPLES = 64,      /* keys that show them */
-    QUICK_SURVEY_N = 1024,   /* keys from which on they are looked for */
-    QUICK_PLACES_SAMPLE = 32 /* keys that quick_places.h looks at first */
+    QUICK_FEW = 8,            /* values that are counted in one pass */
+    QUICK_SAMPLES = 64,       /* keys that show them */
+    QUICK_L1_BYTES = 1 << 15, /* of keys that are partitioned; below, the L1 has both arrays */
+    QUICK_SURVEY_N = 1024,    /* keys from which on they are looked for */
+    QUICK_PLACES_SAMPLE = 32  /* keys that quick_places.h looks at first */
 };
 
 typedef struct quick_job {

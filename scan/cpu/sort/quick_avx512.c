@@ -56,7 +56,7 @@ static void quick_gather_4(const void *table, const uint32_t *places, size_t n, 
         gather_by(table, places, n, to, 4);
 }
 
-#define QUICK_IN_PLACE_BYTES (1 << 15) /* keys from which on they are partitioned where they are */
+#define QUICK_IN_PLACE /* many keys are partitioned where they are */
 #define QUICK_KERNELS scan_cpu_sort_kernels_avx512
 #include "quick.h"
 

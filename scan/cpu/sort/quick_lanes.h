@@ -194,8 +194,9 @@ SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
 
 #include "quick_cut.h"
 
-/* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low. */
-SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs) {
+/* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low.
+ * `fetch`: the lines of these are fetched ahead. */
+SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs, bool fetch) {
     const V pivot = V_SET1(last);
     size_t low = 0, high = 0, i = 0;
 #define LOAD(at) V_XOR(flip, V_LOAD(x + (at)))
@@ -210,6 +211,12 @@ SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, 
     } while (0)
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         V a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
+        if (fetch) {
+            quick_fetch_ahead(lows + low);
+            quick_fetch_ahead(highs + high);
+            quick_fetch_ahead(lows + low + 2 * LANES);
+            quick_fetch_ahead(highs + high + 2 * LANES);
+        }
         STEP(a);
         STEP(b);
         STEP(c);
@@ -232,23 +239,24 @@ SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, 
     return low;
 }
 
-#ifdef QUICK_IN_PLACE_BYTES
+#ifdef QUICK_IN_PLACE
 #include "quick_partition.h"
 #endif
 
-/* The codes x[i] ^ flip: those up to `last` go to the front of `to`, the others to *highs, which is behind them if
- * there are many codes, else `other`. Returns how many are low. */
+/* The codes x[i] ^ flip: those up to `last` go to the front of `to`, the others to *highs, which is `other`, or
+ * behind them where many codes are partitioned where they are. Returns how many are low. */
 SCAN_INLINE size_t NAME(partition_to)(const KEY *x, size_t n, V flip, KEY last, KEY *to, KEY *other,
                                       const KEY **highs) {
-#ifdef QUICK_IN_PLACE_BYTES
-    if (n >= QUICK_IN_PLACE_BYTES / sizeof(KEY)) {
-        const size_t low = NAME(part)(x, n, flip, last, to);
-        *highs = to + low;
-        return low;
-    }
-#endif
     *highs = other;
-    return NAME(partition_of)(x, n, flip, last, to, other);
+    if (n < QUICK_L1_BYTES / sizeof(KEY))
+        return NAME(partition_of)(x, n, flip, last, to, other, false);
+#ifdef QUICK_IN_PLACE
+    const size_t low = NAME(part)(x, n, flip, last, to);
+    *highs = to + low;
+    return low;
+#else
+    return NAME(partition_of)(x, n, flip, last, to, other, true);
+#endif
 }
 
 static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *other, const KEY **highs) {
