@@ -150,8 +150,11 @@ static fiber *pick(cta &c) {
             idle(c);
             c.ready.swap(c.polling);
         } else if (c.in_cluster) {
-            while (!c.disturbed.load(std::memory_order_relaxed))
-                idle(c);
+            for (int looks = 0; !c.disturbed.load(std::memory_order_relaxed); looks++)
+                if (looks < 20)
+                    idle(c);
+                else /* a cluster has more CTAs than there are processors */
+                    usleep(20);
         } else {
             give_up(c);
         }
