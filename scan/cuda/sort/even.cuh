@@ -41,8 +41,10 @@ __device__ inline even_code even_between(double first, double last, bool descend
     return descending ? even_code{-scale, last * scale} : even_code{scale, -first * scale};
 }
 
-constexpr uint32_t even_samples = 4096, even_slots = 4 * even_samples, /* words of the table that they meet in */
-    even_part_bits = 10, even_parts = 1u << even_part_bits; /* of the code, none of which may have too many */
+constexpr uint32_t even_samples = 4096;
+constexpr uint32_t even_slots = 4 * even_samples;                          /* words of the table in which they meet */
+constexpr uint32_t even_part_bits = 10, even_parts = 1u << even_part_bits; /* parts of the code that are looked at */
+constexpr int even_only_threads = 1024; /* of a CTA of the survey of many keys, which may count no other digits */
 
 /* Pairs of prefixes that agree, of which each thread has some. table: even_slots words, zero; they are zero again. By
  * the CTA. */
@@ -70,8 +72,8 @@ __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefi
 /* Whether by two digits of the code some buckets would be too large, as the plan would find when codes had not been
  * counted: a part of it, or a finer one, has too many keys, or they come in runs, or have many copies, or too many
  * share a bucket. Keys whose logarithms are even crowd a fine part. repeats: keys of a sample of `threads` that are
- * equal to the one before. table: even_parts words, and of the survey of many
- * keys even_slots, zero; they are zero again. By the CTA. */
+ * equal to the one before. table: even_parts words, and even_slots for even_only_threads; they are zero, and zero again
+ * afterwards. By the CTA. */
 template <class Key, int threads>
 __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats,
                                   uint32_t *table) {
@@ -107,7 +109,7 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     if (__syncthreads_or(float(count[threadIdx.x % parts]) > most || float(fine_most) > fine_limit) ||
         largest_bucket(size, repeats * (sample_size / threads)) > widest)
         return true;
-    if constexpr (threads == 1024) { /* of few keys a second survey takes no longer than this */
+    if constexpr (threads == even_only_threads) { /* of few keys a second survey takes no longer than this */
         if (!explains_pairs(many_copies, agreeing_pairs(sample, table), n, even_samples))
             return true;
 #pragma unroll
@@ -119,7 +121,7 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 }
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
- * not even enough. table: as above. The same in every CTA, by all of its threads. */
+ * not even enough. table: as has_large_buckets() has it. The same in every CTA, by all of its threads. */
 template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n, uint32_t *table) {
     using K = key_bits<Key>;
     using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;

@@ -75,6 +75,7 @@ __host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
  * and how many keys have it. The next slot that a prefix tries is a distance of its own away: with the neighbouring one
  * the longest way to a free slot, for which the CTA waits, is three times as long. */
 template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
+    static_assert((slots & (slots - 1)) == 0, "with an odd distance a power of two of slots is visited whole");
     const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits;
     for (uint32_t slot = hash % slots;; slot = (slot + (tag | 1)) % slots) {
         const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
