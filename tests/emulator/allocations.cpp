@@ -42,8 +42,8 @@ static size_t capacity() {
     return text && *text ? size_t(strtoull(text, nullptr, 0)) : size_t(4) << 30;
 }
 
-/* Whole pages of large memory are those of one file until they are written: most programs write few of them, and
- * filling a page takes a fault. */
+/* Makes memory hold rubbish. Whole pages of large memory are those of one file until they are written: most programs
+ * write few of them, and filling a page takes a fault. */
 void fill_with_rubbish(char *memory, size_t bytes) {
     constexpr size_t page = 4096, file_bytes = 1 << 20;
     static const int file = [] {

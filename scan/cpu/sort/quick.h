@@ -11,7 +11,7 @@
 enum {
     QUICK_FEW = 8,            /* values that are counted in one pass */
     QUICK_SAMPLES = 64,       /* keys that show them */
-    QUICK_L1_BYTES = 1 << 15, /* of keys that are partitioned; below, the L1 has both arrays */
+    QUICK_L1_BYTES = 1 << 15, /* of keys; more are partitioned with a view to the lines that leave the L1 */
     QUICK_SURVEY_N = 1024,    /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32  /* keys that quick_places.h looks at first */
 };
@@ -23,11 +23,11 @@ typedef struct quick_job {
     const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
 } quick_job;
 
-/* Fetches the line that will be stored to in a few steps: of partitions that leave the L1, stores wait for their lines
- * longer than all else takes. */
+/* Fetches the line that will be stored to in a few steps, which may lie behind the array: a partition that leaves the
+ * L1 spends most of its time waiting for the lines that it stores to. */
 static inline void quick_fetch_ahead(void *to) {
     enum { AHEAD = 256 };
-    __builtin_prefetch((char *)to + AHEAD, 1);
+    __builtin_prefetch((void *)((uintptr_t)to + AHEAD), 1);
 }
 
 /* n codes where they are, by the radix sort. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Quicksort of codes of one width, in vectors of LANES codes. Included by quick_avx512.c and quick_avx2.c once a width,
- * with the vector operations of that width defined, and by quick_numbers.h. Codes are ordered as these compare them: as
- * unsigned integers, or as signed ones, of which LEAST is the least, or as floats. RANK() of codes, as unsigned
- * integers, has the same order; BEFORE() is a code with no other between.
+ * with the vector operations of that width defined, and by quick_numbers.h. Codes have the order in which those
+ * operations compare them: that of unsigned integers, or of signed ones, of which LEAST is the least, or of floats.
+ * RANK() of codes, as unsigned integers, has the same order; BEFORE() is a code with no other between.
  *
  *   partition   LANES keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
  *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
@@ -12,8 +12,8 @@
  *               ones, then bitonic merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
  *
  * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
- * the front of the array of the result and the high keys to the front of the other, if these are not too many for the
- * cache; of many keys behind the low ones (quick_partition.h):
+ * the front of the array of the result and the high keys to the front of the other; or, of many keys and with AVX-512,
+ * the high keys behind the low ones (quick_partition.h):
  *
  *     result    | lows, sorted here | room of the highs |
  *     other     | highs             | room of the lows  |
@@ -195,7 +195,7 @@ SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
 #include "quick_cut.h"
 
 /* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low.
- * `fetch`: the lines of these are fetched ahead. */
+ * `fetch`: the lines of lows and of highs are fetched ahead. */
 SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs, bool fetch) {
     const V pivot = V_SET1(last);
     size_t low = 0, high = 0, i = 0;

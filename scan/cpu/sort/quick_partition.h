@@ -96,8 +96,9 @@ SCAN_INLINE const KEY *NAME(take_block)(const KEY *x, size_t *begin, size_t *end
     return from;
 }
 
-/* n > 16 * LANES codes x[i] ^ flip, where they are. A block is read before it is known where the one before it ends:
- * with what both have left, there is room for a block at the one end, and so at the other. */
+/* n > 16 * LANES codes x[i] ^ flip, where they are. When a block is stored, 16 * LANES places are free: those of the
+ * keys set aside, of this block and of the next one, which is read before. The next one was taken at the end with less
+ * room, so each end has 4 * LANES at least: what a block may write there. */
 SCAN_INLINE size_t NAME(part_in_place)(KEY *x, size_t n, V flip, V pivot) {
     KEY aside[4 * NAME(EDGE)];
     size_t begin = NAME(EDGE), end = n - NAME(EDGE);
