@@ -7,7 +7,7 @@
  * To wake a sleeping thread costs the caller some microseconds, and the thread works some fifty later. So a run takes
  * as many threads as pay (scan_pool_choose) and wakes those alone: each sleeps on a condition of its own. All spin on
  * one word, which has the number of the run and its threads: a thread that is not among them need not be waited for,
- * and what else belongs to the run it does not read.
+ * and what else belongs to the run it does not read. An offer is a run that nobody waits for who has not begun it.
  */
 #include "pool.h"
 
@@ -28,7 +28,8 @@ enum {
     MIN_SHARE_US = 5,   /* less work than this is not handed to a thread that is awake, */
     WAKING_US = 50,     /* less than this not to one that sleeps: it would come too late; */
     FOLLOWING_US = 100, /* but a call that comes so soon after the last one is one of many, and wakes */
-    THREADS_BITS = 16   /* of pool.run */
+    THREADS_BITS = 16,  /* of pool.run, the lowest, ... */
+    OFFER = 1 << 15     /* ... of which one says that the run is an offer */
 };
 
 /* A counter that threads wait on until it changes. */
@@ -52,6 +53,10 @@ struct scan_pool {
     unsigned spins;                       /* of a thread that waits, before it sleeps */
     alignas(64) atomic_uint_fast64_t run; /* its number << THREADS_BITS | its threads; 0 threads: the pool ends */
     atomic_uint sleepers;
+    /* An offer that is open, its number << THREADS_BITS, and the workers that have taken it up; 0: none is open. */
+    alignas(64) atomic_uint_fast64_t offer;
+    event returned;             /* workers, of all offers */
+    unsigned returned_before;   /* the offer */
     alignas(64) event released; /* barriers completed, the one that ends a run included */
     atomic_uint arrived;
     unsigned run_threads;
@@ -107,7 +112,7 @@ void scan_pool_barrier(scan_pool *pool) {
 
 /* ---- workers ----------------------------------------------------------------------------------------------------- */
 
-static unsigned threads_of(uint64_t run) { return (unsigned)(run & ((1u << THREADS_BITS) - 1)); }
+static unsigned threads_of(uint64_t run) { return (unsigned)(run & (OFFER - 1)); }
 
 /* A run after `seen` that concerns this worker, or `seen`. */
 static uint64_t next_run(const pool_worker *w, uint64_t seen) {
@@ -142,12 +147,28 @@ static void wake(pool_worker *w) {
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Begins the next run. 0 threads: the last one, of all. */
-static void begin_run(scan_pool *pool, unsigned threads) {
-    const uint64_t last = atomic_load_explicit(&pool->run, memory_order_relaxed);
-    atomic_store(&pool->run, ((last >> THREADS_BITS) + 1) << THREADS_BITS | threads);
+static uint64_t next_number(const scan_pool *pool) {
+    return (atomic_load_explicit(&pool->run, memory_order_relaxed) >> THREADS_BITS) + 1;
+}
+
+/* Begins the next run, of which some bits are given. 0 threads: the last one, of all. */
+static void begin_run(scan_pool *pool, unsigned threads, unsigned bits) {
+    atomic_store(&pool->run, next_number(pool) << THREADS_BITS | bits | threads);
     for (unsigned i = 1; i < (threads ? threads : pool->threads); i++)
         wake(&pool->workers[i - 1]);
+}
+
+/* Takes part in an offer, if that is still open. */
+static void take_up(pool_worker *w, uint64_t run) {
+    scan_pool *pool = w->pool;
+    uint64_t offer = atomic_load_explicit(&pool->offer, memory_order_relaxed);
+    do {
+        if (offer >> THREADS_BITS != run >> THREADS_BITS)
+            return;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->offer, &offer, offer + 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    pool->task(pool->arg, w->index, threads_of(run));
+    event_advance(&pool->returned);
 }
 
 static void *work(void *arg) {
@@ -158,6 +179,10 @@ static void *work(void *arg) {
         run = wait_for_run(w, run);
         if (threads_of(run) == 0)
             return NULL;
+        if (run & OFFER) {
+            take_up(w, run);
+            continue;
+        }
         pool->task(pool->arg, w->index, threads_of(run));
         scan_pool_barrier(pool);
     }
@@ -201,6 +226,8 @@ scan_pool *scan_pool_create(unsigned threads) {
         return NULL;
     scan_pool *pool = memory;
     atomic_init(&pool->run, 0);
+    atomic_init(&pool->offer, 0);
+    event_init(&pool->returned);
     atomic_init(&pool->sleepers, 0);
     event_init(&pool->released);
     atomic_init(&pool->arrived, 0);
@@ -217,11 +244,12 @@ scan_pool *scan_pool_create(unsigned threads) {
 void scan_pool_destroy(scan_pool *pool) {
     if (!pool)
         return;
-    begin_run(pool, 0);
+    begin_run(pool, 0, 0);
     for (unsigned i = 1; i < pool->threads; i++) {
         pthread_join(pool->workers[i - 1].thread, NULL);
         end_worker(&pool->workers[i - 1]);
     }
+    event_destroy(&pool->returned);
     event_destroy(&pool->released);
     free(pool);
 }
@@ -259,7 +287,26 @@ void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg
     pool->task = task;
     pool->arg = arg;
     if (threads > 1)
-        begin_run(pool, threads);
+        begin_run(pool, threads, 0);
     task(arg, 0, threads);
     scan_pool_barrier(pool);
+}
+
+void scan_pool_offer(scan_pool *pool, unsigned threads, scan_task *task, void *arg) {
+    pool->task = task;
+    pool->arg = arg;
+    pool->returned_before = atomic_load_explicit(&pool->returned.value, memory_order_relaxed);
+    atomic_store_explicit(&pool->offer, next_number(pool) << THREADS_BITS, memory_order_release);
+    begin_run(pool, threads, OFFER);
+}
+
+void scan_pool_withdraw(scan_pool *pool) {
+    const uint64_t offer = atomic_exchange_explicit(&pool->offer, 0, memory_order_acq_rel);
+    const unsigned taken_up = (unsigned)(offer & ((1u << THREADS_BITS) - 1));
+    for (;;) {
+        const unsigned returned = atomic_load_explicit(&pool->returned.value, memory_order_acquire);
+        if (returned - pool->returned_before == taken_up)
+            return;
+        event_wait(&pool->returned, returned, pool->spins);
+    }
 }

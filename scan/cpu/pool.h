@@ -34,6 +34,12 @@ void scan_pool_choose_all(scan_pool *pool);
  * sleep on. Not reentrant. */
 void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg);
 
+/* Offers a task to the other ones of `threads` threads, while the caller goes on: a thread that comes before the offer
+ * is withdrawn runs the task, and one that wakes later does not. withdraw returns when those that came have returned.
+ * No run and no barrier in between. */
+void scan_pool_offer(scan_pool *pool, unsigned threads, scan_task *task, void *arg);
+void scan_pool_withdraw(scan_pool *pool);
+
 /* Inside a task: waits until every thread of the run has arrived. Every thread must make the same calls. */
 void scan_pool_barrier(scan_pool *pool);
 

@@ -3,6 +3,8 @@
  * The thread pool: every thread of a run works once, barriers separate phases, runs follow each other without a pause;
  * and how many threads a run takes.
  */
+#include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "scan/cpu/cpu.h"
@@ -89,6 +91,54 @@ static void runs_of_some_threads(void **state) {
     scan_pool_destroy(pool);
 }
 
+/* What the threads that take up an offer do until it is withdrawn. */
+typedef struct offered {
+    atomic_bool stop;
+    atomic_uint entered, left;
+    unsigned ran[MAX];
+    unsigned threads;
+} offered;
+
+static void until_stopped(void *arg, unsigned index, unsigned count) {
+    offered *o = arg;
+    atomic_fetch_add(&o->entered, 1);
+    o->ran[index]++;
+    while (!atomic_load(&o->stop))
+        scan_pool_pause();
+    atomic_fetch_add(&o->left, count == o->threads ? 1 : MAX);
+}
+
+/* Offers withdrawn at once, after some time, and when a thread has come, which must happen; and runs between them. */
+static void offers_may_be_taken_up(void **state) {
+    (void)state;
+    scan_pool *pool = scan_pool_create(MAX);
+    uint64_t rng = 7;
+    for (int round = 0; round < 300; round++) {
+        offered o = {.threads = 2 + (unsigned)random_below(&rng, MAX - 1)};
+        scan_pool_offer(pool, o.threads, until_stopped, &o);
+        if (round % 3 == 1)
+            for (uint64_t spins = random_below(&rng, 20000); spins > 0; spins--)
+                scan_pool_pause();
+        while (round % 3 == 2 && atomic_load(&o.entered) == 0)
+            sched_yield();
+        atomic_store(&o.stop, true);
+        scan_pool_withdraw(pool);
+        const unsigned came = atomic_load(&o.entered);
+        assert_int_equal(atomic_load(&o.left), came);
+        if (round % 16 == 0) /* until all have seen it */
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        assert_int_equal(atomic_load(&o.entered), came);
+        assert_int_equal(o.ran[0], 0);
+        for (unsigned i = 1; i < MAX; i++)
+            assert_true(o.ran[i] <= (i < o.threads));
+        shared s = {.pool = pool};
+        scan_pool_run(pool, o.threads, task, &s);
+        for (unsigned i = 0; i < o.threads; i++)
+            assert_int_equal(s.sum[i], expected_sum(o.threads));
+    }
+    scan_pool_destroy(pool);
+}
+
 /* Longer than a call may follow another, and until all workers sleep. */
 static void let_sleep(const scan_pool *pool) {
     do
@@ -153,9 +203,8 @@ static void calls_one_by_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barriers_separate_phases),
-        cmocka_unit_test(runs_of_some_threads),
-        cmocka_unit_test(as_many_threads_as_pay),
+        cmocka_unit_test(barriers_separate_phases), cmocka_unit_test(runs_of_some_threads),
+        cmocka_unit_test(offers_may_be_taken_up),   cmocka_unit_test(as_many_threads_as_pay),
         cmocka_unit_test(calls_one_by_one),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
