@@ -34,14 +34,7 @@ SCAN_INLINE void NAME(store_first)(V v, size_t valid, V pivot, NAME(gap) * gap) 
     gap->end -= LANES - count;
 }
 
-SCAN_INLINE void NAME(store_sides)(V v, V pivot, NAME(gap) * gap) {
-    const V_BITS low = V_LOWS(v, pivot);
-    const size_t count = quick_count(low, LANES);
-    V_STORE(gap->front, V_FRONT(v, low));
-    V_STORE(gap->end - LANES, V_BACK(v, low, count));
-    gap->front += count;
-    gap->end -= LANES - count;
-}
+SCAN_INLINE void NAME(store_sides)(V v, V pivot, NAME(gap) * gap) { NAME(store_first)(v, LANES, pivot, gap); }
 
 /* A vector that fills the gap. */
 SCAN_INLINE void NAME(store_last)(V v, V pivot, NAME(gap) * gap) {
