@@ -121,14 +121,14 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
 static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     const KEY flip = (KEY)l->order.flip ^ LEAST, sign = l->order.flip ? SIGN : 0, *x = l->from.keys;
     KEY *to = l->to.keys, *other = l->spare.keys, keys[QUICK_FEW];
-    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, n = l->n, zeros = 0;
+    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, written, n = l->n, zeros = 0;
     NAME(few) few;
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few, keys))
         return false;
     memcpy(few.values, keys, few.count * sizeof(KEY));
-    rest_n = NAME(sift)(&few, x, n, 0, other, counts);
     for (unsigned k = 0; k < few.count; k++)
         zeros += (keys[k] & ~SIGN) == 0;
+    rest_n = NAME(sift)(&few, x, n, 0, other, counts, zeros > 0 ? NULL : to, 0, &written);
     for (size_t i = 0; zeros > 0 && i < rest_n; i++)
         if ((other[i] & ~SIGN) == 0)
             return false;
@@ -145,7 +145,7 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     }
     FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(keys, counts, less, few.count, to, n, a.numbers);
+    NAME(put_between)(&few, keys, counts, less, to, n, a.numbers, written);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
     return true;
