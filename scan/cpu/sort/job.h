@@ -63,6 +63,7 @@ typedef struct scan_sort_job {
     scan_sort_plan plan;
     scan_sort_order order;
     scan_pool *pool;
+    struct scan_sort_team *team; /* where one thread sorts alone, those that may help it, or NULL */
     scan_sort_columns in, temporary, out;
     bool drop_keys;  /* argsort: out.keys is scratch */
     bool whole_keys; /* no values, and all bits decide */

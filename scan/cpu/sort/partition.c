@@ -43,7 +43,8 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .spare = {keys, second_keys + (j->drop_keys ? p->spare_bytes : 0)},
                              .n = r.n,
                              .drop_keys = j->drop_keys,
-                             .counts = (uint32_t *)(void *)scratch};
+                             .counts = (uint32_t *)(void *)scratch,
+                             .team = j->team};
     /* Pairs of one value, which a bin of their own has brought together, cost nothing but this. */
     if (p->value_bytes > 0 && r.where != SCAN_SORT_IN &&
         (p->kernels->ordered(local.from.keys, 0, r.n, j->order, SCAN_SORT_ASCENDING) & SCAN_SORT_ASCENDING)) {
@@ -282,7 +283,8 @@ void scan_cpu_sort_by_one(const scan_sort_job *j) {
                                      .spare = j->temporary,
                                      .n = j->n,
                                      .drop_keys = j->drop_keys,
-                                     .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0)});
+                                     .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0),
+                                     .team = j->team});
 }
 
 /* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. By a single

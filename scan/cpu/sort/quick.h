@@ -7,11 +7,13 @@
 #define SCAN_CPU_SORT_QUICK_H
 
 #include "sort.h"
+#include "team.h"
 
 enum {
     QUICK_FEW = 8,            /* values that are counted in one pass */
     QUICK_SAMPLES = 64,       /* keys that show them */
     QUICK_L1_BYTES = 1 << 15, /* of keys; more are partitioned with a view to the lines that leave the L1 */
+    QUICK_SHARE_N = 8192,     /* elements of a range that is left to another thread */
     QUICK_SURVEY_N = 1024,    /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32  /* keys that quick_places.h looks at first */
 };
@@ -21,7 +23,16 @@ typedef struct quick_job {
     uint64_t least;               /* of integers what to invert in codes to order them as unsigned ones */
     bool is_float;                /* codes are ordered as floats */
     const scan_sort_local *local; /* for the radix sort, where quicksort gives up */
+    atomic_uint *unfinished;      /* ranges that have been shared */
 } quick_job;
+
+static inline bool quick_may_share(const scan_sort_local *l, size_t n) { return l->team && n >= QUICK_SHARE_N; }
+
+/* Waits for what has been shared. */
+static inline void quick_join(const scan_sort_local *l, atomic_uint *unfinished) {
+    if (l->team)
+        scan_cpu_sort_join(l->team, unfinished);
+}
 
 /* Fetches the line that will be stored to in a few steps, which may lie behind the array: a partition that leaves the
  * L1 spends most of its time waiting for the lines that it stores to. */
@@ -33,7 +44,9 @@ static inline void quick_fetch_ahead(void *to) {
 /* n codes where they are, by the radix sort. */
 static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, unsigned key_bytes) {
     const uint64_t all = ~0ull >> (64 - 8 * key_bytes);
+    uint32_t counts[SCAN_SORT_LOCAL_COUNTS]; /* others may give up, too */
     scan_sort_local l = *job->local;
+    l.counts = counts;
     l.order = (scan_sort_order){.flip = job->least & all, .mask = all, .nan = all};
     l.from.keys = l.to.keys = codes;
     l.spare.keys = spare;

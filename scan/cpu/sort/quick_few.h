@@ -260,8 +260,11 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     size_t counts[QUICK_FEW], less[QUICK_FEW], written;
     KEY keys[QUICK_FEW];
     const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, to, (KEY)job->flip, &written);
-    if (rest_n > 0)
-        NAME(quick)(job, other, to + (n - rest_n), other, rest_n, room - (n - rest_n), depth);
+    atomic_uint unfinished = 0;
+    quick_job of_rest = *job;
+    of_rest.unfinished = &unfinished;
+    NAME(quick)(&of_rest, other, to + (n - rest_n), other, rest_n, room - (n - rest_n), depth);
+    quick_join(job->local, &unfinished);
     NAME(count_less)(few, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < few->count; k++)
         keys[k] = few->values[k] ^ (KEY)job->flip;

@@ -134,9 +134,10 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
             return false;
     KEY *rest = to + (n - rest_n);
     quick_aside a = NAME(set_aside)(&l->order, other, rest_n, rest, other);
-    const quick_job job = {sign, 0, true, l};
-    if (a.numbers > 0)
-        FLOAT(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
+    atomic_uint unfinished = 0;
+    const quick_job job = {sign, 0, true, l, &unfinished};
+    FLOAT(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
+    quick_join(l, &unfinished);
     FLOAT(few) numbers = {.count = few.count};
     a.below = NAME(below_zero)(rest, a.numbers, sign != 0);
     for (unsigned k = 0; k < few.count; k++) {
@@ -157,9 +158,10 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
     if (NAME(quick_few_floats)(l))
         return;
     quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
-    const quick_job job = {sign, 0, true, l};
-    if (a.numbers > 0)
-        FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
+    atomic_uint unfinished = 0;
+    const quick_job job = {sign, 0, true, l, &unfinished};
+    FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
+    quick_join(l, &unfinished);
     a.below = NAME(below_zero)(to, a.numbers, sign != 0);
     NAME(put_together)(&a, to, other);
 }

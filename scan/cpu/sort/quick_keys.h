@@ -8,7 +8,8 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
     const KEY *from = l->from.keys, flip = (KEY)l->order.flip ^ LEAST;
     KEY *to = l->to.keys, *other = l->spare.keys;
     size_t n = l->n;
-    const quick_job job = {flip, LEAST, false, l};
+    atomic_uint unfinished = 0;
+    const quick_job job = {flip, LEAST, false, l, &unfinished};
     if (n <= MAX_ROWS * LANES) {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] ^ flip;
@@ -30,7 +31,12 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
     }
     const KEY *highs;
     const size_t below = NAME(partition_to)(from, n, V_SET1(flip), pivot, to, other, &highs);
-    NAME(quick_lows)(&job, pivot, to, other, highs, below, n, n, max_depth(l, n));
-    if (below < n)
-        NAME(quick)(&job, highs, to + below, other, n - below, n - below, max_depth(l, n));
+    const NAME(scratch) scratch = NAME(scratch_of)(highs, other, below, n);
+    if (NAME(share)(&job, highs, to + below, scratch.highs, n - below, max_depth(l, n))) {
+        NAME(quick)(&job, to, to, scratch.lows, below, below, max_depth(l, n));
+    } else {
+        NAME(quick_lows)(&job, pivot, to, &scratch, below, n, n, max_depth(l, n));
+        NAME(quick)(&job, highs, to + below, scratch.highs, n - below, n - below, max_depth(l, n));
+    }
+    quick_join(l, &unfinished);
 }

@@ -265,26 +265,54 @@ static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *ot
 
 #include "quick_few.h"
 
+/* The scratch of both parts of n codes, which may be sorted at the same time. */
+typedef struct NAME(scratch) {
+    KEY *lows, *highs;
+    bool beside; /* the high codes are in what is their scratch, not behind the low ones */
+} NAME(scratch);
+
+SCAN_INLINE NAME(scratch) NAME(scratch_of)(const KEY *highs, KEY *other, size_t below, size_t n) {
+    const bool beside = highs == other;
+    return (NAME(scratch)){beside ? other + (n - below) : other, beside ? other : other + below, beside};
+}
+
 /* Sorts the `below` of n codes at the front of `to` that a partition has found to be up to the pivot. */
-static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, KEY *other, const KEY *highs, size_t below,
+static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, const NAME(scratch) * scratch, size_t below,
                              size_t n, size_t room, unsigned depth) {
     if (below < n) {
-        const bool beside = highs == other;
-        NAME(quick)(job, to, to, beside ? other + (n - below) : other, below, beside ? room : below, depth);
+        NAME(quick)(job, to, to, scratch->lows, below, scratch->beside ? room : below, depth);
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, BEFORE(pivot), to, other, &highs);
-    if (less > 0)
-        NAME(quick)(job, to, to, other, less, room, depth);
+    const KEY *highs;
+    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, BEFORE(pivot), to, scratch->lows, &highs);
+    NAME(quick)(job, to, to, scratch->lows, less, room, depth);
     NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
+}
+
+static void NAME(run_task)(const scan_sort_task *t) {
+    NAME(quick)(t->job, t->from.keys, t->to.keys, t->spare.keys, t->n, t->n, t->depth);
+}
+
+/* Leaves n codes at x to whoever comes first. What lies before them in `to` is then all that the caller may write.
+ * False if they are too few, or there is nobody. */
+static bool NAME(share)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, unsigned depth) {
+    return quick_may_share(job->local, n) &&
+           scan_cpu_sort_share(job->local->team, &(scan_sort_task){.run = NAME(run_task),
+                                                                   .job = job,
+                                                                   .from = {(KEY *)x, NULL},
+                                                                   .to = {to, NULL},
+                                                                   .spare = {other, NULL},
+                                                                   .n = n,
+                                                                   .depth = depth,
+                                                                   .unfinished = job->unfinished});
 }
 
 /* Sorts the n codes at x, which is `to` or `other`, into `to`; `other` is scratch for as many. What lies behind in
  * `to`, `room` keys in all, is written later and may be spoilt. */
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room,
                         unsigned depth) {
-    for (;;) {
+    while (n > 0) {
         if (n <= MAX_ROWS * LANES) {
             NAME(network)(x, to, n, room, V_SET1(job->flip));
             return;
@@ -310,13 +338,19 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
         }
         const KEY *highs;
         const size_t below = NAME(partition)(x, n, pivot, to, other, &highs);
-        NAME(quick_lows)(job, pivot, to, other, highs, below, n, room, depth);
+        const NAME(scratch) scratch = NAME(scratch_of)(highs, other, below, n);
+        if (NAME(share)(job, highs, to + below, scratch.highs, n - below, depth)) {
+            other = scratch.lows;
+            x = to;
+            n = room = below;
+            continue;
+        }
+        NAME(quick_lows)(job, pivot, to, &scratch, below, n, room, depth);
         n -= below;
         to += below;
+        other = scratch.highs;
         room -= below;
         x = highs;
-        if (n == 0)
-            return;
     }
 }
 

@@ -219,7 +219,9 @@ static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
 /* Integers, or codes of floats, with values where they are, by the radix sort. */
 static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) to, PAIR(columns) other,
                           size_t n) {
+    uint32_t counts[SCAN_SORT_LOCAL_COUNTS]; /* others may give up, too */
     scan_sort_local rest = *l;
+    rest.counts = counts;
     rest.from = rest.to = (scan_sort_columns){to.keys, to.values};
     rest.spare = (scan_sort_columns){other.keys, other.values};
     rest.n = n;
@@ -266,14 +268,37 @@ static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     return close == 0 || (close == 1 && PAIR(count_close)(s, x, n, PAIR(SPREAD_SAMPLES)) < 4);
 }
 
+typedef struct PAIR(job) {
+    const NAME(split) * split;
+    const scan_sort_local *local;
+    atomic_uint *unfinished; /* ranges that have been shared */
+} PAIR(job);
+
+static void PAIR(run_task)(const scan_sort_task *t);
+
+/* Leaves n pairs, as quick() gets them, to whoever comes first. False if they are too few, or there is nobody. */
+static bool PAIR(share)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
+                        unsigned depth) {
+    return quick_may_share(job->local, n) &&
+           scan_cpu_sort_share(job->local->team, &(scan_sort_task){.run = PAIR(run_task),
+                                                                   .job = job,
+                                                                   .from = {x.keys, x.values},
+                                                                   .to = {to.keys, to.values},
+                                                                   .spare = {other.keys, other.values},
+                                                                   .n = n,
+                                                                   .depth = depth,
+                                                                   .unfinished = job->unfinished});
+}
+
 /* Sorts integers, or codes of floats, as quick() of quick_lanes.h: each column of x is that of `to` or `other`, or of
  * neither. */
-static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) x, PAIR(columns) to,
-                        PAIR(columns) other, size_t n, unsigned depth) {
+static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
+                        unsigned depth) {
+    const NAME(split) *s = job->split;
     while (n > PAIR(FEW)) {
         if (depth-- == 0) {
             PAIR(move)(x, to, n);
-            PAIR(give_up)(s, l, to, other, n);
+            PAIR(give_up)(s, job->local, to, other, n);
             return;
         }
         PAIR(cut) cut;
@@ -283,8 +308,14 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
             cut.two ? PAIR(divide_two)(s, x, n, &cut, to, other) : PAIR(divide_integers)(s, x, n, cut.last, to, other);
         if (low == n && cut.two)
             return;
+        if (PAIR(share)(job, other, PAIR(from)(to, low), other, n - low, depth)) {
+            other = PAIR(from)(other, n - low);
+            x = to;
+            n = low;
+            continue;
+        }
         if (low > PAIR(FEW))
-            PAIR(quick)(s, l, to, to, PAIR(from)(other, n - low), low, depth);
+            PAIR(quick)(job, to, to, PAIR(from)(other, n - low), low, depth);
         else
             PAIR(sort_few)(s, to, to, low);
         n -= low;
@@ -295,6 +326,12 @@ static void PAIR(quick)(const NAME(split) * s, const scan_sort_local *l, PAIR(co
         PAIR(move)(x, to, n);
     else if (n > 0)
         PAIR(sort_few)(s, x, to, n);
+}
+
+static void PAIR(run_task)(const scan_sort_task *t) {
+    PAIR(quick)
+    (t->job, (PAIR(columns)){t->from.keys, t->from.values}, (PAIR(columns)){t->to.keys, t->to.values},
+     (PAIR(columns)){t->spare.keys, t->spare.values}, t->n, t->depth);
 }
 
 #include "quick_places.h"
@@ -328,7 +365,9 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
         s.ties = &ties;
         s.flip = V_SET1(0);
     }
-    PAIR(quick)(&s, l, x, to, other, l->n, max_depth(l, l->n));
+    atomic_uint unfinished = 0;
+    PAIR(quick)(&(PAIR(job)){&s, l, &unfinished}, x, to, other, l->n, max_depth(l, l->n));
+    quick_join(l, &unfinished);
     if (is_float && !l->drop_keys)
         NAME(rotate_out)(&l->order, to.keys, l->n);
 }

@@ -4,6 +4,9 @@
  * the rest by all threads (partition.c).
  */
 #include "job.h"
+#include "team.h"
+
+enum { TEAM_N = 1 << 15 /* elements of which other threads may sort a part before one thread has sorted all */ };
 
 static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
     if (desc->method == SCAN_SORT_SPLIT)
@@ -14,6 +17,11 @@ static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
         return scan_fail(ctx, SCAN_ERR_ALGORITHM,
                          "method quick sorts keys of 4 or 8 bytes alone, by all their bits, with AVX2 or AVX-512");
     return SCAN_OK;
+}
+
+static void end_team(const scan_sort_job *j) {
+    if (j->team)
+        scan_cpu_sort_end_team(j->team);
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_columns in, scan_sort_columns out, size_t n,
@@ -55,14 +63,21 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
             .order = j.order, .from = in, .to = j.out, .spare = {spare, NULL}, .n = j.n, .drop_keys = argsort});
         return SCAN_OK;
     }
+    scan_sort_team team;
+    if (p->threads == 1 && scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
+        scan_cpu_sort_begin_team(&team, j.pool, scan_pool_threads(j.pool));
+        j.team = &team;
+    }
     if (j.n <= p->local_n) {
         scan_cpu_sort_alone(&j, j.areas);
+        end_team(&j);
         return SCAN_OK;
     }
     j.starts = (uint64_t *)(void *)(workspace + scan_sort_round_up((n / p->local_n + 1) * sizeof(scan_sort_range)));
     atomic_init(&j.next_bin, 0);
     atomic_init(&j.order_flags, SCAN_SORT_ORDERS);
     scan_pool_run(j.pool, p->threads, scan_cpu_sort_task, &j);
+    end_team(&j);
     return SCAN_OK;
 }
 

@@ -73,9 +73,10 @@ typedef struct scan_sort_local {
     scan_sort_order order;
     scan_sort_columns from, to, spare; /* already offset to the range */
     size_t n;
-    bool drop_keys;     /* to.keys is scratch: the last pass need not write it */
-    uint32_t *counts;   /* SCAN_SORT_LOCAL_COUNTS of them */
-    unsigned max_depth; /* of a quicksort, before radix takes over; 0: by n */
+    bool drop_keys;              /* to.keys is scratch: the last pass need not write it */
+    uint32_t *counts;            /* SCAN_SORT_LOCAL_COUNTS of them */
+    unsigned max_depth;          /* of a quicksort, before radix takes over; 0: by n */
+    struct scan_sort_team *team; /* that may do parts of a quicksort, or NULL */
 } scan_sort_local;
 
 enum { SCAN_SORT_LOCAL_COUNTS = 6 * SCAN_SORT_MAX_BINS };

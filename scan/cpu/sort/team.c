@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tasks of a team: one array, used from both ends. The thread that waits for tasks takes those shared last, whose
+ * elements are in its cache; a helper takes the one shared first, which is mostly the largest.
+ */
+#include "team.h"
+
+#include <sched.h>
+
+enum { SPINS = 1000 /* looks for a task until a thread yields its processor */ };
+
+static void pause_or_yield(unsigned *looks) {
+    if (++*looks < SPINS)
+        scan_pool_pause();
+    else
+        sched_yield();
+}
+
+static void lock(scan_sort_team *team) {
+    for (unsigned looks = 0; atomic_flag_test_and_set_explicit(&team->locked, memory_order_acquire);)
+        pause_or_yield(&looks);
+}
+
+static void unlock(scan_sort_team *team) { atomic_flag_clear_explicit(&team->locked, memory_order_release); }
+
+static void note_waiting(scan_sort_team *team) {
+    atomic_store_explicit(&team->waiting, team->end - team->begin, memory_order_relaxed);
+}
+
+/* Does a task, if one waits. */
+static bool do_task(scan_sort_team *team, bool last) {
+    scan_sort_task task;
+    if (atomic_load_explicit(&team->waiting, memory_order_relaxed) == 0)
+        return false;
+    lock(team);
+    const bool found = team->begin < team->end;
+    if (found)
+        task = team->tasks[last ? --team->end : team->begin++];
+    note_waiting(team);
+    unlock(team);
+    if (!found)
+        return false;
+    task.run(&task);
+    atomic_fetch_sub_explicit(task.unfinished, 1, memory_order_release);
+    return true;
+}
+
+static void help(void *arg, unsigned thread, unsigned threads) {
+    (void)thread;
+    (void)threads;
+    scan_sort_team *team = arg;
+    for (unsigned looks = 0; !atomic_load_explicit(&team->done, memory_order_relaxed);)
+        if (do_task(team, false))
+            looks = 0;
+        else
+            pause_or_yield(&looks);
+}
+
+void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
+    team->pool = pool;
+    team->threads = threads;
+    atomic_flag_clear(&team->locked);
+    atomic_init(&team->waiting, 0);
+    atomic_init(&team->done, false);
+    team->offered = false;
+    team->begin = team->end = 0;
+}
+
+bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task) {
+    lock(team);
+    if (team->begin == team->end)
+        team->begin = team->end = 0;
+    const bool room = team->end < SCAN_SORT_MAX_TASKS, first = !team->offered;
+    if (room) {
+        atomic_fetch_add_explicit(task->unfinished, 1, memory_order_relaxed);
+        team->tasks[team->end++] = *task;
+        team->offered = true;
+        note_waiting(team);
+    }
+    unlock(team);
+    if (room && first)
+        scan_pool_offer(team->pool, team->threads, help, team);
+    return room;
+}
+
+void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished) {
+    for (unsigned looks = 0; atomic_load_explicit(unfinished, memory_order_acquire) > 0;)
+        if (do_task(team, true))
+            looks = 0;
+        else
+            pause_or_yield(&looks);
+}
+
+void scan_cpu_sort_end_team(scan_sort_team *team) {
+    if (!team->offered)
+        return;
+    atomic_store_explicit(&team->done, true, memory_order_relaxed);
+    scan_pool_withdraw(team->pool);
+}

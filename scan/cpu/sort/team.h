@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parts of a quicksort that other threads may take: the sort goes on by one thread, shares what it leaves for later,
+ * and does that itself where nobody has come. No thread is waited for that has not begun a part: one that sleeps may
+ * need longer to wake than a small sort takes.
+ */
+#ifndef SCAN_CPU_SORT_TEAM_H
+#define SCAN_CPU_SORT_TEAM_H
+
+#include <stdatomic.h>
+
+#include "sort.h"
+
+/* A range to be sorted. */
+typedef struct scan_sort_task {
+    void (*run)(const struct scan_sort_task *task);
+    const void *job; /* what the tasks of one sort share */
+    scan_sort_columns from, to, spare;
+    size_t n;
+    unsigned depth;
+    atomic_uint *unfinished; /* tasks that somebody waits for */
+} scan_sort_task;
+
+enum { SCAN_SORT_MAX_TASKS = 64 };
+
+/* The tasks that nobody has begun. */
+typedef struct scan_sort_team {
+    scan_pool *pool;
+    unsigned threads;
+    atomic_flag locked;
+    atomic_uint waiting; /* end - begin */
+    atomic_bool done;
+    bool offered; /* to the other threads */
+    unsigned begin, end;
+    scan_sort_task tasks[SCAN_SORT_MAX_TASKS];
+} scan_sort_team;
+
+void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads);
+
+/* Leaves a task to whoever comes first. False if there are too many: then the caller has to do it. */
+bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task);
+
+/* Does tasks, those shared last first, until there are no unfinished ones. */
+void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
+
+/* All tasks are finished. */
+void scan_cpu_sort_end_team(scan_sort_team *team);
+
+#endif
