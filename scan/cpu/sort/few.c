@@ -20,19 +20,30 @@ static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
     return (scan_sort_values *)(void *)scan_sort_area_of(j, thread);
 }
 
-/* Whether a sample has no more values than a list, but so many that quicksort by one thread, if that is the other way,
- * does not count them itself (quick_few.h). Integers it soon separates. */
-static bool seem_few(const scan_sort_job *j) {
-    const bool alone = scan_sort_is_quick_alone(j);
-    if (alone && j->only_codes)
-        return false;
+/* How many values a sample has, or SIZE_MAX if there are more than in a list. */
+static size_t count_values(const scan_sort_job *j) {
     scan_sort_values seen = {.n = 0};
     for (size_t i = 0; i < SAMPLES; i++) {
         const uint64_t key = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);
         if (!scan_sort_name(&seen, key))
-            return false;
+            return SIZE_MAX;
     }
-    return !alone || seen.n > SCAN_SORT_VALUES / 2;
+    return seen.n;
+}
+
+/* Whether it is so many values that quicksort by one thread, if that is the other way, does not count them itself
+ * (quick_few.h). Integers it soon separates. */
+static bool seem_few(const scan_sort_job *j) {
+    const bool alone = scan_sort_is_quick_alone(j);
+    if (alone && j->only_codes)
+        return false;
+    const size_t values = count_values(j);
+    return values <= SCAN_SORT_VALUES && (!alone || values > SCAN_SORT_VALUES / 2);
+}
+
+bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
+    return j->plan.threads == 1 && j->whole_keys && scan_sort_is_quick_alone(j) &&
+           count_values(j) <= SCAN_SORT_VALUES / 2;
 }
 
 /* Adds one list to another, in order; false if two values have one code. */

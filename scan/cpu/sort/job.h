@@ -205,7 +205,10 @@ void scan_cpu_sort_by_one(const scan_sort_job *job);
 bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
 void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
 
-/* few.c: a sort of keys of a few values, or nothing and false. All threads. */
+/* few.c: whether one thread sorts alone, and its quicksort counts keys of so few values (quick_few.h). */
+bool scan_cpu_sort_quick_counts(const scan_sort_job *job);
+
+/* A sort of keys of a few values, or nothing and false. All threads. */
 bool scan_cpu_sort_by_few(scan_sort_job *job, unsigned thread);
 
 /* count.c: whether a counting sort may serve, and that sort, or nothing and false. All threads. */

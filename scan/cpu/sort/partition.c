@@ -330,6 +330,10 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     scan_sort_barrier(j);
     if (scan_cpu_sort_finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
+    if (scan_cpu_sort_quick_counts(j)) {
+        scan_cpu_sort_by_one(j);
+        return;
+    }
     if (scan_cpu_sort_by_few(j, thread))
         return;
     bool taken = scan_cpu_sort_take_heavy(j, thread);

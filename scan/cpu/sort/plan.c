@@ -181,7 +181,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     size_t pieces = n / scan_cpu_sort_piece_elements(&p),
            budget = areas_budget(n, element_bytes) - pieces * piece_bytes;
     size_t most_threads = budget / (p.area_bytes + 2 * piece_bytes);
-    p.threads = n <= p.alone_n ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
+    const bool alone = n <= p.alone_n || (quick && p.key_bytes == 2 && threads <= 2 && n <= SCAN_SORT_QUICK_NARROW_N);
+    p.threads = alone ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
     if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
         p.halves_n = n;
         p.halves_leaf_n = scan_sort_larger(p.local_n, n / 8 * 5);
