@@ -5,8 +5,14 @@
  * more, so that they keep their order.
  */
 #include "job.h"
+#include "team.h"
 
-enum { BLOCK_BYTES = 8 << 10 }; /* of the input, looked at and copied: with the copy, half an L1 */
+enum {
+    BLOCK_BYTES = 8 << 10,  /* of the input, looked at and copied: with the copy, half an L1; ... */
+    LOOKED_AT = 8,          /* ... of input that is only looked at, so many times that */
+    SHARED_BYTES = 2 << 20, /* read or written, from which on a team serves, where the input's begin is in order */
+    BEGIN_BYTES = 32 << 10
+};
 
 /* The output, of argsort without the keys. */
 static scan_sort_columns sorted_columns(const scan_sort_job *j) {
@@ -32,21 +38,54 @@ unsigned scan_cpu_sort_order_of_part(const scan_sort_job *j, const void *keys, s
                : j->plan.kernels->ordered(keys, begin, scan_sort_smaller(end + 1, n), j->order, SCAN_SORT_ORDERS);
 }
 
-unsigned scan_cpu_sort_order_of_input(const scan_sort_job *j, unsigned thread) {
-    const size_t element_bytes = j->plan.key_bytes + j->plan.value_bytes;
-    const scan_sort_columns to = sorted_columns(j);
-    size_t begin, end;
-    unsigned flags = SCAN_SORT_ORDERS;
-    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
-    const size_t block = is_in_place(j) ? end - begin : BLOCK_BYTES / element_bytes;
-    while (begin < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING)) {
-        const size_t stop = flags & SCAN_SORT_ASCENDING ? scan_sort_smaller(end, begin + block) : end;
-        flags = j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(stop + 1, j->n), j->order, flags);
-        if (flags & SCAN_SORT_ASCENDING)
-            j->plan.kernels->copy(j->in, to, begin, stop);
+static size_t element_bytes(const scan_sort_job *j) { return j->plan.key_bytes + j->plan.value_bytes; }
+
+/* Whether there is a team, and as much to read and write as pays for it. */
+static bool may_share(const scan_sort_job *j) {
+    return j->team && j->n * (is_in_place(j) ? j->plan.key_bytes : 2 * element_bytes(j)) >= SHARED_BYTES;
+}
+
+/* What the input may be, as far as it has been looked at. */
+typedef struct order_look {
+    const scan_sort_job *job;
+    atomic_uint flags;
+} order_look;
+
+static bool may_be_ordered(unsigned flags) { return flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING); }
+
+/* Looks at elements begin ... end and the key behind them, and copies what ascends. */
+static void look_at(void *arg, size_t begin, size_t end) {
+    order_look *look = arg;
+    const scan_sort_job *j = look->job;
+    unsigned flags = atomic_load_explicit(&look->flags, memory_order_relaxed);
+    while (begin < end && may_be_ordered(flags)) {
+        const bool copies = flags & SCAN_SORT_ASCENDING && !is_in_place(j);
+        const size_t block = (copies ? BLOCK_BYTES : LOOKED_AT * BLOCK_BYTES) / element_bytes(j);
+        const size_t stop = scan_sort_smaller(end, begin + block);
+        const unsigned found =
+            j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(stop + 1, j->n), j->order, flags);
+        if (found & SCAN_SORT_ASCENDING)
+            j->plan.kernels->copy(j->in, sorted_columns(j), begin, stop);
+        flags = atomic_fetch_and_explicit(&look->flags, found, memory_order_relaxed) & found;
         begin = stop;
     }
-    return flags;
+}
+
+unsigned scan_cpu_sort_order_of_input(const scan_sort_job *j, unsigned thread) {
+    size_t begin, end;
+    order_look look = {.job = j, .flags = SCAN_SORT_ORDERS};
+    scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
+    if (may_share(j)) {
+        const size_t middle = begin + BEGIN_BYTES / element_bytes(j);
+        look_at(&look, begin, middle);
+        begin = middle;
+        if (may_be_ordered(atomic_load_explicit(&look.flags, memory_order_relaxed))) {
+            scan_cpu_sort_in_parts(j->team, look_at, &look, begin, end);
+            begin = end;
+        }
+    }
+    look_at(&look, begin, end);
+    return atomic_load_explicit(&look.flags, memory_order_relaxed);
 }
 
 /* The end of the run of equal keys that an element of the reversed input is in. */
@@ -84,6 +123,11 @@ static void turn_runs(const scan_sort_job *j, unsigned thread) {
         j->plan.kernels->turn_ties(keys, last, sorted_columns(j), begin, end, j->order);
 }
 
+static void reverse_part(void *arg, size_t begin, size_t end) {
+    const scan_sort_job *j = arg;
+    j->plan.kernels->reverse(j->in, sorted_columns(j), begin, end, j->n);
+}
+
 bool scan_cpu_sort_finish_ordered(const scan_sort_job *j, unsigned flags, unsigned thread) {
     size_t begin, end;
     if (flags & SCAN_SORT_ASCENDING) /* it has been copied */
@@ -91,7 +135,10 @@ bool scan_cpu_sort_finish_ordered(const scan_sort_job *j, unsigned flags, unsign
     if (!(flags & SCAN_SORT_DESCENDING))
         return false;
     scan_sort_part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
-    j->plan.kernels->reverse(j->in, sorted_columns(j), begin, end, j->n);
+    if (may_share(j))
+        scan_cpu_sort_in_parts(j->team, reverse_part, (void *)j, begin, end);
+    else
+        reverse_part((void *)j, begin, end);
     if (!(flags & SCAN_SORT_NO_TIES) && !j->only_codes)
         turn_runs(j, thread);
     return true;

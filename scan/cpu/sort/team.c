@@ -7,7 +7,10 @@
 
 #include <sched.h>
 
-enum { SPINS = 1000 /* looks for a task until a thread yields its processor */ };
+enum {
+    SPINS = 1000, /* looks for a task until a thread yields its processor */
+    MAX_PARTS = 16
+};
 
 static void pause_or_yield(unsigned *looks) {
     if (++*looks < SPINS)
@@ -89,6 +92,30 @@ void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished) {
             looks = 0;
         else
             pause_or_yield(&looks);
+}
+
+typedef struct part_of_places {
+    scan_sort_part_task *task;
+    void *arg;
+    size_t begin, end;
+} part_of_places;
+
+static void do_part(const scan_sort_task *task) {
+    const part_of_places *part = task->job;
+    part->task(part->arg, part->begin, part->end);
+}
+
+void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end) {
+    const unsigned count = team->threads < MAX_PARTS ? team->threads : MAX_PARTS;
+    part_of_places parts[MAX_PARTS];
+    atomic_uint unfinished = 0;
+    for (unsigned p = count; p-- > 0; end = parts[p].begin) {
+        parts[p] = (part_of_places){task, arg, end - (end - begin) / (p + 1), end};
+        const scan_sort_task shared = {.run = do_part, .job = &parts[p], .unfinished = &unfinished};
+        if (p == 0 || !scan_cpu_sort_share(team, &shared))
+            do_part(&shared);
+    }
+    scan_cpu_sort_join(team, &unfinished);
 }
 
 void scan_cpu_sort_end_team(scan_sort_team *team) {

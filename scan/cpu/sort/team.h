@@ -43,6 +43,11 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task);
 /* Does tasks, those shared last first, until there are no unfinished ones. */
 void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 
+/* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, by whoever comes, and waits
+ * until all have returned. */
+typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
+void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
+
 /* All tasks are finished. */
 void scan_cpu_sort_end_team(scan_sort_team *team);
 
