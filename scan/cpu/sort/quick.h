@@ -18,6 +18,9 @@ enum {
     QUICK_PLACES_SAMPLE = 32  /* keys that quick_places.h looks at first */
 };
 
+/* Not inlined where it is called once: it needs all registers, and the caller some of its own. */
+#define QUICK_APART __attribute__((noinline))
+
 typedef struct quick_job {
     uint64_t flip;                /* what to invert in sorted codes to have the keys */
     uint64_t least;               /* of integers what to invert in codes to order them as unsigned ones */

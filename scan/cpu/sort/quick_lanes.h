@@ -140,17 +140,17 @@ SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t roo
 }
 
 #if MAX_ROWS == 16
-static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
+QUICK_APART static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 16, 8 * LANES);
 }
 #endif
-static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
+QUICK_APART static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 8, 4 * LANES);
 }
-static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
+QUICK_APART static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 4, LANES);
 }
-static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
+QUICK_APART static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
     NAME(network_of)(from, to, n, room, flip, 1, 0);
 }
 
