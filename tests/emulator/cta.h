@@ -58,6 +58,21 @@ struct bulk_range {
     uint64_t done; /* bulk copies of the CTA that were done then, this one included */
 };
 
+/* Threads of a CTA by their indices, each at most once. */
+struct thread_list {
+    uint16_t items[max_threads];
+    uint32_t count;
+
+    void push(int index) { items[count++] = uint16_t(index); }
+    uint16_t pop() { return items[--count]; }
+    bool empty() const { return count == 0; }
+    void take_all(thread_list &from) {
+        memcpy(items + count, from.items, from.count * sizeof *items);
+        count += from.count;
+        from.count = 0;
+    }
+};
+
 struct cluster {
     std::mutex mutex;
     cta *members[max_cluster];
@@ -71,7 +86,9 @@ struct cta {
     fiber main; /* the OS thread itself */
     std::vector<fiber *> fibers;
     int threads, live;
-    std::vector<uint16_t> ready, polling; /* indices of fibers */
+    thread_list ready, polling;
+    uint32_t next;                   /* the place in `ready` of the thread that runs next, if that is drawn */
+    void *contexts[max_threads + 1]; /* of the fibers that do not run; the last is that of `main` */
     warp *warps;
     named_barrier barriers[16];
     std::vector<copy> copies;

@@ -82,7 +82,8 @@ struct collective {
     const char *what;
     unsigned mask, arrived, departed;
     bool complete, reduced;
-    uint64_t result;     /* of a reduction, when a lane has made it */
+    uint64_t result; /* of a reduction, when a lane has made it, or of a search for `wanted` */
+    uint64_t wanted;
     uint64_t values[32]; /* what each lane brings, 0 beyond its size */
 };
 
@@ -99,12 +100,11 @@ struct position {
 
 /* What a switch touches lies in its first 64 bytes. */
 struct alignas(64) fiber {
-    void *context;
     char *stack;
     size_t stack_bytes;
     cta *in_cta;
     const void *waits_for; /* a collective, a CTA barrier, or an mbarrier */
-    int index;
+    int index;             /* max_threads: the OS thread itself */
     enum { ready, yielding, polling, waiting, exited } state;
     warp *in_warp;
     int lane;

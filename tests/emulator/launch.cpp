@@ -219,6 +219,7 @@ void add_sm(machine &m) {
     c->shared_end = memory + max_shared_bytes;
     c->warps = new warp[max_threads / 32]();
     c->main.in_cta = c;
+    c->main.index = max_threads;
     m.sms.push_back(c);
     pthread_t thread;
     pthread_attr_t attributes;

@@ -246,7 +246,7 @@ void recheck(cta &c) {
         if (done) {
             f->state = fiber::ready;
             f->waits_for = nullptr;
-            c.ready.push_back(uint16_t(f->index));
+            c.ready.push(f->index);
         }
     }
 }

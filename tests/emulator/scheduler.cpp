@@ -105,7 +105,8 @@ static void switch_to(fiber *to) {
     if (to == from)
         return;
     current = to;
-    emulator_jump(&from->context, to->context);
+    void **const contexts = to->in_cta->contexts;
+    emulator_jump(&contexts[from->index], contexts[to->index]);
 }
 
 #ifdef EMULATED_ASAN
@@ -128,6 +129,34 @@ static void idle(cta &c) {
 
 [[noreturn]] static void give_up(cta &c);
 
+/* Which of `ready` is to run next, by the CTA's way to choose. */
+static constexpr uint32_t not_drawn = ~0u;
+static uint32_t choose(cta &c) {
+    const uint32_t n = c.ready.count;
+    uint32_t which = n - 1;
+    if (c.policy != 1 || chance(c, 16))
+        which = below(c, n);
+    if (c.policy == 2)
+        for (int i = 0; i < 3; i++) {
+            const uint32_t other = below(c, n);
+            if (c.priority[c.ready.items[other] / 32] > c.priority[c.ready.items[which] / 32])
+                which = other;
+        }
+    return which;
+}
+
+/* A thread's stack has left the nearest caches when the thread runs again: what it reads first is fetched while another
+ * runs. So the next thread is drawn ahead, or it is most likely the last of `ready`. */
+static void prefetch_next(const cta &c) {
+    if (c.ready.empty())
+        return;
+    const int index = c.ready.items[c.next < c.ready.count ? c.next : c.ready.count - 1];
+    const char *top = static_cast<const char *>(c.contexts[index]);
+    __builtin_prefetch(c.fibers[size_t(index)], 1);
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(top + 64 * line, 1);
+}
+
 /* Somebody who can run; the OS thread when all have ended. */
 static fiber *pick(cta &c) {
     for (;;) {
@@ -137,8 +166,7 @@ static fiber *pick(cta &c) {
         if (random % 8 == 0 && !c.copies.empty())
             finish_one_copy(c);
         if (random / 8 % 32 == 0 && !c.polling.empty()) {
-            c.ready.push_back(c.polling.back());
-            c.polling.pop_back();
+            c.ready.push(c.polling.pop());
         }
         if (!c.ready.empty())
             break;
@@ -148,7 +176,7 @@ static fiber *pick(cta &c) {
             finish_one_copy(c);
         } else if (!c.polling.empty()) {
             idle(c);
-            c.ready.swap(c.polling);
+            c.ready.take_all(c.polling);
         } else if (c.in_cluster) {
             for (int looks = 0; !c.disturbed.load(std::memory_order_relaxed); looks++)
                 if (looks < 20)
@@ -159,19 +187,13 @@ static fiber *pick(cta &c) {
             give_up(c);
         }
     }
-    const uint32_t n = uint32_t(c.ready.size());
-    uint32_t which = n - 1;
-    if (c.policy != 1 || chance(c, 16))
-        which = below(c, n);
-    if (c.policy == 2)
-        for (int i = 0; i < 3; i++) {
-            const uint32_t other = below(c, n);
-            if (c.priority[c.ready[other] / 32] > c.priority[c.ready[which] / 32])
-                which = other;
-        }
-    fiber *f = c.fibers[c.ready[which]];
-    c.ready[which] = c.ready.back();
-    c.ready.pop_back();
+    const uint32_t which = c.next < c.ready.count ? c.next : choose(c);
+    fiber *f = c.fibers[c.ready.items[which]];
+    const uint16_t last = c.ready.pop();
+    if (which < c.ready.count)
+        c.ready.items[which] = last;
+    c.next = c.policy == 1 || c.ready.empty() ? not_drawn : choose(c);
+    prefetch_next(c);
     if (f->state == fiber::ready || f->state == fiber::waiting) /* this thread alone writes it */
         c.progress.store(c.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     f->state = fiber::ready;
@@ -188,7 +210,7 @@ void maybe_switch() {
     if (delay_us && chance(c, 64))
         usleep(draw(c) % unsigned(delay_us));
     current->state = fiber::yielding;
-    c.ready.push_back(uint16_t(current->index));
+    c.ready.push(current->index);
     switch_to(pick(c));
 }
 
@@ -197,7 +219,7 @@ void poll(const char *what) {
     cta &c = *f->in_cta;
     f->state = fiber::polling;
     f->what = what;
-    c.polling.push_back(uint16_t(f->index));
+    c.polling.push(f->index);
     switch_to(pick(c));
 }
 
@@ -218,7 +240,7 @@ void wake(cta &c, const void *object) {
         if (f->state == fiber::waiting && f->waits_for == object) {
             f->state = fiber::ready;
             f->waits_for = nullptr;
-            c.ready.push_back(uint16_t(i));
+            c.ready.push(i);
         }
     }
 }
@@ -234,7 +256,8 @@ static void complete_if_all_there(cta &c, warp &w, collective &m, unsigned last)
         w.apart = 0;
     const int first = int(&w - c.warps) * 32;
     for (unsigned waiting = m.arrived & ~last; waiting; waiting &= waiting - 1)
-        c.ready.push_back(uint16_t(first + __builtin_ctz(waiting)));
+        c.ready.push(first + __builtin_ctz(waiting));
+    prefetch_next(c);
 }
 
 static collective &join(unsigned mask, const char *what, uint64_t value) {
@@ -289,10 +312,15 @@ uint64_t shuffle(unsigned mask, const char *what, uint64_t value, int from) {
 
 lane_sets lanes_with(unsigned mask, const char *what, uint64_t value, uint64_t wanted) {
     collective &m = join(mask, what, value);
-    unsigned with = 0;
-    for (unsigned i = 0; i < 32; i++)
-        with |= unsigned(m.values[i] == wanted) << i;
-    const lane_sets found = {m.arrived, with & m.arrived};
+    if (!m.reduced || m.wanted != wanted) { /* most lanes look for the same */
+        unsigned with = 0;
+        for (unsigned i = 0; i < 32; i++)
+            with |= unsigned(m.values[i] == wanted) << i;
+        m.result = with & m.arrived;
+        m.wanted = wanted;
+        m.reduced = true;
+    }
+    const lane_sets found = {m.arrived, unsigned(m.result)};
     depart(m);
     return found;
 }
@@ -336,8 +364,10 @@ votes cta_barrier(int id, int threads, bool vote, const char *what, bool wait) {
     if (++b.arrived == expected) {
         b.last = {b.count, expected};
         b.arrived = b.count = 0;
-        c.ready.insert(c.ready.end(), b.waiting, b.waiting + b.waiting_count);
+        for (int i = 0; i < b.waiting_count; i++)
+            c.ready.push(b.waiting[i]);
         b.waiting_count = 0;
+        prefetch_next(c);
         maybe_switch();
     } else if (wait) {
         b.waiting[b.waiting_count++] = uint16_t(current->index);
@@ -415,7 +445,7 @@ static fiber *new_fiber(cta &c, int index) {
     f->stack_bytes = stack_bytes;
     /* from other lines of a page for each, or all would lie in the same few sets of a cache */
     const size_t used_bytes = stack_bytes - size_t(index) % 64 * 64;
-    f->context = first_context(f->stack + used_bytes, used_bytes, fiber_main);
+    c.contexts[index] = first_context(f->stack + used_bytes, used_bytes, fiber_main);
     return f;
 }
 
@@ -435,8 +465,8 @@ void run_cta(cta &c) {
     c.policy = policies[draw(c) % 4];
     for (named_barrier &b : c.barriers)
         b.expected = b.arrived = b.count = b.waiting_count = 0;
-    c.ready.clear();
-    c.polling.clear();
+    c.ready.count = c.polling.count = 0;
+    c.next = not_drawn;
     c.bulk_ranges.clear();
     c.bulk_done = 0;
     for (int i = 0; i < c.threads; i++) {
@@ -447,7 +477,7 @@ void run_cta(cta &c) {
         f->waits_for = f->what = nullptr;
         f->copies = 0;
         f->fenced = 0;
-        c.ready.push_back(uint16_t(i));
+        c.ready.push(i);
     }
     current = &c.main;
     switch_to(pick(c));
