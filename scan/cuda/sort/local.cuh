@@ -11,7 +11,8 @@
  * The idea is the hybrid radix sort's (Stehle and Jacobsen, "A Memory Bandwidth-Efficient Hybrid Radix Sort on GPUs",
  * 2017): most significant digits first until a bucket fits a CTA. Here the buckets come from the
  * least-significant-first passes of pass.cuh over the top digits, so there is no table of buckets: eight lanes find
- * where one begins by an 8-way search of the keys before its position, for up to 31 tiles at once.
+ * where one begins by an 8-way search of the keys before its position, for up to 31 tiles at once. Runs of tiles are
+ * dealt out to the CTAs in turn, for those that take long lie together.
  *
  * A bucket that begins more than `reach` before position i T is too large, unless all of its keys are equal: then they
  * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
@@ -416,15 +417,31 @@ __device__ inline bool gives_up(const sort_job &job, uint64_t tiles) {
     return true;
 }
 
+/* The tiles in runs of neighbours, as many for each CTA, and of nearly one length. A CTA has one where there are few
+ * tiles: those in which no bucket begins would not fall to all CTAs alike. */
+struct local_deck {
+    uint32_t runs, length, longer; /* of all CTAs; tiles of a run; in so many runs, the first ones, one more */
+
+    /* most: tiles of a run. */
+    __device__ local_deck(uint32_t tiles, uint32_t most) {
+        const uint32_t ctas = gridDim.x, each = tiles < 2 * local_runs * ctas ? 1 : local_runs;
+        runs = ctas * max((tiles + most * ctas - 1) / (most * ctas), each);
+        length = tiles / runs;
+        longer = tiles - length * runs;
+    }
+    __device__ uint32_t begin(uint32_t run) const { return run * length + min(run, longer); }
+};
+
 template <class Key, int value_bytes, local_form form>
 __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
     using tile = local_tile<Key, value_bytes, form>;
     using key_tile = local_tile<Key, value_bytes, LOCAL_KEYS>;
     constexpr bool may_share = form == LOCAL_CODES && sort_key<Key>::is_float;
     const uint32_t stride = job.plan->local_stride;
-    const uint64_t tiles = (sort_count(job) + stride - 1) / stride;
-    const uint32_t ahead = min(blockDim.x / 8, uint32_t(local_cuts)) - 1,
-                   end = uint32_t(tiles * (blockIdx.x + 1) / gridDim.x);
+    const uint32_t tiles = uint32_t((sort_count(job) + stride - 1) / stride);
+    const uint32_t cuts = min(blockDim.x / 8, uint32_t(local_cuts));
+    const local_deck deck(tiles, cuts - 1);
+    const uint32_t cuts_of_run = deck.length + (deck.longer > 0) + 1, together = cuts / cuts_of_run; /* runs */
     if (threadIdx.x == 0) {
         shared.keys = keys_source(job, job.plan->local_keys);
         shared.ones = (uint64_t(1) << job.plan->local_shift) - 1;
@@ -434,19 +451,22 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         shared.least = ~0u;
         shared.greatest = shared.varying = 0;
     }
-    for (uint32_t first = uint32_t(tiles * blockIdx.x / gridDim.x); first < end; first += ahead) {
-        const uint32_t count = min(end - first, ahead), found = threadIdx.x / 8;
+    for (uint32_t first = blockIdx.x; first < deck.runs; first += together * gridDim.x) {
+        /* Cut i is where a tile begins, or the run before ends. */
+        const auto run_of = [&](uint32_t i) { return min(first + i / cuts_of_run * gridDim.x, deck.runs); };
+        const auto tile_of = [&](uint32_t i) { return deck.begin(run_of(i)) + i % cuts_of_run; };
         __syncthreads();
         if (threadIdx.x == 0)
             shared.crowded = 0;
         if (warp_of_cta() < local_cuts / 4)
             tile(job, shared)
-                .find(min(sort_count(job), (first + uint64_t(found)) * stride), sort_count(job), shared.cut + found);
+                .find(min(sort_count(job), uint64_t(tile_of(threadIdx.x / 8)) * stride), sort_count(job),
+                      shared.cut + threadIdx.x / 8);
         __syncthreads();
-        const uint32_t lane = threadIdx.x % 32;
+        const uint32_t lane = threadIdx.x % 32, run = run_of(lane);
         bool some = false;
-        if (lane < count) {
-            const local_cut &low = shared.cut[lane], &high = shared.cut[lane + 1];
+        if (lane < together * cuts_of_run && run < deck.runs && tile_of(lane) < deck.begin(run + 1)) {
+            const local_cut &low = shared.cut[lane], &high = (&low)[1];
             some = low.large || high.large || low.begin < high.begin;
         }
         for (uint32_t left = __ballot_sync(all_lanes, some); left; left &= left - 1) {
