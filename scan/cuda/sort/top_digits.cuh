@@ -44,6 +44,13 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     const uint32_t most_top = job.sampled ? sampled_top : digits.count;
+    sample_counts counted = {}; /* by the codes above counted_shift */
+    uint32_t counted_shift = ~0u;
+    const auto count = [&](uint32_t shift) {
+        if (shift != counted_shift)
+            counted = count_sample(job.plan, SAMPLE_CODES, shift, table);
+        counted_shift = shift;
+    };
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
@@ -56,15 +63,15 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
-            const uint32_t shift = digits.row[digits.count - top + 1] * digit_bits,
-                           most = count_sample(job.plan, SAMPLE_CODES, shift, table).most;
-            const float size = float(most) / sample_size * float(spread[row].most);
-            if (most >= bucket_sample_least)
+            count(digits.row[digits.count - top + 1] * digit_bits);
+            const float size = float(counted.most) / sample_size * float(spread[row].most);
+            if (counted.most >= bucket_sample_least)
                 largest = fmaxf(largest, largest_bucket(size, equal.repeats));
         }
         if (!values && (top == 1 || largest > float(widest)))
             continue;
-        const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, row * digit_bits, table).pairs;
+        count(row * digit_bits);
+        const uint32_t pairs = counted.pairs;
         if (values ? pairs == equal.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false};
