@@ -43,7 +43,8 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr bool by_runs = value_bytes > 0 || key_size == 8;            /* others gain nothing */
     static constexpr int line = widest == 8 ? 16 : 32;                           /* 128 bytes of the wider elements */
     static constexpr int usual_stores = (tile / radix * 3 / 2 + line + 30) / 32; /* of 32 elements, for a digit */
-    static constexpr uint32_t long_run = 4 * tile / radix; /* keys of a digit that are too many for a warp */
+    static constexpr uint32_t long_run = 4 * tile / radix;          /* keys of a digit that are too many for a warp */
+    static constexpr uint32_t far_window = value_bytes > 0 ? 4 : 1; /* see look_back() */
     static constexpr int counter_bytes = rank_warps * radix * 4;
     static constexpr int shared_bytes = counter_bytes + rows * row_bytes;
 };
@@ -102,23 +103,38 @@ struct digit_pair {
     uint32_t count[2];
 };
 
-/* How many keys of two digits the tiles before `tile` have. words: the first digit's own, in the state of this tile. A
- * tile of which one count is an inclusive one and the other is not yet is asked for again. The counts of the first tile
- * are inclusive ones.
+/* How many keys of two digits the tiles before `tile` have. words: the first digit's own, in the state of this tile.
+ * Tiles are asked for in windows, of which what is there is taken in order; a tile of which one count is an inclusive
+ * one and the other is not yet is asked for again. The counts of the first tile are inclusive ones.
  *
- * Tiles are asked for one after another: what look-backs read from L2 is what the passes' keys wait for. Where a thread
- * asked for four at a time, passes of 2^21 to 2^26 8-byte keys took a tenth longer on an H200, of 4-byte ones a
- * twentieth (2026-11-26), and for eight a quarter. */
-template <class Shape> __device__ digit_pair look_back(const uint64_t *words, uint32_t tile, uint32_t epoch) {
+ * What look-backs read from L2 is what keys wait for, so a window is one tile: with four, passes of 2^21 to 2^26 keys
+ * of 8 bytes took a tenth longer on an H200, of 4 bytes a twentieth (2026-11-26). Only pairs, if a CTA has many tiles,
+ * gain more from the shorter way back: f64 + u32 of 2^23 to 2^24 elements 7 %. */
+template <class Shape, uint32_t window>
+__device__ digit_pair look_back(const uint64_t *words, uint32_t tile, uint32_t epoch) {
     digit_pair sum = {};
+    uint32_t left = tile; /* tiles not taken yet */
     for (bool more = tile > 0; more;) {
-        digit_pair own;
-        if (!try_load(words - Shape::state_stride, epoch, own) || (own.count[0] ^ own.count[1]) & inclusive_count)
-            continue;
-        words -= Shape::state_stride;
-        sum.count[0] += own.count[0] & ~inclusive_count;
-        sum.count[1] += own.count[1] & ~inclusive_count;
-        more = !(own.count[0] & inclusive_count);
+        digit_pair counts[window];
+        bool there[window];
+#pragma unroll
+        for (uint32_t w = 0; w < window; w++) {
+            counts[w] = {};
+            there[w] = w < left && try_load(words - (w + 1) * Shape::state_stride, epoch, counts[w]) &&
+                       !((counts[w].count[0] ^ counts[w].count[1]) & inclusive_count);
+        }
+        uint32_t taken = 0;
+#pragma unroll
+        for (uint32_t w = 0; w < window; w++) {
+            if (there[w] && taken == w && more) {
+                taken = w + 1;
+                sum.count[0] += counts[w].count[0] & ~inclusive_count;
+                sum.count[1] += counts[w].count[1] & ~inclusive_count;
+                more = !(counts[w].count[0] & inclusive_count);
+            }
+        }
+        left -= taken;
+        words -= taken * Shape::state_stride;
     }
     return sum;
 }
@@ -133,6 +149,7 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
     const uint32_t first = 2 * (threadIdx.x - Shape::rank_threads), tiles = shared.launch.tiles;
     const uint32_t epoch = shared.first.epoch;
     const bool decides = first <= shared.pass.digit_mask;
+    const bool far = Shape::far_window > 1 && tiles > far_tiles * gridDim.x;
     uint64_t begin[2] = {};
     if (decides)
         for (int k = 0; k < 2; k++)
@@ -144,7 +161,8 @@ __device__ void look_back_from_tiles(const sort_job &job, pass_shared<Shape> &sh
         uint64_t *words = job.state.tiles + uint64_t(tile) * Shape::state_stride + first;
         perturb();
         if (decides) {
-            const digit_pair sum = look_back<Shape>(words, tile, epoch);
+            const digit_pair sum =
+                far ? look_back<Shape, Shape::far_window>(words, tile, epoch) : look_back<Shape, 1>(words, tile, epoch);
             digit_pair all;
 #pragma unroll
             for (int k = 0; k < 2; k++)
