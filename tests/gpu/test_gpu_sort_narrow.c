@@ -22,6 +22,7 @@ enum shape {
     SKEWED,   /* half of the keys in the lower half of the bits, and so on */
     ENDS,     /* the first code and the last, and one between for a few keys */
     FEW,      /* of 64 codes */
+    RARE,     /* all codes, by one key in 512; the others have one */
     ROUND,    /* the lowest byte is 0 */
     GAP,      /* the second byte is 0 */
     STRANGER, /* one key differs from the others in another bit */
@@ -44,6 +45,7 @@ static uint64_t draw_code(const narrow_keys *k, uint64_t few) {
     const uint64_t code = random_below(&rng, codes);
     switch (k->shape) {
     case SKEWED: return code >> random_below(&rng, k->bits);
+    case RARE: return random_below(&rng, 512) ? last / 2 : code;
     case ROUND: return code & ~(uint64_t)0xff;
     case GAP: return code & ~(uint64_t)0xff00;
     default: return code;
@@ -213,6 +215,10 @@ static void bytes_and_words(void **state) {
         const size_t n = (size_t)(FILL_MIN_N + (round / 4 + 1) % 3 - 1);
         make_room(n + 8);
         fill(keys, n, order.type, distributions[round < 12 ? 0 : drawn_data()], random_u64(&rng));
+        const uint64_t one = random_u64(&rng);
+        for (size_t i = 0; round % 8 >= 4 && i < n; i++) /* few keys of all codes, and very many of one */
+            if (random_below(&rng, 512))
+                set_key_bits(keys, i, order.type, one);
         expect(n, &order);
         sort_call c = {.order = order, .method = SCAN_SORT_RADIX, .n = n, .bound = n + random_below(&rng, 4)};
         c.keys_in_place = random_bool(&rng);
