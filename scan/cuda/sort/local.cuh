@@ -417,14 +417,15 @@ __device__ inline bool gives_up(const sort_job &job, uint64_t tiles) {
     return true;
 }
 
-/* The tiles in runs of neighbours, as many for each CTA, and of nearly one length. A CTA has one where there are few
- * tiles: those in which no bucket begins would not fall to all CTAs alike. */
+/* The tiles in runs of neighbours, as many for each CTA, and of nearly one length. A CTA has one run where there are
+ * few tiles, or where buckets of one digit are longer than a tile: those in which a bucket begins would not fall to all
+ * CTAs alike. */
 struct local_deck {
     uint32_t runs, length, longer; /* of all CTAs; tiles of a run; in so many runs, the first ones, one more */
 
     /* most: tiles of a run. */
-    __device__ local_deck(uint32_t tiles, uint32_t most) {
-        const uint32_t ctas = gridDim.x, each = tiles < 2 * local_runs * ctas ? 1 : local_runs;
+    __device__ local_deck(const sort_job &job, uint32_t tiles, uint32_t most) {
+        const uint32_t ctas = gridDim.x, each = job.again_follows && tiles >= 2 * local_runs * ctas ? local_runs : 1;
         runs = ctas * max((tiles + most * ctas - 1) / (most * ctas), each);
         length = tiles / runs;
         longer = tiles - length * runs;
@@ -440,7 +441,7 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
     const uint32_t stride = job.plan->local_stride;
     const uint32_t tiles = uint32_t((sort_count(job) + stride - 1) / stride);
     const uint32_t cuts = min(blockDim.x / 8, uint32_t(local_cuts));
-    const local_deck deck(tiles, cuts - 1);
+    const local_deck deck(job, tiles, cuts - 1);
     const uint32_t cuts_of_run = deck.length + (deck.longer > 0) + 1, together = cuts / cuts_of_run; /* runs */
     if (threadIdx.x == 0) {
         shared.keys = keys_source(job, job.plan->local_keys);

@@ -18,7 +18,7 @@ template <class Key, int value_bytes>
 constexpr int local_element = sizeof(Key) > value_bytes ? int(sizeof(Key)) : value_bytes; /* bytes */
 
 constexpr int local_cuts = 32;     /* found together, by eight lanes each */
-constexpr uint32_t local_runs = 4; /* of neighbouring tiles, for each CTA, where there are twice as many tiles */
+constexpr uint32_t local_runs = 4; /* for each CTA, where it has twice as many tiles */
 
 /* The bucket at a tile's position. */
 struct local_cut {
