@@ -6,7 +6,7 @@
 #include "job.h"
 #include "team.h"
 
-enum { TEAM_N = 1 << 15 /* elements of which other threads may sort a part before one thread has sorted all */ };
+enum { TEAM_N = 1 << 15 /* elements for each thread of a team but the first: to wake one takes a few microseconds */ };
 
 static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
     if (desc->method == SCAN_SORT_SPLIT)
@@ -65,7 +65,9 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     }
     scan_sort_team team;
     if (p->threads == 1 && scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
-        scan_cpu_sort_begin_team(&team, j.pool, scan_pool_threads(j.pool));
+        const size_t most = 1 + j.n / TEAM_N;
+        const unsigned threads = scan_pool_threads(j.pool);
+        scan_cpu_sort_begin_team(&team, j.pool, threads < most ? threads : (unsigned)most);
         j.team = &team;
     }
     if (j.n <= p->local_n) {
