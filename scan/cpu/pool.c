@@ -7,7 +7,7 @@
  * To wake a sleeping thread costs the caller some microseconds, and the thread works some fifty later. So a run takes
  * as many threads as pay (scan_pool_choose) and wakes those alone: each sleeps on a condition of its own. All spin on
  * one word, which has the number of the run and its threads: a thread that is not among them need not be waited for,
- * and what else belongs to the run it does not read. An offer is a run that nobody waits for who has not begun it.
+ * and what else belongs to the run it does not read. Of an offer the caller waits only for threads that have begun it.
  */
 #include "pool.h"
 

@@ -5,22 +5,10 @@
  *
  * Not with ThreadSanitizer: one thread sorts.
  */
-#include "scan/cpu/sort/sort.h"
+#include "quick_tables.h"
 #include "sort_oracle.h"
 
 enum { MAX_N = 20000, MAX_PAIRS_N = 6000 }; /* more keys alone than those that are partitioned where they are */
-
-static scan_sort_quick_table *const tables[SCAN_SIMD_LEVELS] = {
-#if defined(__x86_64__)
-    [SCAN_SIMD_AVX2] = &scan_cpu_sort_quick_avx2,
-    [SCAN_SIMD_AVX512] = &scan_cpu_sort_quick_avx512,
-#endif
-};
-
-static const struct {
-    scan_type type;
-    unsigned kind; /* row of the table */
-} types[] = {{SCAN_U16, 1}, {SCAN_I32, 2}, {SCAN_U64, 3}, {SCAN_F32, 4}, {SCAN_F64, 5}};
 
 /* Where the input lies. */
 enum { ELSEWHERE, IN_OUTPUT, IN_SPARE, PLACES };

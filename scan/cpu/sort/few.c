@@ -31,8 +31,8 @@ static size_t count_values(const scan_sort_job *j) {
     return seen.n;
 }
 
-/* Whether it is so many values that quicksort by one thread, if that is the other way, does not count them itself
- * (quick_few.h). Integers it soon separates. */
+/* Whether a sample has no more values than a list, but more than quicksort by one thread, if that is the other way,
+ * counts itself (quick_few.h). Integers it soon separates. */
 static bool seem_few(const scan_sort_job *j) {
     const bool alone = scan_sort_is_quick_alone(j);
     if (alone && j->only_codes)

@@ -48,7 +48,7 @@ void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
 
-/* All tasks are finished. */
+/* Ends a team, of which all tasks are finished: waits until the threads that came have left it. */
 void scan_cpu_sort_end_team(scan_sort_team *team);
 
 #endif
