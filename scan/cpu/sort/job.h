@@ -24,7 +24,7 @@ typedef struct scan_sort_plan {
     void (*local)(const scan_sort_local *);  /* kernels->local, or quicksort */
     void (*split)(const scan_sort_pieces *); /* NULL: partitions by splitters are kernels->scatter's */
     scan_sort_halves halves;
-    size_t halves_n, halves_leaf_n; /* ranges up to halves_n may be divided in two; leaf_n of halves */
+    size_t halves_n; /* ranges up to halves_n may be divided in two */
     size_t key_bytes, value_bytes;
     size_t bound_n;      /* the n of the call, which the true count may fall short of */
     size_t local_n;      /* elements one thread sorts alone, in its area */
@@ -63,7 +63,7 @@ typedef struct scan_sort_job {
     scan_sort_plan plan;
     scan_sort_order order;
     scan_pool *pool;
-    struct scan_sort_team *team; /* where one thread sorts alone, those that may help it, or NULL */
+    struct scan_sort_team *team; /* threads that may do parts of a quicksort, or NULL */
     scan_sort_columns in, temporary, out;
     bool drop_keys;  /* argsort: out.keys is scratch */
     bool whole_keys; /* no values, and all bits decide */
@@ -76,6 +76,7 @@ typedef struct scan_sort_job {
     char *areas;
     uint16_t *piece_counts;
     atomic_size_t next_bin;
+    atomic_uint busy; /* threads that have bins to sort */
     atomic_uint order_flags;
     scan_sort_heavy *heavy; /* [SCAN_SORT_MAX_HEAVY], in order; NULL where there may be none */
     size_t heavy_n;

@@ -42,7 +42,8 @@ static size_t element_bytes(const scan_sort_job *j) { return j->plan.key_bytes +
 
 /* Whether there is a team, and as much to read and write as pays for it. */
 static bool may_share(const scan_sort_job *j) {
-    return j->team && j->n * (is_in_place(j) ? j->plan.key_bytes : 2 * element_bytes(j)) >= SHARED_BYTES;
+    return j->team && j->plan.threads == 1 &&
+           j->n * (is_in_place(j) ? j->plan.key_bytes : 2 * element_bytes(j)) >= SHARED_BYTES;
 }
 
 /* What the input may be, as far as it has been looked at. */

@@ -6,8 +6,8 @@
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
  *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
- *               the partition put them to the output. A bin too large for that is partitioned again, by the bits below;
- *               for quicksort only one that would keep a thread busy when the others are done is too large.
+ *               the partition put them to the output. A bin too large for that is partitioned again, by the bits below.
+ *               For quicksort none is: a thread that has no bin left helps those that have (team.h), without barriers.
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
@@ -17,6 +17,7 @@
  * or lie close together (few.c, count.c), and not moved.
  */
 #include "job.h"
+#include "team.h"
 
 enum { STREAM_BYTES = 4 << 20 /* from here on destinations are written past the caches */ };
 
@@ -53,10 +54,10 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
         p->kernels->copy(local.from, local.to, 0, r.n);
         return;
     }
-    if (j->drop_keys)
-        local.to.keys = second_keys;
     if (r.n > p->local_n) /* where a partition put them: quicksort needs only one of both arrays beside */
         local.spare = r.where == SCAN_SORT_OUT ? offset(j->temporary, r.begin, p) : local.from;
+    else if (j->drop_keys)
+        local.to.keys = second_keys;
     p->local(&local);
 }
 
@@ -68,20 +69,25 @@ typedef struct bins {
     uint64_t final; /* bins that are sorted, as bits */
 } bins;
 
+/* A thread that has nothing left to sort does parts of what the others do, if quicksort serves. */
+static void help_others(scan_sort_job *j) {
+    atomic_fetch_sub_explicit(&j->busy, 1, memory_order_release);
+    if (j->team)
+        scan_cpu_sort_help(j->team, &j->busy);
+}
+
 static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
-    const size_t at_once = b->n < SCAN_SORT_SPLITTER_BINS ? 1 : 4; /* so that few bins are shared by all threads */
+    const size_t at_once = b->n <= SCAN_SORT_SPLITTER_BINS ? 1 : 4; /* so that few bins are shared by all threads */
+    size_t bin;
     if (thread >= j->plan.threads)
         return;
-    for (;;) {
-        size_t bin = atomic_fetch_add_explicit(&j->next_bin, at_once, memory_order_relaxed);
-        if (bin >= b->n)
-            return;
+    while ((bin = atomic_fetch_add_explicit(&j->next_bin, at_once, memory_order_relaxed)) < b->n)
         for (size_t end = scan_sort_smaller(bin + at_once, b->n); bin < end; bin++) {
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], b->range.where, b->range.shift};
             if (r.n > 0 && r.n <= b->leaf_n && !scan_sort_is_final(b->final, bin))
                 sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
-    }
+    help_others(j);
 }
 
 /* ---- one partition, all threads ---------------------------------------------------------------------------------- */
@@ -262,7 +268,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
             j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
         scan_sort_barrier(j);
     }
-    const bins all = {to, (size_t)1 << part.bits, part.halves ? j->plan.halves_leaf_n : j->plan.leaf_n, 0};
+    const bins all = {to, (size_t)1 << part.bits, j->plan.leaf_n, 0};
     if (thread == 0)
         push_large_bins(j, &all);
     sort_bins(j, &all, thread);
@@ -306,6 +312,7 @@ static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->n <= j->plan.alone_n && !come_in_runs(j)) {
         if (thread == 0 && j->n > 0)
             scan_cpu_sort_by_one(j);
+        help_others(j);
         scan_sort_barrier(j);
         return;
     }
@@ -319,6 +326,7 @@ static void sort_all(scan_sort_job *j, unsigned thread) {
         if (thread == 0) {
             j->stacked--;
             atomic_store_explicit(&j->next_bin, 0, memory_order_relaxed);
+            atomic_store_explicit(&j->busy, j->plan.threads, memory_order_relaxed);
         }
     }
 }

@@ -11,8 +11,7 @@ enum {
                            2^20, as quick_few.h counts them in lanes of 16 bits */
     HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
     BESIDE_SPARES = 96 << 10, /* of an area */
-    LEAVES_A_THREAD = 4, /* at least, where quicksort serves: else one thread would work when the others are done ... */
-    BARRIERS_N = 1 << 12 /* ... but that costs less than barriers, which take the longer the more threads there are */
+    BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner than all meet at a partition's barriers */
 };
 
 /* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition
@@ -129,11 +128,11 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     if (quick && !narrow && (!scan_sort_is_wide(p) || (simd == SCAN_SIMD_AVX512 && !argsort))) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p->alone_n = scan_sort_larger(p->local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
-        if (!argsort)
-            p->leaf_n = scan_sort_larger(p->local_n, n / (LEAVES_A_THREAD * threads));
+        if (!argsort || p->key_bytes <= p->value_bytes)
+            p->leaf_n = n;                     /* threads that have no bin left help with those of others (team.h) */
+    } else if (quick && !narrow && !argsort) { /* whose leaves have keys in their thread's area */
+        p->leaf_n = scan_sort_larger(p->local_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     }
-    if (quick && !narrow && !argsort) /* whose leaves have keys in their thread's area */
-        p->leaf_n = scan_sort_larger(p->leaf_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     p->skew = skew_of(p, simd, argsort);
     bool is_float = scan_is_float(desc->type); /* exponents make uneven bins */
     p->bin_n = p->key_bytes == 1 ? 1 : (size_t)LOCAL_BYTES / (is_float ? 16 : 4) / element_bytes;
@@ -185,7 +184,6 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     p.threads = alone ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
     if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
         p.halves_n = n;
-        p.halves_leaf_n = scan_sort_larger(p.local_n, n / 8 * 5);
     }
     p.pieces_a_thread = n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
     p.pieces_bytes = scan_sort_round_up(p.threads * p.pieces_a_thread * piece_bytes);

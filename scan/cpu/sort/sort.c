@@ -64,10 +64,13 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
         return SCAN_OK;
     }
     scan_sort_team team;
-    if (p->threads == 1 && scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
+    if (scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
         const size_t most = 1 + j.n / TEAM_N;
         const unsigned threads = scan_pool_threads(j.pool);
-        scan_cpu_sort_begin_team(&team, j.pool, threads < most ? threads : (unsigned)most);
+        if (p->threads == 1)
+            scan_cpu_sort_begin_team(&team, j.pool, threads < most ? threads : (unsigned)most);
+        else
+            scan_cpu_sort_begin_team(&team, NULL, p->threads);
         j.team = &team;
     }
     if (j.n <= p->local_n) {
@@ -77,6 +80,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     }
     j.starts = (uint64_t *)(void *)(workspace + scan_sort_round_up((n / p->local_n + 1) * sizeof(scan_sort_range)));
     atomic_init(&j.next_bin, 0);
+    atomic_init(&j.busy, p->threads);
     atomic_init(&j.order_flags, SCAN_SORT_ORDERS);
     scan_pool_run(j.pool, p->threads, scan_cpu_sort_task, &j);
     end_team(&j);

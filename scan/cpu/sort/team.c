@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tasks of a team: one array, used from both ends. The thread that waits for tasks takes those shared last, whose
+ * The tasks of a team: one ring, used from both ends. The thread that waits for tasks takes those shared last, whose
  * elements are in its cache; a helper takes the one shared first, which is mostly the largest.
  */
 #include "team.h"
@@ -38,7 +38,7 @@ static bool do_task(scan_sort_team *team, bool last) {
     lock(team);
     const bool found = team->begin < team->end;
     if (found)
-        task = team->tasks[last ? --team->end : team->begin++];
+        task = team->tasks[(last ? --team->end : team->begin++) % SCAN_SORT_MAX_TASKS];
     note_waiting(team);
     unlock(team);
     if (!found)
@@ -62,6 +62,8 @@ static void help(void *arg, unsigned thread, unsigned threads) {
 void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
     team->pool = pool;
     team->threads = threads;
+    /* Of threads that are awake each shares at every step: a task for each of them is enough, and the lock is free. */
+    team->room = pool || threads > SCAN_SORT_MAX_TASKS ? SCAN_SORT_MAX_TASKS : threads;
     atomic_flag_clear(&team->locked);
     atomic_init(&team->waiting, 0);
     atomic_init(&team->done, false);
@@ -70,13 +72,13 @@ void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned th
 }
 
 bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task) {
+    if (atomic_load_explicit(&team->waiting, memory_order_relaxed) >= team->room)
+        return false;
     lock(team);
-    if (team->begin == team->end)
-        team->begin = team->end = 0;
-    const bool room = team->end < SCAN_SORT_MAX_TASKS, first = !team->offered;
+    const bool room = team->end - team->begin < team->room, first = team->pool && !team->offered;
     if (room) {
         atomic_fetch_add_explicit(task->unfinished, 1, memory_order_relaxed);
-        team->tasks[team->end++] = *task;
+        team->tasks[team->end++ % SCAN_SORT_MAX_TASKS] = *task;
         team->offered = true;
         note_waiting(team);
     }
@@ -89,6 +91,14 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task) {
 void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished) {
     for (unsigned looks = 0; atomic_load_explicit(unfinished, memory_order_acquire) > 0;)
         if (do_task(team, true))
+            looks = 0;
+        else
+            pause_or_yield(&looks);
+}
+
+void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy) {
+    for (unsigned looks = 0; atomic_load_explicit(busy, memory_order_acquire) > 0;)
+        if (do_task(team, false))
             looks = 0;
         else
             pause_or_yield(&looks);
@@ -119,7 +129,7 @@ void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, voi
 }
 
 void scan_cpu_sort_end_team(scan_sort_team *team) {
-    if (!team->offered)
+    if (!team->pool || !team->offered)
         return;
     atomic_store_explicit(&team->done, true, memory_order_relaxed);
     scan_pool_withdraw(team->pool);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of a quicksort that other threads may take: the sort goes on by one thread, shares what it leaves for later,
- * and does that itself where nobody has come. No thread is waited for that has not begun a part: one that sleeps may
- * need longer to wake than a small sort takes.
+ * Parts of quicksorts that other threads may take: a sort goes on by one thread, shares what it leaves for later, and
+ * does that itself where nobody has come. The others are threads of the pool that sleep, or those that sort bins of
+ * the same partition and have no bin left. No thread is waited for that has not begun a part: one that sleeps may need
+ * longer to wake than a small sort takes.
  */
 #ifndef SCAN_CPU_SORT_TEAM_H
 #define SCAN_CPU_SORT_TEAM_H
@@ -21,12 +22,13 @@ typedef struct scan_sort_task {
     atomic_uint *unfinished; /* tasks that somebody waits for */
 } scan_sort_task;
 
-enum { SCAN_SORT_MAX_TASKS = 64 };
+enum { SCAN_SORT_MAX_TASKS = 64 /* a power of two */ };
 
 /* The tasks that nobody has begun. */
 typedef struct scan_sort_team {
-    scan_pool *pool;
+    scan_pool *pool; /* NULL: the threads are awake, and help when they have nothing else to do */
     unsigned threads;
+    unsigned room; /* tasks that may wait */
     atomic_flag locked;
     atomic_uint waiting; /* end - begin */
     atomic_bool done;
@@ -35,6 +37,7 @@ typedef struct scan_sort_team {
     scan_sort_task tasks[SCAN_SORT_MAX_TASKS];
 } scan_sort_team;
 
+/* Begins a team of threads of a pool, to which the first task is offered, or, without a pool, of threads that help. */
 void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads);
 
 /* Leaves a task to whoever comes first. False if there are too many: then the caller has to do it. */
@@ -42,6 +45,9 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task);
 
 /* Does tasks, those shared last first, until there are no unfinished ones. */
 void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
+
+/* Does tasks, those shared first first, until no thread is busy. */
+void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 
 /* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, by whoever comes, and waits
  * until all have returned. */
