@@ -49,42 +49,79 @@ typedef struct sieve {
     __m512i keys[SCAN_SORT_SIEVE], counts[SCAN_SORT_SIEVE];
 } sieve;
 
-/* Copies those of n keys that are none of eight, and returns how many they are; `to` has room for a vector more. */
-SCAN_INLINE size_t sift(sieve *s, const void *from, size_t n, void *to, unsigned key_bytes) {
-    const unsigned lanes = 64 / key_bytes;
+/* Counts the `valid` lanes of a vector that are one of `values` keys, and returns the others. */
+SCAN_INLINE uint32_t sift_vector(const __m512i *keys, __m512i *counts, __m512i v, uint32_t valid, unsigned values,
+                                 unsigned key_bytes) {
     const __m512i one = key_bytes == 4 ? _mm512_set1_epi32(1) : _mm512_set1_epi64(1);
-    __m512i keys[SCAN_SORT_SIEVE], counts[SCAN_SORT_SIEVE];
-    size_t passed = 0;
+    uint32_t others = valid;
 #pragma GCC unroll 8
-    for (int k = 0; k < SCAN_SORT_SIEVE; k++) {
+    for (unsigned k = 0; k < values; k++)
+        if (key_bytes == 4) {
+            const __mmask16 same = _mm512_mask_cmpeq_epi32_mask((__mmask16)valid, v, keys[k]);
+            counts[k] = _mm512_mask_add_epi32(counts[k], same, counts[k], one);
+            others &= ~(uint32_t)same;
+        } else {
+            const __mmask8 same = _mm512_mask_cmpeq_epi64_mask((__mmask8)valid, v, keys[k]);
+            counts[k] = _mm512_mask_add_epi64(counts[k], same, counts[k], one);
+            others &= ~(uint32_t)same;
+        }
+    return others;
+}
+
+SCAN_INLINE size_t store_keys(void *to, size_t at, __m512i v, uint32_t which, unsigned key_bytes) {
+    _mm512_storeu_si512((char *)to + at * key_bytes, key_bytes == 4 ? _mm512_maskz_compress_epi32((__mmask16)which, v)
+                                                                    : _mm512_maskz_compress_epi64((__mmask8)which, v));
+    return at + (unsigned)__builtin_popcount(which);
+}
+
+/* Copies those of n keys that are none of `values` keys, and returns how many they are; `to` has room for a vector
+ * more. */
+SCAN_INLINE size_t sift_by(sieve *s, const void *from, size_t n, void *to, unsigned values, unsigned key_bytes) {
+    enum { VECTORS = 4 /* whether one of several has others is easier to foresee */ };
+    const unsigned lanes = 64 / key_bytes;
+    const uint32_t all = (1u << lanes) - 1;
+    __m512i keys[SCAN_SORT_SIEVE], counts[SCAN_SORT_SIEVE];
+    size_t passed = 0, i = 0;
+#pragma GCC unroll 8
+    for (unsigned k = 0; k < values; k++) {
         keys[k] = s->keys[k];
         counts[k] = s->counts[k];
     }
-    for (size_t i = 0; i < n; i += lanes) {
-        uint32_t valid = n - i < lanes ? (1u << (n - i)) - 1 : (1u << lanes) - 1, others = valid;
+    for (; i + VECTORS * lanes <= n; i += VECTORS * lanes) {
+        __m512i v[VECTORS];
+        uint32_t others[VECTORS];
+#pragma GCC unroll 4
+        for (unsigned r = 0; r < VECTORS; r++) {
+            v[r] = _mm512_loadu_si512((const char *)from + (i + r * lanes) * key_bytes);
+            others[r] = sift_vector(keys, counts, v[r], all, values, key_bytes);
+        }
+        if (others[0] | others[1] | others[2] | others[3])
+#pragma GCC unroll 4
+            for (unsigned r = 0; r < VECTORS; r++)
+                passed = store_keys(to, passed, v[r], others[r], key_bytes);
+    }
+    for (; i < n; i += lanes) {
+        const uint32_t valid = n - i < lanes ? (1u << (n - i)) - 1 : all;
         const char *at = (const char *)from + i * key_bytes;
-        __m512i v = key_bytes == 4 ? _mm512_maskz_loadu_epi32((__mmask16)valid, at)
-                                   : _mm512_maskz_loadu_epi64((__mmask8)valid, at);
-#pragma GCC unroll 8
-        for (int k = 0; k < SCAN_SORT_SIEVE; k++)
-            if (key_bytes == 4) {
-                __mmask16 same = _mm512_mask_cmpeq_epi32_mask((__mmask16)valid, v, keys[k]);
-                counts[k] = _mm512_mask_add_epi32(counts[k], same, counts[k], one);
-                others &= ~(uint32_t)same;
-            } else {
-                __mmask8 same = _mm512_mask_cmpeq_epi64_mask((__mmask8)valid, v, keys[k]);
-                counts[k] = _mm512_mask_add_epi64(counts[k], same, counts[k], one);
-                others &= ~(uint32_t)same;
-            }
-        char *rest = (char *)to + passed * key_bytes;
-        _mm512_storeu_si512(rest, key_bytes == 4 ? _mm512_maskz_compress_epi32((__mmask16)others, v)
-                                                 : _mm512_maskz_compress_epi64((__mmask8)others, v));
-        passed += (unsigned)__builtin_popcount(others);
+        const __m512i v = key_bytes == 4 ? _mm512_maskz_loadu_epi32((__mmask16)valid, at)
+                                         : _mm512_maskz_loadu_epi64((__mmask8)valid, at);
+        passed = store_keys(to, passed, v, sift_vector(keys, counts, v, valid, values, key_bytes), key_bytes);
     }
 #pragma GCC unroll 8
-    for (int k = 0; k < SCAN_SORT_SIEVE; k++)
+    for (unsigned k = 0; k < values; k++)
         s->counts[k] = counts[k];
     return passed;
+}
+
+/* That of a sieve of so many different keys. */
+SCAN_INLINE size_t sift(sieve *s, const void *from, size_t n, void *to, unsigned values, unsigned key_bytes) {
+    switch (values) {
+    case 1: return sift_by(s, from, n, to, 1, key_bytes);
+    case 2: return sift_by(s, from, n, to, 2, key_bytes);
+    case 3:
+    case 4: return sift_by(s, from, n, to, 4, key_bytes);
+    default: return sift_by(s, from, n, to, SCAN_SORT_SIEVE, key_bytes);
+    }
 }
 
 /* Sieves of the most frequent keys: t->frequent, the last one of them repeated. */
@@ -123,7 +160,8 @@ SCAN_INLINE void take(scan_sort_taking *t, scan_sort_kind kind) {
             __builtin_prefetch((const char *)from + BLOCK * key_bytes + b);
 #if defined(__AVX512F__)
         for (unsigned r = 0; r < rounds; r++) {
-            n = sift(&sieves[r], from, n, buffers[r % 2], key_bytes);
+            const unsigned left = t->frequent_n - r * SCAN_SORT_SIEVE;
+            n = sift(&sieves[r], from, n, buffers[r % 2], left < SCAN_SORT_SIEVE ? left : SCAN_SORT_SIEVE, key_bytes);
             from = buffers[r % 2];
         }
 #endif
