@@ -128,7 +128,7 @@ HAS_TIES(64)
  * `keys`, which are not in `to`, or where the elements are. A key equal to one of theirs is not elsewhere. */
 SCAN_INLINE void turn_ties(const void *keys, size_t last, scan_sort_columns to, size_t begin, size_t end,
                            scan_sort_order order, scan_sort_kind kind) {
-    enum { BLOCK = 64 };
+    enum { BLOCK = 64, STEP = 8, LONG_STEP = 64 };
     const bool apart = keys != to.keys, differ = kind.is_float || order.mask != ~0ull >> (64 - 8 * kind.key_bytes);
     if (kind.value_bytes == 0 && kind.is_float && !apart) {
         turn_ties_of_floats(to.keys, begin, end, order, kind);
@@ -148,6 +148,13 @@ SCAN_INLINE void turn_ties(const void *keys, size_t last, scan_sort_columns to, 
         while (i < stop) {
             const uint64_t code = CODE(i);
             size_t after = i + 1;
+            if (i + STEP < end && CODE(i + STEP) == code) { /* what lies between has that code, too */
+                for (after = i + STEP; after + LONG_STEP < end && CODE(after + LONG_STEP) == code;)
+                    after += LONG_STEP;
+                while (after + STEP < end && CODE(after + STEP) == code)
+                    after += STEP;
+                after++;
+            }
             while (after < end && CODE(after) == code)
                 after++;
             if (after - i > 1)
