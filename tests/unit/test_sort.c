@@ -344,6 +344,31 @@ static void test_heavy(void **state) {
                 check_heavy(f, types[4 + wide], floats[d]);
 }
 
+/* Mostly zeros of both signs, or NaNs. */
+static uint64_t data_mostly_special(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s), special = n % 2 ? 0 : nan_of(type);
+    return (void)i, r % 8 < 5 ? special | (r & 64 ? sign_of(type) : 0) : random_u64(s) >> (64 - type_bits(type));
+}
+
+/* So many keys that two threads partition them, unless these zeros or NaNs are set aside. */
+static void test_special_floats_of_two_threads(void **state) {
+    fixture *f = *state;
+    scan_ctx *ctx = context_with_threads(2);
+    for (unsigned round = 0; round < (FEWER ? 1 : 4); round++) {
+        const sort_case c = {SCAN_F64, round & 1, round & 2, 0, 64};
+        const scan_sort_desc desc = desc_of(c);
+        const size_t n = MAX_N - 1000 + round / 2;
+        uint64_t *keys = guarded_end(f->keys_in, 8 * n), *out = guarded_end(f->keys_out, 8 * n);
+        fill(keys, n, c.type, data_mostly_special, random_u64(&f->random));
+        sort_oracle(f->items, keys, n, c);
+        assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, n), SCAN_OK);
+        for (size_t i = 0; i < n; i++)
+            if (out[i] != keys[f->items[i].index])
+                fail_case(c, "key", n, i);
+    }
+    scan_ctx_destroy(ctx);
+}
+
 /* ---- integers that lie close together ---------------------------------------------------------------------------- */
 
 /* Keys of `values` consecutive integers from `min` on; one key in a thousand is repeated 200 times. Perhaps two values
@@ -390,9 +415,11 @@ static void test_dense_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_sizes), cmocka_unit_test(test_medium_sizes), cmocka_unit_test(test_powers_of_two),
-        cmocka_unit_test(test_large),       cmocka_unit_test(test_bit_ranges),   cmocka_unit_test(test_count_in_memory),
-        cmocka_unit_test(test_heavy),       cmocka_unit_test(test_dense_range),
+        cmocka_unit_test(test_small_sizes),   cmocka_unit_test(test_medium_sizes),
+        cmocka_unit_test(test_powers_of_two), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_bit_ranges),    cmocka_unit_test(test_count_in_memory),
+        cmocka_unit_test(test_heavy),         cmocka_unit_test(test_special_floats_of_two_threads),
+        cmocka_unit_test(test_dense_range),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

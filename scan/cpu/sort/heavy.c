@@ -11,8 +11,8 @@
  *   put back   both are merged into the output: the heavy keys' counts say where
  *
  * Counted keys have no place of their own, so equal keys must be the same bits. Where zeros of both signs or different
- * NaNs meet, and one of them is heavy, the input is sorted the ordinary way. So is one of which the sample promised too
- * much.
+ * NaNs meet, and one of them is heavy, the input is sorted the ordinary way, or, where most keys are such ones, by
+ * quicksort, which sets them aside. So is one of which the sample promised too much.
  */
 #include "job.h"
 
@@ -28,7 +28,8 @@ enum {
     NEIGHBOURS = 16,          /* keys of the second sample that are read together, of many keys */
     LONGEST = 64,             /* runs in a sample: longer ones count as this long */
     PIECE = 1 << 18,          /* keys that a thread takes until it looks whether it pays */
-    HASHES = 16               /* that are tried */
+    HASHES = 16,              /* that are tried */
+    ASIDE_THREADS = 2         /* at most, where zeros and NaNs are set aside by one */
 };
 
 /* ---- which keys are heavy ---------------------------------------------------------------------------------------- */
@@ -78,6 +79,26 @@ static run_lengths count_runs(const scan_sort_job *j, const void *keys, size_t n
         at_least.keys[row] += at_least.keys[row + 1];
     }
     return at_least;
+}
+
+/* How many of n sorted keys have the code of others of them that differ in their bits. */
+static size_t count_tied(const scan_sort_job *j, const void *keys, size_t n) {
+    size_t tied = 0;
+    for (size_t i = 0, length; j->is_float && i < n; i += length) {
+        length = run_length(j, keys, i, n);
+        bool differ = false;
+        for (size_t k = 1; k < length && !differ; k++)
+            differ = scan_sort_load(keys, i + k, (unsigned)j->plan.key_bytes) !=
+                     scan_sort_load(keys, i, (unsigned)j->plan.key_bytes);
+        tied += differ ? length : 0;
+    }
+    return tied;
+}
+
+/* Whether quicksort, which sets zeros and NaNs aside in a vectorized pass of one thread, is the way for an input of
+ * which these are a good part: a partition by a few threads moves them several times. */
+static bool may_set_aside(const scan_sort_job *j) {
+    return scan_sort_is_quick(&j->plan) && j->plan.threads <= ASIDE_THREADS;
 }
 
 /* What the heavy keys lose that share a slot with one before them. */
@@ -141,7 +162,12 @@ static void choose_frequent(scan_sort_job *j, size_t n) {
 /* Thread 0: j->heavy, in order; none if it does not pay. */
 static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
-    run_lengths first = count_runs(j, sorted_sample(j, FIRST_SAMPLE, 1), FIRST_SAMPLE);
+    const void *first_keys = sorted_sample(j, FIRST_SAMPLE, 1);
+    if (2 * count_tied(j, first_keys, FIRST_SAMPLE) >= FIRST_SAMPLE && may_set_aside(j)) {
+        j->sets_aside = true;
+        return;
+    }
+    run_lengths first = count_runs(j, first_keys, FIRST_SAMPLE);
     bool narrow = first.runs[1] > SCAN_SORT_MAX_FREQUENT && scan_cpu_sort_seems_narrow(j);
     /* Where quicksort by one thread is the other way, it takes more to pay: its partitions soon separate a few values,
      * of 4 bytes sooner than a hash table counts them. */

@@ -83,6 +83,7 @@ typedef struct scan_sort_job {
     uint64_t multiplier; /* of the hash of heavy keys */
     uint64_t frequent[SCAN_SORT_MAX_FREQUENT];
     unsigned frequent_n;
+    bool sets_aside; /* quicksort by one thread, for zeros and NaNs (heavy.c), however many keys there are */
     scan_sort_columns whole_out;
     size_t whole_n;
 } scan_sort_job;

@@ -309,7 +309,7 @@ static bool come_in_runs(const scan_sort_job *j) {
 }
 
 static void sort_all(scan_sort_job *j, unsigned thread) {
-    if (j->n <= j->plan.alone_n && !come_in_runs(j)) {
+    if (j->sets_aside || (j->n <= j->plan.alone_n && !come_in_runs(j))) {
         if (thread == 0 && j->n > 0)
             scan_cpu_sort_by_one(j);
         help_others(j);

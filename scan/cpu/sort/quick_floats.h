@@ -92,7 +92,18 @@ static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) 
         memcpy(a->zeros == 0 ? nans : zeros, aside, (a->zeros + a->nans) * sizeof(KEY));
         return;
     }
-    for (size_t i = 0; i < a->zeros + a->nans; i++)
+    const KEY *zeros_end = zeros + a->zeros, *nans_end = nans + a->nans;
+    size_t i = 0;
+    for (; zeros + LANES <= zeros_end && nans + LANES <= nans_end; i += LANES) {
+        const V v = V_LOAD(aside + i);
+        const V_BITS is_nan = V_UNSET(NAME(is_zero)(v));
+        const size_t count = quick_count(is_nan, LANES);
+        V_STORE(zeros, V_COMPRESS(v, (V_BITS)~is_nan));
+        V_STORE(nans, V_COMPRESS(v, is_nan));
+        zeros += LANES - count;
+        nans += count;
+    }
+    for (; i < a->zeros + a->nans; i++)
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
 }
 
