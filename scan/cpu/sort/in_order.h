@@ -3,7 +3,8 @@
  * Whether keys are in order already, in blocks without a branch: the test of random input ends at the first one, and
  * that of sorted input is vectorized.
  *
- * A block is tested for the one direction that is left. Floats of one sign are compared as they are; if that fails,
+ * A block is tested for the one direction that is left. Integers, if all bits decide, and floats of one sign are
+ * compared as they are; if that fails,
  * by codes that tell ties apart, zeros by their sign and NaNs by their bits: they take a few instructions, and
  * what is in that order is in the one asked for. Only a block that is not goes by the codes of code.h.
  *
@@ -16,6 +17,7 @@
 
 enum {
     ORDERED_AT_ONCE = 128,
+    FIRST_LOOK = 8,     /* pairs of neighbours that say which order is left */
     SAME_AT_ONCE = 1024 /* keys compared with their neighbours while all have been equal */
 };
 
@@ -51,30 +53,38 @@ IS_SAME(32)
 IS_SAME(64)
 #undef IS_SAME
 
-/* Whether floats from `begin` on are numbers of one sign in ascending order, or in descending order, without ties if
- * `strictly`: their bits are ordered as their magnitudes. The comparisons are of integers: those of floats may take
- * denormal numbers for zeros. */
-#define IS_MONOTONIC(width, infinity)                                                                                  \
-    SCAN_INLINE bool is_monotonic_##width(const void *keys, size_t begin, bool ascending, bool strictly) {             \
-        typedef int##width##_t __attribute__((may_alias)) bits;                                                        \
-        const bits *const x = (const bits *)keys + begin;                                                              \
-        const bool negative = x[0] < 0, grows = ascending != negative;                                                 \
-        const bits *const low = x + !grows, *const high = x + grows;                                                   \
-        bits wrong = 0;                                                                                                \
-        if ((x[ORDERED_AT_ONCE] < 0) != negative || (x[grows ? ORDERED_AT_ONCE : 0] & INT##width##_MAX) > (infinity))  \
-            return false;                                                                                              \
-        for (size_t k = 0; k < ORDERED_AT_ONCE; k++)                                                                   \
-            wrong |= (bits) - (strictly ? low[k] >= high[k] : low[k] > high[k]);                                       \
+/* Whether each of ORDERED_AT_ONCE keys from `begin` on and the one after it ascend, or descend if not `grows`, as
+ * signed integers of which `sign` bits are inverted. */
+#define IS_MONOTONIC(width)                                                                                            \
+    SCAN_INLINE bool is_monotonic_##width(const void *keys, size_t begin, bool grows, bool strictly, uint64_t sign) {  \
+        const scan_sort_u##width *const x = (const scan_sort_u##width *)keys + begin;                                  \
+        const scan_sort_u##width *const low = x + !grows, *const high = x + grows, flip = (scan_sort_u##width)sign;    \
+        int##width##_t wrong = 0;                                                                                      \
+        for (size_t k = 0; k < ORDERED_AT_ONCE; k++) {                                                                 \
+            const int##width##_t a = (int##width##_t)(low[k] ^ flip), b = (int##width##_t)(high[k] ^ flip);            \
+            wrong |= (int##width##_t) - (strictly ? a >= b : a > b);                                                   \
+        }                                                                                                              \
         return wrong == 0;                                                                                             \
     }
-IS_MONOTONIC(32, 0x7f800000)
-IS_MONOTONIC(64, 0x7ff0000000000000)
+IS_MONOTONIC(8)
+IS_MONOTONIC(16)
+IS_MONOTONIC(32)
+IS_MONOTONIC(64)
 #undef IS_MONOTONIC
 
+/* Whether that is so of floats, which are numbers of one sign then: their bits are ordered as their magnitudes. The
+ * comparisons are of integers: those of floats may take denormal numbers for zeros. */
 SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascending, bool strictly,
                                       scan_sort_kind kind) {
-    return kind.is_float && (kind.key_bytes == 4 ? is_monotonic_32(keys, begin, ascending, strictly)
-                                                 : is_monotonic_64(keys, begin, ascending, strictly));
+    const uint64_t sign = 1ull << (8 * kind.key_bytes - 1),
+                   infinity = kind.key_bytes == 4 ? 0x7f800000 : 0x7ff0000000000000;
+    const uint64_t first = scan_sort_load(keys, begin, kind.key_bytes),
+                   last = scan_sort_load(keys, begin + ORDERED_AT_ONCE, kind.key_bytes);
+    const bool grows = ascending != ((first & sign) != 0);
+    if (!kind.is_float || (first ^ last) & sign || ((grows ? last : first) & ~sign) > infinity)
+        return false;
+    return kind.key_bytes == 4 ? is_monotonic_32(keys, begin, grows, strictly, 0)
+                               : is_monotonic_64(keys, begin, grows, strictly, 0);
 }
 
 /* refined: signed codes of one order. In the order of sign and magnitude NaNs of the two signs lie at the two ends; a
@@ -107,33 +117,22 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
         }                                                                                                              \
         return (up ? 0u : SCAN_SORT_ASCENDING) | (down ? 0u : SCAN_SORT_DESCENDING) | (same ? 0u : SCAN_SORT_NO_TIES); \
     }                                                                                                                  \
-    SCAN_INLINE bool ascends_##width(const void *keys, size_t begin, scan_sort_order order, scan_sort_kind kind) {     \
-        int##width##_t up = 0;                                                                                         \
-        if (are_monotonic_floats(keys, begin, order.flip == 0, false, kind))                                           \
+    SCAN_INLINE bool is_run_##width(const void *keys, size_t begin, bool ascending, bool strictly,                     \
+                                    scan_sort_order order, scan_sort_kind kind) {                                      \
+        const uint64_t all = ~0ull >> (64 - width), sign = (uint64_t)1 << (width - 1);                                 \
+        int##width##_t wrong = 0;                                                                                      \
+        if (!kind.is_float && order.mask == all)                                                                       \
+            return is_monotonic_##width(keys, begin, ascending == !(order.flip & 1), strictly,                         \
+                                        (order.flip & 1) == (order.flip >> (width - 1) & 1) ? sign : 0);               \
+        if (are_monotonic_floats(keys, begin, ascending == (order.flip == 0), strictly, kind))                         \
             return true;                                                                                               \
-        for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
-            up |= (int##width##_t) -                                                                                   \
-                  (refined_##width(keys, k, order, kind) > refined_##width(keys, k + 1, order, kind));                 \
-        return !up;                                                                                                    \
-    }                                                                                                                  \
-    SCAN_INLINE bool descends_##width(const void *keys, size_t begin, scan_sort_order order, scan_sort_kind kind) {    \
-        int##width##_t down = 0;                                                                                       \
-        if (are_monotonic_floats(keys, begin, order.flip != 0, false, kind))                                           \
-            return true;                                                                                               \
-        for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
-            down |= (int##width##_t) -                                                                                 \
-                    (refined_##width(keys, k, order, kind) < refined_##width(keys, k + 1, order, kind));               \
-        return !down;                                                                                                  \
-    }                                                                                                                  \
-    SCAN_INLINE bool descends_strictly_##width(const void *keys, size_t begin, scan_sort_order order,                  \
-                                               scan_sort_kind kind) {                                                  \
-        int##width##_t down = 0;                                                                                       \
-        if (are_monotonic_floats(keys, begin, order.flip != 0, true, kind))                                            \
-            return true;                                                                                               \
-        for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++)                                                       \
-            down |= (int##width##_t) -                                                                                 \
-                    (refined_##width(keys, k, order, kind) <= refined_##width(keys, k + 1, order, kind));              \
-        return !down && !(kind.is_float && touches_ties(keys, begin, begin + ORDERED_AT_ONCE, order, kind));           \
+        for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++) {                                                     \
+            const int##width##_t a = refined_##width(keys, k, order, kind),                                            \
+                                 b = refined_##width(keys, k + 1, order, kind);                                        \
+            wrong |= (int##width##_t) - (ascending ? a > b : strictly ? a <= b : a < b);                               \
+        }                                                                                                              \
+        return !wrong &&                                                                                               \
+               !(strictly && kind.is_float && touches_ties(keys, begin, begin + ORDERED_AT_ONCE, order, kind));        \
     }                                                                                                                  \
     SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
                                          unsigned flags, scan_sort_kind kind) {                                        \
@@ -144,12 +143,20 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
                 flags &= ~(unsigned)SCAN_SORT_NO_TIES;                                                                 \
                 continue;                                                                                              \
             }                                                                                                          \
-            count = count < ORDERED_AT_ONCE ? count : ORDERED_AT_ONCE;                                                 \
-            if (count == ORDERED_AT_ONCE &&                                                                            \
-                ((!(flags & SCAN_SORT_DESCENDING) && ascends_##width(keys, i, order, kind)) ||                         \
-                 (flags == (SCAN_SORT_DESCENDING | SCAN_SORT_NO_TIES) &&                                               \
-                  descends_strictly_##width(keys, i, order, kind)) ||                                                  \
-                 (flags == SCAN_SORT_DESCENDING && descends_##width(keys, i, order, kind))))                           \
+            if (i == begin) {                                                                                          \
+                flags &= exact_##width(keys, i, count < FIRST_LOOK ? count : FIRST_LOOK, order, kind);                 \
+                if (!(flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING)))                                           \
+                    break;                                                                                             \
+            }                                                                                                          \
+            if (count < ORDERED_AT_ONCE && i - begin >= ORDERED_AT_ONCE - count)                                       \
+                i -= ORDERED_AT_ONCE - count; /* the last ones are looked at in a whole block */                       \
+            count = end - 1 - i < ORDERED_AT_ONCE ? end - 1 - i : ORDERED_AT_ONCE;                                     \
+            const bool ascends = flags & SCAN_SORT_ASCENDING, descends = flags & SCAN_SORT_DESCENDING;                 \
+            if (count == ORDERED_AT_ONCE && ascends && !descends && is_run_##width(keys, i, true, false, order, kind)) \
+                continue;                                                                                              \
+            if (count == ORDERED_AT_ONCE && descends && !ascends &&                                                    \
+                (flags & SCAN_SORT_NO_TIES ? is_run_##width(keys, i, false, true, order, kind)                         \
+                                           : is_run_##width(keys, i, false, false, order, kind)))                      \
                 continue;                                                                                              \
             flags &= exact_##width(keys, i, count, order, kind);                                                       \
         }                                                                                                              \
