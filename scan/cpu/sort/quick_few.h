@@ -118,10 +118,16 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
             SIFT(others[k], v[k]);
         }
         if (to) {
+            V_BITS differ = 0; /* what has the key already is not made to be written to memory */
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
-                V_STORE(to + written_n + k * LANES, keys);
+                differ |= V_UNSET(V_EQUAL(V_LOAD(to + written_n + k * LANES), keys));
                 unwritten += count == 1 ? quick_count(others[k], LANES) : 0;
+            }
+            if (differ) {
+#pragma GCC unroll 4
+                for (unsigned k = 0; k < 4; k++)
+                    V_STORE(to + written_n + k * LANES, keys);
             }
             firsts += 4 * LANES - unwritten;
             written_n = firsts < boundary ? 0 : firsts - (firsts - boundary) % LANES;
