@@ -36,7 +36,7 @@ void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg
 
 /* Offers a task to the other ones of `threads` threads, while the caller goes on: a thread that comes before the offer
  * is withdrawn runs the task, and one that wakes later does not. withdraw returns when those that came have returned.
- * No run of several threads in between. */
+ * No run of several threads in between; a run of one thread may offer what is withdrawn after it. */
 void scan_pool_offer(scan_pool *pool, unsigned threads, scan_task *task, void *arg);
 void scan_pool_withdraw(scan_pool *pool);
 

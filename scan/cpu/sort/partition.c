@@ -5,7 +5,7 @@
  *   partition   all threads together: a stable scatter by the leading bits that vary into bins that fit a cache. Each
  *               thread counts the digits of its part; the exclusive scan of the counts, digit by digit and in a digit
  *               thread by thread, is where each thread writes.
- *   bins        one thread each, whoever is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
+ *   bins        one thread each, one that is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
  *               the partition put them to the output. A bin too large for that is partitioned again, by the bits below.
  *               For quicksort none is: a thread that has no bin left helps those that have (team.h), without barriers.
  *

@@ -11,7 +11,8 @@ enum {
                            2^20, as quick_few.h counts them in lanes of 16 bits */
     HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
     BESIDE_SPARES = 96 << 10, /* of an area */
-    BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner than all meet at a partition's barriers */
+    BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner, in 10 to 20 microseconds, than all meet at a
+                            partition's barriers */
 };
 
 /* The same of quicksort, which minds less if it leaves the L2; and what one thread sorts alone sooner than a partition

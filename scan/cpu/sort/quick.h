@@ -12,10 +12,11 @@
 enum {
     QUICK_FEW = 8,            /* values that are counted in one pass */
     QUICK_SAMPLES = 64,       /* keys that show them */
-    QUICK_L1_BYTES = 1 << 15, /* of keys; more are partitioned with a view to the lines that leave the L1 */
-    QUICK_SHARE_N = 8192,     /* elements of a range that is left to another thread */
     QUICK_SURVEY_N = 1024,    /* keys from which on they are looked for */
-    QUICK_PLACES_SAMPLE = 32  /* keys that quick_places.h looks at first */
+    QUICK_PLACES_SAMPLE = 32, /* keys that quick_places.h looks at first */
+    QUICK_L1_BYTES = 1 << 15, /* of keys; more are partitioned with a view to the lines that leave the L1 */
+    QUICK_SHARE_N = 8192      /* elements of a range that is left to another thread: 20 microseconds of work or more,
+                                 many times what it costs to hand it over */
 };
 
 /* Not inlined where it is called once: it needs all registers, and the caller some of its own. */
@@ -44,10 +45,11 @@ static inline void quick_fetch_ahead(void *to) {
     __builtin_prefetch((void *)((uintptr_t)to + AHEAD), 1);
 }
 
-/* n codes where they are, by the radix sort. */
-static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, unsigned key_bytes) {
+/* n codes where they are, by the radix sort. The counts, 48 KiB, are on the stack, for those of the area are another
+ * thread's, perhaps. It is no part of the frames of the recursion that calls it. */
+QUICK_APART static void quick_give_up(const quick_job *job, void *codes, void *spare, size_t n, unsigned key_bytes) {
     const uint64_t all = ~0ull >> (64 - 8 * key_bytes);
-    uint32_t counts[SCAN_SORT_LOCAL_COUNTS]; /* others may give up, too */
+    uint32_t counts[SCAN_SORT_LOCAL_COUNTS];
     scan_sort_local l = *job->local;
     l.counts = counts;
     l.order = (scan_sort_order){.flip = job->least & all, .mask = all, .nan = all};

@@ -19,8 +19,9 @@
  *     other     | highs             | room of the lows  |
  *
  * The low keys are sorted first: while they are, nothing behind them in the result is worth keeping, so the networks
- * write whole vectors. When the splits are bad too often the caller's radix sort takes over. Keys equal to a pivot that
- * is the maximum of its range are final and leave the recursion.
+ * write whole vectors. Only where the high keys are shared with other threads both are sorted at the same time, and
+ * neither may write where the other is. When the splits are bad too often the caller's radix sort takes over. Keys
+ * equal to a pivot that is the maximum of its range are final and leave the recursion.
  */
 
 SCAN_INLINE void NAME(in_order)(V *a, V *b) {
@@ -294,8 +295,8 @@ static void NAME(run_task)(const scan_sort_task *t) {
     NAME(quick)(t->job, t->from.keys, t->to.keys, t->spare.keys, t->n, t->n, t->depth);
 }
 
-/* Leaves n codes at x to whoever comes first. What lies before them in `to` is then all that the caller may write.
- * False if they are too few, or there is nobody. */
+/* Leaves n codes at x to the first thread that takes a task. What lies before them in `to` is then all that the caller
+ * may write. False if they are too few, or there is no team or no room in it. */
 static bool NAME(share)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, unsigned depth) {
     return quick_may_share(job->local, n) &&
            scan_cpu_sort_share(job->local->team, &(scan_sort_task){.run = NAME(run_task),

@@ -216,10 +216,10 @@ static void PAIR(radix)(const scan_sort_local *l, bool is_float) {
     QUICK_KERNELS[(sizeof(KEY) == 4 ? 2 : 3) + 2 * is_float][sizeof(VALUE) / 4].local(l);
 }
 
-/* Integers, or codes of floats, with values where they are, by the radix sort. */
-static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) to, PAIR(columns) other,
-                          size_t n) {
-    uint32_t counts[SCAN_SORT_LOCAL_COUNTS]; /* others may give up, too */
+/* Integers, or codes of floats, with values where they are, by the radix sort: as quick_give_up(). */
+QUICK_APART static void PAIR(give_up)(const NAME(split) * s, const scan_sort_local *l, PAIR(columns) to,
+                                      PAIR(columns) other, size_t n) {
+    uint32_t counts[SCAN_SORT_LOCAL_COUNTS];
     scan_sort_local rest = *l;
     rest.counts = counts;
     rest.from = rest.to = (scan_sort_columns){to.keys, to.values};
@@ -276,7 +276,8 @@ typedef struct PAIR(job) {
 
 static void PAIR(run_task)(const scan_sort_task *t);
 
-/* Leaves n pairs, as quick() gets them, to whoever comes first. False if they are too few, or there is nobody. */
+/* Leaves n pairs, as quick() gets them, to the first thread that takes a task. False if they are too few, or there is
+ * no team or no room in it. */
 static bool PAIR(share)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
                         unsigned depth) {
     return quick_may_share(job->local, n) &&

@@ -8,8 +8,8 @@
 #include <sched.h>
 
 enum {
-    SPINS = 1000, /* looks for a task until a thread yields its processor */
-    MAX_PARTS = 16
+    SPINS = 1000,  /* looks for a task until a thread yields its processor */
+    MAX_PARTS = 16 /* of one pass, which are described on the stack */
 };
 
 static void pause_or_yield(unsigned *looks) {

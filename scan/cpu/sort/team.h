@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of quicksorts that other threads may take: a sort goes on by one thread, shares what it leaves for later, and
- * does that itself where nobody has come. The others are threads of the pool that sleep, or those that sort bins of
- * the same partition and have no bin left. No thread is waited for that has not begun a part: one that sleeps may need
- * longer to wake than a small sort takes.
+ * does that itself where no other thread has come. The others are threads of the pool that sleep, or those that sort
+ * bins of the same partition and have no bin left. No thread is waited for that has not begun a part: one that sleeps
+ * may need longer to wake than a small sort takes.
  */
 #ifndef SCAN_CPU_SORT_TEAM_H
 #define SCAN_CPU_SORT_TEAM_H
@@ -24,7 +24,7 @@ typedef struct scan_sort_task {
 
 enum { SCAN_SORT_MAX_TASKS = 64 /* a power of two */ };
 
-/* The tasks that nobody has begun. */
+/* The tasks that no thread has begun. */
 typedef struct scan_sort_team {
     scan_pool *pool; /* NULL: the threads are awake, and help when they have nothing else to do */
     unsigned threads;
@@ -40,7 +40,8 @@ typedef struct scan_sort_team {
 /* Begins a team of threads of a pool, to which the first task is offered, or, without a pool, of threads that help. */
 void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads);
 
-/* Leaves a task to whoever comes first. False if there are too many: then the caller has to do it. */
+/* Leaves a task to the first thread that takes one, which may be the caller when it joins. False if there are too many:
+ * then the caller has to do it. */
 bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task);
 
 /* Does tasks, those shared last first, until there are no unfinished ones. */
@@ -49,8 +50,8 @@ void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 /* Does tasks, those shared first first, until no thread is busy. */
 void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 
-/* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, by whoever comes, and waits
- * until all have returned. */
+/* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, in the caller and in the
+ * threads that come, and waits until all have returned. */
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
 
