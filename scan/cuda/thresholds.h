@@ -45,8 +45,10 @@ constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many bytes of keys on the plan takes a larger sample to see whether bins will be crowded, in some 40 us. */
 constexpr uint64_t bins_sampled_least = 1u << 29;
 
-/* Look-backs of pairs ask for several tiles at once if a CTA has more than so many (pass_tiles.cuh). */
+/* From so many tiles a CTA on look-backs find most counts inclusive (pass_tiles.cuh). */
 constexpr uint32_t far_tiles = 4;
+/* Tiles of a group, one more than a multiple of three. */
+constexpr uint32_t group_tiles = 10;
 
 /* A longer run of one code is not sorted by one thread (pack.cuh). */
 constexpr uint64_t longest_run = 32;

@@ -16,7 +16,7 @@ template <class Key, int value_bytes> constexpr int local_rows = 4;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 constexpr uint64_t bins_sampled_least = 480000;
 constexpr uint64_t longest_run = 8;
-constexpr uint32_t far_tiles = 1;
+constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
 constexpr uint64_t plain_argsort_most = 9000;
 constexpr uint64_t one_digit_most =

@@ -24,7 +24,8 @@
  * This is the one-sweep radix sort of Adinets and Merrill ("Onesweep: A Faster Least Significant Digit Radix Sort for
  * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own, which have the time of a
  * whole tile for it: on an H200 it goes back over some ten tiles, and with less time the other warps wait for it.
- * From a ticket to the publication of the tile's counts no CTA waits for another one.
+ * From a ticket to the publication of the tile's counts no CTA waits for another one, but where tiles are few, of some
+ * tiles, for those right before (look_back_by_groups()).
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
@@ -136,9 +137,10 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
             own += counters[w * radix + entry];
         const uint32_t real = own - (d == digit_mask ? shape::tile - count : 0);
         perturb();
-        if (d <= digit_mask)
+        const bool grouped = shared.launch.grouped;
+        if (d <= digit_mask && !(grouped && tile % group_tiles == group_tiles - 1))
             publish(job.state.tiles + uint64_t(tile) * shape::state_stride + d, epoch,
-                    real | (tile == 0 ? inclusive_count : 0));
+                    real | (tile == 0 && !grouped ? inclusive_count : 0));
         const uint32_t upto = warp_inclusive<add<uint32_t>>(own, thread % 32);
         const unsigned longs = __ballot_sync(all_lanes, real > shape::long_run);
         if (thread % 32 == 31) {
@@ -326,7 +328,8 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         if (threadIdx.x == 0) {
             const ticket own = take_ticket(job.state);
             const uint64_t tiles = min((n - first + shape::tile - 1) / shape::tile, portion_tiles<shape>);
-            launch = {first, n, uint32_t(tiles), min(count, end - which), own.epoch, finish};
+            const bool grouped = tiles <= shape::grouped_tiles * gridDim.x;
+            launch = {first, n, uint32_t(tiles), min(count, end - which), own.epoch, grouped, finish};
             shared.next = own.number;
             shared.parity = 0;
             shared.both.open();
