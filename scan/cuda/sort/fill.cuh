@@ -109,9 +109,9 @@ template <class K> class fill_warp {
             left = min(step, left - past);
         }
         const uint64_t begin = group_begins[group], opened = begin + uint64_t(group + 1) * fill_group_cost;
-        const uint64_t keys = min(begin + (work > opened ? work - opened : 0), group_begins[group + 1]),
-                       row = keys / (32 * E) * (32 * E);
-        return row >= begin ? row : keys / E * E;
+        const uint64_t before = min(begin + (work > opened ? work - opened : 0), group_begins[group + 1]),
+                       row = before / (32 * E) * (32 * E);
+        return row >= begin ? row : before / E * E;
     }
 
     /* Where the group's codes begin, from how many keys there are of each of `codes`. Code i's count is at i ^ flip. */
