@@ -228,6 +228,23 @@ static void test_count_in_memory(void **state) {
     }
 }
 
+/* Several threads are planned for, and one of them sorts few elements where they are. */
+static void test_low_count_in_memory(void **state) {
+    fixture *f = *state;
+    uint64_t *keys = (void *)f->keys_out.memory;
+    for (int c = ONLY_THREADS; c < CONTEXTS; c++)
+        for (int repeat = 0; repeat < 8; repeat++) {
+            const uint64_t count = 90000 + random_u64(&f->random) % 40000;
+            fill(keys, count, SCAN_U64, repeat % 2 ? data_uniform : data_few_distinct, random_u64(&f->random));
+            sort_oracle(f->items, keys, count, (sort_case){SCAN_U64, false, false, 0, 64});
+            memcpy(f->sorted, keys, count * sizeof *keys);
+            scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U64, .n_device = &count};
+            assert_int_equal(scan_sort(f->ctx[c], &desc, keys, keys, NULL, NULL, LARGE_N), SCAN_OK);
+            for (size_t i = 0; i < count; i++)
+                assert_int_equal(keys[i], ((const uint64_t *)f->sorted)[f->items[i].index]);
+        }
+}
+
 /* ---- a few values that make up most of a large input ------------------------------------------------------------- */
 
 /* A number anywhere in the range of the type: never NaN. */
@@ -415,10 +432,15 @@ static void test_dense_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_sizes),   cmocka_unit_test(test_medium_sizes),
-        cmocka_unit_test(test_powers_of_two), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_bit_ranges),    cmocka_unit_test(test_count_in_memory),
-        cmocka_unit_test(test_heavy),         cmocka_unit_test(test_special_floats_of_two_threads),
+        cmocka_unit_test(test_small_sizes),
+        cmocka_unit_test(test_medium_sizes),
+        cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_bit_ranges),
+        cmocka_unit_test(test_count_in_memory),
+        cmocka_unit_test(test_low_count_in_memory),
+        cmocka_unit_test(test_heavy),
+        cmocka_unit_test(test_special_floats_of_two_threads),
         cmocka_unit_test(test_dense_range),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -310,6 +310,7 @@ static bool come_in_runs(const scan_sort_job *j) {
 
 static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->sets_aside || (j->n <= j->plan.alone_n && !come_in_runs(j))) {
+        scan_sort_barrier(j); /* samples have been taken, which the sort in place overwrites */
         if (thread == 0 && j->n > 0)
             scan_cpu_sort_by_one(j);
         help_others(j);
