@@ -8,6 +8,18 @@
 
 namespace scan_cuda {
 
+static __global__ void __launch_bounds__(merge_split_threads)
+    merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles, uint64_t tile) {
+    grid_dependency_wait();
+    const uint64_t split =
+        merge_split_of_tile(merge_count(job.a), merge_count(job.b), tile, [&](uint64_t d, uint64_t i) {
+            return merge_code(job, job.a.keys, i) <= merge_code(job, job.b.keys, d - 1 - i);
+        });
+    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
+    if (t <= tiles)
+        job.splits[t] = split;
+}
+
 struct merge_kernels {
     const void *merge;
     uint64_t tile;

@@ -94,34 +94,28 @@ __device__ inline uint64_t merge_code(const merge_job &job, const void *keys, ui
     }
 }
 
-/* A CTA finds the splits of its first and its last diagonal, far apart, and between these each thread finds one. So
- * what most loads touch is a short part of either input, of which few pages are in use at once. */
-static __global__ void __launch_bounds__(merge_split_threads)
-    merge_split_kernel(const __grid_constant__ merge_job job, uint64_t tiles, uint64_t tile) {
+/* The split of this thread's tile among those of a_n and b_n elements; past the last one it is the end. takes(d, i): as
+ * above, of diagonal d. A CTA of merge_split_threads finds the splits of its first and its last diagonal, far apart,
+ * and between these each thread finds one. So what most loads touch is a short part of either input, of which few pages
+ * are in use at once. */
+template <class Takes> __device__ uint64_t merge_split_of_tile(uint64_t a_n, uint64_t b_n, uint64_t tile, Takes takes) {
     __shared__ uint64_t ends[2];
-    grid_dependency_wait();
-    const uint64_t a_n = merge_count(job.a), b_n = merge_count(job.b), n = a_n + b_n;
-    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x;
+    const uint64_t t = uint64_t(blockIdx.x) * merge_split_threads + threadIdx.x, n = a_n + b_n;
     const uint64_t first = min((t - threadIdx.x) * tile, n), last = min(first + merge_split_threads * tile, n);
-    uint64_t d = threadIdx.x < 32 ? first : last;
-    const auto takes = [&](uint64_t i) {
-        return merge_code(job, job.a.keys, i) <= merge_code(job, job.b.keys, d - 1 - i);
-    };
     if (threadIdx.x < 64) {
-        const uint64_t split = merge_split_warp(d > b_n ? d - b_n : 0, min(d, a_n), takes);
+        const uint64_t d = threadIdx.x < 32 ? first : last;
+        const uint64_t split =
+            merge_split_warp(d > b_n ? d - b_n : 0, min(d, a_n), [&](uint64_t i) { return takes(d, i); });
         if (threadIdx.x % 32 == 0)
             ends[threadIdx.x / 32] = split;
     }
     __syncthreads();
-    if (t > tiles)
-        return;
     /* The path goes from one end to the other. If the keys are not sorted it may not, but it stays within the inputs.
      */
-    d = min(t * tile, n);
-    const uint64_t least = d > b_n ? d - b_n : 0, most = min(d, a_n), b_last = last - ends[1];
+    const uint64_t d = min(t * tile, n), least = d > b_n ? d - b_n : 0, most = min(d, a_n), b_last = last - ends[1];
     const uint64_t low = min(max(max(least, ends[0]), d > b_last ? d - b_last : 0), most);
     const uint64_t high = max(low, min(min(most, ends[1]), ends[0] + (d - first)));
-    job.splits[t] = merge_split(low, high, takes);
+    return merge_split(low, high, [&](uint64_t i) { return takes(d, i); });
 }
 
 /* A tile of the output, and what it is merged from. */
