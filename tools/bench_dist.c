@@ -13,9 +13,10 @@
  *
  * compact: the share, and latency, by log2 ranks.
  *
- * sort: the share; X = its bytes * (ranks - 1) / ranks at the rate of an exchange, while M is done: merges of the
- * share, ceil(log2 ranks) times, or from 17 ranks on another sort of it. Both take as long as the longer, and a stage
- * of the other. And latency, by log2 ranks. Sorted keys are where they belong: X is 0, and nothing is predicted.
+ * sort: the share; X = its bytes, half of them between devices, * (ranks - 1) / ranks at the rate of an exchange,
+ * while M is done: merges of the share, ceil(log2 ranks) times, or from 17 ranks on another sort of it. Both take as
+ * long as the longer, and a stage of the other. And latency, by log2 ranks. Sorted keys are where they belong: X is 0,
+ * and nothing is predicted.
  *
  * The rate is that of scan_dist_redistribute when every second rank hands its share to the next. Times are the median
  * of the repeats, of the slowest rank each. With `predict`, rows follow for more ranks by the model alone; where ranks
@@ -33,7 +34,7 @@
 
 #include "distributions.h"
 
-enum { MAX_REPEATS = 99, MAX_RANKS = 4096, MAX_MERGED_RANKS = 16, STAGES = 8, HOST_GPUS = 8, CHUNK = 1 << 22 };
+enum { MAX_REPEATS = 99, MAX_RANKS = 4096, MAX_MERGED_RANKS = 16, STAGES = 4, HOST_GPUS = 8, CHUNK = 1 << 22 };
 
 typedef enum bench_verb { PREFIX, COMPACT, SORT } bench_verb;
 
@@ -159,7 +160,7 @@ static double exchange_time(const bench *b, const rates *r, double ranks) {
     if (b->verb != SORT || b->keys.kind == DISTRIBUTION_SORTED || ranks < 2)
         return 0;
     const bool by_network = b->cuda && ranks > HOST_GPUS && b->network < r->exchange;
-    return 4.0 * (double)b->n * (ranks - 1) / ranks / (by_network ? b->network : r->exchange);
+    return (b->cuda ? 2.0 : 4.0) * (double)b->n * (ranks - 1) / ranks / (by_network ? b->network : r->exchange);
 }
 
 static double model(const bench *b, const rates *r, double ranks) {

@@ -6,23 +6,13 @@
  *            operations is that of scan.h. Reads an element once. Work n; depth 32 tiles
  *   counts   a thread makes one binary search in sorted keys. Depth log2 n loads
  */
-#include <cstdio>
 #include <cstdlib>
 
-#include <cuda_runtime_api.h>
-
-#include "../cuda/device/kernel.cuh"
 #include "../cuda/grid/register_rows.cuh"
 #include "../cuda/prefix/operator_code.h"
-#include "device.h"
+#include "device.cuh"
 
 using namespace scan_cuda;
-
-struct scan_dist_device {
-    int ordinal;
-    cudaStream_t stream;
-    char words[256];
-};
 
 /* ---- totals of groups -------------------------------------------------------------------------------------------- */
 
@@ -131,37 +121,6 @@ __global__ void __launch_bounds__(counts_threads) counts_kernel(const __grid_con
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* Forwards a failure as text. */
-#define CUDA_TRY(d, call, ...)                                                                                         \
-    do {                                                                                                               \
-        const cudaError_t cuda_error = call(__VA_ARGS__);                                                              \
-        if (cuda_error != cudaSuccess) {                                                                               \
-            snprintf((d)->words, sizeof(d)->words, "%s: %s", #call, cudaGetErrorString(cuda_error));                   \
-            return (d)->words;                                                                                         \
-        }                                                                                                              \
-    } while (0)
-
-namespace {
-
-/* The device, made current; the caller's is restored. */
-class current_device {
-    int before = 0;
-
-  public:
-    explicit current_device(int ordinal) {
-        cudaGetDevice(&before);
-        cudaSetDevice(ordinal);
-    }
-    ~current_device() { cudaSetDevice(before); }
-};
-
-} /* namespace */
-
-static const char *launch(scan_dist_device *d, const void *kernel, uint64_t ctas, int threads, void **arguments) {
-    CUDA_TRY(d, cudaLaunchKernel, kernel, dim3(unsigned(ctas)), dim3(unsigned(threads)), arguments, 0, d->stream);
-    return nullptr;
-}
-
 static const char *fetch(scan_dist_device *d, void *to_host, const void *from, size_t bytes) {
     CUDA_TRY(d, cudaMemcpyAsync, to_host, from, bytes, cudaMemcpyDeviceToHost, d->stream);
     CUDA_TRY(d, cudaStreamSynchronize, d->stream);
@@ -200,6 +159,12 @@ const char *scan_dist_device_counts(scan_dist_device *d, const scan_dist_codes *
     const char *failed =
         launch(d, address(counts_kernel), (searches + counts_threads - 1) / counts_threads, counts_threads, arguments);
     return failed ? failed : fetch(d, counts, job.counts, searches * sizeof *counts);
+}
+
+const char *scan_dist_device_wait(scan_dist_device *d) {
+    const current_device current(d->ordinal);
+    CUDA_TRY(d, cudaStreamSynchronize, d->stream);
+    return nullptr;
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */

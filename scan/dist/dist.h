@@ -4,7 +4,7 @@
  *
  *   comm.c       communicators: creation, texts of failures, copies; workspace.c has the memory for calls
  *   wire_mpi.c   moves bytes in host memory between ranks by MPI, and carries alarms
- *   nccl.c       moves bytes in device memory by NCCL; device.cu has kernels; no_nccl.c where there is neither
+ *   nccl.c       moves bytes in device memory by NCCL; device.cu, halves.cu have kernels; no_nccl.c where there is none
  *   ended.c      says which rank on this machine has ended
  *   exchange.c   the one loop that waits; exchanges and gathering built on it
  *   agree.c      agreement at the start and the end of a call

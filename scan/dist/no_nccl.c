@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * In the place of nccl.c and device.cu in a build without NCCL.
+ * In the place of nccl.c, device.cu and halves.cu in a build without NCCL.
  */
 #include "dist.h"
 
@@ -35,5 +35,28 @@ const char *scan_dist_device_counts(scan_dist_device *device, const scan_dist_co
                                     const scan_dist_splitter *splitters, size_t count, uint64_t ranges, void *memory,
                                     uint64_t *counts) {
     (void)device, (void)codes, (void)keys, (void)splitters, (void)count, (void)ranges, (void)memory, (void)counts;
+    return none;
+}
+
+const char *scan_dist_device_halve(scan_dist_device *device, const scan_dist_codes *codes, const void *keys, size_t n,
+                                   scan_dist_halves to) {
+    (void)device, (void)codes, (void)keys, (void)n, (void)to;
+    return none;
+}
+
+const char *scan_dist_device_merge(scan_dist_device *device, const scan_dist_codes *codes, uint32_t value_bytes,
+                                   const scan_dist_run *a, const scan_dist_run *b, void *keys_out, void *values_out,
+                                   void *memory) {
+    (void)device, (void)codes, (void)value_bytes, (void)a, (void)b, (void)keys_out, (void)values_out, (void)memory;
+    return none;
+}
+
+size_t scan_dist_device_merge_bytes(size_t n) {
+    (void)n;
+    return 0;
+}
+
+const char *scan_dist_device_wait(scan_dist_device *device) {
+    (void)device;
     return none;
 }

@@ -197,8 +197,9 @@ SCAN_API scan_status scan_dist_unique_workspace(const scan_dist_comm *comm, cons
  * numbers that add up to the same on all ranks: those of scan_dist_share are equal to within one element. Shares have
  * these lengths whatever the keys: equal ones are divided where a share ends. Stable: of equal keys those of lower
  * ranks come first. keys_in == keys_out and values_in == values_out are allowed, with room for the larger number.
- * Memory: (n + out_n) keys and values, a quarter of out_n more from three ranks on, and what scan_sort needs. The
- * exchange goes in up to eight stages, of which each is merged while the next is on the way. Deterministic.
+ * Memory: (n + out_n) keys and values, up to half of out_n more from three ranks on, half of n of 4-byte integers on
+ * CUDA, and what scan_sort needs. The exchange goes in up to four stages, of which each is merged while the next is on
+ * the way. Deterministic.
  * Errors: as scan_sort, and ARGUMENT (no context is in use, lengths that do not add up), PEER.
  */
 SCAN_API scan_status scan_dist_sort(scan_dist_comm *comm, const scan_sort_desc *desc, const void *keys_in,

@@ -50,6 +50,8 @@ static void place(job *j, parts *p, bool argsort) {
     for (int i = 0; i < SCAN_DIST_SPARES; i++)
         if (spares[i])
             j->spare[i] = take_pairs(j, p, stage);
+    j->halves = take_part(p, scan_dist_sort_halves_bytes(j));
+    j->merging = take_part(p, scan_dist_sort_merging_bytes(j));
     j->search = take_part(p, scan_dist_sort_search_bytes(j->comm));
     if (argsort) {
         j->in.values = take_part(p, j->n * j->desc.value_bytes);

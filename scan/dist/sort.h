@@ -12,7 +12,7 @@
 #include "codes.h"
 #include "dist.h"
 
-enum { SCAN_DIST_SPARES = 2, SCAN_DIST_MAX_STAGES = 8 };
+enum { SCAN_DIST_SPARES = 2, SCAN_DIST_MAX_STAGES = 4 };
 
 /* Keys, and their values if there are any. */
 typedef struct scan_dist_pairs {
@@ -28,7 +28,9 @@ typedef struct scan_dist_sort_job {
     scan_dist_pairs sorted;                  /* n: this rank's input */
     scan_dist_pairs received;                /* runs of other ranks, stage after stage */
     scan_dist_pairs spare[SCAN_DIST_SPARES]; /* a stage: runs between merges */
-    void *search;                            /* context memory of searches */
+    char *halves;                            /* what goes to other ranks as halves */
+    void *merging;                           /* context memory of merges of halves */
+    void *search;                            /* and of searches */
     uint32_t stages;
     size_t buckets; /* size * stages */
     /* host */
@@ -59,6 +61,10 @@ static inline uint64_t scan_dist_sort_stage_of(uint64_t length, uint32_t s, uint
 
 /* Bytes that `received` needs for elements of that size. */
 size_t scan_dist_sort_received_bytes(const scan_dist_sort_job *j, size_t size);
+
+/* Bytes of `halves` and of `merging`. */
+size_t scan_dist_sort_halves_bytes(const scan_dist_sort_job *j);
+size_t scan_dist_sort_merging_bytes(const scan_dist_sort_job *j);
 
 /* Brings every bucket to its rank and merges what this one gets. */
 scan_status scan_dist_sort_exchange(scan_dist_sort_job *j);

@@ -11,13 +11,15 @@ enum { N = 8000 };
 static char keys[N * 8], sorted[N * 8];
 static uint64_t values[N], moved[N];
 
-/* Keys: over the whole range, few, all equal, in order, in reverse order, mostly one value. */
-enum { SHAPES = 6 };
+/* Keys: over the whole range, few, all equal, in order, in reverse order, mostly one value, few upper halves of 32
+ * bits. */
+enum { SHAPES = 7 };
 
 static uint64_t element(scan_type type, unsigned shape, size_t i, uint64_t *rng) {
     const uint64_t any = random_u64(rng);
-    const uint64_t integers[SHAPES] = {any, any % 5, 77, i, N - i, i % 50 ? 3 : any};
-    const double doubles[SHAPES] = {(double)(int64_t)any, (double)(any % 5) - 2, -1, (double)i, -(double)i, 0.5};
+    const uint64_t integers[SHAPES] = {any, any % 5, 77, i, N - i, i % 50 ? 3 : any, any & 0x6ffff};
+    const double doubles[SHAPES] = {(double)(int64_t)any,   (double)(any % 5) - 2, -1, (double)i, -(double)i, 0.5,
+                                    (double)(any % 1000000)};
     const double special[] = {(double)NAN, -(double)NAN, 0.0, -0.0, (double)INFINITY, -(double)INFINITY, 1, 1e-310};
     uint64_t bits = integers[shape];
     const double f = shape != 2 && any >> 8 & 1 && any % 3 == 0 ? special[any >> 16 & 7] : doubles[shape];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of verbs over ranks (scan/dist/device.cu), on one device: totals of groups, beside the last output of a
- * scan of each group by serial loops; counts of keys up to probes, beside a loop over all keys.
+ * The kernels of verbs over ranks (scan/dist/device.cu, halves.cu), on one device: totals of groups, beside the last
+ * output of a scan of each group by serial loops; counts of keys up to probes, beside a loop over all keys; runs merged
+ * from halves, beside a sort on the CPU.
  */
 #include "prefix_reference.h"
 #include "scan/dist/device.h"
@@ -130,9 +131,92 @@ static void counts(void **state) {
     }
 }
 
+/* ---- halves ------------------------------------------------------------------------------------------------------ */
+
+static gpu_array d_keys[2], d_values[2], d_low[2], d_begins[2], d_keys_out, d_values_out;
+
+/* which: the runs that are halved, a bit each. Upper halves from 3 to 3 + count - 1. */
+static void check_halves(scan_type type, const size_t *n, unsigned which, uint32_t value_bytes, uint32_t count,
+                         uint64_t *rng) {
+    const size_t all = n[0] + n[1];
+    const uint32_t descending = (uint32_t)random_below(rng, 2), sign = type == SCAN_I32 ? 1u << 31 : 0;
+    const uint32_t flip = sign ^ (descending ? ~0u : 0);
+    const scan_dist_codes codes = {4, 0, 32, false, type == SCAN_I32, descending, false};
+    const scan_sort_desc order = {
+        .struct_size = sizeof order, .type = type, .descending = descending, .value_bytes = value_bytes};
+    const scan_sort_desc alone = {.struct_size = sizeof alone, .type = type, .descending = descending};
+    uint32_t *keys = malloc(all * 4 + 1), *got = malloc(all * 4 + 1);
+    char *values = malloc(all * 8 + 1), *moved = malloc(all * 8 + 1);
+    assert_true(keys && got && values && moved);
+    for (size_t i = 0; i < all; i++) {
+        const uint64_t any = random_u64(rng);
+        keys[i] = ((3 + (uint32_t)(any % count)) << 16 | (uint32_t)(any >> 32 & (any & 1 << 20 ? 0xffff : 3))) ^ flip;
+        memcpy(values + i * value_bytes, &i, value_bytes);
+    }
+    scan_dist_run runs[2];
+    for (int r = 0; r < 2; r++) {
+        uint32_t *own = keys + (r ? n[0] : 0);
+        cpu_ok(scan_sort(cpu, &alone, own, own, NULL, NULL, n[r]));
+        runs[r] = (scan_dist_run){.n = n[r]};
+        runs[r].keys = gpu_put(&d_keys[r], own, n[r], 4, random_below(rng, 3));
+        if (value_bytes)
+            runs[r].values = gpu_put(&d_values[r], values + (r ? n[0] : 0) * value_bytes, n[r], value_bytes, 0);
+        runs[r].halves = (scan_dist_halves){gpu_put(&d_low[r], NULL, n[r], 2, 0),
+                                            gpu_put(&d_begins[r], NULL, count, 4, 0), 3, count};
+    }
+    void *out = gpu_put(&d_keys_out, NULL, all, 4, random_below(rng, 3));
+    void *values_out = value_bytes ? gpu_put(&d_values_out, NULL, all, value_bytes, 0) : NULL;
+    void *memory = gpu_put(&d_memory, NULL, scan_dist_device_merge_bytes(all), 1, 0);
+    gpu_ok(scan_ctx_sync(gpu));
+    const char *failed = NULL;
+    for (int r = 0; r < 2 && !failed; r++) {
+        if (which >> r & 1)
+            failed = scan_dist_device_halve(device, &codes, runs[r].keys, n[r], runs[r].halves);
+        else
+            runs[r].halves.low = NULL;
+    }
+    failed = failed ? failed
+                    : scan_dist_device_merge(device, &codes, value_bytes, &runs[0], &runs[1], out, values_out, memory);
+    failed = failed ? failed : scan_dist_device_wait(device);
+    if (failed)
+        fail_msg("%s", failed);
+    cpu_ok(scan_sort(cpu, &order, keys, keys, value_bytes ? values : NULL, value_bytes ? moved : NULL, all));
+    gpu_get(&d_keys_out, got);
+    if (memcmp(got, keys, all * 4) != 0)
+        fail_msg("%s, n %zu and %zu, halved %u: keys", scan_type_name(type), n[0], n[1], which);
+    if (value_bytes) {
+        gpu_get(&d_values_out, values);
+        if (memcmp(values, moved, all * value_bytes) != 0)
+            fail_msg("%s, n %zu and %zu, halved %u: values", scan_type_name(type), n[0], n[1], which);
+    }
+    gpu_get(&d_memory, NULL);
+    for (int r = 0; r < 2; r++) {
+        gpu_get(&d_low[r], NULL);
+        gpu_get(&d_begins[r], NULL);
+    }
+    free(keys);
+    free(got);
+    free(values);
+    free(moved);
+}
+
+static void halves(void **state) {
+    (void)state;
+    gpu_need();
+    open_device();
+    uint64_t rng = 71;
+    for (unsigned i = 0; i < 48; i++) {
+        const size_t most = i % 4 ? 3000 : 60000,
+                     n[2] = {i % 7 ? random_below(&rng, most) : 0, random_below(&rng, most)};
+        const uint32_t counts_of[] = {1, 2, 300, 20000};
+        check_halves(i % 2 ? SCAN_U32 : SCAN_I32, n, 1 + i % 3, 4 * (i / 3 % 3), counts_of[random_below(&rng, 4)],
+                     &rng);
+    }
+}
+
 int main(int argc, char **argv) {
-    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, totals),
-                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, counts)};
+    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, totals), GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),
+                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, halves)};
     const int result = gpu_main("gpu_dist", tests, sizeof tests / sizeof tests[0], argc, argv);
     scan_dist_device_close(device);
     return result;
