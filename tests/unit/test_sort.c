@@ -228,21 +228,55 @@ static void test_count_in_memory(void **state) {
     }
 }
 
-/* Several threads are planned for, and one of them sorts few elements where they are. */
+/* The first half is in order. */
+static uint64_t data_half_in_order(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i < n / 2 ? i : data_uniform(s, i, n, type);
+}
+
+static uint64_t data_falling_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)s, (void)type, (n - i) / 3;
+}
+
+/* Keys, pairs and an argsort of the first `count` of LARGE_N keys. */
+static void check_low_count(fixture *f, scan_ctx *ctx, distribution *data, uint64_t count) {
+    uint64_t *keys = (void *)f->keys_in.memory, *out = (void *)f->keys_out.memory,
+             *values = (void *)f->values_in.memory;
+    uint32_t *order = (void *)f->values_out.memory;
+    scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U64, .n_device = &count};
+    fill(keys, count, SCAN_U64, data, random_u64(&f->random));
+    sort_oracle(f->items, keys, count, (sort_case){SCAN_U64, false, false, 0, 64});
+    out[count] = order[count] = 77;
+    for (size_t i = 0; i < count; i++)
+        values[i] = i;
+    assert_int_equal(scan_argsort(ctx, &desc, keys, order, LARGE_N), SCAN_OK);
+    assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, LARGE_N), SCAN_OK);
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != keys[f->items[i].index] || order[i] != f->items[i].index)
+            fail_msg("key or index wrong at %zu of %zu", i, (size_t)count);
+    assert_true(out[count] == 77 && order[count] == 77);
+    memcpy(out, keys, count * sizeof *keys);
+    assert_int_equal(scan_sort(ctx, &desc, out, out, NULL, NULL, LARGE_N), SCAN_OK);
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != keys[f->items[i].index])
+            fail_msg("key wrong in place at %zu of %zu", i, (size_t)count);
+    desc.value_bytes = 8;
+    assert_int_equal(scan_sort(ctx, &desc, keys, keys, values, values, LARGE_N), SCAN_OK);
+    for (size_t i = 0; i < count; i++)
+        if (values[i] != f->items[i].index || keys[i] != out[i])
+            fail_msg("pair wrong at %zu of %zu", i, (size_t)count);
+}
+
+/* Several threads are planned for, and few elements are left to sort: for one of them, by itself or while the others
+ * wait. */
 static void test_low_count_in_memory(void **state) {
+    static distribution *const data[] = {data_half_in_order, data_falling_ties, data_few_distinct, data_uniform};
+    static const uint64_t counts[] = {300, 20000, 60000, 100000};
     fixture *f = *state;
-    uint64_t *keys = (void *)f->keys_out.memory;
     for (int c = ONLY_THREADS; c < CONTEXTS; c++)
-        for (int repeat = 0; repeat < 8; repeat++) {
-            const uint64_t count = 90000 + random_u64(&f->random) % 40000;
-            fill(keys, count, SCAN_U64, repeat % 2 ? data_uniform : data_few_distinct, random_u64(&f->random));
-            sort_oracle(f->items, keys, count, (sort_case){SCAN_U64, false, false, 0, 64});
-            memcpy(f->sorted, keys, count * sizeof *keys);
-            scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U64, .n_device = &count};
-            assert_int_equal(scan_sort(f->ctx[c], &desc, keys, keys, NULL, NULL, LARGE_N), SCAN_OK);
-            for (size_t i = 0; i < count; i++)
-                assert_int_equal(keys[i], ((const uint64_t *)f->sorted)[f->items[i].index]);
-        }
+        for (int k = 0; k < 4; k++)
+            for (int d = 0; d < 4; d++)
+                if (!FEWER || (c + d) % 2)
+                    check_low_count(f, f->ctx[c], data[d], counts[k] + random_u64(&f->random) % (counts[k] / 4));
 }
 
 /* ---- a few values that make up most of a large input ------------------------------------------------------------- */
@@ -371,14 +405,15 @@ static uint64_t data_mostly_special(uint64_t *s, size_t i, size_t n, scan_type t
 static void test_special_floats_of_two_threads(void **state) {
     fixture *f = *state;
     scan_ctx *ctx = context_with_threads(2);
-    for (unsigned round = 0; round < (FEWER ? 1 : 4); round++) {
-        const sort_case c = {SCAN_F64, round & 1, round & 2, 0, 64};
+    for (unsigned round = 0; round < 8; round += FEWER ? 5 : 1) {
+        const sort_case c = {SCAN_F64, round & 2, round & 4, 0, 64};
         const scan_sort_desc desc = desc_of(c);
-        const size_t n = MAX_N - 1000 + round / 2;
+        const size_t n = MAX_N - 1000 + round % 2;
         uint64_t *keys = guarded_end(f->keys_in, 8 * n), *out = guarded_end(f->keys_out, 8 * n);
         fill(keys, n, c.type, data_mostly_special, random_u64(&f->random));
         sort_oracle(f->items, keys, n, c);
-        assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, n), SCAN_OK);
+        const void *from = round % 3 ? keys : memcpy(out, keys, 8 * n);
+        assert_int_equal(scan_sort(ctx, &desc, from, out, NULL, NULL, n), SCAN_OK);
         for (size_t i = 0; i < n; i++)
             if (out[i] != keys[f->items[i].index])
                 fail_case(c, "key", n, i);

@@ -64,6 +64,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
             .order = j.order, .from = in, .to = j.out, .spare = {spare, NULL}, .n = j.n, .drop_keys = argsort});
         return SCAN_OK;
     }
+    if (j.n <= p->local_n) /* of many that n, the bound, was planned for */
+        j.plan.threads = 1;
     scan_sort_team team;
     if (scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
         const size_t most = 1 + j.n / TEAM_N;
