@@ -7,7 +7,8 @@
  *               thread by thread, is where each thread writes.
  *   bins        one thread each, one that is free: sorted in cache (local.h, quick_lanes.h, quick_pairs.h) from where
  *               the partition put them to the output. A bin too large for that is partitioned again, by the bits below.
- *               For quicksort none is: a thread that has no bin left helps those that have (team.h), without barriers.
+ *               Most quicksorts take bins of any size: a thread that has none left helps the others, without barriers
+ *               (team.h; plan.c, leaf_n).
  *
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
@@ -268,7 +269,8 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
             j->plan.kernels->fetch(j->in.keys, j->out.values, j->temporary, part.begin, part.end);
         scan_sort_barrier(j);
     }
-    const bins all = {to, (size_t)1 << part.bits, j->plan.leaf_n, 0};
+    const size_t leaf_n = scan_sort_larger(j->plan.leaf_n, part.halves ? j->plan.halves_n / 8 * 5 : 0);
+    const bins all = {to, (size_t)1 << part.bits, leaf_n, 0};
     if (thread == 0)
         push_large_bins(j, &all);
     sort_bins(j, &all, thread);

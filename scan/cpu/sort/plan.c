@@ -129,9 +129,8 @@ static void plan_partition(scan_sort_plan *p, const scan_sort_desc *desc, size_t
     if (quick && !narrow && (!scan_sort_is_wide(p) || (simd == SCAN_SIMD_AVX512 && !argsort))) {
         if (threads <= sizeof quick_bytes->alone / sizeof *quick_bytes->alone)
             p->alone_n = scan_sort_larger(p->local_n, quick_bytes[simd].alone[threads - 1] / element_bytes);
-        if (!argsort || p->key_bytes <= p->value_bytes)
-            p->leaf_n = n;                     /* threads that have no bin left help with those of others (team.h) */
-    } else if (quick && !narrow && !argsort) { /* whose leaves have keys in their thread's area */
+        p->leaf_n = n;                         /* threads that have no bin left help with those of others (team.h) */
+    } else if (quick && !narrow && !argsort) { /* an argsort's leaves have keys in their thread's area */
         p->leaf_n = scan_sort_larger(p->local_n, scan_sort_smaller(threads * (size_t)BARRIERS_N, n / threads));
     }
     p->skew = skew_of(p, simd, argsort);
