@@ -305,7 +305,7 @@ static scan_status finish_stage(const job *j, uint32_t s) {
 }
 
 /* A rank that has failed takes part in all stages. */
-scan_status scan_dist_sort_exchange(job *j) {
+static scan_status exchange_stages(const job *j) {
     scan_status status = make_halves(j, 0, 1);
     SCAN_TRY(begin_stage(j, 0));
     if (status == SCAN_OK)
@@ -317,6 +317,11 @@ scan_status scan_dist_sort_exchange(job *j) {
         if (status == SCAN_OK)
             status = finish_stage(j, s);
     }
-    const scan_status settled = settle(j);
+    return status;
+}
+
+/* After an exchange that has failed no merge goes on in the caller's memory either. */
+scan_status scan_dist_sort_exchange(job *j) {
+    const scan_status status = exchange_stages(j), settled = settle(j);
     return status == SCAN_OK ? settled : status;
 }
