@@ -4,9 +4,9 @@
  * that of sorted input is vectorized.
  *
  * A block is tested for the one direction that is left. Integers, if all bits decide, and floats of one sign are
- * compared as they are; if that fails,
- * by codes that tell ties apart, zeros by their sign and NaNs by their bits: they take a few instructions, and
- * what is in that order is in the one asked for. Only a block that is not goes by the codes of code.h.
+ * compared as they are; if that fails, by codes that tell ties apart, zeros by their sign and NaNs by their bits: they
+ * take a few instructions, and what is in that order is in the one asked for. Only a block that is not goes by the
+ * codes of code.h.
  *
  * Included by kernels.h only.
  */

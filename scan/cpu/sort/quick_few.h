@@ -118,7 +118,7 @@ SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *valu
             SIFT(others[k], v[k]);
         }
         if (to) {
-            V_BITS differ = 0; /* what has the key already is not made to be written to memory */
+            V_BITS differ = 0; /* a line that has the key already is not written: it need not go to memory */
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
                 differ |= V_UNSET(V_EQUAL(V_LOAD(to + written_n + k * LANES), keys));

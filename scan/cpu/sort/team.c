@@ -62,7 +62,7 @@ static void help(void *arg, unsigned thread, unsigned threads) {
 void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
     team->pool = pool;
     team->threads = threads;
-    /* Of threads that are awake each shares at every step: a task for each of them is enough, and the lock is free. */
+    /* Threads that are awake share at every step: those that find a task for each of them do not take the lock. */
     team->room = pool || threads > SCAN_SORT_MAX_TASKS ? SCAN_SORT_MAX_TASKS : threads;
     atomic_flag_clear(&team->locked);
     atomic_init(&team->waiting, 0);

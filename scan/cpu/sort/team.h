@@ -47,7 +47,7 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task);
 /* Does tasks, those shared last first, until there are no unfinished ones. */
 void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 
-/* Does tasks, those shared first first, until no thread is busy. */
+/* Does tasks, in the order in which they were shared, until no thread is busy. */
 void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 
 /* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, in the caller and in the

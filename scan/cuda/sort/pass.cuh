@@ -24,8 +24,8 @@
  * This is the one-sweep radix sort of Adinets and Merrill ("Onesweep: A Faster Least Significant Digit Radix Sort for
  * GPUs", 2022) with decoupled look-back (Merrill and Garland, 2016) done by warps of its own, which have the time of a
  * whole tile for it: on an H200 it goes back over some ten tiles, and with less time the other warps wait for it.
- * From a ticket to the publication of the tile's counts no CTA waits for another one, but where tiles are few, of some
- * tiles, for those right before (look_back_by_groups()).
+ * From a ticket to the publication of the tile's counts no CTA waits for another one. Where tiles are few, the last
+ * tile of a group first waits for the counts of the others in its group (look_back_by_groups()).
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
