@@ -182,9 +182,8 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
     size_t most_threads = budget / (p.area_bytes + 2 * piece_bytes);
     const bool alone = n <= p.alone_n || (quick && p.key_bytes == 2 && threads <= 2 && n <= SCAN_SORT_QUICK_NARROW_N);
     p.threads = alone ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
-    if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES) {
+    if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES)
         p.halves_n = n;
-    }
     p.pieces_a_thread = n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
     p.pieces_bytes = scan_sort_round_up(p.threads * p.pieces_a_thread * piece_bytes);
     p.total_bytes = p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.pieces_bytes + p.keys_bytes +

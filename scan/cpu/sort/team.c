@@ -48,15 +48,24 @@ static bool do_task(scan_sort_team *team, bool last) {
     return true;
 }
 
+/* Does tasks until `left` is 0. */
+static void do_tasks(scan_sort_team *team, const atomic_uint *left, bool last) {
+    for (unsigned looks = 0; atomic_load_explicit(left, memory_order_acquire) > 0;)
+        if (do_task(team, last))
+            looks = 0;
+        else
+            pause_or_yield(&looks);
+}
+
+void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished) { do_tasks(team, unfinished, true); }
+
+void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy) { do_tasks(team, busy, false); }
+
 static void help(void *arg, unsigned thread, unsigned threads) {
     (void)thread;
     (void)threads;
     scan_sort_team *team = arg;
-    for (unsigned looks = 0; !atomic_load_explicit(&team->done, memory_order_relaxed);)
-        if (do_task(team, false))
-            looks = 0;
-        else
-            pause_or_yield(&looks);
+    scan_cpu_sort_help(team, &team->open);
 }
 
 void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
@@ -66,7 +75,7 @@ void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned th
     team->room = pool || threads > SCAN_SORT_MAX_TASKS ? SCAN_SORT_MAX_TASKS : threads;
     atomic_flag_clear(&team->locked);
     atomic_init(&team->waiting, 0);
-    atomic_init(&team->done, false);
+    atomic_init(&team->open, 1);
     team->offered = false;
     team->begin = team->end = 0;
 }
@@ -86,22 +95,6 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task) {
     if (room && first)
         scan_pool_offer(team->pool, team->threads, help, team);
     return room;
-}
-
-void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished) {
-    for (unsigned looks = 0; atomic_load_explicit(unfinished, memory_order_acquire) > 0;)
-        if (do_task(team, true))
-            looks = 0;
-        else
-            pause_or_yield(&looks);
-}
-
-void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy) {
-    for (unsigned looks = 0; atomic_load_explicit(busy, memory_order_acquire) > 0;)
-        if (do_task(team, false))
-            looks = 0;
-        else
-            pause_or_yield(&looks);
 }
 
 typedef struct part_of_places {
@@ -131,6 +124,6 @@ void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, voi
 void scan_cpu_sort_end_team(scan_sort_team *team) {
     if (!team->pool || !team->offered)
         return;
-    atomic_store_explicit(&team->done, true, memory_order_relaxed);
+    atomic_store_explicit(&team->open, 0, memory_order_relaxed);
     scan_pool_withdraw(team->pool);
 }

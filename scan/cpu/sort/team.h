@@ -31,8 +31,8 @@ typedef struct scan_sort_team {
     unsigned room; /* tasks that may wait */
     atomic_flag locked;
     atomic_uint waiting; /* end - begin */
-    atomic_bool done;
-    bool offered; /* to the other threads */
+    atomic_uint open;    /* 1 until the team ends */
+    bool offered;        /* to the other threads */
     unsigned begin, end;
     scan_sort_task tasks[SCAN_SORT_MAX_TASKS];
 } scan_sort_team;
