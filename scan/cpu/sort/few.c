@@ -13,7 +13,10 @@
  */
 #include "job.h"
 
-enum { SAMPLES = 64 };
+enum {
+    SAMPLES = 64,
+    FEW_THREADS = 2 /* that sort what a few values leave by one's quicksort and help no later than by partitions */
+};
 
 /* The values that a thread has met: they lie in its counts. */
 static scan_sort_values *values_of(const scan_sort_job *j, unsigned thread) {
@@ -41,9 +44,33 @@ static bool seem_few(const scan_sort_job *j) {
     return values <= SCAN_SORT_VALUES && (!alone || values > SCAN_SORT_VALUES / 2);
 }
 
+/* How many keys of a sample have one of a few values that are in it more than once, as quicksort looks for them; of
+ * floats none if it has NaNs, or zeros of both signs. */
+static size_t count_repeated(const scan_sort_job *j) {
+    const unsigned bits = 8 * (unsigned)j->plan.key_bytes;
+    uint64_t keys[SAMPLES];
+    size_t repeated = 0, values = 0, zeros = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        keys[i] = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), (unsigned)j->plan.key_bytes);
+    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    for (size_t begin = 0, end; begin < SAMPLES; begin = end) {
+        for (end = begin + 1; end < SAMPLES && keys[end] == keys[begin];)
+            end++;
+        zeros += keys[begin] == 0 || keys[begin] == 1ull << (bits - 1);
+        if (j->is_float && (zeros > 1 || j->plan.kernels->code(&keys[begin], 0, j->order) == j->order.nan))
+            return 0;
+        if (end - begin > 1 && ++values <= SCAN_SORT_VALUES / 2)
+            repeated += end - begin;
+    }
+    return values <= SCAN_SORT_VALUES / 2 ? repeated : 0;
+}
+
 bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
-    return j->plan.threads == 1 && j->whole_keys && scan_sort_is_quick_alone(j) &&
-           count_values(j) <= SCAN_SORT_VALUES / 2;
+    if (!j->whole_keys || !scan_sort_is_quick(&j->plan))
+        return false;
+    if (j->plan.threads == 1)
+        return scan_sort_is_quick_alone(j) && count_values(j) <= SCAN_SORT_VALUES / 2;
+    return j->team && count_repeated(j) >= (j->plan.threads > FEW_THREADS ? SAMPLES / 16 * 15 : SAMPLES / 2);
 }
 
 /* Adds one list to another, in order; false if two values have one code. */

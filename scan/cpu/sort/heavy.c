@@ -304,6 +304,7 @@ bool scan_cpu_sort_take_heavy(scan_sort_job *j, unsigned thread) {
         j->out = j->temporary;
         j->temporary.keys = (char *)j->temporary.keys + j->n / 2 * p->key_bytes;
         j->n = rest_n;
+        j->sorted_n = 0;
     }
     scan_sort_barrier(j);
     return !failed;

@@ -70,6 +70,7 @@ typedef struct scan_sort_job {
     bool only_codes; /* also keys of equal codes are equal */
     bool is_float;
     size_t n;
+    size_t sorted_n; /* a single thread: so many keys of the input are known to be in order, from the first on */
     scan_sort_range *stack;
     size_t stacked;
     uint64_t *starts; /* of each bin of the partition under way, and its end */
@@ -174,7 +175,7 @@ uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *pa
  * returns false if it is in neither order. All that ascends has been copied by then. */
 void scan_cpu_sort_copy_part(const scan_sort_job *job, scan_sort_range range, scan_sort_columns from, unsigned thread);
 unsigned scan_cpu_sort_order_of_part(const scan_sort_job *job, const void *keys, size_t begin, size_t end, size_t n);
-unsigned scan_cpu_sort_order_of_input(const scan_sort_job *job, unsigned thread);
+unsigned scan_cpu_sort_order_of_input(scan_sort_job *job, unsigned thread);
 bool scan_cpu_sort_finish_ordered(const scan_sort_job *job, unsigned flags, unsigned thread);
 
 /* halves.c: counts the halves of a range of n elements. False, and the part has no splitter any more, if they are too
@@ -197,7 +198,7 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
 bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
 
 /* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
-void scan_cpu_sort_alone(const scan_sort_job *job, char *scratch);
+void scan_cpu_sort_alone(scan_sort_job *job, char *scratch);
 
 /* The same of any n, with the temporary beside the output. */
 void scan_cpu_sort_by_one(const scan_sort_job *job);

@@ -51,6 +51,7 @@ static bool may_share(const scan_sort_job *j) {
 typedef struct order_look {
     const scan_sort_job *job;
     atomic_uint flags;
+    atomic_size_t sorted_n; /* keys from the first on that are in order */
 } order_look;
 
 static bool may_be_ordered(unsigned flags) { return flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING); }
@@ -66,16 +67,20 @@ static void look_at(void *arg, size_t begin, size_t end) {
         const size_t stop = scan_sort_smaller(end, begin + block);
         const unsigned found =
             j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(stop + 1, j->n), j->order, flags);
-        if (found & SCAN_SORT_ASCENDING)
+        if (found & SCAN_SORT_ASCENDING) {
             j->plan.kernels->copy(j->in, sorted_columns(j), begin, stop);
+            if (begin == atomic_load_explicit(&look->sorted_n, memory_order_relaxed))
+                atomic_store_explicit(&look->sorted_n, stop, memory_order_relaxed);
+        }
         flags = atomic_fetch_and_explicit(&look->flags, found, memory_order_relaxed) & found;
         begin = stop;
     }
 }
 
-unsigned scan_cpu_sort_order_of_input(const scan_sort_job *j, unsigned thread) {
+unsigned scan_cpu_sort_order_of_input(scan_sort_job *j, unsigned thread) {
     size_t begin, end;
     order_look look = {.job = j, .flags = SCAN_SORT_ORDERS};
+    atomic_init(&look.sorted_n, 0);
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (may_share(j)) {
         const size_t middle = begin + BEGIN_BYTES / element_bytes(j);
@@ -87,6 +92,8 @@ unsigned scan_cpu_sort_order_of_input(const scan_sort_job *j, unsigned thread) {
         }
     }
     look_at(&look, begin, end);
+    if (j->plan.threads == 1)
+        j->sorted_n = atomic_load_explicit(&look.sorted_n, memory_order_relaxed);
     return atomic_load_explicit(&look.flags, memory_order_relaxed);
 }
 

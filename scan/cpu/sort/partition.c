@@ -46,7 +46,8 @@ static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratc
                              .n = r.n,
                              .drop_keys = j->drop_keys,
                              .counts = (uint32_t *)(void *)scratch,
-                             .team = j->team};
+                             .team = j->team,
+                             .sorted_n = r.where == SCAN_SORT_IN ? j->sorted_n : 0};
     /* Pairs of one value, which a bin of their own has brought together, cost nothing but this. */
     if (p->value_bytes > 0 && r.where != SCAN_SORT_IN &&
         (p->kernels->ordered(local.from.keys, 0, r.n, j->order, SCAN_SORT_ASCENDING) & SCAN_SORT_ASCENDING)) {
@@ -278,7 +279,7 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-void scan_cpu_sort_alone(const scan_sort_job *j, char *scratch) {
+void scan_cpu_sort_alone(scan_sort_job *j, char *scratch) {
     if (!scan_cpu_sort_finish_ordered(j, scan_cpu_sort_order_of_input(j, 0), 0))
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
@@ -292,7 +293,8 @@ void scan_cpu_sort_by_one(const scan_sort_job *j) {
                                      .n = j->n,
                                      .drop_keys = j->drop_keys,
                                      .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0),
-                                     .team = j->team});
+                                     .team = j->team,
+                                     .sorted_n = j->sorted_n});
 }
 
 /* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. By a single
@@ -310,13 +312,18 @@ static bool come_in_runs(const scan_sort_job *j) {
     return ascents >= SAMPLES / 8 * 7;
 }
 
+/* By one thread, which others help. */
+static void sort_by_one(scan_sort_job *j, unsigned thread) {
+    scan_sort_barrier(j); /* samples have been taken, which the sort in place overwrites */
+    if (thread == 0 && j->n > 0)
+        scan_cpu_sort_by_one(j);
+    help_others(j);
+    scan_sort_barrier(j);
+}
+
 static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->sets_aside || (j->n <= j->plan.alone_n && !come_in_runs(j))) {
-        scan_sort_barrier(j); /* samples have been taken, which the sort in place overwrites */
-        if (thread == 0 && j->n > 0)
-            scan_cpu_sort_by_one(j);
-        help_others(j);
-        scan_sort_barrier(j);
+        sort_by_one(j, thread);
         return;
     }
     for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
@@ -342,7 +349,7 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     if (scan_cpu_sort_finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
         return;
     if (scan_cpu_sort_quick_counts(j)) {
-        scan_cpu_sort_by_one(j);
+        sort_by_one(j, thread);
         return;
     }
     if (scan_cpu_sort_by_few(j, thread))

@@ -10,6 +10,7 @@ typedef struct NAME(few) {
     KEY values[QUICK_FEW];
     unsigned count; /* 0: there are none */
     unsigned most;  /* the one that seems to be most frequent */
+    size_t sorted;  /* so many keys at the front are in order */
 } NAME(few);
 
 /* The i-th place of a sample of n keys: somewhere in the i-th of as many parts. Places at even distances would meet the
@@ -27,6 +28,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
     unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0; /* where runs of equal codes begin */
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
     few->count = 0;
+    few->sorted = 0;
     for (size_t i = 1; i < SAMPLES; i++)
         equal += sample[i] == sample[i - 1];
     if (equal < SAMPLES / 2 - QUICK_FEW)
@@ -76,101 +78,104 @@ SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
 /* How many keys lie before the first address that is a multiple of a vector's size. */
 SCAN_INLINE size_t NAME(to_boundary)(const KEY *x) { return -((uintptr_t)x / sizeof(KEY)) % LANES; }
 
-/* Counts the codes x[i] ^ flip that are one of `count` values, and copies the others to `rest`, which may be x. Returns
- * how many they are. What is neither another value nor among the rest is the first value. As many as *written then says
- * are in front of `to`, which may be x, as `key`, and behind them is nothing worth keeping; NULL: they are not
- * written. */
-SCAN_INLINE size_t NAME(sift_of)(const KEY *x, size_t n, V flip, const KEY *values, unsigned count, KEY *rest,
-                                 size_t *counts, KEY *to, KEY key, size_t *written) {
-    _Static_assert(sizeof(KEY) > 2 || SCAN_SORT_QUICK_NARROW_N / LANES <= UINT16_MAX,
-                   "a lane counts all that it meets");
-    V value[QUICK_FEW], tally[QUICK_FEW];
-    size_t rest_n = 0, i = 0, firsts = 0, written_n = 0;
-    const size_t boundary = to ? NAME(to_boundary)(to) : 0;
-    const V keys = V_SET1(key);
+/* A pass over codes x[i] ^ flip: which are counted, and where the others go. A part's others go to the part's place in
+ * `rest`, which may be x. */
+typedef struct NAME(sieve) {
+    const KEY *x;
+    KEY flip, values[QUICK_FEW]; /* the first one seems to be most frequent */
+    unsigned count;
+    KEY *rest;
+    KEY *to; /* x, where lines that have just been read become `key`, the first value; or NULL */
+    KEY key;
+} NAME(sieve);
+
+/* What a part of the pass has found. */
+typedef struct NAME(sifted) {
+    size_t begin, rest_n, counts[QUICK_FEW];
+} NAME(sifted);
+
+/* Counts the codes of a vector, and returns which are none of the values. */
+SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned count) {
+    V_MASK same = V_EQUAL(v, values[0]);
+#pragma GCC unroll 8
+    for (unsigned k = 1; k < count; k++) {
+        const V_MASK also = V_EQUAL(v, values[k]);
+        tally[k] = V_TALLY(tally[k], also);
+        same = V_MASK_OR(same, also);
+    }
+    return V_UNSET(same);
+}
+
+/* Some steps of the pass: n codes from `begin` on, of which the others go to `rest`. Counts are added. Returns how many
+ * others there are. A step need not be done where all codes are the first value and its keys are there, and need not
+ * move anything where there are no others: if that is `often` or `mostly` so, for it must be easy to foresee. */
+SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts,
+                                 unsigned count, bool often_one, bool mostly_few) {
+    const KEY *x = s->x + begin;
+    KEY *to = s->to ? s->to + begin : NULL;
+    const V flip = V_SET1(s->flip), key = V_SET1(s->key);
+    V values[QUICK_FEW], tally[QUICK_FEW];
+    size_t rest_n = 0, i = 0, some = NAME(to_boundary)(x);
 #pragma GCC unroll 8
     for (unsigned k = 0; k < count; k++) {
-        value[k] = V_SET1(values[k]);
+        values[k] = V_SET1(s->values[k]);
         tally[k] = V_SET1(0);
     }
-#define SIFT(others, v)                                                                                                \
-    do {                                                                                                               \
-        V_MASK same_ = V_EQUAL(v, value[0]);                                                                           \
-        if (to && count > 1)                                                                                           \
-            unwritten += quick_count(V_UNSET(same_), LANES);                                                           \
-        _Pragma("GCC unroll 8") for (unsigned k_ = 1; k_ < count; k_++) {                                              \
-            V_MASK also_ = V_EQUAL(v, value[k_]);                                                                      \
-            tally[k_] = V_TALLY(tally[k_], also_);                                                                     \
-            same_ = V_MASK_OR(same_, also_);                                                                           \
-        }                                                                                                              \
-        others = V_UNSET(same_);                                                                                       \
-    } while (0)
-    /* Whether one of several vectors has others is easier to foresee. */
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        V v[4];
-        V_BITS others[4];
-        size_t unwritten = 0;
-#pragma GCC unroll 4
-        for (unsigned k = 0; k < 4; k++) {
-            if (to) /* a line that will be written, too */
-                __builtin_prefetch((void *)((uintptr_t)(x + i + k * LANES) + 1024), 1);
-            v[k] = V_XOR(flip, V_LOAD(x + i + k * LANES));
-            SIFT(others[k], v[k]);
+    for (some = some < n ? some : n; i < n;) {
+        if (some > 0) { /* less than a vector, with the first value behind them */
+            const V_MASK valid = V_BELOW(V_SET1(some), 0);
+            const V v = V_XOR(flip, V_MASK_LOAD(V_XOR(flip, values[0]), valid, x + i));
+            const V_BITS others = NAME(sift_vector)(v, values, tally, count);
+            const size_t others_n = quick_count(others, LANES);
+            if (to)
+                V_MASK_STORE(to + i, valid, key);
+            V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_COMPRESS(v, others));
+            rest_n += others_n;
+            i += some;
         }
-        if (to) {
-            V_BITS differ = 0; /* a line that has the key already is not written: it need not go to memory */
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {
+            V v[4];
+            V_BITS others[4];
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
-                differ |= V_UNSET(V_EQUAL(V_LOAD(to + written_n + k * LANES), keys));
-                unwritten += count == 1 ? quick_count(others[k], LANES) : 0;
+                if (to) /* a line that will be written, too */
+                    __builtin_prefetch((void *)((uintptr_t)(x + i + k * LANES) + 1024), 1);
+                v[k] = V_XOR(flip, V_LOAD(x + i + k * LANES));
             }
-            if (differ) {
+            const V differ = V_OR(V_OR(V_XOR(v[0], values[0]), V_XOR(v[1], values[0])),
+                                  V_OR(V_XOR(v[2], values[0]), V_XOR(v[3], values[0])));
+            const V_BITS differing = V_UNSET(V_EQUAL(differ, V_SET1(0)));
+            if (often_one && differing == 0)
+                continue;
 #pragma GCC unroll 4
-                for (unsigned k = 0; k < 4; k++)
-                    V_STORE(to + written_n + k * LANES, keys);
+            for (unsigned k = 0; k < 4; k++) {
+                others[k] = NAME(sift_vector)(v[k], values, tally, count);
+                if (to)
+                    V_STORE(to + i + k * LANES, key);
             }
-            firsts += 4 * LANES - unwritten;
-            written_n = firsts < boundary ? 0 : firsts - (firsts - boundary) % LANES;
-        }
-        if ((others[0] | others[1] | others[2] | others[3]) == 0)
-            continue;
+            if (mostly_few && (others[0] | others[1] | others[2] | others[3]) == 0)
+                continue;
 #pragma GCC unroll 4
-        for (unsigned k = 0; k < 4; k++) {
-            V_STORE(rest + rest_n, V_COMPRESS(v[k], others[k]));
-            rest_n += quick_count(others[k], LANES);
+            for (unsigned k = 0; k < 4; k++) {
+                V_STORE(rest + rest_n, V_COMPRESS(v[k], others[k]));
+                rest_n += quick_count(others[k], LANES);
+            }
         }
+        some = n - i < LANES ? n - i : LANES;
     }
-    for (; i + LANES <= n; i += LANES) {
-        V v = V_XOR(flip, V_LOAD(x + i));
-        V_BITS others;
-        size_t unwritten = 0;
-        SIFT(others, v);
-        if (others) {
-            V_STORE(rest + rest_n, V_COMPRESS(v, others));
-            rest_n += quick_count(others, LANES);
-        }
+    counts[0] += n - rest_n;
+    for (unsigned k = 1; k < count; k++) {
+        const size_t found = NAME(sum_of_lanes)(tally[k]);
+        counts[k] += found;
+        counts[0] -= found;
     }
-    if (i < n) { /* with the first value behind them */
-        V v = V_XOR(flip, V_MASK_LOAD(V_XOR(flip, value[0]), V_BELOW(V_SET1(n - i), 0), x + i));
-        V_BITS others;
-        size_t unwritten = 0;
-        SIFT(others, v);
-        size_t others_n = quick_count(others, LANES);
-        V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_COMPRESS(v, others));
-        rest_n += others_n;
-    }
-#undef SIFT
-    *written = written_n;
-    counts[0] = n - rest_n;
-    for (unsigned k = 1; k < count; k++)
-        counts[0] -= counts[k] = NAME(sum_of_lanes)(tally[k]);
     return rest_n;
 }
 
 #define SIFT_OF(count)                                                                                                 \
-    static size_t NAME(sift_##count)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts) {   \
-        size_t written;                                                                                                \
-        return NAME(sift_of)(x, n, flip, values, count, rest, counts, NULL, 0, &written);                              \
+    static size_t NAME(sift_##count)(const NAME(sieve) * s, size_t begin, size_t n, KEY * rest, size_t * counts,       \
+                                     bool often_one, bool mostly_few) {                                                \
+        return NAME(sift_of)(s, begin, n, rest, counts, count, often_one, mostly_few);                                 \
     }
 SIFT_OF(1)
 SIFT_OF(2)
@@ -182,13 +187,26 @@ SIFT_OF(7)
 SIFT_OF(8)
 #undef SIFT_OF
 
-static size_t NAME(sift_to_1)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts, KEY *to,
-                              KEY key, size_t *written) {
-    return NAME(sift_of)(x, n, flip, values, 1, rest, counts, to, key, written);
-}
-static size_t NAME(sift_to_2)(const KEY *x, size_t n, V flip, const KEY *values, KEY *rest, size_t *counts, KEY *to,
-                              KEY key, size_t *written) {
-    return NAME(sift_of)(x, n, flip, values, 2, rest, counts, to, key, written);
+enum { NAME(SIFT_UNIT) = 64 * LANES /* codes, of which parts consist */ };
+
+/* A part of the pass. What came before says what can be foreseen. */
+static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
+    enum { RARE = 8 /* not in more than one step in so many */, STEPS_N = 16 * NAME(SIFT_UNIT) };
+    static size_t (*const sifts[QUICK_FEW])(const NAME(sieve) *, size_t, size_t, KEY *, size_t *, bool, bool) = {
+        NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
+    _Static_assert(sizeof(KEY) > 2 || STEPS_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
+    const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
+    bool often_one = leaves_firsts, mostly_few = true;
+    *part = (NAME(sifted)){.begin = begin};
+    for (size_t at = begin, n; at < end; at += n) {
+        const size_t left = end - at, most = at == begin ? NAME(SIFT_UNIT) : STEPS_N, firsts = part->counts[0];
+        n = left < most ? left : most;
+        const size_t steps = n / (4 * LANES), others = sifts[s->count - 1](s, at, n, s->rest + begin + part->rest_n,
+                                                                           part->counts, often_one, mostly_few);
+        often_one = leaves_firsts && (n - (part->counts[0] - firsts)) * RARE <= steps;
+        mostly_few = others * RARE <= steps;
+        part->rest_n += others;
+    }
 }
 
 static void NAME(fill)(KEY *to, size_t n, V key) {
@@ -201,6 +219,94 @@ static void NAME(fill)(KEY *to, size_t n, V key) {
         V_STORE(to + i, key);
     if (i < n)
         V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
+}
+
+/* The first of n codes, which are in order, by runs of equal ones: *done are all that lie in a few runs. Their last
+ * places are bisected. */
+static void NAME(sift_runs)(const NAME(sieve) * s, size_t n, NAME(sifted) * part, size_t *done) {
+    enum { RUNS = 64 };
+    for (unsigned runs = 0; *done < n && runs < RUNS; runs++) {
+        const size_t begin = *done;
+        const KEY code = s->x[begin] ^ s->flip;
+        size_t end = begin + 1, beyond = end, step = 1;
+        for (; beyond < n && (s->x[beyond] ^ s->flip) == code; step *= 2) {
+            end = beyond + 1;
+            beyond += step;
+        }
+        for (beyond = beyond < n ? beyond : n; end < beyond;) {
+            const size_t middle = end + (beyond - end) / 2;
+            if ((s->x[middle] ^ s->flip) == code)
+                end = middle + 1;
+            else
+                beyond = middle;
+        }
+        unsigned k = 0;
+        while (k < s->count && s->values[k] != code)
+            k++;
+        if (k < s->count) {
+            part->counts[k] += end - begin;
+        } else {
+            NAME(fill)(s->rest + part->rest_n, end - begin, V_SET1(code));
+            part->rest_n += end - begin;
+        }
+        if (s->to && s->key != s->x[begin])
+            NAME(fill)(s->to + begin, end - begin, V_SET1(s->key));
+        *done = end;
+    }
+}
+
+/* A pass by a team. */
+typedef struct NAME(sifting) {
+    const NAME(sieve) * sieve;
+    size_t begin, n;
+    atomic_uint parts_n;
+    NAME(sifted) parts[1 + SCAN_SORT_MAX_PARTS];
+} NAME(sifting);
+
+static void NAME(sift_units)(void *arg, size_t begin, size_t end) {
+    NAME(sifting) *s = arg;
+    const size_t from = s->begin + begin * NAME(SIFT_UNIT), to = s->begin + end * NAME(SIFT_UNIT);
+    NAME(sifted) part;
+    NAME(sift_part)(s->sieve, from, to < s->n ? to : s->n, &part);
+    s->parts[atomic_fetch_add_explicit(&s->parts_n, 1, memory_order_relaxed)] = part;
+}
+
+/* The whole pass, of n codes of which the first `sorted` are in order. The others come to the front of the rest, in
+ * order. Returns how many they are. */
+static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
+    NAME(sifting) s = {.sieve = sieve, .n = n};
+    size_t rest_n = 0;
+    memset(counts, 0, QUICK_FEW * sizeof *counts);
+    atomic_init(&s.parts_n, 0);
+    if (sorted > 0) {
+        NAME(sift_runs)(sieve, sorted, &s.parts[0], &s.begin);
+        atomic_init(&s.parts_n, 1);
+    }
+    quick_in_parts(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
+                   (n - s.begin) * sizeof(KEY));
+    const unsigned parts_n = atomic_load_explicit(&s.parts_n, memory_order_relaxed);
+    for (unsigned p = 1; p < parts_n; p++) /* in order */
+        for (unsigned at = p; at > 0 && s.parts[at].begin < s.parts[at - 1].begin; at--) {
+            const NAME(sifted) part = s.parts[at];
+            s.parts[at] = s.parts[at - 1];
+            s.parts[at - 1] = part;
+        }
+    for (unsigned p = 0; p < parts_n; rest_n += s.parts[p++].rest_n) {
+        if (rest_n < s.parts[p].begin)
+            memmove(sieve->rest + rest_n, sieve->rest + s.parts[p].begin, s.parts[p].rest_n * sizeof(KEY));
+        for (unsigned k = 0; k < sieve->count; k++)
+            counts[k] += s.parts[p].counts[k];
+    }
+    return rest_n;
+}
+
+typedef struct NAME(filling) {
+    KEY *to, key;
+} NAME(filling);
+
+static void NAME(fill_places)(void *arg, size_t begin, size_t end) {
+    const NAME(filling) *f = arg;
+    NAME(fill)(f->to + begin, end - begin, V_SET1(f->key));
 }
 
 /* How many of sorted codes, given as codes[i] ^ flip, are less than each value. */
@@ -219,42 +325,35 @@ static void NAME(count_less)(const NAME(few) * few, const KEY *codes, size_t n, 
 }
 
 /* Puts keys, as often as they were counted, between the other ones, which are sorted at the end of `to`: behind the
- * first less[k] of these. `written` of the most frequent key are at the front of `to`. */
+ * first less[k] of these. What lies before the other ones is filled with the most frequent key if `filled`. */
 static void NAME(put_between)(const NAME(few) * few, const KEY *keys, const size_t *counts, const size_t *less, KEY *to,
-                              size_t n, size_t rest_n, size_t written) {
+                              size_t n, size_t rest_n, bool filled, scan_sort_team *team) {
     const KEY *rest = to + (n - rest_n);
     size_t at = 0;
     for (size_t k = 0, before = 0; k < few->count; before = less[k++]) {
         memmove(to + at, rest + before, (less[k] - before) * sizeof(KEY));
         at += less[k] - before;
-        const size_t end = at + counts[k], from = k == few->most && written > at ? written : at;
+        const size_t end = at + counts[k], from = filled && k == few->most && n - rest_n > at ? n - rest_n : at;
         if (from < end)
-            NAME(fill)(to + from, end - from, V_SET1(keys[k]));
+            quick_in_parts(team, NAME(fill_places), &(NAME(filling)){to + from, keys[k]}, end - from,
+                           (end - from) * sizeof(KEY));
         at = end;
     }
 }
 
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
-/* Counts the few values, and copies the other codes to `rest`. Of one value or two, which are counted no more slowly
- * than memory is read, the keys of the most frequent one are written to `to` meanwhile, if that is x and leaves the L1:
- * lines that have just been read are written soonest. *written: how many. A key is a code with `inverted` bits. */
+/* Counts the few values, and copies the other codes to `rest`, in order. If `to` is x, it is filled with the most
+ * frequent key meanwhile: lines that have just been read are written soonest. A key is a code with `inverted` bits.
+ * Returns how many other codes there are. */
 static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts, KEY *to,
-                         KEY inverted, size_t *written) {
-    static size_t (*const sifts[QUICK_FEW])(const KEY *, size_t, V, const KEY *, KEY *, size_t *) = {
-        NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
-    KEY values[QUICK_FEW];
-    memcpy(values, few->values, sizeof values);
-    values[0] = few->values[few->most];
-    values[few->most] = few->values[0];
-    *written = 0;
-    size_t rest_n;
-    if (to == x && few->count <= 2 && n >= QUICK_L1_BYTES / sizeof(KEY))
-        rest_n = (few->count == 1 ? NAME(sift_to_1) : NAME(sift_to_2))(x, n, V_SET1(flip), values, rest, counts, to,
-                                                                       values[0] ^ inverted, written);
-    else
-        rest_n = sifts[few->count - 1](x, n, V_SET1(flip), values, rest, counts);
-    const size_t most = counts[0];
+                         KEY inverted, scan_sort_team *team) {
+    NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest, .to = to == x ? to : NULL};
+    memcpy(s.values, few->values, sizeof s.values);
+    s.values[0] = few->values[few->most];
+    s.values[few->most] = few->values[0];
+    s.key = s.values[0] ^ inverted;
+    const size_t rest_n = NAME(sift_all)(&s, n, few->sorted, team, counts), most = counts[0];
     counts[0] = counts[few->most];
     counts[few->most] = most;
     return rest_n;
@@ -263,9 +362,10 @@ static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip
 /* Sorts the codes x[i] ^ flip, of which most are one of a few values, as quick() does. */
 static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, KEY flip, KEY *to, KEY *other, size_t n,
                            size_t room, unsigned depth) {
-    size_t counts[QUICK_FEW], less[QUICK_FEW], written;
+    size_t counts[QUICK_FEW], less[QUICK_FEW];
     KEY keys[QUICK_FEW];
-    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, to, (KEY)job->flip, &written);
+    scan_sort_team *team = job->local->team;
+    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, to, (KEY)job->flip, team);
     atomic_uint unfinished = 0;
     quick_job of_rest = *job;
     of_rest.unfinished = &unfinished;
@@ -274,5 +374,5 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     NAME(count_less)(few, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < few->count; k++)
         keys[k] = few->values[k] ^ (KEY)job->flip;
-    NAME(put_between)(few, keys, counts, less, to, n, rest_n, written);
+    NAME(put_between)(few, keys, counts, less, to, n, rest_n, to == x, team);
 }

@@ -3,8 +3,8 @@
  * Floats, around the quicksorts, and included with them once a width. The codes of numbers other than zero can be
  * turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
  *
- * Keys alone are sorted by quick_numbers.h, which is not stable: zeros and NaNs are set aside in input order, and put
- * in their places when the numbers are sorted.
+ * Keys alone are sorted by quick_numbers.h, which is not stable: if there are NaNs, or zeros of both signs, zeros and
+ * NaNs are set aside in input order, and put in their places when the numbers are sorted.
  *
  *     result    | numbers          | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
@@ -132,14 +132,14 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
 static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     const KEY flip = (KEY)l->order.flip ^ LEAST, sign = l->order.flip ? SIGN : 0, *x = l->from.keys;
     KEY *to = l->to.keys, *other = l->spare.keys, keys[QUICK_FEW];
-    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, written, n = l->n, zeros = 0;
+    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, n = l->n, zeros = 0;
     NAME(few) few;
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few, keys))
         return false;
     memcpy(few.values, keys, few.count * sizeof(KEY));
     for (unsigned k = 0; k < few.count; k++)
         zeros += (keys[k] & ~SIGN) == 0;
-    rest_n = NAME(sift)(&few, x, n, 0, other, counts, zeros > 0 ? NULL : to, 0, &written);
+    rest_n = NAME(sift)(&few, x, n, 0, other, counts, zeros > 0 ? NULL : to, 0, l->team);
     for (size_t i = 0; zeros > 0 && i < rest_n; i++)
         if ((other[i] & ~SIGN) == 0)
             return false;
@@ -157,9 +157,36 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     }
     FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(&few, keys, counts, less, to, n, a.numbers, written);
+    NAME(put_between)(&few, keys, counts, less, to, n, a.numbers, to == x && zeros == 0, l->team);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
+    return true;
+}
+
+/* Writes keys to `to` as numbers, negated in descending order, and zeros are numbers, too; or leaves the keys as they
+ * are and returns false, if there are NaNs or zeros of both signs. */
+static bool NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    const V flip = V_SET1(sign);
+    V_BITS not_nan = all, not_zero = all, not_negative = all; /* zero */
+    for (size_t i = 0; i < n; i += LANES) {
+        const V_MASK valid = V_BELOW(V_SET1(n - i < LANES ? n - i : LANES), 0);
+        const V v = i + LANES <= n ? V_LOAD(from + i) : V_MASK_LOAD(V_SET1(1), valid, from + i);
+        not_nan &= V_UNSET(NAME(is_nan)(v));
+        not_zero &= V_UNSET(V_EQUAL(v, V_SET1(0)));
+        not_negative &= V_UNSET(V_EQUAL(v, V_SET1(SIGN)));
+        if (not_nan != all || (not_zero != all && not_negative != all)) {
+            for (size_t k = 0; from == to && sign && k < i; k++)
+                to[k] ^= sign;
+            return false;
+        }
+        if (from == to && !sign)
+            continue;
+        if (i + LANES <= n)
+            V_STORE(to + i, V_XOR(v, flip));
+        else
+            V_MASK_STORE(to + i, valid, V_XOR(v, flip));
+    }
     return true;
 }
 
@@ -168,9 +195,14 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
     KEY *to = l->to.keys, *other = l->spare.keys;
     if (NAME(quick_few_floats)(l))
         return;
-    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
+    if (NAME(write_numbers)(l->from.keys, l->n, sign, to)) {
+        FLOAT(quick)(&job, to, to, other, l->n, l->n, max_depth(l, l->n));
+        quick_join(l, &unfinished);
+        return;
+    }
+    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
     FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
     quick_join(l, &unfinished);
     a.below = NAME(below_zero)(to, a.numbers, sign != 0);

@@ -22,6 +22,7 @@ static void NAME(quick_integers)(const scan_sort_local *l) {
         NAME(few) few;
         pivot = NAME(survey)(from, n, flip, &few);
         if (few.count > 0) {
+            few.sorted = l->sorted_n;
             NAME(sort_few)(&job, &few, from, flip, to, other, n, n, max_depth(l, n));
             return;
         }

@@ -230,6 +230,7 @@ static void PAIR(sort_items)(const PAIR(placing) * p, size_t begin, size_t end) 
     l.spare.keys = p->other;
     l.n = end - begin;
     l.drop_keys = false;
+    l.sorted_n = 0;
     quick_integers_32(&l);
     PAIR(put_right)(p, begin, end);
 }

@@ -7,10 +7,7 @@
 
 #include <sched.h>
 
-enum {
-    SPINS = 1000,  /* looks for a task until a thread yields its processor */
-    MAX_PARTS = 16 /* of one pass, which are described on the stack */
-};
+enum { SPINS = 1000 /* looks for a task until a thread yields its processor */ };
 
 static void pause_or_yield(unsigned *looks) {
     if (++*looks < SPINS)
@@ -109,8 +106,8 @@ static void do_part(const scan_sort_task *task) {
 }
 
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end) {
-    const unsigned count = team->threads < MAX_PARTS ? team->threads : MAX_PARTS;
-    part_of_places parts[MAX_PARTS];
+    const unsigned count = team->threads < SCAN_SORT_MAX_PARTS ? team->threads : SCAN_SORT_MAX_PARTS;
+    part_of_places parts[SCAN_SORT_MAX_PARTS];
     atomic_uint unfinished = 0;
     for (unsigned p = count; p-- > 0; end = parts[p].begin) {
         parts[p] = (part_of_places){task, arg, end - (end - begin) / (p + 1), end};

@@ -22,7 +22,10 @@ typedef struct scan_sort_task {
     atomic_uint *unfinished; /* tasks that somebody waits for */
 } scan_sort_task;
 
-enum { SCAN_SORT_MAX_TASKS = 64 /* a power of two */ };
+enum {
+    SCAN_SORT_MAX_TASKS = 64, /* a power of two */
+    SCAN_SORT_MAX_PARTS = 16  /* of one pass, which are described on the stack */
+};
 
 /* The tasks that no thread has begun. */
 typedef struct scan_sort_team {
