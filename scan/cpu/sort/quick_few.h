@@ -11,6 +11,7 @@ typedef struct NAME(few) {
     unsigned count; /* 0: there are none */
     unsigned most;  /* the one that seems to be most frequent */
     size_t sorted;  /* so many keys at the front are in order */
+    KEY magnitude;  /* others that have none of these bits set must not be: they would be ties of a value; 0: all may */
 } NAME(few);
 
 /* The i-th place of a sample of n keys: somewhere in the i-th of as many parts. Places at even distances would meet the
@@ -28,7 +29,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
     unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0; /* where runs of equal codes begin */
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
     few->count = 0;
-    few->sorted = 0;
+    few->sorted = few->magnitude = 0;
     for (size_t i = 1; i < SAMPLES; i++)
         equal += sample[i] == sample[i - 1];
     if (equal < SAMPLES / 2 - QUICK_FEW)
@@ -58,14 +59,6 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
     return sample[SAMPLES / 2 - 1];
 }
 
-/* That of the codes x[i] ^ flip. */
-static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
-    KEY sample[QUICK_SAMPLES];
-    for (size_t i = 0; i < QUICK_SAMPLES; i++)
-        sample[i] = x[NAME(sample_place)(i, n)] ^ flip;
-    return NAME(find_few)(sample, few);
-}
-
 SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
     KEY lanes[LANES];
     size_t sum = 0;
@@ -87,14 +80,16 @@ typedef struct NAME(sieve) {
     KEY *rest;
     KEY *to; /* x, where lines that have just been read become `key`, the first value; or NULL */
     KEY key;
+    KEY magnitude; /* bits of which one is set in each of the others, or the pass fails; 0: they may be any */
 } NAME(sieve);
 
 /* What a part of the pass has found. */
 typedef struct NAME(sifted) {
-    size_t begin, rest_n, counts[QUICK_FEW];
+    size_t begin, end, rest_n, counts[QUICK_FEW];
+    bool failed;
 } NAME(sifted);
 
-/* Counts the codes of a vector, and returns which are none of the values. */
+/* Counts the keys of a vector, and returns which are none of the values. */
 SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned count) {
     V_MASK same = V_EQUAL(v, values[0]);
 #pragma GCC unroll 8
@@ -112,24 +107,24 @@ SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned co
 SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts,
                                  unsigned count, bool often_one, bool mostly_few) {
     const KEY *x = s->x + begin;
-    KEY *to = s->to ? s->to + begin : NULL;
+    KEY *to = s->to && !s->magnitude ? s->to + begin : NULL;
     const V flip = V_SET1(s->flip), key = V_SET1(s->key);
     V values[QUICK_FEW], tally[QUICK_FEW];
     size_t rest_n = 0, i = 0, some = NAME(to_boundary)(x);
 #pragma GCC unroll 8
     for (unsigned k = 0; k < count; k++) {
-        values[k] = V_SET1(s->values[k]);
+        values[k] = V_SET1(s->values[k] ^ s->flip);
         tally[k] = V_SET1(0);
     }
     for (some = some < n ? some : n; i < n;) {
         if (some > 0) { /* less than a vector, with the first value behind them */
             const V_MASK valid = V_BELOW(V_SET1(some), 0);
-            const V v = V_XOR(flip, V_MASK_LOAD(V_XOR(flip, values[0]), valid, x + i));
+            const V v = V_MASK_LOAD(values[0], valid, x + i);
             const V_BITS others = NAME(sift_vector)(v, values, tally, count);
             const size_t others_n = quick_count(others, LANES);
             if (to)
                 V_MASK_STORE(to + i, valid, key);
-            V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_COMPRESS(v, others));
+            V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_XOR(flip, V_COMPRESS(v, others)));
             rest_n += others_n;
             i += some;
         }
@@ -138,15 +133,15 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
             V_BITS others[4];
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
-                if (to) /* a line that will be written, too */
-                    __builtin_prefetch((void *)((uintptr_t)(x + i + k * LANES) + 1024), 1);
-                v[k] = V_XOR(flip, V_LOAD(x + i + k * LANES));
+                v[k] = V_LOAD(x + i + k * LANES);
             }
-            const V differ = V_OR(V_OR(V_XOR(v[0], values[0]), V_XOR(v[1], values[0])),
-                                  V_OR(V_XOR(v[2], values[0]), V_XOR(v[3], values[0])));
-            const V_BITS differing = V_UNSET(V_EQUAL(differ, V_SET1(0)));
-            if (often_one && differing == 0)
-                continue;
+            if (often_one) {
+                const V differ = V_OR(V_OR(V_XOR(v[0], values[0]), V_XOR(v[1], values[0])),
+                                      V_OR(V_XOR(v[2], values[0]), V_XOR(v[3], values[0])));
+                const V_BITS differing = V_UNSET(V_EQUAL(differ, V_SET1(0)));
+                if (differing == 0)
+                    continue;
+            }
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
                 others[k] = NAME(sift_vector)(v[k], values, tally, count);
@@ -157,7 +152,7 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
                 continue;
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
-                V_STORE(rest + rest_n, V_COMPRESS(v[k], others[k]));
+                V_STORE(rest + rest_n, V_XOR(flip, V_COMPRESS(v[k], others[k])));
                 rest_n += quick_count(others[k], LANES);
             }
         }
@@ -189,26 +184,6 @@ SIFT_OF(8)
 
 enum { NAME(SIFT_UNIT) = 64 * LANES /* codes, of which parts consist */ };
 
-/* A part of the pass. What came before says what can be foreseen. */
-static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
-    enum { RARE = 8 /* not in more than one step in so many */, STEPS_N = 16 * NAME(SIFT_UNIT) };
-    static size_t (*const sifts[QUICK_FEW])(const NAME(sieve) *, size_t, size_t, KEY *, size_t *, bool, bool) = {
-        NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
-    _Static_assert(sizeof(KEY) > 2 || STEPS_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
-    const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
-    bool often_one = leaves_firsts, mostly_few = true;
-    *part = (NAME(sifted)){.begin = begin};
-    for (size_t at = begin, n; at < end; at += n) {
-        const size_t left = end - at, most = at == begin ? NAME(SIFT_UNIT) : STEPS_N, firsts = part->counts[0];
-        n = left < most ? left : most;
-        const size_t steps = n / (4 * LANES), others = sifts[s->count - 1](s, at, n, s->rest + begin + part->rest_n,
-                                                                           part->counts, often_one, mostly_few);
-        often_one = leaves_firsts && (n - (part->counts[0] - firsts)) * RARE <= steps;
-        mostly_few = others * RARE <= steps;
-        part->rest_n += others;
-    }
-}
-
 static void NAME(fill)(KEY *to, size_t n, V key) {
     size_t i = 0;
     if (n > 4 * LANES) { /* vectors that cross lines are stored at half the rate */
@@ -219,6 +194,81 @@ static void NAME(fill)(KEY *to, size_t n, V key) {
         V_STORE(to + i, key);
     if (i < n)
         V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
+}
+
+/* Some steps of the pass, by the number of values. */
+static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts, bool often_one,
+                              bool mostly_few) {
+    static size_t (*const sifts[QUICK_FEW])(const NAME(sieve) *, size_t, size_t, KEY *, size_t *, bool, bool) = {
+        NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
+    return sifts[s->count - 1](s, begin, n, rest, counts, often_one, mostly_few);
+}
+
+/* A part of the pass. What came before says what can be foreseen. Where it may fail keys are written when those of some
+ * steps have been looked at. */
+static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
+    enum { RARE = 8 /* not in more than one step in so many */, MOST_N = 16 * NAME(SIFT_UNIT) };
+    _Static_assert(sizeof(KEY) > 2 || MOST_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
+    const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
+    bool often_one = leaves_firsts, mostly_few = true;
+    *part = (NAME(sifted)){.begin = begin, .end = begin};
+    for (size_t n = NAME(SIFT_UNIT); part->end < end; n = s->magnitude ? MOST_N / 4 : MOST_N) {
+        const NAME(sifted) before = *part;
+        const size_t at = part->end;
+        KEY *rest = s->rest + begin + part->rest_n;
+        n = n < end - at ? n : end - at;
+        const size_t steps = n / (4 * LANES);
+        const size_t others = NAME(sift_some)(s, at, n, rest, part->counts, often_one, mostly_few);
+        for (size_t i = 0; s->magnitude && i < others; i++)
+            part->failed |= (rest[i] & s->magnitude) == 0;
+        if (part->failed) {
+            *part = before;
+            part->failed = true;
+            return;
+        }
+        part->rest_n += others;
+        part->end += n;
+        const size_t differing = n - (part->counts[0] - before.counts[0]);
+        if (s->to && s->magnitude && differing > 0)
+            NAME(fill)(s->to + at, n, V_SET1(s->key));
+        often_one = leaves_firsts && differing * RARE <= steps;
+        mostly_few = others * RARE <= steps;
+    }
+}
+
+/* Writes the keys of a part back, in another order: that of the others is the same. */
+static void NAME(write_back)(const NAME(sieve) * s, const NAME(sifted) * part) {
+    size_t at = part->begin;
+    for (unsigned k = 0; k < s->count; at += part->counts[k++])
+        NAME(fill)(s->to + at, part->counts[k], V_SET1(s->values[k] ^ s->flip));
+    memcpy(s->to + at, s->rest + part->begin, part->rest_n * sizeof(KEY));
+}
+
+/* Looks for a value that is half of what is left of some codes x[i] ^ flip by those that a sample has shown, which
+ * misses one that few of many codes have. */
+static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, const NAME(few) * few, KEY *another) {
+    enum { PLACES = 4, AT_ONCE = 16 * LANES, MANY = 16 * PLACES * AT_ONCE, ENOUGH = 4 };
+    KEY rest[PLACES * AT_ONCE];
+    NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest};
+    size_t counts[QUICK_FEW], rest_n = 0, equal = 0;
+    if (n < MANY || few->count == 0 || few->count == QUICK_FEW)
+        return false;
+    memcpy(s.values, few->values, sizeof s.values);
+    for (size_t k = 0; k < PLACES; k++)
+        rest_n += NAME(sift_some)(&s, NAME(sample_place)(k * (QUICK_SAMPLES / PLACES), n - AT_ONCE), AT_ONCE,
+                                  rest + rest_n, counts, true, true);
+    *another = rest[rest_n / 2];
+    for (size_t i = 0; i < rest_n; i++)
+        equal += rest[i] == *another;
+    return equal >= ENOUGH && 2 * equal >= rest_n;
+}
+
+/* Adds a value, which is before those from place k on. */
+static void NAME(add_value)(NAME(few) * few, KEY value, unsigned k) {
+    memmove(few->values + k + 1, few->values + k, (few->count - k) * sizeof(KEY));
+    few->values[k] = value;
+    few->most += few->most >= k;
+    few->count++;
 }
 
 /* The first of n codes, which are in order, by runs of equal ones: *done are all that lie in a few runs. Their last
@@ -251,7 +301,7 @@ static void NAME(sift_runs)(const NAME(sieve) * s, size_t n, NAME(sifted) * part
         }
         if (s->to && s->key != s->x[begin])
             NAME(fill)(s->to + begin, end - begin, V_SET1(s->key));
-        *done = end;
+        part->end = *done = end;
     }
 }
 
@@ -272,13 +322,18 @@ static void NAME(sift_units)(void *arg, size_t begin, size_t end) {
 }
 
 /* The whole pass, of n codes of which the first `sorted` are in order. The others come to the front of the rest, in
- * order. Returns how many they are. */
+ * order. Returns how many they are, or SIZE_MAX if it has failed: then codes have changed places, but not among those
+ * that may be ties. */
 static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
-    NAME(sifting) s = {.sieve = sieve, .n = n};
+    NAME(sifting) s; /* not all of it is set: few codes are sifted sooner */
     size_t rest_n = 0;
     memset(counts, 0, QUICK_FEW * sizeof *counts);
+    s.sieve = sieve;
+    s.begin = 0;
+    s.n = n;
     atomic_init(&s.parts_n, 0);
     if (sorted > 0) {
+        s.parts[0] = (NAME(sifted)){.begin = 0};
         NAME(sift_runs)(sieve, sorted, &s.parts[0], &s.begin);
         atomic_init(&s.parts_n, 1);
     }
@@ -291,6 +346,13 @@ static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted,
             s.parts[at] = s.parts[at - 1];
             s.parts[at - 1] = part;
         }
+    bool failed = false;
+    for (unsigned p = 0; p < parts_n; p++)
+        failed |= s.parts[p].failed;
+    for (unsigned p = 0; failed && sieve->to && p < parts_n; p++)
+        NAME(write_back)(sieve, &s.parts[p]);
+    if (failed)
+        return SIZE_MAX;
     for (unsigned p = 0; p < parts_n; rest_n += s.parts[p++].rest_n) {
         if (rest_n < s.parts[p].begin)
             memmove(sieve->rest + rest_n, sieve->rest + s.parts[p].begin, s.parts[p].rest_n * sizeof(KEY));
@@ -341,14 +403,35 @@ static void NAME(put_between)(const NAME(few) * few, const KEY *keys, const size
     }
 }
 
+/* What find_few() does, of the codes x[i] ^ flip. */
+static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
+    KEY sample[QUICK_SAMPLES], another;
+    for (size_t i = 0; i < QUICK_SAMPLES; i++)
+        sample[i] = x[NAME(sample_place)(i, n)] ^ flip;
+    const KEY median = NAME(find_few)(sample, few);
+    if (NAME(find_another)(x, n, flip, few, &another)) {
+        unsigned k = few->count;
+        while (k > 0 && RANK(few->values[k - 1]) > RANK(another))
+            k--;
+        NAME(add_value)(few, another, k);
+    }
+    return median;
+}
+
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
 /* Counts the few values, and copies the other codes to `rest`, in order. If `to` is x, it is filled with the most
  * frequent key meanwhile: lines that have just been read are written soonest. A key is a code with `inverted` bits.
- * Returns how many other codes there are. */
+ * Returns how many other codes there are, or SIZE_MAX. */
 static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts, KEY *to,
                          KEY inverted, scan_sort_team *team) {
-    NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest, .to = to == x ? to : NULL};
+    NAME(sieve)
+    s = {.x = x,
+         .flip = flip,
+         .count = few->count,
+         .rest = rest,
+         .to = to == x ? to : NULL,
+         .magnitude = few->magnitude};
     memcpy(s.values, few->values, sizeof s.values);
     s.values[0] = few->values[few->most];
     s.values[few->most] = few->values[0];

@@ -107,9 +107,9 @@ static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) 
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
 }
 
-/* Looks for a few values, none of them NaN: their codes, and the keys that have these. */
-static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * few, KEY *keys) {
-    KEY sample[QUICK_SAMPLES];
+/* Looks for a few values, none of them NaN, nor zeros of both signs: the keys, in the order of their codes. */
+static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
+    KEY sample[QUICK_SAMPLES], another;
     bool repeats, zero = false;
     NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
     if (!repeats)
@@ -118,31 +118,36 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
         sample[i] = NAME(encode_one)(x[NAME(sample_place)(i, n)], flip);
     NAME(find_few)(sample, few);
     for (unsigned k = 0; k < few->count; k++) {
-        const KEY key = keys[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
-        if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* zeros of both signs: which of them comes first? */
+        const KEY key = few->values[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
+        if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* which of the zeros comes first? */
             return false;
         zero = zero || magnitude == 0;
     }
+    if (NAME(find_another)(x, n, 0, few, &another) && (another & ~SIGN) <= INFINITY_BITS &&
+        !(zero && (another & ~SIGN) == 0)) {
+        unsigned k = few->count;
+        while (k > 0 && NAME(encode_one)(few->values[k - 1], flip) > NAME(encode_one)(another, flip))
+            k--;
+        NAME(add_value)(few, another, k);
+        zero = zero || (another & ~SIGN) == 0;
+    }
+    few->magnitude = zero ? (KEY)~SIGN : 0;
     return few->count > 0;
 }
 
-/* Sorts floats of which most are one of a few values: these are counted, and only the others sorted.
- * Returns false, and has changed nothing but `spare`, if there are none, or if one of them is a zero and others are,
- * too, which must have their places. */
+/* Sorts floats of which most are one of a few values: these are counted, and only the others sorted. Returns false if
+ * there are none, or if one of them is a zero and others are, too, which must have their places. Then keys have changed
+ * places, perhaps, but not zeros among each other, nor NaNs. */
 static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     const KEY flip = (KEY)l->order.flip ^ LEAST, sign = l->order.flip ? SIGN : 0, *x = l->from.keys;
-    KEY *to = l->to.keys, *other = l->spare.keys, keys[QUICK_FEW];
-    size_t counts[QUICK_FEW], less[QUICK_FEW], rest_n, n = l->n, zeros = 0;
+    KEY *to = l->to.keys, *other = l->spare.keys;
+    size_t counts[QUICK_FEW], less[QUICK_FEW], n = l->n;
     NAME(few) few;
-    if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few, keys))
+    if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few))
         return false;
-    memcpy(few.values, keys, few.count * sizeof(KEY));
-    for (unsigned k = 0; k < few.count; k++)
-        zeros += (keys[k] & ~SIGN) == 0;
-    rest_n = NAME(sift)(&few, x, n, 0, other, counts, zeros > 0 ? NULL : to, 0, l->team);
-    for (size_t i = 0; zeros > 0 && i < rest_n; i++)
-        if ((other[i] & ~SIGN) == 0)
-            return false;
+    const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, to, 0, l->team);
+    if (rest_n == SIZE_MAX)
+        return false;
     KEY *rest = to + (n - rest_n);
     quick_aside a = NAME(set_aside)(&l->order, other, rest_n, rest, other);
     atomic_uint unfinished = 0;
@@ -152,12 +157,12 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     FLOAT(few) numbers = {.count = few.count};
     a.below = NAME(below_zero)(rest, a.numbers, sign != 0);
     for (unsigned k = 0; k < few.count; k++) {
-        numbers.values[k] = keys[k] ^ sign;
-        a.below += (keys[k] & ~SIGN) != 0 && numbers.values[k] >= SIGN ? counts[k] : 0;
+        numbers.values[k] = few.values[k] ^ sign;
+        a.below += (few.values[k] & ~SIGN) != 0 && numbers.values[k] >= SIGN ? counts[k] : 0;
     }
     FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(&few, keys, counts, less, to, n, a.numbers, to == x && zeros == 0, l->team);
+    NAME(put_between)(&few, few.values, counts, less, to, n, a.numbers, to == x, l->team);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
     return true;
