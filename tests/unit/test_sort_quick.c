@@ -113,9 +113,18 @@ static uint64_t data_two(uint64_t *s, size_t i, size_t n, scan_type type) {
     return i == place ? data_specials(s, i, n, type) : bits_of_double(pairs[n / 3 % kinds][random_u64(s) & 1], type);
 }
 
+/* Mostly zeros of one sign and another value, and late a zero of the other sign perhaps. */
+static uint64_t data_late_zero(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    if (r % 512 == 0)
+        return bits_of_double(r & 512 ? 2.0 : n % 4 ? -5.0 : 0.5, type);
+    return bits_of_double(r % 128 == 1 ? 3.0 : i == n - 1 - n / 5 && n % 3 ? 0.0 : -0.0, type);
+}
+
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials, data_uniform,    data_bell,         data_few_distinct, data_two,
-                                         data_clusters, data_mostly_few, data_mostly_zeros, data_mostly_nan};
+    static distribution *const data[] = {data_specials,     data_uniform,   data_bell,       data_few_distinct,
+                                         data_two,          data_clusters,  data_mostly_few, data_late_zero,
+                                         data_mostly_zeros, data_mostly_nan};
     fixture *f = *state;
     if (!f->table)
         skip();
