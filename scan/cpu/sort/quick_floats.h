@@ -169,18 +169,21 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
 }
 
 /* Writes keys to `to` as numbers, negated in descending order, and zeros are numbers, too; or leaves the keys as they
- * are and returns false, if there are NaNs or zeros of both signs. */
+ * are and returns false, if there are NaNs or zeros of both signs; or any, if the keys are so few that zeros are set
+ * aside sooner than they are sorted. */
 static bool NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
     const V flip = V_SET1(sign);
-    V_BITS not_nan = all, not_zero = all, not_negative = all; /* zero */
+    const bool sort_zeros = n * sizeof(KEY) >= QUICK_PASS_BYTES;
+    V_BITS not_nan = all, not_positive = all, not_negative = all; /* zero */
     for (size_t i = 0; i < n; i += LANES) {
         const V_MASK valid = V_BELOW(V_SET1(n - i < LANES ? n - i : LANES), 0);
         const V v = i + LANES <= n ? V_LOAD(from + i) : V_MASK_LOAD(V_SET1(1), valid, from + i);
         not_nan &= V_UNSET(NAME(is_nan)(v));
-        not_zero &= V_UNSET(V_EQUAL(v, V_SET1(0)));
+        not_positive &= V_UNSET(V_EQUAL(v, V_SET1(0)));
         not_negative &= V_UNSET(V_EQUAL(v, V_SET1(SIGN)));
-        if (not_nan != all || (not_zero != all && not_negative != all)) {
+        if (not_nan != all ||
+            (sort_zeros ? not_positive != all && not_negative != all : (not_positive & not_negative) != all)) {
             for (size_t k = 0; from == to && sign && k < i; k++)
                 to[k] ^= sign;
             return false;
