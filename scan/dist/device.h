@@ -35,7 +35,11 @@ const char *scan_dist_device_counts(scan_dist_device *device, const scan_dist_co
 size_t scan_dist_device_count_bytes(size_t count, uint64_t ranges);
 
 /* Sorted integers of 4 bytes as the lower halves of their codes, and where each upper half begins among them: of the
- * upper halves from `first` on, `count` of them, which are all that occur. Context memory. */
+ * upper halves from `first` on, `count` of them, which are all that occur. Context memory. `low` is aligned to
+ * SCAN_DIST_HALVES_ALIGN bytes and has room for whole words of as many: a merge reads such words, and does not use what
+ * the last one holds after the last half. */
+enum { SCAN_DIST_HALVES_ALIGN = 16 };
+
 typedef struct scan_dist_halves {
     uint16_t *low;
     uint32_t *begins;

@@ -9,10 +9,16 @@
  *
  *   halve    the first CTAs find where an upper half begins, by a binary search for each, the others write lower halves
  *   merge    by merge path, as in cuda/merge/merge.cuh, whose parts it uses. Element i of a run of halves is compared
- *            with a code by where the code's upper half begins and ends in the run, in three loads. A CTA makes keys of
- *            halves when it loads its tile: it is told the upper halves at both ends of it, and searches between them
+ *            with a code by where the code's upper half begins and ends in the run, in three loads. A CTA copies the
+ *            lower halves of its tile to shared memory as they are, and makes keys of them there: it is told the upper
+ *            halves at both ends of the tile, and searches between them
  *
- * Traffic: 6 bytes a key to halve, 2 less than of whole keys to merge.
+ * Lower halves are copied by words of 16 bytes: one by one they would pass through registers, and too few would be on
+ * the way at once. So `low` is aligned to 16 bytes and has room for whole words. A tile's part of a run begins and ends
+ * anywhere in a word, and is copied with at most 14 halves that are not the tile's. The words lie where the merge
+ * writes places later, so that a CTA takes as much shared memory as in a merge of whole keys, and 56 bytes.
+ *
+ * Traffic: 6 bytes a key to halve; to merge 2 less than of whole keys, and at most 28 bytes for each part of a tile.
  */
 #include "../cuda/merge/merge.cuh"
 #include "device.cuh"
@@ -113,33 +119,65 @@ static __global__ void __launch_bounds__(merge_split_threads)
                 upper_of(job.run[side].halves, side ? d - split : split, 0, job.run[side].halves.count - 1);
 }
 
-/* One run's part of the tile, which begins at that element, to shared memory. */
-__device__ static void load_part(const halves_merge_job &job, int side, uint64_t begin, uint32_t size, key *to) {
-    const scan_dist_run &run = job.run[side];
-    const scan_dist_halves &halves = run.halves;
-    const key *keys = static_cast<const key *>(run.keys) + begin;
-    if (!halves.low) {
+constexpr uint32_t halves_per_word = sizeof(uint4) / sizeof(uint16_t);
+static_assert(sizeof(uint4) == SCAN_DIST_HALVES_ALIGN, "the words that `low` has room for");
+
+/* A tile in shared memory: keys and places, or before there are places keys and words of halves. The words of one run
+ * begin and end with at most halves_per_word - 1 halves that are not the tile's. */
+union halves_shared {
+    merge_shared<key> merge;
+    struct {
+        key keys[sizeof(merge_shared<key>::keys) / sizeof(key)];
+        uint4 words[(merge_tile<key> + 2 * 2 * (halves_per_word - 1)) / halves_per_word];
+    } loaded;
+};
+
+/* Starts copying one run's part of the tile, which begins at that element: whole keys to where they belong, halves to
+ * `words`. Returns how many words those are. */
+__device__ static uint32_t load_part(const scan_dist_run &run, uint64_t begin, uint32_t size, key *to, uint4 *words) {
+    if (!run.halves.low) {
+        const key *keys = static_cast<const key *>(run.keys) + begin;
         for (uint32_t i = threadIdx.x; i < size; i += merge_threads)
             copy_to_shared(&to[i], &keys[i]);
-        return;
+        return 0;
     }
+    const uint64_t first = begin / halves_per_word;
+    const uint4 *from = reinterpret_cast<const uint4 *>(run.halves.low) + first;
+    const uint32_t count = uint32_t(ctas_for(begin + size, halves_per_word) - first);
+    for (uint32_t i = threadIdx.x; i < count; i += merge_threads)
+        copy_to_shared(&words[i], &from[i]);
+    return count;
+}
+
+/* Makes keys of the words of one run's part. */
+__device__ static void make_keys(const halves_merge_job &job, int side, uint64_t begin, uint32_t size, key *to,
+                                 const uint4 *words) {
+    const scan_dist_halves &halves = job.run[side].halves;
+    if (!halves.low)
+        return;
+    const uint16_t *low = reinterpret_cast<const uint16_t *>(words) + begin % halves_per_word;
     const uint32_t first = job.uppers[side][blockIdx.x], last = max(first, job.uppers[side][blockIdx.x + 1]);
 #pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < size; i += merge_threads) {
-        const uint32_t low = halves.low[begin + i], upper = upper_of(halves, begin + i, first, last);
-        to[i] = ((halves.first + upper) << 16 | low) ^ job.flip;
-    }
+    for (uint32_t i = threadIdx.x; i < size; i += merge_threads)
+        to[i] = ((halves.first + upper_of(halves, begin + i, first, last)) << 16 | low[i]) ^ job.flip;
 }
 
 /* As merge_kernel does, a CTA a tile. */
 static __global__ void __launch_bounds__(merge_threads)
     halves_merge_kernel(const __grid_constant__ halves_merge_job job) {
-    __shared__ merge_shared<key> shared;
+    __shared__ halves_shared memory;
+    merge_shared<key> &shared = memory.merge;
     const uint64_t n = job.run[0].n + job.run[1].n;
     const merge_range r = range_of_tile<key>(job.path, blockIdx.x, n);
-    load_part(job, 0, r.a_first, r.a_count, shared.keys);
-    load_part(job, 1, r.b_first, r.count - r.a_count, shared.keys + r.a_count);
+    const uint32_t b_count = r.count - r.a_count;
+    key *a_keys = shared.keys, *b_keys = a_keys + r.a_count;
+    uint4 *a_words = memory.loaded.words;
+    uint4 *b_words = a_words + load_part(job.run[0], r.a_first, r.a_count, a_keys, a_words);
+    load_part(job.run[1], r.b_first, b_count, b_keys, b_words);
     copies_arrive();
+    __syncthreads();
+    make_keys(job, 0, r.a_first, r.a_count, a_keys, a_words);
+    make_keys(job, 1, r.b_first, b_count, b_keys, b_words);
     __syncthreads();
     merge_places<key>(shared, r, job.path.order);
     key *out = static_cast<key *>(job.path.keys_out) + r.first;

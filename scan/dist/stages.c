@@ -121,6 +121,9 @@ static scan_dist_halves halves_of(const job *j, size_t bucket, size_t n, char *a
                               (uint32_t)((last >> 16) - (first >> 16) + 1)};
 }
 
+/* A merge reads whole words of `low`: from where that begins to where `begins` do, all in the memory of the run. */
+_Static_assert(ALIGN % SCAN_DIST_HALVES_ALIGN == 0, "halves_of aligns `low` and `begins`");
+
 /* What of that memory they take after its alignment: one transfer. */
 static size_t halves_bytes(scan_dist_halves halves, size_t n) {
     return align_up(n * sizeof(uint16_t)) + halves.count * sizeof(uint32_t);

@@ -161,8 +161,10 @@ static void check_halves(scan_type type, const size_t *n, unsigned which, uint32
         runs[r].keys = gpu_put(&d_keys[r], own, n[r], 4, random_below(rng, 3));
         if (value_bytes)
             runs[r].values = gpu_put(&d_values[r], values + (r ? n[0] : 0) * value_bytes, n[r], value_bytes, 0);
-        runs[r].halves = (scan_dist_halves){gpu_put(&d_low[r], NULL, n[r], 2, 0),
-                                            gpu_put(&d_begins[r], NULL, count, 4, 0), 3, count};
+        const size_t words = (n[r] * 2 + SCAN_DIST_HALVES_ALIGN - 1) / SCAN_DIST_HALVES_ALIGN;
+        runs[r].halves =
+            (scan_dist_halves){gpu_put(&d_low[r], NULL, words, SCAN_DIST_HALVES_ALIGN, random_below(rng, 3)),
+                               gpu_put(&d_begins[r], NULL, count, 4, 0), 3, count};
     }
     void *out = gpu_put(&d_keys_out, NULL, all, 4, random_below(rng, 3));
     void *values_out = value_bytes ? gpu_put(&d_values_out, NULL, all, value_bytes, 0) : NULL;

@@ -123,7 +123,7 @@ __device__ inline void wait_for(const uint32_t *count, uint32_t all) {
     while (now != all);
 }
 
-/* Starts copying an element of 4 or 8 bytes from global to shared memory. This thread sees it after copies_arrive(). */
+/* Starts copying 4, 8 or 16 aligned bytes from global to shared memory. This thread sees them after copies_arrive(). */
 template <class T> __device__ void copy_to_shared(T *to_shared, const T *from_global) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to_shared)), "l"(from_global),
