@@ -3,6 +3,7 @@
  * scan_sort and scan_argsort against the oracle: every type, direction and kind of value, data that defeats naive
  * sorts, sizes around every threshold, several thread counts. All arrays end at a page that faults.
  */
+#include "scan/cpu/sort/sort.h"
 #include "sort_oracle.h"
 
 enum { MAX_N = (1 << 20) + 1 };
@@ -465,6 +466,40 @@ static void test_dense_range(void **state) {
         }
 }
 
+/* ---- runs of equal keys ------------------------------------------------------------------------------------------ */
+
+/* Runs of about a hundred keys. Or keys of which only those are equal to the next one that the sort looks at to see
+ * whether there are runs. */
+static void fill_runs(fixture *f, void *keys, size_t n, scan_type type, bool seeming) {
+    enum { LOOKS = 128 };
+    uint64_t key = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (seeming || i == 0 || random_u64(&f->random) % 100 == 0)
+            key = (random_u64(&f->random) % 4 ? data_uniform : data_specials)(&f->random, i, n, type);
+        set_key_bits(keys, i, type, key);
+    }
+    for (size_t i = 0; seeming && i < LOOKS; i++) {
+        const size_t at = scan_sort_anywhere(i, n - 1);
+        set_key_bits(keys, at + 1, type, key_bits(keys, at, type));
+    }
+}
+
+static void test_runs(void **state) {
+    static const scan_type types[] = {SCAN_U32, SCAN_I64, SCAN_F32, SCAN_F64};
+    fixture *f = *state;
+    for (unsigned round = 0; round < (FEWER ? 8 : 40); round++) {
+        const uint64_t r = random_u64(&f->random);
+        const scan_type type = types[round % 4];
+        const size_t n = (round / 4 % 2 ? 18000 : 360000) + r % 10000;
+        const sort_case c = {type, r >> 16 & 1, type_is_float(type) && r >> 17 & 1, 0, type_bits(type)};
+        void *keys = guarded_place(f->keys_in, n, scan_type_size(type), &f->random);
+        fill_runs(f, keys, n, type, round % 3 == 0);
+        check_argsort(f, keys, n, c);
+        check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+        check_sort(f, keys, n, c, 0, SCAN_SORT_RADIX);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_sizes),
@@ -477,6 +512,7 @@ int main(void) {
         cmocka_unit_test(test_heavy),
         cmocka_unit_test(test_special_floats_of_two_threads),
         cmocka_unit_test(test_dense_range),
+        cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

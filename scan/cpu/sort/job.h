@@ -21,8 +21,9 @@ typedef struct scan_sort_range {
 /* Sizes that follow from the descriptor, n and the threads of the context: the layout of the workspace. */
 typedef struct scan_sort_plan {
     const scan_sort_kernels *kernels;
-    void (*local)(const scan_sort_local *);  /* kernels->local, or quicksort */
-    void (*split)(const scan_sort_pieces *); /* NULL: partitions by splitters are kernels->scatter's */
+    void (*local)(const scan_sort_local *);     /* kernels->local, or quicksort */
+    void (*sort_runs)(const scan_sort_local *); /* pairs of a key and 4 bytes; NULL: runs of keys are not looked for */
+    void (*split)(const scan_sort_pieces *);    /* NULL: partitions by splitters are kernels->scatter's */
     scan_sort_halves halves;
     size_t halves_n; /* ranges up to halves_n may be divided in two */
     size_t key_bytes, value_bytes;
@@ -84,6 +85,7 @@ typedef struct scan_sort_job {
     uint64_t multiplier; /* of the hash of heavy keys */
     uint64_t frequent[SCAN_SORT_MAX_FREQUENT];
     unsigned frequent_n;
+    bool runs_sorted;
     bool sets_aside; /* quicksort by one thread, for zeros and NaNs (heavy.c), however many keys there are */
     scan_sort_columns whole_out;
     size_t whole_n;
@@ -207,6 +209,11 @@ void scan_cpu_sort_by_one(const scan_sort_job *job);
  * sort the other ones, if any; at last all are put together. All threads. */
 bool scan_cpu_sort_take_heavy(scan_sort_job *job, unsigned thread);
 void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
+
+/* runs.c: whether keys seem to come in long runs of equal ones, and a sort of these; or nothing and false. scratch has
+ * the size of the input. By the calling thread and a team. */
+bool scan_cpu_sort_seems_runs(const scan_sort_job *job);
+bool scan_cpu_sort_by_runs(const scan_sort_job *job, void *scratch, uint32_t *counts);
 
 /* few.c: whether one thread sorts alone, and its quicksort counts keys of so few values (quick_few.h). */
 bool scan_cpu_sort_quick_counts(const scan_sort_job *job);

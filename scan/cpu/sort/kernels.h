@@ -22,6 +22,7 @@
 #include "count.h"
 #include "in_order.h"
 #include "local.h"
+#include "runs.h"
 #include "take.h"
 
 /* 64 bytes, past the caches where that can be said. Both pointers are aligned to 64. */
@@ -227,12 +228,15 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
         spread(to, begin, end, room, key, alone_##name);                                                               \
     }                                                                                                                  \
     static void expand_##name(const scan_sort_expansion *expansion) { expand(expansion, alone_##name); }               \
+    static size_t runs_##name(const void *keys, size_t begin, size_t end, scan_sort_columns runs, size_t room) {       \
+        return find_runs(keys, begin, end, runs, room, alone_##name);                                                  \
+    }                                                                                                                  \
     KERNELS(name##_0, key_bytes, is_float, 0)                                                                          \
     KERNELS(name##_4, key_bytes, is_float, 4)                                                                          \
     KERNELS(name##_8, key_bytes, is_float, 8)
 SCAN_SORT_KEYS(VALUE_KINDS)
 
-#define ALONE(take, bounds, count, tally, spread, expand) take, bounds, count, tally, spread, expand,
+#define ALONE(take, bounds, count, tally, spread, expand, runs) take, bounds, count, tally, spread, expand, runs,
 #define CELL(name, key_bytes, value_bytes, alone)                                                                      \
     {code_##name,                                                                                                      \
      ordered_##name,                                                                                                   \
@@ -249,8 +253,8 @@ SCAN_SORT_KEYS(VALUE_KINDS)
      HAS_SIFT && key_bytes > 1},
 #define ROW(name, key_bytes, is_float)                                                                                 \
     {CELL(name##_0, key_bytes, 0,                                                                                      \
-          ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name, expand_##name))                 \
-         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL, NULL))                                       \
-             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL, NULL))},
+          ALONE(take_##name, bounds_##name, count_##name, tally_##name, spread_##name, expand_##name, runs_##name))    \
+         CELL(name##_4, key_bytes, 4, ALONE(NULL, NULL, NULL, NULL, NULL, NULL, NULL))                                 \
+             CELL(name##_8, key_bytes, 8, ALONE(NULL, NULL, NULL, NULL, NULL, NULL, NULL))},
 
 #endif

@@ -280,7 +280,9 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 void scan_cpu_sort_alone(scan_sort_job *j, char *scratch) {
-    if (!scan_cpu_sort_finish_ordered(j, scan_cpu_sort_order_of_input(j, 0), 0))
+    char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
+    if (!scan_cpu_sort_finish_ordered(j, scan_cpu_sort_order_of_input(j, 0), 0) &&
+        !(scan_cpu_sort_seems_runs(j) && scan_cpu_sort_by_runs(j, keys, (uint32_t *)(void *)scratch)))
         sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
 }
 
@@ -321,6 +323,23 @@ static void sort_by_one(scan_sort_job *j, unsigned thread) {
     scan_sort_barrier(j);
 }
 
+/* Runs of equal keys, in the same way. False: there are none. */
+static bool sort_by_runs(scan_sort_job *j, unsigned thread) {
+    if (!scan_cpu_sort_seems_runs(j))
+        return false;
+    scan_sort_barrier(j);
+    if (thread == 0)
+        j->runs_sorted = scan_cpu_sort_by_runs(j, j->temporary.keys, (uint32_t *)(void *)scan_sort_buffers_of(j, 0));
+    help_others(j);
+    scan_sort_barrier(j);
+    if (j->runs_sorted)
+        return true;
+    if (thread == 0)
+        atomic_store_explicit(&j->busy, j->plan.threads, memory_order_relaxed);
+    scan_sort_barrier(j);
+    return false;
+}
+
 static void sort_all(scan_sort_job *j, unsigned thread) {
     if (j->sets_aside || (j->n <= j->plan.alone_n && !come_in_runs(j))) {
         sort_by_one(j, thread);
@@ -347,6 +366,8 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     atomic_fetch_and_explicit(&j->order_flags, scan_cpu_sort_order_of_input(j, thread), memory_order_relaxed);
     scan_sort_barrier(j);
     if (scan_cpu_sort_finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
+        return;
+    if (sort_by_runs(j, thread))
         return;
     if (scan_cpu_sort_quick_counts(j)) {
         sort_by_one(j, thread);

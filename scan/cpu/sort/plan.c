@@ -76,17 +76,17 @@ unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n) {
     return bits;
 }
 
-/* Quicksort, if it can serve; else NULL. */
-static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc))(const scan_sort_local *) {
+/* Quicksort, with values of so many bytes, if it can serve; else NULL. */
+static void (*quick_of(const scan_ctx *ctx, const scan_sort_desc *desc, size_t value_bytes))(const scan_sort_local *) {
     scan_sort_quick_table *table = quick_tables[scan_cpu(ctx)->simd];
     bool whole = desc->begin_bit == 0 && desc->end_bit == 8 * scan_type_size(desc->type);
     if (!table || !whole || desc->method == SCAN_SORT_RADIX)
         return NULL;
-    return (*table)[kind_of_type[desc->type]][desc->value_bytes / 4];
+    return (*table)[kind_of_type[desc->type]][value_bytes / 4];
 }
 
 bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc) {
-    return desc->value_bytes == 0 && scan_type_size(desc->type) >= 4 && quick_of(ctx, desc) != NULL;
+    return desc->value_bytes == 0 && scan_type_size(desc->type) >= 4 && quick_of(ctx, desc, 0) != NULL;
 }
 
 /* What threads may use beside the data: the contract's 4 MiB, less what is laid out beside them, and a tenth. */
@@ -146,7 +146,12 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
         .key_bytes = scan_type_size(desc->type), .value_bytes = desc->value_bytes, .bound_n = n, .threads = 1};
     unsigned threads = scan_pool_threads(scan_cpu(ctx)->pool);
     p.kernels = &(*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4];
-    p.local = quick_of(ctx, desc) ? quick_of(ctx, desc) : p.kernels->local;
+    p.local = quick_of(ctx, desc, desc->value_bytes);
+    p.local = p.local ? p.local : p.kernels->local;
+    if (p.key_bytes >= 4 && p.value_bytes == 0 && !argsort) {
+        p.sort_runs = quick_of(ctx, desc, sizeof(uint32_t));
+        p.sort_runs = p.sort_runs ? p.sort_runs : (*tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][1].local;
+    }
     const bool quick = scan_sort_is_quick(&p);
     p.split = quick && !(scan_sort_is_wide(&p) && argsort)
                   ? (*split_tables[scan_cpu(ctx)->simd])[kind_of_type[desc->type]][desc->value_bytes / 4]

@@ -176,6 +176,8 @@ typedef struct scan_sort_kernels {
     void (*tally)(const void *keys, size_t begin, size_t end, scan_sort_values *values);
     void (*spread)(void *to, size_t begin, size_t end, size_t room, uint64_t key);
     void (*expand)(const scan_sort_expansion *expansion);
+    /* keys of 4 or 8 bytes: each run of equal keys as its key and its length; SIZE_MAX: there are more than `room` */
+    size_t (*runs)(const void *keys, size_t begin, size_t end, scan_sort_columns runs, size_t room);
     size_t buffer_bytes; /* a bin, in scatter */
     bool sifts;          /* count() compares keys with the common ones first */
 } scan_sort_kernels;
