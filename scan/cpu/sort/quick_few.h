@@ -110,7 +110,7 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
     KEY *to = s->to && !s->magnitude ? s->to + begin : NULL;
     const V flip = V_SET1(s->flip), key = V_SET1(s->key);
     V values[QUICK_FEW], tally[QUICK_FEW];
-    size_t rest_n = 0, i = 0, some = NAME(to_boundary)(x);
+    size_t rest_n = 0, i = 0, some = n * sizeof(KEY) < QUICK_L1_BYTES ? 0 : NAME(to_boundary)(x);
 #pragma GCC unroll 8
     for (unsigned k = 0; k < count; k++) {
         values[k] = V_SET1(s->values[k] ^ s->flip);
@@ -124,7 +124,8 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
             const size_t others_n = quick_count(others, LANES);
             if (to)
                 V_MASK_STORE(to + i, valid, key);
-            V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_XOR(flip, V_COMPRESS(v, others)));
+            if (others)
+                V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_XOR(flip, V_COMPRESS(v, others)));
             rest_n += others_n;
             i += some;
         }
@@ -212,9 +213,12 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
     const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
     bool often_one = leaves_firsts, mostly_few = true;
     *part = (NAME(sifted)){.begin = begin, .end = begin};
-    for (size_t n = NAME(SIFT_UNIT); part->end < end; n = s->magnitude ? MOST_N / 4 : MOST_N) {
-        const NAME(sifted) before = *part;
-        const size_t at = part->end;
+    for (size_t n = end - begin > MOST_N ? NAME(SIFT_UNIT) : MOST_N; part->end < end;
+         n = s->magnitude ? MOST_N / 4 : MOST_N) {
+        const size_t at = part->end, firsts = part->counts[0];
+        NAME(sifted) before;
+        if (s->magnitude)
+            before = *part;
         KEY *rest = s->rest + begin + part->rest_n;
         n = n < end - at ? n : end - at;
         const size_t steps = n / (4 * LANES);
@@ -228,7 +232,7 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
         }
         part->rest_n += others;
         part->end += n;
-        const size_t differing = n - (part->counts[0] - before.counts[0]);
+        const size_t differing = n - (part->counts[0] - firsts);
         if (s->to && s->magnitude && differing > 0)
             NAME(fill)(s->to + at, n, V_SET1(s->key));
         often_one = leaves_firsts && differing * RARE <= steps;
@@ -246,7 +250,7 @@ static void NAME(write_back)(const NAME(sieve) * s, const NAME(sifted) * part) {
 
 /* Looks for a value that is half of what is left of some codes x[i] ^ flip by those that a sample has shown, which
  * misses one that few of many codes have. */
-static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, const NAME(few) * few, KEY *another) {
+QUICK_APART static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, const NAME(few) * few, KEY *another) {
     enum { PLACES = 4, AT_ONCE = 16 * LANES, MANY = 16 * PLACES * AT_ONCE, ENOUGH = 4 };
     KEY rest[PLACES * AT_ONCE];
     NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest};
@@ -321,11 +325,10 @@ static void NAME(sift_units)(void *arg, size_t begin, size_t end) {
     s->parts[atomic_fetch_add_explicit(&s->parts_n, 1, memory_order_relaxed)] = part;
 }
 
-/* The whole pass, of n codes of which the first `sorted` are in order. The others come to the front of the rest, in
- * order. Returns how many they are, or SIZE_MAX if it has failed: then codes have changed places, but not among those
- * that may be ties. */
-static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
-    NAME(sifting) s; /* not all of it is set: few codes are sifted sooner */
+/* What sift_all() does by a team, or where the first `sorted` codes are in order. */
+QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team,
+                                            size_t *counts) {
+    NAME(sifting) s;
     size_t rest_n = 0;
     memset(counts, 0, QUICK_FEW * sizeof *counts);
     s.sieve = sieve;
@@ -360,6 +363,20 @@ static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted,
             counts[k] += s.parts[p].counts[k];
     }
     return rest_n;
+}
+
+/* The whole pass, of n codes of which the first `sorted` are in order. The others come to the front of the rest, in
+ * order. Returns how many they are, or SIZE_MAX if it has failed: then codes have changed places, but not among those
+ * that may be ties. */
+static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
+    NAME(sifted) part;
+    if (sorted > 0 || (team && n * sizeof(KEY) >= QUICK_PASS_BYTES))
+        return NAME(sift_shared)(sieve, n, sorted, team, counts);
+    NAME(sift_part)(sieve, 0, n, &part);
+    memcpy(counts, part.counts, sizeof part.counts);
+    if (part.failed && sieve->to)
+        NAME(write_back)(sieve, &part);
+    return part.failed ? SIZE_MAX : part.rest_n;
 }
 
 typedef struct NAME(filling) {

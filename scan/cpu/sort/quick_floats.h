@@ -51,12 +51,13 @@ static size_t NAME(below_zero)(const KEY *numbers, size_t n, bool descending) {
 }
 
 /* Writes the numbers to `to`, negated in descending order, and zeros and NaNs as they are to `aside`. Either may be
- * where the keys are. */
-static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t n, KEY *to, KEY *aside) {
+ * where the keys are. So many at the front have been written. */
+static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t written, size_t n, KEY *to,
+                                   KEY *aside) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
     const KEY sign = order->flip ? SIGN : 0;
     const V flip = V_SET1(sign);
-    size_t numbers = 0, others = 0, nans = 0, i = 0;
+    size_t numbers = written, others = 0, nans = 0, i = written;
     for (; i + LANES <= n; i += LANES) {
         const V v = V_LOAD(from + i), number = V_XOR(v, flip);
         const V_BITS not_nan = V_UNSET(NAME(is_nan)(v)), is_number = V_UNSET(NAME(is_zero)(v)) & not_nan;
@@ -149,7 +150,7 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     if (rest_n == SIZE_MAX)
         return false;
     KEY *rest = to + (n - rest_n);
-    quick_aside a = NAME(set_aside)(&l->order, other, rest_n, rest, other);
+    quick_aside a = NAME(set_aside)(&l->order, other, 0, rest_n, rest, other);
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
     FLOAT(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
@@ -168,34 +169,40 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     return true;
 }
 
-/* Writes keys to `to` as numbers, negated in descending order, and zeros are numbers, too; or leaves the keys as they
- * are and returns false, if there are NaNs or zeros of both signs; or any, if the keys are so few that zeros are set
- * aside sooner than they are sorted. */
-static bool NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
+/* Writes keys to `to` as numbers, negated in descending order, until there is one that must be set aside: a NaN, or a
+ * zero if there are zeros of both signs, or if the keys are so few that zeros are set aside sooner than they are
+ * sorted. Returns how many it has written of which none is a zero; or n if none must be set aside. */
+static size_t NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
     const V flip = V_SET1(sign);
-    const bool sort_zeros = n * sizeof(KEY) >= QUICK_PASS_BYTES;
-    V_BITS not_nan = all, not_positive = all, not_negative = all; /* zero */
-    for (size_t i = 0; i < n; i += LANES) {
-        const V_MASK valid = V_BELOW(V_SET1(n - i < LANES ? n - i : LANES), 0);
-        const V v = i + LANES <= n ? V_LOAD(from + i) : V_MASK_LOAD(V_SET1(1), valid, from + i);
-        not_nan &= V_UNSET(NAME(is_nan)(v));
-        not_positive &= V_UNSET(V_EQUAL(v, V_SET1(0)));
-        not_negative &= V_UNSET(V_EQUAL(v, V_SET1(SIGN)));
-        if (not_nan != all ||
-            (sort_zeros ? not_positive != all && not_negative != all : (not_positive & not_negative) != all)) {
-            for (size_t k = 0; from == to && sign && k < i; k++)
-                to[k] ^= sign;
-            return false;
+    const bool sort_zeros = n * sizeof(KEY) >= QUICK_PASS_BYTES, writes = from != to || sign;
+    bool zeros[2] = {false, false}; /* of either sign */
+    for (size_t i = 0, count; i < n; i += count) {
+        V_BITS special = 0;
+        count = n - i < LANES ? 1 : LANES;
+        V v = V_SET1(from[i]);
+        if (count == LANES)
+            v = V_LOAD(from + i);
+        special = (V_BITS) ~(V_UNSET(NAME(is_nan)(v)) & V_UNSET(NAME(is_zero)(v))) & all;
+        if (special) {
+            const bool had_zeros = zeros[0] || zeros[1];
+            bool failed = !sort_zeros;
+            for (size_t k = i; k < i + count; k++) {
+                zeros[from[k] != 0] |= (from[k] & ~SIGN) == 0;
+                failed |= (from[k] & ~SIGN) > INFINITY_BITS;
+            }
+            if (failed || (zeros[0] && zeros[1])) {
+                for (size_t k = 0; had_zeros && from == to && k < i; k++)
+                    to[k] ^= sign;
+                return had_zeros ? 0 : i;
+            }
         }
-        if (from == to && !sign)
-            continue;
-        if (i + LANES <= n)
+        if (writes && count == LANES)
             V_STORE(to + i, V_XOR(v, flip));
-        else
-            V_MASK_STORE(to + i, valid, V_XOR(v, flip));
+        else if (writes)
+            to[i] = from[i] ^ sign;
     }
-    return true;
+    return n;
 }
 
 static void NAME(quick_floats)(const scan_sort_local *l) {
@@ -205,12 +212,13 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
         return;
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
-    if (NAME(write_numbers)(l->from.keys, l->n, sign, to)) {
+    const size_t written = NAME(write_numbers)(l->from.keys, l->n, sign, to);
+    if (written == l->n) {
         FLOAT(quick)(&job, to, to, other, l->n, l->n, max_depth(l, l->n));
         quick_join(l, &unfinished);
         return;
     }
-    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, l->n, to, other);
+    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, written, l->n, to, other);
     FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
     quick_join(l, &unfinished);
     a.below = NAME(below_zero)(to, a.numbers, sign != 0);
