@@ -3,8 +3,8 @@
  * Floats, around the quicksorts, and included with them once a width. The codes of numbers other than zero can be
  * turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
  *
- * Keys alone are sorted by quick_numbers.h, which is not stable: if there are NaNs, or zeros of both signs, zeros and
- * NaNs are set aside in input order, and put in their places when the numbers are sorted.
+ * Keys alone are sorted by quick_numbers.h, which is not stable: zeros and NaNs are set aside in input order, and put
+ * in their places when the numbers are sorted.
  *
  *     result    | numbers          | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
@@ -108,16 +108,34 @@ static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) 
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
 }
 
+/* Whether zeros are a good part of a sample of codes: then they are sooner counted than set aside. */
+static void NAME(find_zeros)(const KEY *sample, KEY flip, NAME(few) * few) {
+    enum { GOOD_PART = QUICK_SAMPLES / 8 * 3 };
+    const KEY zeros[2] = {NAME(encode_one)(0, flip), NAME(encode_one)(SIGN, flip)};
+    for (unsigned z = 0; z < 2; z++) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < QUICK_SAMPLES; i++)
+            count += sample[i] == zeros[z];
+        if (count >= GOOD_PART) {
+            few->count = 1;
+            few->most = 0;
+            few->values[0] = zeros[z];
+        }
+    }
+}
+
 /* Looks for a few values, none of them NaN, nor zeros of both signs: the keys, in the order of their codes. */
 static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     KEY sample[QUICK_SAMPLES], another;
     bool repeats, zero = false;
     NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
-    if (!repeats)
+    if (!repeats && n < 16384)
         return false;
     for (size_t i = 0; i < QUICK_SAMPLES; i++)
         sample[i] = NAME(encode_one)(x[NAME(sample_place)(i, n)], flip);
     NAME(find_few)(sample, few);
+    if (few->count == 0)
+        NAME(find_zeros)(sample, flip, few);
     for (unsigned k = 0; k < few->count; k++) {
         const KEY key = few->values[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
         if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* which of the zeros comes first? */
@@ -146,7 +164,9 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     NAME(few) few;
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few))
         return false;
-    const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, to, 0, l->team);
+    /* Few keys are written sooner at last than where they are looked at first. */
+    const bool fills = to == x && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
+    const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, 0, l->team);
     if (rest_n == SIZE_MAX)
         return false;
     KEY *rest = to + (n - rest_n);
@@ -163,46 +183,27 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     }
     FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(&few, few.values, counts, less, to, n, a.numbers, to == x, l->team);
+    NAME(put_between)(&few, few.values, counts, less, to, n, a.numbers, fills, l->team);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
     return true;
 }
 
-/* Writes keys to `to` as numbers, negated in descending order, until there is one that must be set aside: a NaN, or a
- * zero if there are zeros of both signs, or if the keys are so few that zeros are set aside sooner than they are
- * sorted. Returns how many it has written of which none is a zero; or n if none must be set aside. */
+/* Writes numbers to `to`, negated in descending order, until there is one that must be set aside. Returns how many. */
 static size_t NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    const V flip = V_SET1(sign);
-    const bool sort_zeros = n * sizeof(KEY) >= QUICK_PASS_BYTES, writes = from != to || sign;
-    bool zeros[2] = {false, false}; /* of either sign */
-    for (size_t i = 0, count; i < n; i += count) {
-        V_BITS special = 0;
-        count = n - i < LANES ? 1 : LANES;
-        V v = V_SET1(from[i]);
-        if (count == LANES)
-            v = V_LOAD(from + i);
-        special = (V_BITS) ~(V_UNSET(NAME(is_nan)(v)) & V_UNSET(NAME(is_zero)(v))) & all;
-        if (special) {
-            const bool had_zeros = zeros[0] || zeros[1];
-            bool failed = !sort_zeros;
-            for (size_t k = i; k < i + count; k++) {
-                zeros[from[k] != 0] |= (from[k] & ~SIGN) == 0;
-                failed |= (from[k] & ~SIGN) > INFINITY_BITS;
-            }
-            if (failed || (zeros[0] && zeros[1])) {
-                for (size_t k = 0; had_zeros && from == to && k < i; k++)
-                    to[k] ^= sign;
-                return had_zeros ? 0 : i;
-            }
-        }
-        if (writes && count == LANES)
-            V_STORE(to + i, V_XOR(v, flip));
-        else if (writes)
-            to[i] = from[i] ^ sign;
+    const bool writes = from != to || sign;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const V v = V_LOAD(from + i);
+        if ((V_UNSET(NAME(is_nan)(v)) & V_UNSET(NAME(is_zero)(v))) != all)
+            return i;
+        if (writes)
+            V_STORE(to + i, V_XOR(v, V_SET1(sign)));
     }
-    return n;
+    for (; i < n && (from[i] & ~SIGN) != 0 && (from[i] & ~SIGN) <= INFINITY_BITS; i++)
+        to[i] = from[i] ^ sign;
+    return i;
 }
 
 static void NAME(quick_floats)(const scan_sort_local *l) {
@@ -213,11 +214,6 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
     const size_t written = NAME(write_numbers)(l->from.keys, l->n, sign, to);
-    if (written == l->n) {
-        FLOAT(quick)(&job, to, to, other, l->n, l->n, max_depth(l, l->n));
-        quick_join(l, &unfinished);
-        return;
-    }
     quick_aside a = NAME(set_aside)(&l->order, l->from.keys, written, l->n, to, other);
     FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
     quick_join(l, &unfinished);
