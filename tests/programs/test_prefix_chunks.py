@@ -99,15 +99,15 @@ def test_tables(box, kind, options):
 
 
 @pytest.mark.parametrize("change,message", [
-    ({150_000: b"x", 170_000: b"y"}, "line 150001, column 1: \"x\" is not a number"),
-    ({5: b"9007199254740993", 150_000: b"1.5"}, 'line 6, column 1: "9007199254740993" is beyond 2^53'),
-    ({5: b"1.5", 150_000: b"9007199254740993"}, 'line 150001, column 1: "9007199254740993" is beyond 2^53'),
-    ({5: b"18446744073709551615", 150_000: b"-1"}, 'line 6, column 1: "18446744073709551615" does not fit i64'),
+    ({15_000: b"x", 17_000: b"y"}, "line 15001, column 1: \"x\" is not a number"),
+    ({5: b"9007199254740993", 15_000: b"1.5"}, 'line 6, column 1: "9007199254740993" is beyond 2^53'),
+    ({5: b"1.5", 15_000: b"9007199254740993"}, 'line 15001, column 1: "9007199254740993" is beyond 2^53'),
+    ({5: b"18446744073709551615", 15_000: b"-1"}, 'line 6, column 1: "18446744073709551615" does not fit i64'),
 ])
 def test_errors(box, change, message):
-    words = [change.get(i, b"%d" % i) for i in range(200_000)]
-    text = b"".join(w + b" " * (i not in change and 20) + b"\n" for i, w in enumerate(words))
-    table = b"a,b\n" + b"".join(b"%d,%s\n" % (i, w) for i, w in enumerate(words))
+    words = [change.get(i, b"%d" % i) for i in range(20_000)]
+    text = b"".join(w + b" " * (i not in change and 250) + b"\n" for i, w in enumerate(words))
+    table = b"a,b\n" + b"".join(b"%0150d,%s\n" % (i, w) for i, w in enumerate(words))
     in_table = message.replace(message[:message.find(":")], 'line %d, column 2 ("b")' % (int(message.split(",")[0][5:]) + 1))
     for options in (), ("--reverse",), ("--op", "max", "--threads", 1):
         box.refused(2, message, "prefix", *options, "-o", "out", input=text)
