@@ -45,6 +45,7 @@ def make_inputs(folder):
     if SANITIZED:
         delays = delays[:60_001]
         np.save(folder / "flight_delays.npy", delays)
+        np.save(folder / "jacksboro_dem.npy", np.load(DATA / "jacksboro_dem.npy")[:120])
     np.save(folder / "sorted.npy", np.sort(delays))
     np.save(folder / "empty.npy", np.zeros(0, "f4"))
     np.save(folder / "one.npy", np.array([2.5]))
@@ -59,8 +60,13 @@ def make_inputs(folder):
     np.save(folder / "late.npy", delays > 0)
     np.save(folder / "big_f64.npy", rng.normal(size=scale * 150_001).round(2))
     np.save(folder / "big_endian.npy", rng.integers(-1000, 1000, scale * 150_000).astype(">i4"))
+    keys = 60_001 if SANITIZED else None  # a sort takes all in one piece
+    np.save(folder / "keys_f32.npy", big[:keys])
+    np.save(folder / "keys_f64.npy", np.load(folder / "big_f64.npy")[:keys])
+    np.save(folder / "keys_big_endian.npy", np.load(folder / "big_endian.npy")[:keys])
     (folder / "big_u8.raw").write_bytes(rng.integers(0, 3, scale * 1_100_000, dtype="u1").tobytes())
     (folder / "big_i16.raw").write_bytes(rng.integers(-9999, 9999, scale * 550_000, dtype="i2").tobytes())
+    (folder / "keys_i16.raw").write_bytes(np.fromfile(folder / "big_i16.raw", "i2")[:keys].tobytes())
     (folder / "delays.txt").write_text("".join(f"{v}\n" for v in delays[:20_000]))
     (folder / "floats.txt").write_text("".join(f"{v}\n" for v in big[:20_000].astype("f8").round(4) + 0.0))
     (folder / "missing.csv").write_text("a,b,c\n" + "".join(
