@@ -151,6 +151,13 @@ enum { FEWER = 0 };
 /* Contexts of 1, 2, 3 and 7 threads: one, as many as a small machine has, an odd number, more than it has. */
 enum { CONTEXTS = 4 };
 
+/* With sanitizers a level below the highest is there for its kernels: what threads share is halved, as it is the same.
+ */
+static inline bool is_lower_level(void) {
+    const char *level = getenv("SCAN_SIMD");
+    return FEWER && level && strcmp(level, "portable") == 0;
+}
+
 static inline void contexts_create(scan_ctx *ctx[CONTEXTS]) {
     static const uint32_t threads[CONTEXTS] = {1, 2, 3, 7};
     for (int i = 0; i < CONTEXTS; i++)

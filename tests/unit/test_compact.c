@@ -163,7 +163,7 @@ static void test_large(void **state) {
     for (scan_type type = SCAN_U8; scan_type_name(type); type++)
         for (size_t k = ONLY_THREADS ? 9 : 0; k < sizeof large_sizes / sizeof large_sizes[0]; k++)
             for (int context = ONLY_THREADS; context < CONTEXTS; context++, round++) {
-                if (large_sizes[k] > 300000 && (round + type) % (ONLY_THREADS ? 7 : FEWER ? 5 : 3))
+                if (large_sizes[k] > 300000 && (round + type) % (ONLY_THREADS || is_lower_level() ? 7 : FEWER ? 5 : 3))
                     continue;
                 compact_case c = {.type = type, .n = large_sizes[k], .context = context};
                 c.share = shares[random_below(&f->random, SHARES)];
