@@ -18,7 +18,7 @@ enum {
     SAMPLES = 128,
     MOST_ENDS = 6, /* of runs, between as many neighbours */
     UNIT = 1 << 12,
-    UNIT_RUNS = UNIT / 8, /* at most, on average */
+    UNIT_RUNS = UNIT / 8,  /* at most, on average */
     SHARED_BYTES = 1 << 20 /* of a pass that a team shares */
 };
 
