@@ -70,7 +70,7 @@ bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
         return false;
     if (j->plan.threads == 1)
         return scan_sort_is_quick_alone(j) && count_values(j) <= SCAN_SORT_VALUES / 2;
-    return j->team && count_repeated(j) >= (j->plan.threads > FEW_THREADS ? SAMPLES / 16 * 15 : SAMPLES / 2);
+    return j->team && count_repeated(j) >= SAMPLES / 16 * (j->plan.threads > FEW_THREADS ? 15 : 12);
 }
 
 /* Adds one list to another, in order; false if two values have one code. */

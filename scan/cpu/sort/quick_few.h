@@ -10,6 +10,7 @@ typedef struct NAME(few) {
     KEY values[QUICK_FEW];
     unsigned count; /* 0: there are none */
     unsigned most;  /* the one that seems to be most frequent */
+    bool is_part;   /* that one seems to be a good part of all */
     size_t sorted;  /* so many keys at the front are in order */
     KEY magnitude;  /* others that have none of these bits set must not be: they would be ties of a value; 0: all may */
 } NAME(few);
@@ -26,7 +27,7 @@ SCAN_INLINE size_t NAME(sample_place)(size_t i, size_t n) {
  * least so many times, as few times as leave no more than QUICK_FEW of them. */
 static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
     enum { SAMPLES = QUICK_SAMPLES };
-    unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0; /* where runs of equal codes begin */
+    unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0, longest = 0; /* where runs of equal codes begin */
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
     few->count = 0;
     few->sorted = few->magnitude = 0;
@@ -39,8 +40,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
             runs[runs_n++] = i;
     runs[runs_n] = SAMPLES;
     for (unsigned least = 2; least == 2 || few->count > QUICK_FEW; least++) {
-        few->count = few->most = covered = 0;
-        unsigned longest = 0;
+        few->count = few->most = covered = longest = 0;
         for (unsigned r = 0; r < runs_n; r++) {
             unsigned length = runs[r + 1] - runs[r];
             if (length < least)
@@ -54,6 +54,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
             covered += length;
         }
     }
+    few->is_part = longest >= SAMPLES / 4;
     if (covered < SAMPLES / 2)
         few->count = 0;
     return sample[SAMPLES / 2 - 1];
@@ -214,7 +215,7 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
     bool often_one = leaves_firsts, mostly_few = true;
     *part = (NAME(sifted)){.begin = begin, .end = begin};
     for (size_t n = end - begin > MOST_N ? NAME(SIFT_UNIT) : MOST_N; part->end < end;
-         n = s->magnitude ? MOST_N / 4 : MOST_N) {
+         n = s->magnitude && s->to ? MOST_N / 4 : MOST_N) {
         const size_t at = part->end, firsts = part->counts[0];
         NAME(sifted) before;
         if (s->magnitude)
@@ -223,8 +224,10 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
         n = n < end - at ? n : end - at;
         const size_t steps = n / (4 * LANES);
         const size_t others = NAME(sift_some)(s, at, n, rest, part->counts, often_one, mostly_few);
+        KEY ties = 0;
         for (size_t i = 0; s->magnitude && i < others; i++)
-            part->failed |= (rest[i] & s->magnitude) == 0;
+            ties |= (rest[i] & s->magnitude) == 0;
+        part->failed = ties != 0;
         if (part->failed) {
             *part = before;
             part->failed = true;
@@ -251,7 +254,7 @@ static void NAME(write_back)(const NAME(sieve) * s, const NAME(sifted) * part) {
 /* Looks for a value that is half of what is left of some codes x[i] ^ flip by those that a sample has shown, which
  * misses one that few of many codes have. */
 QUICK_APART static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, const NAME(few) * few, KEY *another) {
-    enum { PLACES = 4, AT_ONCE = 16 * LANES, MANY = 16 * PLACES * AT_ONCE, ENOUGH = 4 };
+    enum { PLACES = 4, AT_ONCE = 16 * LANES, MANY = 64 * PLACES * AT_ONCE, ENOUGH = 4 };
     KEY rest[PLACES * AT_ONCE];
     NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest};
     size_t counts[QUICK_FEW], rest_n = 0, equal = 0;
@@ -437,9 +440,9 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
 
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
-/* Counts the few values, and copies the other codes to `rest`, in order. If `to` is x, it is filled with the most
- * frequent key meanwhile: lines that have just been read are written soonest. A key is a code with `inverted` bits.
- * Returns how many other codes there are, or SIZE_MAX. */
+/* Counts the few values, and copies the other codes to `rest`, in order. `to`, x or NULL, is filled with the
+ * most frequent key meanwhile: lines that have just been read are written soonest. A key is a code with `inverted`
+ * bits. Returns how many other codes there are, or SIZE_MAX. */
 static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts, KEY *to,
                          KEY inverted, scan_sort_team *team) {
     NAME(sieve)
@@ -465,7 +468,8 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     size_t counts[QUICK_FEW], less[QUICK_FEW];
     KEY keys[QUICK_FEW];
     scan_sort_team *team = job->local->team;
-    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, to, (KEY)job->flip, team);
+    const bool fills = to == x && few->is_part;
+    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, fills ? to : NULL, (KEY)job->flip, team);
     atomic_uint unfinished = 0;
     quick_job of_rest = *job;
     of_rest.unfinished = &unfinished;
@@ -474,5 +478,5 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     NAME(count_less)(few, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < few->count; k++)
         keys[k] = few->values[k] ^ (KEY)job->flip;
-    NAME(put_between)(few, keys, counts, less, to, n, rest_n, to == x, team);
+    NAME(put_between)(few, keys, counts, less, to, n, rest_n, fills, team);
 }
