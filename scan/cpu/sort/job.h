@@ -215,7 +215,8 @@ void scan_cpu_sort_put_back(scan_sort_job *job, unsigned thread);
 bool scan_cpu_sort_seems_runs(const scan_sort_job *job);
 bool scan_cpu_sort_by_runs(const scan_sort_job *job, void *scratch, uint32_t *counts);
 
-/* few.c: whether one thread sorts alone, and its quicksort counts keys of so few values (quick_few.h). */
+/* few.c: whether the quicksort of one thread, which others help, counts most of the keys: they are of so few values
+ * (quick_few.h). */
 bool scan_cpu_sort_quick_counts(const scan_sort_job *job);
 
 /* A sort of keys of a few values, or nothing and false. All threads. */

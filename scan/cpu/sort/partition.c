@@ -15,7 +15,8 @@
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
  * few values (splitters.c; in vectors: pieces.c, and by two threads halves.c). Input in order already is copied, in the
  * other order reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values
- * or lie close together (few.c, count.c), and not moved.
+ * or lie close together (few.c, count.c), and not moved; and what comes in long runs of equal keys is sorted run by run
+ * (runs.c).
  */
 #include "job.h"
 #include "team.h"

@@ -10,7 +10,7 @@ typedef struct NAME(few) {
     KEY values[QUICK_FEW];
     unsigned count; /* 0: there are none */
     unsigned most;  /* the one that seems to be most frequent */
-    bool is_part;   /* that one seems to be a good part of all */
+    unsigned share; /* of QUICK_SAMPLES, that it has */
     size_t sorted;  /* so many keys at the front are in order */
     KEY magnitude;  /* others that have none of these bits set must not be: they would be ties of a value; 0: all may */
 } NAME(few);
@@ -54,7 +54,7 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
             covered += length;
         }
     }
-    few->is_part = longest >= SAMPLES / 4;
+    few->share = longest;
     if (covered < SAMPLES / 2)
         few->count = 0;
     return sample[SAMPLES / 2 - 1];
@@ -78,6 +78,7 @@ typedef struct NAME(sieve) {
     const KEY *x;
     KEY flip, values[QUICK_FEW]; /* the first one seems to be most frequent */
     unsigned count;
+    bool seems_one; /* nearly all are the first value */
     KEY *rest;
     KEY *to; /* x, where lines that have just been read become `key`, the first value; or NULL */
     KEY key;
@@ -133,19 +134,18 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
         for (; i + 4 * LANES <= n; i += 4 * LANES) {
             V v[4];
             V_BITS others[4];
-#pragma GCC unroll 4
-            for (unsigned k = 0; k < 4; k++) {
-                v[k] = V_LOAD(x + i + k * LANES);
-            }
             if (often_one) {
-                const V differ = V_OR(V_OR(V_XOR(v[0], values[0]), V_XOR(v[1], values[0])),
-                                      V_OR(V_XOR(v[2], values[0]), V_XOR(v[3], values[0])));
+                V differ = V_XOR(V_LOAD(x + i), values[0]);
+#pragma GCC unroll 3
+                for (unsigned k = 1; k < 4; k++)
+                    differ = V_OR(differ, V_XOR(V_LOAD(x + i + k * LANES), values[0]));
                 const V_BITS differing = V_UNSET(V_EQUAL(differ, V_SET1(0)));
                 if (differing == 0)
                     continue;
             }
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
+                v[k] = V_LOAD(x + i + k * LANES);
                 others[k] = NAME(sift_vector)(v[k], values, tally, count);
                 if (to)
                     V_STORE(to + i + k * LANES, key);
@@ -209,10 +209,10 @@ static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY
 /* A part of the pass. What came before says what can be foreseen. Where it may fail keys are written when those of some
  * steps have been looked at. */
 static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
-    enum { RARE = 8 /* not in more than one step in so many */, MOST_N = 16 * NAME(SIFT_UNIT) };
+    enum { RARE = 2 /* in less than one step in so many */, MOST_N = 16 * NAME(SIFT_UNIT) };
     _Static_assert(sizeof(KEY) > 2 || MOST_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
     const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
-    bool often_one = leaves_firsts, mostly_few = true;
+    bool often_one = leaves_firsts && s->seems_one, mostly_few = true;
     *part = (NAME(sifted)){.begin = begin, .end = begin};
     for (size_t n = end - begin > MOST_N ? NAME(SIFT_UNIT) : MOST_N; part->end < end;
          n = s->magnitude && s->to ? MOST_N / 4 : MOST_N) {
@@ -456,6 +456,7 @@ static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip
     s.values[0] = few->values[few->most];
     s.values[few->most] = few->values[0];
     s.key = s.values[0] ^ inverted;
+    s.seems_one = few->share >= QUICK_SAMPLES / 16 * 15;
     const size_t rest_n = NAME(sift_all)(&s, n, few->sorted, team, counts), most = counts[0];
     counts[0] = counts[few->most];
     counts[few->most] = most;
@@ -468,7 +469,7 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     size_t counts[QUICK_FEW], less[QUICK_FEW];
     KEY keys[QUICK_FEW];
     scan_sort_team *team = job->local->team;
-    const bool fills = to == x && few->is_part;
+    const bool fills = to == x && few->share >= QUICK_PART;
     const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, fills ? to : NULL, (KEY)job->flip, team);
     atomic_uint unfinished = 0;
     quick_job of_rest = *job;

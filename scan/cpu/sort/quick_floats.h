@@ -119,7 +119,7 @@ static void NAME(find_zeros)(const KEY *sample, KEY flip, NAME(few) * few) {
         if (count >= GOOD_PART) {
             few->count = 1;
             few->most = 0;
-            few->is_part = true;
+            few->share = count;
             few->values[0] = zeros[z];
         }
     }
@@ -166,7 +166,7 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few))
         return false;
     /* Few keys are written sooner at last than where they are looked at first. */
-    const bool fills = to == x && few.is_part && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
+    const bool fills = to == x && few.share >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
     const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, 0, l->team);
     if (rest_n == SIZE_MAX)
         return false;
