@@ -92,12 +92,12 @@ constexpr float sampled_copies = 1024;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 
-/* Threads of a CTA of the cooperative sort, the most keys for which it is taken, and how many digits that differ take a
- * pass each rather than one pass into buckets. Where hunts (`tools/bench --device cuda --hunt 4000 --seed 41 --min-n
- * 65537 --max-n 2200000`) of either are even on an H100, 2026-11-26. */
+/* Threads of a CTA of the cooperative sort, the most keys for which it is taken, by their bytes, and how many digits
+ * that differ take a pass each rather than one pass into buckets. Where hunts (`tools/bench --device cuda --hunt 4000
+ * --seed 41 --min-n 300000 --max-n 1600000`) with it and without are even on an H200, 2026-11-27. */
 constexpr int cooperative_threads = 1024;
-constexpr uint64_t max_cooperative_keys = 3u << 19;
-constexpr uint32_t cooperative_passes(uint64_t n) { return n < 1u << 20 ? 3 : 4; }
+constexpr uint64_t max_cooperative_keys(uint32_t key_bytes) { return key_bytes == 8 ? 1u << 20 : 5u << 17; }
+constexpr uint32_t cooperative_passes = 3;
 
 /* Threads of a CTA that merges a tile, and outputs of a thread: twice an odd number, so that the places of consecutive
  * threads' outputs lie in different banks of shared memory. Of the sizes up to 48 KB a CTA these take the least time

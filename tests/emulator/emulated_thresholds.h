@@ -32,8 +32,8 @@ constexpr uint64_t sampled_rare_least = 40000, sampled_surely_most = 60000;
 constexpr float sampled_copies = 100;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;
-constexpr uint64_t max_cooperative_keys = 12000;
-constexpr uint32_t cooperative_passes(uint64_t n) { return n < 10000 ? 3 : 4; }
+constexpr uint64_t max_cooperative_keys(uint32_t key_bytes) { return key_bytes == 8 ? 12000 : 11000; }
+constexpr uint32_t cooperative_passes = 3;
 constexpr int merge_threads = 64, merge_split_threads = 64;
 template <class Key> constexpr int merge_items = sizeof(Key) == 4 ? 10 : 6;
 

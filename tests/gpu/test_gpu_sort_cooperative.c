@@ -8,13 +8,12 @@
 #include "gpu_sort.h"
 
 /* As in scan/cuda/thresholds.h, or the emulator's. Fewer keys are sorted by counting or, here not granted in the
- * emulator, by one cluster. The GPU's bounds are for keys of 4 bytes; keys of 8 bytes and all values fill a tile
- * sooner. */
+ * emulator, by one cluster. */
 enum {
     MIN_COOPERATIVE = GPU_EMULATED ? 8193 : (1 << 16) + 1,
-    MORE_PASSES = GPU_EMULATED ? 10000 : 1 << 20,
-    MAX_COOPERATIVE = GPU_EMULATED ? 12000 : 3 << 19,
-    SAMPLES = 32 /* that a CTA gives */
+    MAX_COOPERATIVE = GPU_EMULATED ? 11000 : 5 << 17,
+    MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20, /* of 8-byte keys */
+    SAMPLES = 32                                           /* that a CTA gives */
 };
 
 /* racecheck takes minutes for what the other checkers take seconds for: it gets few sorts of few keys. */
@@ -41,17 +40,15 @@ static scan_type drawn_wide_type(void) {
 static void sizes(void **state) {
     (void)state;
     need_time();
-    static const size_t edges[] = {MIN_COOPERATIVE, MORE_PASSES, MAX_COOPERATIVE};
+    static const size_t edges[] = {MIN_COOPERATIVE, MAX_COOPERATIVE, MAX_COOPERATIVE_LONG};
     for (size_t e = 0; e < sizeof edges / sizeof edges[0]; e++)
         for (int off = -1; off <= 1; off++)
-            for (int i = 0; i < (gpu_is_small ? 1 : 3); i++) {
+            for (int i = 0; i < (gpu_is_small ? 2 : 4); i++) {
                 const sort_case order = drawn_order(i % 2 ? SCAN_U64 : drawn_wide_type());
                 const size_t n = edges[e] + (size_t)off,
-                             bound = check_array(&order, SCAN_SORT_AUTO, n, 0, gpu_is_small ? 1 : 5);
-                check_ran(bound < MIN_COOPERATIVE   ? "count"
-                          : bound > MAX_COOPERATIVE ? "radix"
-                                                    : "radix cooperative",
-                          bound);
+                             bound = check_array(&order, SCAN_SORT_AUTO, n, 0, gpu_is_small ? 1 : 5),
+                             most = type_bits(order.type) == 64 ? MAX_COOPERATIVE_LONG : MAX_COOPERATIVE;
+                check_ran(bound < MIN_COOPERATIVE ? "count" : bound > most ? "radix" : "radix cooperative", bound);
             }
     for (int i = 0; i < (gpu_is_small ? 6 : 60); i++) { /* rows of tiles that are full, and not */
         const sort_case order = drawn_order(drawn_wide_type());
@@ -98,7 +95,7 @@ static void sort_all_kinds(scan_type type, size_t n, int data) {
     }
 }
 
-static size_t a_size(void) { return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : 600000); }
+static size_t a_size(void) { return MIN_COOPERATIVE + random_below(&rng, gpu_is_small ? 900 : 580000); }
 
 /* One to all digits differ, at any place of the key: few take a pass each, of the first not always one. */
 static void digits(void **state) {

@@ -45,7 +45,7 @@ static size_t bytes_for(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_
     const int wide = key_bytes == 8;
     const uint32_t ctas = ctas_of(ctx);
     const size_t tile_bytes = cooperative_tile_bytes(n, ctas, key_bytes, value_bytes);
-    if (bits <= cooperative_passes(n) * digit_bits)
+    if (bits <= cooperative_passes * digit_bits)
         return tile_bytes;
     const size_t row = cooperative_threads,
                  element = wide ? bucket_element_bytes<uint64_t> : bucket_element_bytes<uint32_t>;
@@ -58,7 +58,7 @@ static size_t bytes_for(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_
 }
 
 bool cooperative_sort_serves(const scan_ctx *ctx, uint32_t key_bytes, uint32_t value_bytes, uint32_t bits, size_t n) {
-    return ctas_of(ctx) > 0 && n <= max_cooperative_keys && bits > 0 &&
+    return ctas_of(ctx) > 0 && n <= max_cooperative_keys(key_bytes) && bits > 0 &&
            bytes_for(ctx, key_bytes, value_bytes, bits, n) <= dynamic_bytes_of(ctx, key_bytes == 8);
 }
 

@@ -233,14 +233,14 @@ template <class Code> class cooperative_sort {
         bool looked = false, by_buckets = false;
         uint64_t differ = radix - 1; /* bits of codes that differ and are not in order yet */
         view seen;
-        if (job.bits > cooperative_passes(job.n) * digit_bits) {
+        if (job.bits > cooperative_passes * digit_bits) {
             look_first(seen);
             const cooperative_look all = exchange.look_of_all();
             if (is_in_order(all))
                 return copy(all.falls);
             looked = true;
             differ = all.ones & all.zeros;
-            by_buckets = digits_of(differ) > cooperative_passes(job.n) && sampled * cooperative_samples >= 4 * buckets;
+            by_buckets = digits_of(differ) > cooperative_passes && sampled * cooperative_samples >= 4 * buckets;
             if (by_buckets)
                 shared.splitters.find(exchange, job.state, sampled, buckets, reinterpret_cast<Code *>(dynamic));
         }
