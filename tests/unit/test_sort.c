@@ -502,6 +502,30 @@ static void test_runs(void **state) {
     }
 }
 
+/* ---- few values, one of them rare ------------------------------------------------------------------------------- */
+
+/* Two values, of which one of fifty keys has the second: a small sample often misses it. Their signs differ, or not. */
+static uint64_t data_rare_value(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static const double values[][2] = {{5, -3}, {-3, 5}, {2, 3}, {-2, -3}, {0, -1}, {-1, 0}};
+    (void)i;
+    return bits_of_double(values[n % 6][random_u64(s) % 50 == 0], type);
+}
+
+static void test_rare_values(void **state) {
+    static const scan_type types[] = {SCAN_U32, SCAN_I64, SCAN_F32, SCAN_F64};
+    fixture *f = *state;
+    for (unsigned round = 0; round < (ONLY_THREADS ? 12 : 72); round++) {
+        const uint64_t r = random_u64(&f->random);
+        const scan_type type = types[round % 4];
+        const size_t n = 66000 + r % 6000;
+        const sort_case c = {type, r >> 16 & 1, false, 0, type_bits(type)};
+        void *keys = guarded_place(f->keys_in, n, scan_type_size(type), &f->random);
+        fill(keys, n, type, data_rare_value, r);
+        check_argsort(f, keys, n, c);
+        check_sort(f, keys, n, c, 0, SCAN_SORT_AUTO);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_sizes),
@@ -515,6 +539,7 @@ int main(void) {
         cmocka_unit_test(test_special_floats_of_two_threads),
         cmocka_unit_test(test_dense_range),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_rare_values),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -146,7 +146,7 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
     if (NAME(find_another)(x, n, 0, few, &another) && (another & ~SIGN) <= INFINITY_BITS &&
         !(zero && (another & ~SIGN) == 0)) {
         unsigned k = few->count;
-        while (k > 0 && NAME(encode_one)(few->values[k - 1], flip) > NAME(encode_one)(another, flip))
+        while (k > 0 && RANK(NAME(encode_one)(few->values[k - 1], flip)) > RANK(NAME(encode_one)(another, flip)))
             k--;
         NAME(add_value)(few, another, k);
         zero = zero || (another & ~SIGN) == 0;
