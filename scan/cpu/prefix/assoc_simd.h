@@ -11,7 +11,7 @@
 
 #include "vec.h"
 
-enum { SIMD_STEP = 4 /* vectors between two fetches ahead */, SIMD_LINE = 64 };
+enum { SIMD_STEP = 4 /* vectors between two prefetches */ };
 
 /* Loads a vector in scan order, at element p of the piece. */
 SCAN_INLINE vec simd_load(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
@@ -65,12 +65,9 @@ SCAN_INLINE uint64_t simd_scan_vectors(scan_type in_type, scan_type type, scan_o
     const scan_cpu_piece own = *given, *const piece = &own;
     const size_t in_size = scan_assoc_size(in_type), size = scan_assoc_size(type), lanes = sizeof(vec) / size;
     const vec none = vec_fill(size, scan_assoc_identity(type, op));
-    const char *ahead = piece->prefetch;
     vec before = vec_fill(size, fold);
     for (size_t step = begin; step < end; step += SIMD_STEP * lanes) {
-        if (ahead)
-            for (size_t byte = 0; byte < SIMD_STEP * lanes * in_size; byte += SIMD_LINE)
-                __builtin_prefetch(ahead + step * in_size + byte, 0, 2);
+        vec_prefetch(piece, reverse, step, SIMD_STEP * lanes, in_size);
         const size_t stop = end - step < SIMD_STEP * lanes ? end : step + SIMD_STEP * lanes;
         for (size_t p = step; p < stop; p += lanes) {
             vec x = simd_scan_vector(type, op, simd_load(in_type, type, op, piece, reverse, p), none);

@@ -147,12 +147,8 @@ SCAN_INLINE void row_scan(scan_type in_type, scan_type type, scan_op op, const s
 SCAN_INLINE void rows_scan_as(scan_type in_type, scan_type type, scan_op op, const scan_cpu_piece *piece, bool reverse,
                               bool exclusive, bool stream, size_t first_row, row_folds *f) {
     const size_t row_elements = SCAN_CPU_ROW_BYTES / scan_assoc_size(type);
-    const size_t row_bytes = row_elements * scan_assoc_size(in_type);
-    const char *ahead = piece->prefetch;
     for (size_t i = 0; i < piece->n / row_elements; i++) {
-        if (ahead)
-            for (size_t byte = 0; byte < row_bytes; byte += 64)
-                __builtin_prefetch(ahead + i * row_bytes + byte, 0, 2);
+        vec_prefetch(piece, reverse, i * row_elements, row_elements, scan_assoc_size(in_type));
         row_scan(in_type, type, op, piece, reverse, exclusive, stream, i * row_elements, first_row + i, f);
     }
 }
