@@ -149,8 +149,9 @@ static scan_type random_type(fixture *f) { return (scan_type)(1 + random_u64(&f-
 /* Fewer than 2^17 keys are sorted by one thread. */
 enum { SMALL_STEP = ONLY_THREADS ? 26 : 1, MEDIUM_STEP = ONLY_THREADS ? 8 : 1, FIRST_POWER = ONLY_THREADS ? 17 : 8 };
 enum { BIT_RANGES = ONLY_THREADS ? 60 : 600, REPEATS = FEWER ? 1 : 3, STEP = FEWER ? 2 : 1 };
-/* So many keys of any type are more than one thread sorts alone; MANY_N of 8 bytes are written past the caches. */
-enum { LARGE_N = 1 << 18, MANY_N = ONLY_THREADS ? 1 << 19 : 1 << 20 };
+/* LARGE_N keys of any type are more than one thread sorts alone; twice as many of 8 bytes are written past the caches.
+ */
+enum { LARGE_N = ONLY_THREADS ? 1 << 18 : 1 << 19 };
 
 static void test_small_sizes(void **state) {
     fixture *f = *state;
@@ -180,13 +181,11 @@ static void test_powers_of_two(void **state) {
 
 static void test_large(void **state) {
     fixture *f = *state;
-    for (int d = 0; d < DISTRIBUTIONS; d += is_lower_level() ? 3 : STEP) {
-        const size_t n = d & 2 ? LARGE_N : MANY_N / 2;
-        check_orders(f, n + 1 + random_u64(&f->random) % 3, random_type(f), distributions[d]);
-    }
-    check_orders(f, MANY_N + 1, SCAN_U32, data_uniform);
-    check_orders(f, MANY_N, SCAN_F64, data_bell);
-    check_orders(f, MANY_N, SCAN_F32, data_bell); /* bins that one thread sorts though they leave its cache */
+    for (int d = 0; d < DISTRIBUTIONS; d += is_lower_level() ? 3 : STEP)
+        check_orders(f, LARGE_N + 1 + random_u64(&f->random) % 3, random_type(f), distributions[d]);
+    check_orders(f, 2 * LARGE_N + 1, SCAN_U32, data_uniform);
+    check_orders(f, 2 * LARGE_N, SCAN_F64, data_bell);
+    check_orders(f, 2 * LARGE_N, SCAN_F32, data_bell); /* bins that one thread sorts though they leave its cache */
 }
 
 static void test_bit_ranges(void **state) {
@@ -239,7 +238,7 @@ static uint64_t data_falling_ties(uint64_t *s, size_t i, size_t n, scan_type typ
     return (void)s, (void)type, (n - i) / 3;
 }
 
-/* Keys, pairs and an argsort of the first `count` of 2 LARGE_N keys. */
+/* Keys, pairs and an argsort of the first `count` of LARGE_N keys. */
 static void check_low_count(fixture *f, scan_ctx *ctx, distribution *data, uint64_t count) {
     uint64_t *keys = (void *)f->keys_in.memory, *out = (void *)f->keys_out.memory,
              *values = (void *)f->values_in.memory;
@@ -249,8 +248,8 @@ static void check_low_count(fixture *f, scan_ctx *ctx, distribution *data, uint6
     out[count] = order[count] = 77;
     for (size_t i = 0; i < count; i++)
         values[i] = i;
-    assert_int_equal(scan_argsort(ctx, &desc, keys, order, 2 * LARGE_N), SCAN_OK);
-    assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, 2 * LARGE_N), SCAN_OK);
+    assert_int_equal(scan_argsort(ctx, &desc, keys, order, LARGE_N), SCAN_OK);
+    assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, LARGE_N), SCAN_OK);
     if (first_misplaced(f->items, keys, order, 4, count, (sort_case){SCAN_U64, false, false, 0, 64}) != count)
         fail_msg("an index of %zu is wrong", (size_t)count);
     for (size_t i = 0; i < count; i++)
@@ -258,12 +257,12 @@ static void check_low_count(fixture *f, scan_ctx *ctx, distribution *data, uint6
             fail_msg("key wrong at %zu of %zu", i, (size_t)count);
     assert_true(out[count] == 77 && order[count] == 77);
     memcpy(out, keys, count * sizeof *keys);
-    assert_int_equal(scan_sort(ctx, &desc, out, out, NULL, NULL, 2 * LARGE_N), SCAN_OK);
+    assert_int_equal(scan_sort(ctx, &desc, out, out, NULL, NULL, LARGE_N), SCAN_OK);
     for (size_t i = 0; i < count; i++)
         if (out[i] != keys[f->items[i].index])
             fail_msg("key wrong in place at %zu of %zu", i, (size_t)count);
     desc.value_bytes = 8;
-    assert_int_equal(scan_sort(ctx, &desc, keys, keys, values, values, 2 * LARGE_N), SCAN_OK);
+    assert_int_equal(scan_sort(ctx, &desc, keys, keys, values, values, LARGE_N), SCAN_OK);
     for (size_t i = 0; i < count; i++)
         if (values[i] != f->items[i].index || keys[i] != out[i])
             fail_msg("pair wrong at %zu of %zu", i, (size_t)count);

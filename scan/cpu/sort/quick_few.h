@@ -257,13 +257,15 @@ QUICK_APART static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, con
     enum { PLACES = 4, AT_ONCE = 16 * LANES, MANY = 64 * PLACES * AT_ONCE, ENOUGH = 4 };
     KEY rest[PLACES * AT_ONCE];
     NAME(sieve) s = {.x = x, .flip = flip, .count = few->count, .rest = rest};
-    size_t counts[QUICK_FEW], rest_n = 0, equal = 0;
+    size_t counts[QUICK_FEW] = {0}, rest_n = 0, equal = 0;
     if (n < MANY || few->count == 0 || few->count == QUICK_FEW)
         return false;
     memcpy(s.values, few->values, sizeof s.values);
     for (size_t k = 0; k < PLACES; k++)
         rest_n += NAME(sift_some)(&s, NAME(sample_place)(k * (QUICK_SAMPLES / PLACES), n - AT_ONCE), AT_ONCE,
                                   rest + rest_n, counts, true, true);
+    if (rest_n < ENOUGH)
+        return false;
     *another = rest[rest_n / 2];
     for (size_t i = 0; i < rest_n; i++)
         equal += rest[i] == *another;
