@@ -280,6 +280,7 @@ scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const v
         .identity = identity_of(desc->out_type, desc->op),
     };
     j.whole.stream = in != out && n >= STREAM_BYTES / j.out_size;
+    j.whole.from_memory = j.whole.stream || desc->carry_out; /* a piece of a long array */
     if (desc->reverse && n) {
         j.whole.in = (const char *)in + (n - 1) * j.in_size;
         j.whole.out = (char *)out + (n - 1) * j.out_size;

@@ -31,6 +31,7 @@ typedef struct scan_cpu_piece {
     bool exclusive;
     bool reverse;
     bool stream;          /* write past the caches */
+    bool from_memory;     /* `in` is hardly in a cache */
     const void *prefetch; /* prefetch this meanwhile, as many bytes as `in` has, upward; may be NULL */
 } scan_cpu_piece;
 

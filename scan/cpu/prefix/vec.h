@@ -33,14 +33,14 @@
 enum { VEC_LINE = 64, VEC_AHEAD = 8 << 10 /* with 4 or 16 KiB it takes as long, with less longer */ };
 
 /* Called before `count` elements of the piece are read, from element p on: prefetches as many of what the piece says,
- * or else, where a large array is written past the caches, of what is read VEC_AHEAD bytes later. The processor
- * prefetches that too, but where arithmetic fills its window too late. */
+ * or else, of an array that comes from memory, of what is read VEC_AHEAD bytes later. The processor prefetches that
+ * too, but where arithmetic fills its window too late. */
 SCAN_INLINE void vec_prefetch(const scan_cpu_piece *piece, bool reverse, size_t p, size_t count, size_t in_size) {
     const uintptr_t in = (uintptr_t)piece->in, bytes = count * in_size;
     if (piece->prefetch) {
         for (size_t byte = 0; byte < bytes; byte += VEC_LINE)
             __builtin_prefetch((const char *)piece->prefetch + p * in_size + byte, 0, 2);
-    } else if (piece->stream) {
+    } else if (piece->from_memory) {
         const uintptr_t at = reverse ? in - (p + count - 1) * in_size - VEC_AHEAD : in + p * in_size + VEC_AHEAD;
         for (size_t byte = 0; byte < bytes; byte += VEC_LINE)
             __builtin_prefetch((const void *)(at + byte)); /* past an end of the array nothing is read */
