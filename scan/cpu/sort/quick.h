@@ -16,7 +16,6 @@ enum {
     QUICK_SURVEY_N = 1024,          /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32,       /* keys that quick_places.h looks at first */
     QUICK_L1_BYTES = 1 << 15,       /* of keys; more are partitioned with a view to the lines that leave the L1 */
-    QUICK_PASS_BYTES = 1 << 20,     /* of a pass that a team shares: 40 microseconds of work */
     QUICK_SHARE_N = 8192 /* elements of a range that is left to another thread: 20 microseconds of work or more,
                             many times what it costs to hand it over */
 };
@@ -38,15 +37,6 @@ static inline bool quick_may_share(const scan_sort_local *l, size_t n) { return 
 static inline void quick_join(const scan_sort_local *l, atomic_uint *unfinished) {
     if (l->team)
         scan_cpu_sort_join(l->team, unfinished);
-}
-
-/* A pass over places from 0 on, which reads or writes so many bytes; by a team if these are many. */
-static inline void quick_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
-                                  size_t bytes) {
-    if (team && bytes >= QUICK_PASS_BYTES)
-        scan_cpu_sort_in_parts(team, task, arg, 0, places);
-    else
-        task(arg, 0, places);
 }
 
 /* Fetches the line that will be stored to in a few steps, which may lie behind the array: a partition that leaves the

@@ -345,7 +345,7 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
         NAME(sift_runs)(sieve, sorted, &s.parts[0], &s.begin);
         atomic_init(&s.parts_n, 1);
     }
-    quick_in_parts(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
+    scan_sort_pass(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
                    (n - s.begin) * sizeof(KEY));
     const unsigned parts_n = atomic_load_explicit(&s.parts_n, memory_order_relaxed);
     for (unsigned p = 1; p < parts_n; p++) /* in order */
@@ -375,7 +375,7 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
  * that may be ties. */
 static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
     NAME(sifted) part;
-    if (sorted > 0 || (team && n * sizeof(KEY) >= QUICK_PASS_BYTES))
+    if (sorted > 0 || (team && n * sizeof(KEY) >= SCAN_SORT_PASS_BYTES))
         return NAME(sift_shared)(sieve, n, sorted, team, counts);
     NAME(sift_part)(sieve, 0, n, &part);
     memcpy(counts, part.counts, sizeof part.counts);
@@ -419,7 +419,7 @@ static void NAME(put_between)(const NAME(few) * few, const KEY *keys, const size
         at += less[k] - before;
         const size_t end = at + counts[k], from = filled && k == few->most && n - rest_n > at ? n - rest_n : at;
         if (from < end)
-            quick_in_parts(team, NAME(fill_places), &(NAME(filling)){to + from, keys[k]}, end - from,
+            scan_sort_pass(team, NAME(fill_places), &(NAME(filling)){to + from, keys[k]}, end - from,
                            (end - from) * sizeof(KEY));
         at = end;
     }

@@ -18,8 +18,7 @@ enum {
     SAMPLES = 128,
     MOST_ENDS = 6, /* of runs, between as many neighbours */
     UNIT = 1 << 12,
-    UNIT_RUNS = UNIT / 8,  /* at most, on average */
-    SHARED_BYTES = 1 << 20 /* of a pass that a team shares */
+    UNIT_RUNS = UNIT / 8 /* at most, on average */
 };
 
 static size_t units_of(size_t n) { return (n + UNIT - 1) / UNIT; }
@@ -103,20 +102,13 @@ static void fill_part(void *arg, size_t begin, size_t end) {
                                 scan_sort_load(list->runs.keys, run, (unsigned)j->plan.key_bytes));
 }
 
-static void in_parts(const scan_sort_job *j, scan_sort_part_task *task, run_list *list, size_t places) {
-    if (j->team && j->n * j->plan.key_bytes >= SHARED_BYTES)
-        scan_cpu_sort_in_parts(j->team, task, list, 0, places);
-    else
-        task(list, 0, places);
-}
-
 bool scan_cpu_sort_by_runs(const scan_sort_job *j, void *scratch, uint32_t *counts) {
-    const size_t room = units_of(j->n) * UNIT_RUNS;
+    const size_t room = units_of(j->n) * UNIT_RUNS, bytes = j->n * j->plan.key_bytes;
     char *keys = scratch, *lengths = keys + scan_sort_round_up(room * j->plan.key_bytes),
          *other_keys = lengths + scan_sort_round_up(room * sizeof(uint32_t)),
          *other_lengths = other_keys + scan_sort_round_up(room * j->plan.key_bytes);
     run_list list = {.job = j, .runs = {keys, lengths}};
-    in_parts(j, find_part, &list, units_of(j->n));
+    scan_sort_pass(j->team, find_part, &list, units_of(j->n), bytes);
     if (atomic_load_explicit(&list.failed, memory_order_relaxed))
         return false;
     join_parts(&list);
@@ -130,6 +122,6 @@ bool scan_cpu_sort_by_runs(const scan_sort_job *j, void *scratch, uint32_t *coun
     uint32_t *ends = list.runs.values;
     for (size_t run = 1; run < list.n; run++)
         ends[run] += ends[run - 1];
-    in_parts(j, fill_part, &list, j->n);
+    scan_sort_pass(j->team, fill_part, &list, j->n, bytes);
     return true;
 }

@@ -23,8 +23,9 @@ typedef struct scan_sort_task {
 } scan_sort_task;
 
 enum {
-    SCAN_SORT_MAX_TASKS = 64, /* a power of two */
-    SCAN_SORT_MAX_PARTS = 16  /* of one pass, which are described on the stack */
+    SCAN_SORT_MAX_TASKS = 64,      /* a power of two */
+    SCAN_SORT_MAX_PARTS = 16,      /* of one pass, which are described on the stack */
+    SCAN_SORT_PASS_BYTES = 1 << 20 /* of a pass that a team shares: 40 microseconds of work */
 };
 
 /* The tasks that no thread has begun. */
@@ -57,6 +58,15 @@ void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
  * threads that come, and waits until all have returned. */
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
+
+/* A pass over places from 0 on, which reads or writes so many bytes: by a team, if there is one and they are enough. */
+static inline void scan_sort_pass(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
+                                  size_t bytes) {
+    if (team && bytes >= SCAN_SORT_PASS_BYTES)
+        scan_cpu_sort_in_parts(team, task, arg, 0, places);
+    else
+        task(arg, 0, places);
+}
 
 /* Ends a team, of which all tasks are finished: waits until the threads that came have left it. */
 void scan_cpu_sort_end_team(scan_sort_team *team);
