@@ -10,7 +10,7 @@
  *   prefix/         the prefix verb: operators and types, the choice of kernels, launches, and pieces of a long array
  *   select/         compaction and unique: one engine for every kind of selection
  *   sort/           radix sort and argsort
- *   cooperative/    the same of up to some million keys, by all SMs in one cooperative launch
+ *   cooperative/    the same of up to a million keys, by all SMs in one cooperative launch
  *   samplesort/     the same by a sample of the keys, for any distribution
  *   merge/          two sorted arrays into one
  *   image/          histograms, equalization, CLAHE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tens of thousands of keys to some millions: all SMs sort them in one cooperative launch.
+ * Tens of thousands of keys to a million: all SMs sort them in one cooperative launch.
  *
  * CTA c holds positions [c * tile, (c + 1) * tile), and all CTAs run at the same time. A pass takes elements where a
  * digit says, from global memory to global memory, where they stay in L2:
