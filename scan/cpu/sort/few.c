@@ -15,7 +15,7 @@
 
 enum {
     SAMPLES = 64,
-    FEW_THREADS = 2 /* that sort what a few values leave by one's quicksort and help no later than by partitions */
+    FEW_THREADS = 2 /* with more, sharing the partitions sorts what a few values leave sooner than one's quicksort */
 };
 
 /* The values that a thread has met: they lie in its counts. */

@@ -104,8 +104,8 @@ SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned co
 }
 
 /* Some steps of the pass: n codes from `begin` on, of which the others go to `rest`. Counts are added. Returns how many
- * others there are. A step need not be done where all codes are the first value and its keys are there, and need not
- * move anything where there are no others: if that is `often` or `mostly` so, for it must be easy to foresee. */
+ * others there are. Two branches save work, and cost more where the processor cannot foresee them: often_one looks
+ * for steps of the first value alone, whose keys are there; mostly_few for steps without others. */
 SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts,
                                  unsigned count, bool often_one, bool mostly_few) {
     const KEY *x = s->x + begin;
