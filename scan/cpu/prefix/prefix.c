@@ -40,6 +40,30 @@ static scan_cpu_assoc_table *const assoc_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_a
 static scan_cpu_rows_table *const rows_tables[SCAN_SIMD_LEVELS] = {&scan_cpu_rows_portable};
 #endif
 
+SCAN_ASSERT(SCAN_I8 == SCAN_U8 + 1 && SCAN_I16 == SCAN_U16 + 1 && SCAN_I32 == SCAN_U32 + 1 && SCAN_I64 == SCAN_U64 + 1,
+            "a signed type follows the unsigned one of its size");
+
+static bool compares(scan_op op) {
+    switch (op) {
+#define COMPARES_ORDERED false
+#define COMPARES_COMPARED true
+#define COMPARES_NONE false
+#define ROW(OP, op, FLOATS, ...)                                                                                       \
+    case SCAN_##OP: return COMPARES_##FLOATS;
+        SCAN_OPS(ROW, )
+#undef ROW
+    }
+    return false;
+}
+
+/* The kernels of the unsigned type serve the signed one too, where an operator does not compare. */
+static const scan_cpu_assoc_kernel *assoc_of(scan_cpu_assoc_table *table, scan_type type, scan_type out_type,
+                                             scan_op op) {
+    if (type == out_type && scan_is_signed(type) && !compares(op))
+        type = out_type = (scan_type)(type - 1);
+    return &(*table)[type][out_type][op];
+}
+
 typedef union fold {
     unsigned char bytes[8];
     uint64_t align;
@@ -272,8 +296,8 @@ scan_status scan_cpu_prefix(scan_ctx *ctx, const scan_prefix_desc *desc, const v
         .whole = {.in = in, .out = out, .n = n, .exclusive = desc->kind == SCAN_EXCLUSIVE, .reverse = desc->reverse},
         .in_size = scan_type_size(desc->type),
         .out_size = scan_type_size(desc->out_type),
-        .assoc = &(*assoc_tables[simd])[desc->type][desc->out_type][desc->op],
-        .combine = &scan_cpu_assoc_portable[desc->out_type][desc->out_type][desc->op],
+        .assoc = assoc_of(assoc_tables[simd], desc->type, desc->out_type, desc->op),
+        .combine = assoc_of(&scan_cpu_assoc_portable, desc->out_type, desc->out_type, desc->op),
         .rows = &(*rows_tables[simd])[desc->type][desc->out_type][desc->op],
         .engine = &scan_cpu_order_engines[desc->type][desc->out_type],
         .op = desc->op,

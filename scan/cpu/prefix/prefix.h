@@ -42,21 +42,26 @@ typedef struct scan_cpu_assoc_kernel {
     void (*scan)(const scan_cpu_piece *piece, void *fold);
 } scan_cpu_assoc_kernel;
 
-/* Indexed by [element][accumulator][operator]; empty for float add and mul. */
+/* Indexed by [element][accumulator][operator], by way of assoc_of (prefix.c); empty for float add and mul. */
 typedef const scan_cpu_assoc_kernel scan_cpu_assoc_table[SCAN_TYPE_COUNT + 1][SCAN_TYPE_COUNT + 1][SCAN_OP_COUNT];
 extern scan_cpu_assoc_table scan_cpu_assoc_portable, scan_cpu_assoc_avx2, scan_cpu_assoc_avx512;
 
-/* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table. */
+/* Expands to KERNEL(element enum, name, accumulator enum, name, operator enum, name) for every cell of such a table
+ * that has kernels of its own: an operator that compares nothing does the same with the bits of signed integers as with
+ * those of unsigned ones (prefix.c, assoc_of). */
 #define SCAN_CPU_ASSOC_KERNELS SCAN_TYPES(SCAN_CPU_ASSOC_SAME) SCAN_WIDENINGS(SCAN_CPU_ASSOC_WIDER)
 #define SCAN_CPU_ASSOC_SAME(ENUM, name, ctype, CLASS) SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, ENUM, name, ENUM, name)
 #define SCAN_CPU_ASSOC_WIDER(IN, in, ctype, ENUM, name, wide_ctype, CLASS)                                             \
-    SCAN_OPS(SCAN_CPU_ASSOC_##CLASS, IN, in, ENUM, name)
+    SCAN_OPS(SCAN_CPU_ASSOC_WIDER_##CLASS, IN, in, ENUM, name)
 #define SCAN_CPU_ASSOC_UNSIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
-#define SCAN_CPU_ASSOC_SIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
-#define SCAN_CPU_ASSOC_FLOAT(OP, op, FLOATS, ...) SCAN_CPU_ASSOC_FLOAT_##FLOATS(OP, op, __VA_ARGS__)
-#define SCAN_CPU_ASSOC_FLOAT_ORDERED(...)
-#define SCAN_CPU_ASSOC_FLOAT_COMPARED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
-#define SCAN_CPU_ASSOC_FLOAT_NONE(...)
+#define SCAN_CPU_ASSOC_SIGNED(OP, op, FLOATS, ...) SCAN_CPU_ASSOC_IF_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ASSOC_WIDER_UNSIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_WIDER_SIGNED(OP, op, FLOATS, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_WIDER_FLOAT SCAN_CPU_ASSOC_FLOAT
+#define SCAN_CPU_ASSOC_FLOAT(OP, op, FLOATS, ...) SCAN_CPU_ASSOC_IF_##FLOATS(OP, op, __VA_ARGS__)
+#define SCAN_CPU_ASSOC_IF_ORDERED(...)
+#define SCAN_CPU_ASSOC_IF_COMPARED(OP, op, ...) KERNEL(__VA_ARGS__, OP, op)
+#define SCAN_CPU_ASSOC_IF_NONE(...)
 
 /* ---- float add and mul: the order of operations fixed in scan.h -------------------------------------------------- */
 
