@@ -25,18 +25,6 @@ SCAN_INLINE V NAME(decode)(V v, KEY flip) {
 SCAN_INLINE KEY NAME(decode_one)(KEY code, KEY flip) { return V_FIRST(NAME(decode)(V_SET1(code), flip)); }
 SCAN_INLINE KEY NAME(encode_one)(KEY key, KEY flip) { return key ^ (key & SIGN ? (KEY)~flip : (KEY)(SIGN ^ flip)); }
 
-/* Turns codes, less `offset`, back into keys. */
-static void NAME(decode_all)(KEY *keys, size_t n, KEY flip, KEY offset) {
-    const V less = V_SET1((KEY)-offset);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        V_STORE(keys + i, NAME(decode)(V_ADD(V_LOAD(keys + i), less), flip));
-    if (i < n) {
-        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
-        V_MASK_STORE(keys + i, some, NAME(decode)(V_ADD(V_MASK_LOAD(V_SET1(0), some, keys + i), less), flip));
-    }
-}
-
 /* Returns how many of sorted numbers come before zero. */
 static size_t NAME(below_zero)(const KEY *numbers, size_t n, bool descending) {
     size_t begin = 0, end = n;
@@ -234,7 +222,12 @@ static KEY NAME(rotation)(const scan_sort_order *order) {
 
 static NAME(ties) NAME(ties_of)(const scan_sort_order *order) {
     const KEY nans = 2 * (SIGN - INFINITY_BITS - 1);
-    NAME(ties) t = {(KEY)(SIGN - 1 + NAME(rotation)(order)) ^ LEAST, LEAST, MOST};
+    NAME(ties)
+    t = {.zero = (KEY)(SIGN - 1 + NAME(rotation)(order)) ^ LEAST,
+         .low = LEAST,
+         .high = MOST,
+         .flip = (KEY)order->flip,
+         .offset = (KEY)(NAME(rotation)(order) + LEAST)};
     if (order->nan == 0)
         t.low = (KEY)(nans - 1) ^ LEAST;
     else
@@ -255,9 +248,18 @@ static void NAME(rotate_in)(const scan_sort_order *order, const KEY *from, KEY *
     }
 }
 
-/* Turns codes of n keys back. */
-static void NAME(rotate_out)(const scan_sort_order *order, KEY *keys, size_t n) {
-    NAME(decode_all)(keys, n, (KEY)order->flip, (KEY)(NAME(rotation)(order) + LEAST));
+/* Turns codes back into keys. */
+SCAN_INLINE V NAME(turned_back)(const NAME(ties) * t, V codes) {
+    return NAME(decode)(V_ADD(codes, V_SET1((KEY)-t->offset)), t->flip);
+}
+static void NAME(rotate_out)(const NAME(ties) * t, const KEY *from, KEY *to, size_t n) {
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(to + i, NAME(turned_back)(t, V_LOAD(from + i)));
+    if (i < n) {
+        const V_MASK some = V_BELOW(V_SET1(n - i), 0);
+        V_MASK_STORE(to + i, some, NAME(turned_back)(t, V_MASK_LOAD(V_SET1(0), some, from + i)));
+    }
 }
 
 /* One code for all that are ties. */

@@ -226,10 +226,8 @@ QUICK_APART static void PAIR(give_up)(const NAME(split) * s, const scan_sort_loc
     rest.spare = (scan_sort_columns){other.keys, other.values};
     rest.n = n;
     if (s->ties)
-        NAME(rotate_out)(&l->order, to.keys, n);
+        NAME(rotate_out)(s->ties, to.keys, to.keys, n);
     PAIR(radix)(&rest, s->ties != NULL);
-    if (s->ties && !l->drop_keys)
-        NAME(rotate_in)(&l->order, to.keys, to.keys, n);
 }
 
 /* How many keys of a sample, in order, have the same leading bits as the one before: of those that vary, a few bits
@@ -268,6 +266,15 @@ static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     return close == 0 || (close == 1 && PAIR(count_close)(s, x, n, PAIR(SPREAD_SAMPLES)) < 4);
 }
 
+/* Brings pairs to `to` that are final: all are ties. */
+static void PAIR(move_ties)(const NAME(split) * s, PAIR(columns) x, PAIR(columns) to, size_t n, bool drop_keys) {
+    if (s->ties && !drop_keys) {
+        NAME(rotate_out)(s->ties, x.keys, to.keys, n);
+        x.keys = to.keys;
+    }
+    PAIR(move)(x, to, n);
+}
+
 typedef struct PAIR(job) {
     const NAME(split) * split;
     const scan_sort_local *local;
@@ -291,8 +298,8 @@ static bool PAIR(share)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to
                                                                    .unfinished = job->unfinished});
 }
 
-/* Sorts integers, or codes of floats, as quick() of quick_lanes.h: each column of x is that of `to` or `other`, or of
- * neither. */
+/* Sorts integers, or codes of floats, which become keys, as quick() of quick_lanes.h: each column of x is that of `to`
+ * or `other`, or of neither. */
 static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
                         unsigned depth) {
     const NAME(split) *s = job->split;
@@ -324,7 +331,7 @@ static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to
         x = other;
     }
     if (n > PAIR(FEW))
-        PAIR(move)(x, to, n);
+        PAIR(move_ties)(s, x, to, n, job->local->drop_keys);
     else if (n > 0)
         PAIR(sort_few)(s, x, to, n);
 }
@@ -369,8 +376,6 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
     atomic_uint unfinished = 0;
     PAIR(quick)(&(PAIR(job)){&s, l, &unfinished}, x, to, other, l->n, max_depth(l, l->n));
     quick_join(l, &unfinished);
-    if (is_float && !l->drop_keys)
-        NAME(rotate_out)(&l->order, to.keys, l->n);
 }
 
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float) {

@@ -62,6 +62,11 @@ static size_t PAIR(divide_values)(PAIR(columns) x, size_t n, KEY low_key, KEY hi
     return i;
 }
 
+/* The key of an integer, or of a code of floats. */
+SCAN_INLINE V PAIR(final_key)(const NAME(split) * s, KEY key) {
+    return s->ties ? NAME(turned_back)(s->ties, V_SET1(key)) : V_SET1(key);
+}
+
 /* Divides n pairs at a cut between two values, both of which occur. Returns how many are low, or n if the pairs have no
  * other values: then they are sorted. */
 static size_t PAIR(divide_two)(const NAME(split) * s, PAIR(columns) x, size_t n, const PAIR(cut) * cut,
@@ -69,12 +74,13 @@ static size_t PAIR(divide_two)(const NAME(split) * s, PAIR(columns) x, size_t n,
     const KEY low_key = NAME(flipped)(cut->low, s->flip), high_key = NAME(flipped)(cut->high, s->flip);
     size_t low;
     const size_t i = PAIR(divide_values)(x, n, low_key, high_key, to.values, other.values, &low), high = i - low;
-    NAME(fill)(to.keys, low, V_SET1(low_key));
     if (i == n) {
-        NAME(fill)(to.keys + low, high, V_SET1(high_key));
+        NAME(fill)(to.keys, low, PAIR(final_key)(s, low_key));
+        NAME(fill)(to.keys + low, high, PAIR(final_key)(s, high_key));
         memcpy(to.values + low, other.values, high * sizeof(VALUE));
         return n;
     }
+    NAME(fill)(to.keys, low, V_SET1(low_key));
     NAME(fill)(other.keys, high, V_SET1(high_key));
     return low +
            PAIR(divide_integers)(s, PAIR(from)(x, i), n - i, cut->last, PAIR(from)(to, low), PAIR(from)(other, high));

@@ -15,20 +15,21 @@ enum { PAIR(FEW) = QUICK_PLACES, PAIR(PLACE_BITS) = QUICK_PLACES == 128 ? 7 : 6 
 static void network_32(const uint32_t *from, uint32_t *to, size_t n, size_t room, V flip);
 static void network_64(const uint64_t *from, uint64_t *to, size_t n, size_t room, V flip);
 
-/* Copies n keys of x, and their codes, as unsigned integers; arrays have room for whole vectors. */
-#define STORE_CODES(code)                                                                                              \
+/* Copies n keys of x, turned back if they are codes of floats, and their codes, as unsigned integers; arrays have room
+ * for whole vectors. */
+#define STORE_CODES(key, code)                                                                                         \
     for (size_t i = 0; i < n; i += LANES) {                                                                            \
         const V v = i + LANES <= n ? V_LOAD(x + i) : V_MASK_LOAD(V_SET1(0), V_BELOW(V_SET1(n - i), 0), x + i);         \
-        V_STORE(keys + i, v);                                                                                          \
+        V_STORE(keys + i, key);                                                                                        \
         V_STORE(codes + i, V_XOR(V_SET1(LEAST), code));                                                                \
     }
 SCAN_INLINE void PAIR(store_codes)(const NAME(split) * s, const KEY *x, size_t n, KEY *keys, KEY *codes) {
     if (s->ties)
-        STORE_CODES(NAME(join_ties)(s->ties, v))
+        STORE_CODES(NAME(turned_back)(s->ties, v), NAME(join_ties)(s->ties, v))
     else if (s->is_float)
-        STORE_CODES(NAME(code_of)(s, v, true))
+        STORE_CODES(v, NAME(code_of)(s, v, true))
     else
-        STORE_CODES(NAME(code_of)(s, v, false))
+        STORE_CODES(v, NAME(code_of)(s, v, false))
 }
 #undef STORE_CODES
 

@@ -9,8 +9,9 @@
 
 /* Of keys that are codes already (quick_floats.h): which codes are ties. */
 typedef struct NAME(ties) {
-    KEY zero;      /* the first of two codes of zero */
-    KEY low, high; /* codes up to low are ties, and codes from high on: NaNs, or just one code */
+    KEY zero;         /* the first of two codes of zero */
+    KEY low, high;    /* codes up to low are ties, and codes from high on: NaNs, or just one code */
+    KEY flip, offset; /* what turns codes back into keys (quick_floats.h) */
 } NAME(ties);
 
 typedef struct NAME(split) {
