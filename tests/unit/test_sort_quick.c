@@ -121,10 +121,23 @@ static uint64_t data_late_zero(uint64_t *s, size_t i, size_t n, scan_type type) 
     return bits_of_double(r % 128 == 1 ? 3.0 : i == n - 1 - n / 5 && n % 3 ? 0.0 : -0.0, type);
 }
 
+/* A third or two thirds of the keys are one value, among others on both sides or on one: of floats perhaps a zero, of
+ * which one key may have the other sign, infinity, or NaN. */
+static uint64_t data_one_often(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static const double often[] = {2.0, 0.0, -0.0, 3.5, -INFINITY, NAN};
+    const uint64_t r = random_u64(s);
+    const double one = often[n % (type_is_float(type) ? 6 : 2)];
+    if (i == n / 3 && n % 5 == 0)
+        return bits_of_double(-one, type);
+    if (r % 3 < 1 + n / 6 % 2)
+        return bits_of_double(one, type);
+    return bits_of_double((double)(r >> 40) - (n % 4 == 0 ? 0 : n % 4 == 1 ? 1 << 24 : 1 << 23), type);
+}
+
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials,     data_uniform,   data_bell,       data_few_distinct,
-                                         data_two,          data_clusters,  data_mostly_few, data_late_zero,
-                                         data_mostly_zeros, data_mostly_nan};
+    static distribution *const data[] = {data_specials,     data_uniform,    data_bell,       data_few_distinct,
+                                         data_two,          data_clusters,   data_mostly_few, data_late_zero,
+                                         data_mostly_zeros, data_mostly_nan, data_one_often};
     fixture *f = *state;
     if (!f->table)
         skip();

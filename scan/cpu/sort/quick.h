@@ -10,12 +10,13 @@
 #include "team.h"
 
 enum {
-    QUICK_FEW = 8,                  /* values that are counted in one pass */
-    QUICK_SAMPLES = 64,             /* keys that show them */
-    QUICK_PART = QUICK_SAMPLES / 4, /* of them, of a value whose keys are written while they are counted */
-    QUICK_SURVEY_N = 1024,          /* keys from which on they are looked for */
-    QUICK_PLACES_SAMPLE = 32,       /* keys that quick_places.h looks at first */
-    QUICK_L1_BYTES = 1 << 15,       /* of keys; more are partitioned with a view to the lines that leave the L1 */
+    QUICK_FEW = 8,                   /* values that are counted in one pass */
+    QUICK_SAMPLES = 64,              /* keys that show them */
+    QUICK_PART = QUICK_SAMPLES / 4,  /* of them, of a value whose keys are written while they are counted */
+    QUICK_THREE = QUICK_SAMPLES / 8, /* of them, of a value whose keys a partition leaves out */
+    QUICK_SURVEY_N = 1024,           /* keys from which on they are looked for */
+    QUICK_PLACES_SAMPLE = 32,        /* keys that quick_places.h looks at first */
+    QUICK_L1_BYTES = 1 << 15,        /* of keys; more are partitioned with a view to the lines that leave the L1 */
     QUICK_SHARE_N = 8192 /* elements of a range that is left to another thread: 20 microseconds of work or more,
                             many times what it costs to hand it over */
 };

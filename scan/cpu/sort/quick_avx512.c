@@ -264,7 +264,6 @@ SCAN_INLINE __m512i interleave_16(__m512i a, __m512i b, short first) {
 #define V_UNSET(mask) ((__mmask32) ~(mask))
 #define V_COMPRESS(v, bits) _mm512_mask_compress_epi16(v, bits, v)
 #define V_FRONT V_COMPRESS
-#define V_SELECT(mask, a, b) _mm512_mask_blend_epi16(mask, b, a)
 #define V_BACK(v, low, count) to_back_16(_mm512_maskz_compress_epi16(_knot_mask32(low), v), count)
 #define RANK(code) (code)
 #define BEFORE(code) ((KEY)((code)-1))

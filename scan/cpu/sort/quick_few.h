@@ -11,6 +11,7 @@ typedef struct NAME(few) {
     unsigned count; /* 0: there are none */
     unsigned most;  /* the one that seems to be most frequent */
     unsigned share; /* of QUICK_SAMPLES, that it has */
+    bool three;     /* there are none, but the pivot has so many keys that a partition should leave them out */
     size_t sorted;  /* so many keys at the front are in order */
     KEY magnitude;  /* others that have none of these bits set must not be: they would be ties of a value; 0: all may */
 } NAME(few);
@@ -23,18 +24,25 @@ SCAN_INLINE size_t NAME(sample_place)(size_t i, size_t n) {
     return (size_t)((((uint64_t)i << 32) + (x >> 32)) / QUICK_SAMPLES * n >> 32);
 }
 
-/* Sorts a sample of codes, returns its median, and looks for values that make up half of it: of those that are in it at
- * least so many times, as few times as leave no more than QUICK_FEW of them. */
-static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
+/* Sorts a sample of n codes, and looks for values that make up half of it: of those that are in it at least so many
+ * times, as few times as leave no more than QUICK_FEW of them. Returns a pivot: the median; or, of many codes, the
+ * value that most of them have, if it has others before it that would be moved once more when they are sorted. */
+static KEY NAME(find_few)(KEY *sample, size_t n, NAME(few) * few) {
     enum { SAMPLES = QUICK_SAMPLES };
-    unsigned runs[SAMPLES + 1], runs_n = 0, equal = 0, covered = 0, longest = 0; /* where runs of equal codes begin */
+    const bool many = n >= QUICK_L1_BYTES / sizeof(KEY);
+    unsigned runs[SAMPLES + 1], runs_n = 0; /* where runs of equal codes begin */
+    unsigned equal = 0, share = 0, covered = 0, longest = 0;
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
+    const KEY median = sample[SAMPLES / 2 - 1];
     few->count = 0;
     few->sorted = few->magnitude = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        share += sample[i] == median;
     for (size_t i = 1; i < SAMPLES; i++)
         equal += sample[i] == sample[i - 1];
+    few->three = many && share >= QUICK_THREE;
     if (equal < SAMPLES / 2 - QUICK_FEW)
-        return sample[SAMPLES / 2 - 1];
+        return median;
     for (unsigned i = 0; i < SAMPLES; i++)
         if (i == 0 || sample[i] != sample[i - 1])
             runs[runs_n++] = i;
@@ -55,9 +63,16 @@ static KEY NAME(find_few)(KEY *sample, NAME(few) * few) {
         }
     }
     few->share = longest;
-    if (covered < SAMPLES / 2)
+    if (covered < SAMPLES / 2) {
         few->count = 0;
-    return sample[SAMPLES / 2 - 1];
+        return median;
+    }
+    const KEY most = few->values[few->most];
+    few->three = many && longest < SAMPLES / 8 * 5 && covered - longest < QUICK_THREE && sample[0] != most;
+    if (!few->three)
+        return median;
+    few->count = 0;
+    return most;
 }
 
 SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
@@ -68,9 +83,6 @@ SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
         sum += lanes[lane];
     return sum;
 }
-
-/* How many keys lie before the first address that is a multiple of a vector's size. */
-SCAN_INLINE size_t NAME(to_boundary)(const KEY *x) { return -((uintptr_t)x / sizeof(KEY)) % LANES; }
 
 /* A pass over codes x[i] ^ flip: which are counted, and where the others go. A part's others go to the part's place in
  * `rest`, which may be x. */
@@ -185,18 +197,6 @@ SIFT_OF(8)
 #undef SIFT_OF
 
 enum { NAME(SIFT_UNIT) = 64 * LANES /* codes, of which parts consist */ };
-
-static void NAME(fill)(KEY *to, size_t n, V key) {
-    size_t i = 0;
-    if (n > 4 * LANES) { /* vectors that cross lines are stored at half the rate */
-        V_STORE(to, key);
-        i = NAME(to_boundary)(to);
-    }
-    for (; i + LANES <= n; i += LANES)
-        V_STORE(to + i, key);
-    if (i < n)
-        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
-}
 
 /* Some steps of the pass, by the number of values. */
 static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts, bool often_one,
@@ -430,14 +430,14 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     KEY sample[QUICK_SAMPLES], another;
     for (size_t i = 0; i < QUICK_SAMPLES; i++)
         sample[i] = x[NAME(sample_place)(i, n)] ^ flip;
-    const KEY median = NAME(find_few)(sample, few);
+    const KEY pivot = NAME(find_few)(sample, n, few);
     if (NAME(find_another)(x, n, flip, few, &another)) {
         unsigned k = few->count;
         while (k > 0 && RANK(few->values[k - 1]) > RANK(another))
             k--;
         NAME(add_value)(few, another, k);
     }
-    return median;
+    return pivot;
 }
 
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);

@@ -3,8 +3,9 @@
  * Floats, around the quicksorts, and included with them once a width. The codes of numbers other than zero can be
  * turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
  *
- * Keys alone are sorted by quick_numbers.h, which is not stable: zeros and NaNs are set aside in input order, and put
- * in their places when the numbers are sorted.
+ * Keys alone are sorted by quick_numbers.h, which is not stable. It gets zeros with the numbers if these are of one
+ * sign and there is no NaN. Else zeros and NaNs are set aside in input order, and put in their places when the numbers
+ * are sorted.
  *
  *     result    | numbers          | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
@@ -39,13 +40,12 @@ static size_t NAME(below_zero)(const KEY *numbers, size_t n, bool descending) {
 }
 
 /* Writes the numbers to `to`, negated in descending order, and zeros and NaNs as they are to `aside`. Either may be
- * where the keys are. So many at the front have been written. */
-static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t written, size_t n, KEY *to,
-                                   KEY *aside) {
+ * where the keys are. */
+static quick_aside NAME(set_aside)(const scan_sort_order *order, const KEY *from, size_t n, KEY *to, KEY *aside) {
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
     const KEY sign = order->flip ? SIGN : 0;
     const V flip = V_SET1(sign);
-    size_t numbers = written, others = 0, nans = 0, i = written;
+    size_t numbers = 0, others = 0, nans = 0, i = 0;
     for (; i + LANES <= n; i += LANES) {
         const V v = V_LOAD(from + i), number = V_XOR(v, flip);
         const V_BITS not_nan = V_UNSET(NAME(is_nan)(v)), is_number = V_UNSET(NAME(is_zero)(v)) & not_nan;
@@ -96,21 +96,53 @@ static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) 
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
 }
 
-/* Whether zeros are a good part of a sample of codes: then they are sooner counted than set aside. */
-static void NAME(find_zeros)(const KEY *sample, KEY flip, NAME(few) * few) {
-    enum { GOOD_PART = QUICK_SAMPLES / 8 * 3 };
-    const KEY zeros[2] = {NAME(encode_one)(0, flip), NAME(encode_one)(SIGN, flip)};
-    for (unsigned z = 0; z < 2; z++) {
-        unsigned count = 0;
-        for (unsigned i = 0; i < QUICK_SAMPLES; i++)
-            count += sample[i] == zeros[z];
-        if (count >= GOOD_PART) {
-            few->count = 1;
-            few->most = 0;
-            few->share = count;
-            few->values[0] = zeros[z];
+/* What some keys have shown: the least of their bits, of these with the sign inverted, and the largest magnitude. */
+typedef struct NAME(extremes) {
+    V plus, minus, magnitude;
+} NAME(extremes);
+
+SCAN_INLINE void NAME(look_at)(NAME(extremes) * e, V v) {
+    e->plus = V_MIN(e->plus, V_XOR(v, V_SET1(LEAST)));
+    e->minus = V_MIN(e->minus, V_XOR(v, V_SET1(SIGN ^ LEAST)));
+    e->magnitude = V_MAX(e->magnitude, V_AND(v, V_SET1(~SIGN)));
+}
+
+SCAN_INLINE bool NAME(any)(V_MASK mask) {
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1), unset = V_UNSET(mask);
+    return unset != all;
+}
+
+/* Whether no key needs to be set aside: none is NaN, and zeros are of one sign. */
+static bool NAME(are_numbers)(const KEY *keys, size_t n) {
+    enum { AT_ONCE = 64 * LANES };
+    const V number = V_SET1(1), least = V_SET1(LEAST);
+    NAME(extremes) e = {number, number, number};
+    for (size_t i = 0, end; i < n;) {
+        for (end = n - i < AT_ONCE ? n : i + AT_ONCE; i + LANES <= end; i += LANES)
+            NAME(look_at)(&e, V_LOAD(keys + i));
+        if (i < end) {
+            NAME(look_at)(&e, V_MASK_LOAD(number, V_BELOW(V_SET1(end - i), 0), keys + i));
+            i = end;
         }
+        if (NAME(any)(V_GREATER(e.magnitude, V_SET1(INFINITY_BITS))) ||
+            (NAME(any)(V_EQUAL(e.plus, least)) && NAME(any)(V_EQUAL(e.minus, least))))
+            return false;
     }
+    return true;
+}
+
+/* Sorts the numbers of n keys to the front of `to`, and sets other keys aside, if there are any. */
+static quick_aside NAME(sort_numbers)(const quick_job *job, const KEY *from, KEY *to, KEY *other, size_t n,
+                                      size_t sorted) {
+    quick_aside a = {.numbers = n};
+    if (NAME(are_numbers)(from, n)) {
+        FLOAT(quick_keys)(job, from, to, other, n, sorted);
+        return a;
+    }
+    a = NAME(set_aside)(&job->local->order, from, n, to, other);
+    FLOAT(quick)(job, to, to, other + (n - a.numbers), a.numbers, n, max_depth(job->local, n));
+    quick_join(job->local, job->unfinished);
+    return a;
 }
 
 /* Looks for a few values, none of them NaN, nor zeros of both signs: the keys, in the order of their codes. */
@@ -122,9 +154,7 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
         return false;
     for (size_t i = 0; i < QUICK_SAMPLES; i++)
         sample[i] = NAME(encode_one)(x[NAME(sample_place)(i, n)], flip);
-    NAME(find_few)(sample, few);
-    if (few->count == 0)
-        NAME(find_zeros)(sample, flip, few);
+    NAME(find_few)(sample, n, few);
     for (unsigned k = 0; k < few->count; k++) {
         const KEY key = few->values[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
         if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* which of the zeros comes first? */
@@ -159,11 +189,9 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     if (rest_n == SIZE_MAX)
         return false;
     KEY *rest = to + (n - rest_n);
-    quick_aside a = NAME(set_aside)(&l->order, other, 0, rest_n, rest, other);
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
-    FLOAT(quick)(&job, rest, rest, other + (rest_n - a.numbers), a.numbers, rest_n, max_depth(l, rest_n));
-    quick_join(l, &unfinished);
+    quick_aside a = NAME(sort_numbers)(&job, other, rest, other, rest_n, 0);
     FLOAT(few) numbers = {.count = few.count};
     a.below = NAME(below_zero)(rest, a.numbers, sign != 0);
     for (unsigned k = 0; k < few.count; k++) {
@@ -178,23 +206,6 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     return true;
 }
 
-/* Writes numbers to `to`, negated in descending order, until there is one that must be set aside. Returns how many. */
-static size_t NAME(write_numbers)(const KEY *from, size_t n, KEY sign, KEY *to) {
-    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    const bool writes = from != to || sign;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const V v = V_LOAD(from + i);
-        if ((V_UNSET(NAME(is_nan)(v)) & V_UNSET(NAME(is_zero)(v))) != all)
-            return i;
-        if (writes)
-            V_STORE(to + i, V_XOR(v, V_SET1(sign)));
-    }
-    for (; i < n && (from[i] & ~SIGN) != 0 && (from[i] & ~SIGN) <= INFINITY_BITS; i++)
-        to[i] = from[i] ^ sign;
-    return i;
-}
-
 static void NAME(quick_floats)(const scan_sort_local *l) {
     const KEY sign = l->order.flip ? SIGN : 0;
     KEY *to = l->to.keys, *other = l->spare.keys;
@@ -202,10 +213,7 @@ static void NAME(quick_floats)(const scan_sort_local *l) {
         return;
     atomic_uint unfinished = 0;
     const quick_job job = {sign, 0, true, l, &unfinished};
-    const size_t written = NAME(write_numbers)(l->from.keys, l->n, sign, to);
-    quick_aside a = NAME(set_aside)(&l->order, l->from.keys, written, l->n, to, other);
-    FLOAT(quick)(&job, to, to, other + (l->n - a.numbers), a.numbers, l->n, max_depth(l, l->n));
-    quick_join(l, &unfinished);
+    quick_aside a = NAME(sort_numbers)(&job, l->from.keys, to, other, l->n, l->sorted_n);
     a.below = NAME(below_zero)(to, a.numbers, sign != 0);
     NAME(put_together)(&a, to, other);
 }

@@ -7,9 +7,9 @@
  *
  *   partition   LANES keys a step: one comparison, two compressions, two whole-vector stores, to the keys up to the
  *               pivot and to those beyond it. One of these two may grow over the array that is read: it fills up no
- *               faster than the reading advances, so that whole vectors may be stored without harm.
- *   network     up to MAX_ROWS vectors of keys in registers: columns by Green's network of 60 comparators, or smaller
- *               ones, then bitonic merges of columns (Batcher, AFIPS 1968), then a transposition by perfect shuffles.
+ *               faster than the reading advances, so that whole vectors may be stored without harm. Where the pivot
+ *               is a good part of a sample a second comparison leaves out the keys that equal it.
+ *   network     up to MAX_ROWS vectors of keys in registers (quick_network.h).
  *
  * Two arrays, of which one is to hold the sorted keys. Whichever a range is in, its partition brings the low keys to
  * the front of the array of the result and the high keys to the front of the other; or, of many keys and with AVX-512,
@@ -24,151 +24,7 @@
  * equal to a pivot that is the maximum of its range are final and leave the recursion.
  */
 
-SCAN_INLINE void NAME(in_order)(V *a, V *b) {
-    V low = V_MIN(*a, *b);
-    *b = V_MAX(*a, *b);
-    *a = low;
-}
-
-#define IN_ORDER(a, b) NAME(in_order)(&v[a], &v[b])
-
-/* Sorts each lane's column of `rows` registers. */
-SCAN_INLINE void NAME(sort_columns)(V *v, unsigned rows) {
-    if (rows == 2) {
-        IN_ORDER(0, 1);
-    } else if (rows == 4) {
-        IN_ORDER(0, 2), IN_ORDER(1, 3);
-        IN_ORDER(0, 1), IN_ORDER(2, 3);
-        IN_ORDER(1, 2);
-    } else if (rows == 8) {
-        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
-        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
-        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
-        IN_ORDER(2, 4), IN_ORDER(3, 5);
-        IN_ORDER(1, 4), IN_ORDER(3, 6);
-        IN_ORDER(1, 2), IN_ORDER(3, 4), IN_ORDER(5, 6);
-    } else if (rows == 16) {
-        IN_ORDER(0, 1), IN_ORDER(2, 3), IN_ORDER(4, 5), IN_ORDER(6, 7);
-        IN_ORDER(8, 9), IN_ORDER(10, 11), IN_ORDER(12, 13), IN_ORDER(14, 15);
-        IN_ORDER(0, 2), IN_ORDER(1, 3), IN_ORDER(4, 6), IN_ORDER(5, 7);
-        IN_ORDER(8, 10), IN_ORDER(9, 11), IN_ORDER(12, 14), IN_ORDER(13, 15);
-        IN_ORDER(0, 4), IN_ORDER(1, 5), IN_ORDER(2, 6), IN_ORDER(3, 7);
-        IN_ORDER(8, 12), IN_ORDER(9, 13), IN_ORDER(10, 14), IN_ORDER(11, 15);
-        IN_ORDER(0, 8), IN_ORDER(1, 9), IN_ORDER(2, 10), IN_ORDER(3, 11);
-        IN_ORDER(4, 12), IN_ORDER(5, 13), IN_ORDER(6, 14), IN_ORDER(7, 15);
-        IN_ORDER(5, 10), IN_ORDER(6, 9), IN_ORDER(3, 12), IN_ORDER(13, 14), IN_ORDER(4, 8), IN_ORDER(7, 11);
-        IN_ORDER(1, 2), IN_ORDER(1, 4), IN_ORDER(7, 13), IN_ORDER(2, 8), IN_ORDER(11, 14);
-        IN_ORDER(2, 4), IN_ORDER(5, 6), IN_ORDER(9, 10), IN_ORDER(11, 13), IN_ORDER(3, 8), IN_ORDER(7, 12);
-        IN_ORDER(6, 8), IN_ORDER(10, 12), IN_ORDER(3, 5), IN_ORDER(7, 9);
-        IN_ORDER(3, 4), IN_ORDER(5, 6), IN_ORDER(7, 8), IN_ORDER(9, 10), IN_ORDER(11, 12);
-        IN_ORDER(6, 7), IN_ORDER(8, 9);
-    }
-}
-
-/* Merges sorted blocks of width / 2 columns into blocks of `width`: a block's order is column by column. */
-SCAN_INLINE void NAME(merge_columns)(V *v, unsigned rows, unsigned width) {
-    /* The second half reversed, in columns and rows, makes the block bitonic. */
-    if (rows == 1)
-        v[0] = V_MIN_MAX(v[0], V_EXCHANGE(v[0], width - 1), width / 2);
-#pragma GCC unroll 8
-    for (unsigned r = 0; r < rows / 2; r++) {
-        V a = v[r], b = V_EXCHANGE(v[rows - 1 - r], width - 1);
-        v[r] = V_MIN_MAX(a, b, width / 2);
-        v[rows - 1 - r] = V_EXCHANGE(V_MAX_MIN(a, b, width / 2), width - 1);
-    }
-#pragma GCC unroll 4
-    for (unsigned distance = width / 4; distance > 0; distance /= 2)
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++)
-            v[r] = V_MIN_MAX(v[r], V_EXCHANGE(v[r], distance), distance);
-#pragma GCC unroll 4
-    for (unsigned distance = rows / 2; distance > 0; distance /= 2)
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++)
-            if ((r & distance) == 0)
-                IN_ORDER(r, r + distance);
-}
-
-/* From column by column to memory order. Interleaving the two halves of the registers rotates an element's position,
- * as a binary number, by one bit. */
-SCAN_INLINE void NAME(transpose)(V *v, unsigned rows) {
-    V w[MAX_ROWS];
-#pragma GCC unroll 4
-    for (unsigned round = 1; round < rows; round *= 2) {
-#pragma GCC unroll 8
-        for (unsigned r = 0; r < rows / 2; r++) {
-            w[2 * r] = V_INTERLEAVE_LOW(v[r], v[r + rows / 2]);
-            w[2 * r + 1] = V_INTERLEAVE_HIGH(v[r], v[r + rows / 2]);
-        }
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++)
-            v[r] = w[r];
-    }
-}
-
-/* Sorts n keys, least < n <= rows * LANES, from one array to another, inverting `flip` on the way out. Up to `room`
- * keys may be written: masked stores cost more than all the rest. */
-SCAN_INLINE void NAME(network_of)(const KEY *from, KEY *to, size_t n, size_t room, V flip, unsigned rows,
-                                  unsigned least) {
-    const V count = V_SET1(n);
-    V v[MAX_ROWS];
-#pragma GCC unroll 16
-    for (unsigned r = 0; r < rows; r++)
-        v[r] = (r + 1) * LANES <= least ? V_LOAD(from + r * LANES)
-                                        : V_MASK_LOAD(V_SET1(MOST), V_BELOW(count, r), from + r * LANES);
-    NAME(sort_columns)(v, rows);
-    NAME(merge_columns)(v, rows, 2);
-    NAME(merge_columns)(v, rows, 4);
-    if (LANES >= 8)
-        NAME(merge_columns)(v, rows, 8);
-    if (LANES >= 16)
-        NAME(merge_columns)(v, rows, 16);
-    if (LANES >= 32)
-        NAME(merge_columns)(v, rows, 32);
-    NAME(transpose)(v, rows);
-#pragma GCC unroll 16
-    for (unsigned r = 0; r < rows; r++)
-        v[r] = V_XOR(v[r], flip);
-    if (rows * LANES <= room) {
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++)
-            V_STORE(to + r * LANES, v[r]);
-    } else {
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < rows; r++)
-            V_MASK_STORE(to + r * LANES, V_BELOW(count, r), v[r]);
-    }
-}
-
-#if MAX_ROWS == 16
-QUICK_APART static void NAME(network_16)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
-    NAME(network_of)(from, to, n, room, flip, 16, 8 * LANES);
-}
-#endif
-QUICK_APART static void NAME(network_8)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
-    NAME(network_of)(from, to, n, room, flip, 8, 4 * LANES);
-}
-QUICK_APART static void NAME(network_4)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
-    NAME(network_of)(from, to, n, room, flip, 4, LANES);
-}
-QUICK_APART static void NAME(network_1)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
-    NAME(network_of)(from, to, n, room, flip, 1, 0);
-}
-
-static void NAME(network)(const KEY *from, KEY *to, size_t n, size_t room, V flip) {
-#if MAX_ROWS == 16
-    if (n > 8 * LANES) {
-        NAME(network_16)(from, to, n, room, flip);
-        return;
-    }
-#endif
-    if (n > 4 * LANES)
-        NAME(network_8)(from, to, n, room, flip);
-    else if (n > LANES)
-        NAME(network_4)(from, to, n, room, flip);
-    else
-        NAME(network_1)(from, to, n, room, flip);
-}
+#include "quick_network.h"
 
 SCAN_INLINE V NAME(median)(V a, V b, V c) { return V_MAX(V_MIN(a, b), V_MIN(V_MAX(a, b), c)); }
 
@@ -195,20 +51,27 @@ SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
 
 #include "quick_cut.h"
 
-/* The codes x[i] ^ flip: those up to `last` go to lows, the others to highs. Returns how many are low.
+/* What a partition leaves: low codes at the front of the result, and high ones at `highs`. Codes between them, in a
+ * three-way partition, are those that equal the pivot. */
+typedef struct NAME(parts) {
+    const KEY *highs;
+    size_t low_n, high_n;
+} NAME(parts);
+
+/* The codes x[i] ^ flip: those up to the pivot go to lows, the others to highs; if `three`, not those that equal it.
  * `fetch`: the lines of lows and of highs are fetched ahead. */
-SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, KEY *lows, KEY *highs, bool fetch) {
-    const V pivot = V_SET1(last);
+SCAN_INLINE NAME(parts)
+    NAME(partition_of)(const KEY *x, size_t n, V flip, V pivot, KEY *lows, KEY *highs, bool three, bool fetch) {
     size_t low = 0, high = 0, i = 0;
 #define LOAD(at) V_XOR(flip, V_LOAD(x + (at)))
 #define STEP(v)                                                                                                        \
     do {                                                                                                               \
-        V_BITS low_ = V_LOWS(v, pivot);                                                                                \
+        const V_BITS up_to_ = V_LOWS(v, pivot), low_ = three ? up_to_ & V_UNSET(V_EQUAL(v, pivot)) : up_to_;           \
         V_STORE(lows + low, V_COMPRESS(v, low_));                                                                      \
-        V_STORE(highs + high, V_COMPRESS(v, (V_BITS)~low_));                                                           \
-        size_t count_ = quick_count(low_, LANES);                                                                      \
-        low += count_;                                                                                                 \
-        high += LANES - count_;                                                                                        \
+        V_STORE(highs + high, V_COMPRESS(v, (V_BITS)~up_to_));                                                         \
+        const size_t up_to_n_ = quick_count(up_to_, LANES);                                                            \
+        low += three ? quick_count(low_, LANES) : up_to_n_;                                                            \
+        high += LANES - up_to_n_;                                                                                      \
     } while (0)
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         V a = LOAD(i), b = LOAD(i + LANES), c = LOAD(i + 2 * LANES), d = LOAD(i + 3 * LANES);
@@ -231,37 +94,59 @@ SCAN_INLINE size_t NAME(partition_of)(const KEY *x, size_t n, V flip, KEY last, 
 #undef LOAD
     if (i < n) {
         V v = V_XOR(flip, V_MASK_LOAD(pivot, V_BELOW(V_SET1(n - i), 0), x + i));
-        V_BITS valid = (V_BITS)((1u << (n - i)) - 1), is_low = V_LOWS(v, pivot) & valid, is_high = ~is_low & valid;
-        size_t count = quick_count(is_low, LANES);
-        V_MASK_STORE(lows + low, V_BELOW(V_SET1(count), 0), V_COMPRESS(v, is_low));
-        V_MASK_STORE(highs + high, V_BELOW(V_SET1(n - i - count), 0), V_COMPRESS(v, is_high));
-        low += count;
+        const V_BITS valid = (V_BITS)((1u << (n - i)) - 1), up_to = V_LOWS(v, pivot) & valid, is_high = ~up_to & valid,
+                     is_low = three ? up_to & V_UNSET(V_EQUAL(v, pivot)) : up_to;
+        const size_t low_n = quick_count(is_low, LANES), high_n = quick_count(is_high, LANES);
+        V_MASK_STORE(lows + low, V_BELOW(V_SET1(low_n), 0), V_COMPRESS(v, is_low));
+        V_MASK_STORE(highs + high, V_BELOW(V_SET1(high_n), 0), V_COMPRESS(v, is_high));
+        low += low_n;
+        high += high_n;
     }
-    return low;
+    return (NAME(parts)){highs, low, high};
+}
+
+/* How many keys lie before the first address that is a multiple of a vector's size. */
+SCAN_INLINE size_t NAME(to_boundary)(const KEY *x) { return -((uintptr_t)x / sizeof(KEY)) % LANES; }
+
+static void NAME(fill)(KEY *to, size_t n, V key) {
+    size_t i = 0;
+    if (n > 4 * LANES) { /* vectors that cross lines are stored at half the rate */
+        V_STORE(to, key);
+        i = NAME(to_boundary)(to);
+    }
+    for (; i + LANES <= n; i += LANES)
+        V_STORE(to + i, key);
+    if (i < n)
+        V_MASK_STORE(to + i, V_BELOW(V_SET1(n - i), 0), key);
 }
 
 #ifdef QUICK_IN_PLACE
 #include "quick_partition.h"
 #endif
 
-/* The codes x[i] ^ flip: those up to `last` go to the front of `to`, the others to *highs, which is `other`, or
- * behind them where many codes are partitioned where they are. Returns how many are low. */
-SCAN_INLINE size_t NAME(partition_to)(const KEY *x, size_t n, V flip, KEY last, KEY *to, KEY *other,
-                                      const KEY **highs) {
-    *highs = other;
+/* The codes x[i] ^ flip: those up to the pivot go to the front of `to`, the others to `other`, or behind them where
+ * many codes are partitioned where they are. */
+SCAN_INLINE NAME(parts) NAME(partition_to)(const KEY *x, size_t n, V flip, KEY pivot, KEY *to, KEY *other, bool three) {
     if (n < QUICK_L1_BYTES / sizeof(KEY))
-        return NAME(partition_of)(x, n, flip, last, to, other, false);
+        return NAME(partition_of)(x, n, flip, V_SET1(pivot), to, other, three, false);
 #ifdef QUICK_IN_PLACE
-    const size_t low = NAME(part)(x, n, flip, last, to);
-    *highs = to + low;
-    return low;
+    const NAME(gap) between = NAME(part)(x, n, flip, V_SET1(pivot), to, three);
+    return (NAME(parts)){between.end, (size_t)(between.front - to), (size_t)(to + n - between.end)};
 #else
-    return NAME(partition_of)(x, n, flip, last, to, other, true);
+    return NAME(partition_of)(x, n, flip, V_SET1(pivot), to, other, three, true);
 #endif
 }
 
-static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *other, const KEY **highs) {
-    return NAME(partition_to)(x, n, V_SET1(0), last, to, other, highs);
+static NAME(parts) NAME(partition)(const KEY *x, size_t n, KEY pivot, KEY *to, KEY *other) {
+    return NAME(partition_to)(x, n, V_SET1(0), pivot, to, other, false);
+}
+
+/* The codes that equal the pivot are put in their places, as keys. */
+QUICK_APART static NAME(parts)
+    NAME(partition_three)(const quick_job *job, const KEY *x, size_t n, V flip, KEY pivot, KEY *to, KEY *other) {
+    const NAME(parts) p = NAME(partition_to)(x, n, flip, pivot, to, other, true);
+    NAME(fill)(to + p.low_n, n - p.low_n - p.high_n, V_SET1(pivot ^ (KEY)job->flip));
+    return p;
 }
 
 #include "quick_few.h"
@@ -269,24 +154,24 @@ static size_t NAME(partition)(const KEY *x, size_t n, KEY last, KEY *to, KEY *ot
 /* The scratch of both parts of n codes, which may be sorted at the same time. */
 typedef struct NAME(scratch) {
     KEY *lows, *highs;
-    bool beside; /* the high codes are in what is their scratch, not behind the low ones */
+    bool has_room; /* nothing behind the low codes is worth keeping */
 } NAME(scratch);
 
-SCAN_INLINE NAME(scratch) NAME(scratch_of)(const KEY *highs, KEY *other, size_t below, size_t n) {
-    const bool beside = highs == other;
-    return (NAME(scratch)){beside ? other + (n - below) : other, beside ? other : other + below, beside};
+SCAN_INLINE NAME(scratch) NAME(scratch_of)(const NAME(parts) * p, KEY *other, size_t n) {
+    const bool beside = p->highs == other;
+    return (NAME(scratch)){beside ? other + p->high_n : other, beside ? other : other + (n - p->high_n),
+                           beside && p->low_n + p->high_n == n};
 }
 
-/* Sorts the `below` of n codes at the front of `to` that a partition has found to be up to the pivot. */
-static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, const NAME(scratch) * scratch, size_t below,
-                             size_t n, size_t room, unsigned depth) {
-    if (below < n) {
-        NAME(quick)(job, to, to, scratch->lows, below, scratch->beside ? room : below, depth);
+/* Sorts the low codes of n at the front of `to`, those up to the pivot. */
+static void NAME(quick_lows)(const quick_job *job, KEY pivot, KEY *to, const NAME(parts) * p,
+                             const NAME(scratch) * scratch, size_t n, size_t room, unsigned depth) {
+    if (p->low_n < n) {
+        NAME(quick)(job, to, to, scratch->lows, p->low_n, scratch->has_room ? room : p->low_n, depth);
         return;
     }
     /* Those equal to the pivot are the largest, so final. */
-    const KEY *highs;
-    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, BEFORE(pivot), to, scratch->lows, &highs);
+    const size_t less = pivot == LEAST ? 0 : NAME(partition)(to, n, BEFORE(pivot), to, scratch->lows).low_n;
     NAME(quick)(job, to, to, scratch->lows, less, room, depth);
     NAME(fill)(to + less, n - less, V_SET1(pivot ^ (KEY)job->flip));
 }
@@ -324,7 +209,7 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
             quick_give_up(job, to, other, n, sizeof(KEY));
             return;
         }
-        bool repeats;
+        bool repeats, three = false;
         KEY pivot = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
         if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
             NAME(few) few;
@@ -333,26 +218,64 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
                 NAME(sort_few)(job, &few, x, 0, to, other, n, room, depth);
                 return;
             }
+            three = few.three;
         } else if (repeats && !NAME(cut_beside)(x, n, V_SET1(0), pivot, pivot, &pivot)) {
             NAME(fill)(to, n, V_SET1(pivot ^ (KEY)job->flip));
             return;
         }
-        const KEY *highs;
-        const size_t below = NAME(partition)(x, n, pivot, to, other, &highs);
-        const NAME(scratch) scratch = NAME(scratch_of)(highs, other, below, n);
-        if (NAME(share)(job, highs, to + below, scratch.highs, n - below, depth)) {
+        const NAME(parts) p = three ? NAME(partition_three)(job, x, n, V_SET1(0), pivot, to, other)
+                                    : NAME(partition)(x, n, pivot, to, other);
+        const NAME(scratch) scratch = NAME(scratch_of)(&p, other, n);
+        if (NAME(share)(job, p.highs, to + (n - p.high_n), scratch.highs, p.high_n, depth)) {
             other = scratch.lows;
             x = to;
-            n = room = below;
+            n = room = p.low_n;
             continue;
         }
-        NAME(quick_lows)(job, pivot, to, &scratch, below, n, room, depth);
-        n -= below;
-        to += below;
+        NAME(quick_lows)(job, pivot, to, &p, &scratch, n, room, depth);
+        to += n - p.high_n;
+        room -= n - p.high_n;
+        n = p.high_n;
         other = scratch.highs;
-        room -= below;
-        x = highs;
+        x = p.highs;
     }
 }
 
-#undef IN_ORDER
+/* Sorts n keys as codes, with the bits of job->flip inverted, of which the first `sorted` are in order: as quick(). The
+ * first partition reads the keys. */
+static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY *other, size_t n, size_t sorted) {
+    const KEY flip = (KEY)job->flip;
+    const unsigned depth = max_depth(job->local, n);
+    if (n <= MAX_ROWS * LANES) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i] ^ flip;
+        NAME(network)(to, to, n, n, V_SET1(flip));
+        return;
+    }
+    bool repeats, three = false;
+    KEY pivot = NAME(choose_pivot)(from, n, V_SET1(flip), &repeats);
+    if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
+        NAME(few) few;
+        pivot = NAME(survey)(from, n, flip, &few);
+        if (few.count > 0) {
+            few.sorted = sorted;
+            NAME(sort_few)(job, &few, from, flip, to, other, n, n, depth);
+            return;
+        }
+        three = few.three;
+    } else if (repeats && !NAME(cut_beside)(from, n, V_SET1(flip), pivot, pivot, &pivot)) {
+        NAME(fill)(to, n, V_SET1(pivot ^ flip));
+        return;
+    }
+    const NAME(parts) p = three ? NAME(partition_three)(job, from, n, V_SET1(flip), pivot, to, other)
+                                : NAME(partition_to)(from, n, V_SET1(flip), pivot, to, other, false);
+    const NAME(scratch) scratch = NAME(scratch_of)(&p, other, n);
+    KEY *const above = to + (n - p.high_n);
+    if (NAME(share)(job, p.highs, above, scratch.highs, p.high_n, depth)) {
+        NAME(quick)(job, to, to, scratch.lows, p.low_n, p.low_n, depth);
+    } else {
+        NAME(quick_lows)(job, pivot, to, &p, &scratch, n, n, depth);
+        NAME(quick)(job, p.highs, above, scratch.highs, p.high_n, p.high_n, depth);
+    }
+    quick_join(job->local, job->unfinished);
+}
