@@ -95,12 +95,6 @@ static size_t count_tied(const scan_sort_job *j, const void *keys, size_t n) {
     return tied;
 }
 
-/* Whether quicksort, which sets zeros and NaNs aside in a vectorized pass of one thread, is the way for an input of
- * which these are a good part: a partition by a few threads moves them several times. */
-static bool may_set_aside(const scan_sort_job *j) {
-    return scan_sort_is_quick(&j->plan) && j->plan.threads <= ASIDE_THREADS;
-}
-
 /* What the heavy keys lose that share a slot with one before them. */
 static uint64_t weight_lost(const scan_sort_job *j, uint64_t multiplier, uint8_t *used) {
     uint64_t lost = 0;
@@ -163,7 +157,10 @@ static void choose_frequent(scan_sort_job *j, size_t n) {
 static void find_heavy(scan_sort_job *j) {
     j->heavy_n = 0;
     const void *first_keys = sorted_sample(j, FIRST_SAMPLE, 1);
-    if (2 * count_tied(j, first_keys, FIRST_SAMPLE) >= FIRST_SAMPLE && may_set_aside(j)) {
+    /* Quicksort sets zeros and NaNs aside in a vectorized pass of one thread: a partition by a few threads would move
+     * them several times. */
+    if (scan_sort_is_quick(&j->plan) && j->plan.threads <= ASIDE_THREADS &&
+        2 * count_tied(j, first_keys, FIRST_SAMPLE) >= FIRST_SAMPLE) {
         j->sets_aside = true;
         return;
     }
@@ -220,8 +217,7 @@ static void add_counts(scan_sort_job *j, scan_sort_slot *slots) {
     }
 }
 
-/* Codes that a heavy key has and keys of other bits may have, too. There is no third one; order.nan inverted is none.
- */
+/* Codes that a heavy key has and keys of other bits may have, too: at most two. order.nan inverted is none. */
 static void find_ties(const scan_sort_job *j, uint64_t ties[2]) {
     const uint64_t zero = 1ull << (8 * j->plan.key_bytes - 1) ^ j->order.flip;
     ties[0] = ties[1] = ~j->order.nan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of the sort: what is laid out where (plan.c), and the work of all threads (partition.c).
+ * One call of the sort: what is laid out where (plan.c), and the work of all threads (ways.c, partition.c).
  */
 #ifndef SCAN_CPU_SORT_JOB_H
 #define SCAN_CPU_SORT_JOB_H
@@ -71,7 +71,7 @@ typedef struct scan_sort_job {
     bool only_codes; /* also keys of equal codes are equal */
     bool is_float;
     size_t n;
-    size_t sorted_n; /* a single thread: so many keys of the input are known to be in order, from the first on */
+    size_t sorted_n; /* a single thread: keys of the input, from the first on, that are known to be in order */
     scan_sort_range *stack;
     size_t stacked;
     uint64_t *starts; /* of each bin of the partition under way, and its end */
@@ -199,7 +199,15 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
 /* Whether quicksort can serve. */
 bool scan_cpu_sort_can_quick(const scan_ctx *ctx, const scan_sort_desc *desc);
 
-/* The whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
+/* partition.c: sorts a range to the output, by one thread, with the scratch of an area if it is no larger than
+ * plan.local_n; and partitions a range, whose bins are sorted or, if they are too large, pushed on the stack. */
+void scan_cpu_sort_locally(const scan_sort_job *job, scan_sort_range range, char *scratch);
+void scan_cpu_sort_partition(scan_sort_job *job, scan_sort_range range, unsigned thread);
+
+/* A thread that has nothing left to sort does parts of what the others do, if quicksort serves. */
+void scan_cpu_sort_help_others(scan_sort_job *job);
+
+/* ways.c: the whole input by the calling thread; scratch is an area's. n <= plan.local_n. */
 void scan_cpu_sort_alone(scan_sort_job *job, char *scratch);
 
 /* The same of any n, with the temporary beside the output. */

@@ -13,10 +13,7 @@
  * Memory is gone through twice where a sort from the least significant digit on goes through it once a digit. Every
  * partition uses up the leading varying bits, 6 to 11 of them, so that skewed keys cost no more passes than such a sort
  * makes; or it is by splitters, where a sample says that bits would leave most keys in a few bins, or that pairs are of
- * few values (splitters.c; in vectors: pieces.c, and by two threads halves.c). Input in order already is copied, in the
- * other order reversed. Of keys alone those that are frequent are counted (heavy.c), or all if they are of few values
- * or lie close together (few.c, count.c), and not moved; and what comes in long runs of equal keys is sorted run by run
- * (runs.c).
+ * few values (splitters.c; in vectors: pieces.c, and by two threads halves.c).
  */
 #include "job.h"
 #include "team.h"
@@ -37,7 +34,7 @@ static scan_sort_columns offset(scan_sort_columns c, size_t begin, const scan_so
                                c.values ? (char *)c.values + begin * p->value_bytes : NULL};
 }
 
-static void sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratch) {
+void scan_cpu_sort_locally(const scan_sort_job *j, scan_sort_range r, char *scratch) {
     const scan_sort_plan *p = &j->plan;
     char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t), *second_keys = keys + p->spare_bytes;
     scan_sort_local local = {.order = j->order,
@@ -72,8 +69,7 @@ typedef struct bins {
     uint64_t final; /* bins that are sorted, as bits */
 } bins;
 
-/* A thread that has nothing left to sort does parts of what the others do, if quicksort serves. */
-static void help_others(scan_sort_job *j) {
+void scan_cpu_sort_help_others(scan_sort_job *j) {
     atomic_fetch_sub_explicit(&j->busy, 1, memory_order_release);
     if (j->team)
         scan_cpu_sort_help(j->team, &j->busy);
@@ -88,9 +84,9 @@ static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
         for (size_t end = scan_sort_smaller(bin + at_once, b->n); bin < end; bin++) {
             scan_sort_range r = {j->starts[bin], j->starts[bin + 1] - j->starts[bin], b->range.where, b->range.shift};
             if (r.n > 0 && r.n <= b->leaf_n && !scan_sort_is_final(b->final, bin))
-                sort_locally(j, r, scan_sort_buffers_of(j, thread));
+                scan_cpu_sort_locally(j, r, scan_sort_buffers_of(j, thread));
         }
-    help_others(j);
+    scan_cpu_sort_help_others(j);
 }
 
 /* ---- one partition, all threads ---------------------------------------------------------------------------------- */
@@ -218,7 +214,7 @@ static void sort_by_pieces(scan_sort_job *j, scan_sort_range r, scan_sort_part *
     sort_bins(j, &all, thread);
 }
 
-static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
+void scan_cpu_sort_partition(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     scan_sort_part part = {.order = j->order, .from = place_of(j, r.where, r.shift)};
     scan_sort_part_of(j, r.begin, r.n, thread, &part.begin, &part.end);
     part.first = j->plan.kernels->code(part.from.keys, r.begin, j->order);
@@ -276,110 +272,4 @@ static void sort_range(scan_sort_job *j, scan_sort_range r, unsigned thread) {
     if (thread == 0)
         push_large_bins(j, &all);
     sort_bins(j, &all, thread);
-}
-
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
-
-void scan_cpu_sort_alone(scan_sort_job *j, char *scratch) {
-    char *keys = scratch + SCAN_SORT_LOCAL_COUNTS * sizeof(uint32_t);
-    if (!scan_cpu_sort_finish_ordered(j, scan_cpu_sort_order_of_input(j, 0), 0) &&
-        !(scan_cpu_sort_seems_runs(j) && scan_cpu_sort_by_runs(j, keys, (uint32_t *)(void *)scratch)))
-        sort_locally(j, (scan_sort_range){.n = j->n, .where = SCAN_SORT_IN}, scratch);
-}
-
-/* Few elements, or few that heavy keys have left: by one thread, beside the output only the temporary. */
-void scan_cpu_sort_by_one(const scan_sort_job *j) {
-    j->plan.local(&(scan_sort_local){.order = j->order,
-                                     .from = j->in,
-                                     .to = j->out,
-                                     .spare = j->temporary,
-                                     .n = j->n,
-                                     .drop_keys = j->drop_keys,
-                                     .counts = (uint32_t *)(void *)scan_sort_buffers_of(j, 0),
-                                     .team = j->team,
-                                     .sorted_n = j->sorted_n});
-}
-
-/* Whether wide pairs come in long runs: bins of a partition are then in order already, or nearly so. By a single
- * thread: of several one may be writing the keys of an input in place by now. */
-static bool come_in_runs(const scan_sort_job *j) {
-    enum { SAMPLES = 64 };
-    size_t ascents = 0;
-    if (!scan_sort_is_wide(&j->plan) || j->plan.threads > 1 || j->plan.pieces_a_thread == 0 || j->n <= j->plan.local_n)
-        return false;
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const size_t at = scan_sort_anywhere(i, j->n - 1);
-        ascents +=
-            j->plan.kernels->code(j->in.keys, at, j->order) < j->plan.kernels->code(j->in.keys, at + 1, j->order);
-    }
-    return ascents >= SAMPLES / 8 * 7;
-}
-
-/* By one thread, which others help. */
-static void sort_by_one(scan_sort_job *j, unsigned thread) {
-    scan_sort_barrier(j); /* samples have been taken, which the sort in place overwrites */
-    if (thread == 0 && j->n > 0)
-        scan_cpu_sort_by_one(j);
-    help_others(j);
-    scan_sort_barrier(j);
-}
-
-/* Runs of equal keys, in the same way. False: there are none. */
-static bool sort_by_runs(scan_sort_job *j, unsigned thread) {
-    if (!scan_cpu_sort_seems_runs(j))
-        return false;
-    scan_sort_barrier(j);
-    if (thread == 0)
-        j->runs_sorted = scan_cpu_sort_by_runs(j, j->temporary.keys, (uint32_t *)(void *)scan_sort_buffers_of(j, 0));
-    help_others(j);
-    scan_sort_barrier(j);
-    if (j->runs_sorted)
-        return true;
-    if (thread == 0)
-        atomic_store_explicit(&j->busy, j->plan.threads, memory_order_relaxed);
-    scan_sort_barrier(j);
-    return false;
-}
-
-static void sort_all(scan_sort_job *j, unsigned thread) {
-    if (j->sets_aside || (j->n <= j->plan.alone_n && !come_in_runs(j))) {
-        sort_by_one(j, thread);
-        return;
-    }
-    for (scan_sort_range r = {.n = j->n, .where = SCAN_SORT_IN};;) {
-        sort_range(j, r, thread);
-        scan_sort_barrier(j);
-        if (j->stacked == 0)
-            return;
-        r = j->stack[j->stacked - 1];
-        scan_sort_barrier(j);
-        if (thread == 0) {
-            j->stacked--;
-            atomic_store_explicit(&j->next_bin, 0, memory_order_relaxed);
-            atomic_store_explicit(&j->busy, j->plan.threads, memory_order_relaxed);
-        }
-    }
-}
-
-void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
-    (void)threads;
-    scan_sort_job *j = arg;
-    atomic_fetch_and_explicit(&j->order_flags, scan_cpu_sort_order_of_input(j, thread), memory_order_relaxed);
-    scan_sort_barrier(j);
-    if (scan_cpu_sort_finish_ordered(j, atomic_load_explicit(&j->order_flags, memory_order_relaxed), thread))
-        return;
-    if (sort_by_runs(j, thread))
-        return;
-    if (scan_cpu_sort_quick_counts(j)) {
-        sort_by_one(j, thread);
-        return;
-    }
-    if (scan_cpu_sort_by_few(j, thread))
-        return;
-    bool taken = scan_cpu_sort_take_heavy(j, thread);
-    if (!taken && scan_cpu_sort_by_counting(j, thread))
-        return;
-    sort_all(j, thread);
-    if (taken)
-        scan_cpu_sort_put_back(j, thread);
 }

@@ -13,10 +13,10 @@
 #include "team.h"
 
 enum {
-    LEAST_N = 1 << 14,
-    MOST_VALUES = 8, /* that a sort of keys counts in one pass */
+    MIN_N = 1 << 14,
+    MAX_VALUES = 8, /* that a sort of keys counts in one pass */
     SAMPLES = 128,
-    MOST_ENDS = 6, /* of runs, between as many neighbours */
+    MAX_ENDS = 6, /* of runs, between as many neighbours */
     UNIT = 1 << 12,
     UNIT_RUNS = UNIT / 8 /* at most, on average */
 };
@@ -28,15 +28,15 @@ bool scan_cpu_sort_seems_runs(const scan_sort_job *j) {
     scan_sort_values seen = {.n = 0};
     size_t ends = 0;
     bool few = true;
-    if (!j->plan.sort_runs || j->n < LEAST_N || j->n > UINT32_MAX)
+    if (!j->plan.sort_runs || j->n < MIN_N || j->n > UINT32_MAX)
         return false;
-    for (size_t i = 0; i < SAMPLES && ends <= MOST_ENDS; i++) {
+    for (size_t i = 0; i < SAMPLES && ends <= MAX_ENDS; i++) {
         const size_t at = scan_sort_anywhere(i, j->n - 1);
         const uint64_t key = scan_sort_load(j->in.keys, at, key_bytes);
         ends += key != scan_sort_load(j->in.keys, at + 1, key_bytes);
-        few = few && scan_sort_name(&seen, key) && seen.n <= MOST_VALUES;
+        few = few && scan_sort_name(&seen, key) && seen.n <= MAX_VALUES;
     }
-    return ends <= MOST_ENDS && !few;
+    return ends <= MAX_ENDS && !few;
 }
 
 /* The runs of a part of the units, which are at its place of the lists. */

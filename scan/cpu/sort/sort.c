@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sort and argsort on the CPU. A few elements are sorted on the stack, what fits a cache by one thread,
- * the rest by all threads (partition.c).
+ * the rest by all threads (ways.c).
  */
 #include "job.h"
 #include "team.h"

@@ -77,7 +77,7 @@ typedef struct scan_sort_local {
     uint32_t *counts;            /* SCAN_SORT_LOCAL_COUNTS of them */
     unsigned max_depth;          /* of a quicksort, before radix takes over; 0: by n */
     struct scan_sort_team *team; /* that may do parts of a quicksort, or NULL */
-    size_t sorted_n;             /* so many keys at the front are known to be in order */
+    size_t sorted_n;             /* keys at the front that are known to be in order */
 } scan_sort_local;
 
 enum { SCAN_SORT_LOCAL_COUNTS = 6 * SCAN_SORT_MAX_BINS };
