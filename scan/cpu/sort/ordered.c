@@ -8,8 +8,9 @@
 #include "team.h"
 
 enum {
-    BLOCK_BYTES = 8 << 10,  /* of the input, looked at and copied: with the copy, half an L1; ... */
-    LOOKED_AT = 8,          /* ... of input that is only looked at, so many times that */
+    BLOCK_BYTES = 16 << 10, /* of the input, looked at and copied: fits an L1 with the copy, and more than 8 KiB, up to
+                               which memcpy() of glibc fetches the lines that it writes; ... */
+    LOOKED_AT = 4,          /* ... of input that is only looked at, so many times that */
     SHARED_BYTES = 2 << 20, /* read or written, from which on a team serves, where the input's begin is in order: one
                                thread takes 65 microseconds for them */
     BEGIN_BYTES = 32 << 10
