@@ -24,12 +24,11 @@ SCAN_INLINE size_t NAME(sample_place)(size_t i, size_t n) {
     return (size_t)((((uint64_t)i << 32) + (x >> 32)) / QUICK_SAMPLES * n >> 32);
 }
 
-/* Sorts a sample of n codes, and looks for values that make up half of it: of those that are in it at least so many
+/* Sorts a sample of codes, and looks for values that make up half of it: of those that are in it at least so many
  * times, as few times as leave no more than QUICK_FEW of them. Returns a pivot: the median; or, of many codes, the
  * value that most of them have, if it has others before it that would be moved once more when they are sorted. */
-static KEY NAME(find_few)(KEY *sample, size_t n, NAME(few) * few) {
+static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
     enum { SAMPLES = QUICK_SAMPLES };
-    const bool many = n >= QUICK_L1_BYTES / sizeof(KEY);
     unsigned runs[SAMPLES + 1], runs_n = 0; /* where runs of equal codes begin */
     unsigned equal = 0, share = 0, covered = 0, longest = 0;
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
@@ -152,7 +151,7 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     KEY sample[QUICK_SAMPLES], another;
     for (size_t i = 0; i < QUICK_SAMPLES; i++)
         sample[i] = x[NAME(sample_place)(i, n)] ^ flip;
-    const KEY pivot = NAME(find_few)(sample, n, few);
+    const KEY pivot = NAME(find_few)(sample, n >= QUICK_L1_BYTES / sizeof(KEY), few);
     if (NAME(find_another)(x, n, flip, few, &another)) {
         unsigned k = few->count;
         while (k > 0 && RANK(few->values[k - 1]) > RANK(another))

@@ -154,7 +154,7 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
         return false;
     for (size_t i = 0; i < QUICK_SAMPLES; i++)
         sample[i] = NAME(encode_one)(x[NAME(sample_place)(i, n)], flip);
-    NAME(find_few)(sample, n, few);
+    NAME(find_few)(sample, false, few); /* of many, the others would have to be looked at with the value's keys */
     for (unsigned k = 0; k < few->count; k++) {
         const KEY key = few->values[k] = NAME(decode_one)(few->values[k], flip), magnitude = key & ~SIGN;
         if (magnitude > INFINITY_BITS || (magnitude == 0 && zero)) /* which of the zeros comes first? */
