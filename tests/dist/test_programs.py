@@ -225,6 +225,8 @@ RANKS = 2, 3, 4, 7
 
 @pytest.mark.parametrize("ranks", RANKS)
 def test_bytes_of_one_process(data, alone, ranks):
+    """Each job has an mpirun of its own: MPI starts once in a process, and a second process in the place of a rank that has
+    ended is refused by Open MPI."""
     for number, job in enumerate(JOBS):
         if RANKS[number % 4] != ranks and (number % 3 or RANKS[(number + 1) % 4] != ranks):
             continue  # every job with one of the numbers, every third with two
@@ -314,30 +316,41 @@ def processes_of(path):
     return found
 
 
-@pytest.mark.parametrize("launcher", [(), ("--enable-recovery",)])
-def test_killed(data, tmp_path, launcher):
-    """A rank is killed once MPI has started, when the output exists: before that, launchers of Open MPI were seen to wait for
-    ever. --enable-recovery: this launcher leaves the other ranks to themselves."""
+def kill_a_rank(folder, rng, ranks, delay, *arguments, launcher=()):
+    """Starts a sort that writes o.npy and kills one of its ranks, `delay` seconds after MPI has started, when the output
+    exists: before that, launchers of Open MPI were seen to wait for ever. Returns the output, and how long all took to end."""
+    command = [MPIRUN, *launcher, "-n", ranks, BIN / "sort", *arguments, "-o", "o.npy"]
+    job = subprocess.Popen(list(map(str, command)), env=ENVIRONMENT, cwd=folder, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    until = time.monotonic() + 20
+    while not list(folder.glob(".o.npy.*")) and job.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(delay)
+    victims = processes_of(folder)
+    if victims:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(rng.choice(victims), signal.SIGKILL)
+    begin = time.monotonic()
+    text = job.communicate(timeout=60)[0].decode(errors="replace")
+    return text, time.monotonic() - begin
+
+
+def skip_without_recovery(launcher):
+    """--enable-recovery: this launcher leaves the other ranks to themselves."""
     if launcher and b"Open MPI" not in subprocess.run([MPIRUN, "--version"], capture_output=True, check=False).stdout:
         pytest.skip("this launcher ends all ranks with the first")
+
+
+@pytest.mark.parametrize("launcher", [(), ("--enable-recovery",)])
+def test_killed(data, tmp_path, launcher):
+    skip_without_recovery(launcher)
     seed = time.time_ns() % 1000000
     rng = random.Random(seed)
     ended = 0
     for tries in range(8):  # the first one as soon as the output is there
-        command = [MPIRUN, *launcher, "-n", "4", BIN / "sort", data / "wide.npy", "--argsort", "--verify", "-o", "o.npy"]
-        job = subprocess.Popen(list(map(str, command)), env=ENVIRONMENT, cwd=tmp_path, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        until = time.monotonic() + 20
-        while not list(tmp_path.glob(".o.npy.*")) and job.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
-        time.sleep(tries % 3 * rng.uniform(0, 0.1))
-        victims = processes_of(tmp_path)
-        if victims:
-            with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
-                os.kill(rng.choice(victims), signal.SIGKILL)
-        begin = time.monotonic()
-        text = job.communicate(timeout=60)[0].decode(errors="replace")
-        assert time.monotonic() - begin < 15 and not processes_of(tmp_path), seed
+        text, seconds = kill_a_rank(tmp_path, rng, 4, tries % 3 * rng.uniform(0, 0.1), data / "wide.npy", "--argsort",
+                                    "--verify", launcher=launcher)
+        assert seconds < 15 and not processes_of(tmp_path), seed
         assert len(ours(text, "sort")) <= 1, (seed, text)
         left = files_of(tmp_path)
         ended += not left
