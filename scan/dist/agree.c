@@ -45,14 +45,26 @@ static scan_status agree_on_failure(scan_dist_comm *comm, uint32_t failed, scan_
     return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", failed, SCAN_DIST_WORDS - 32, words);
 }
 
+/* Returns the lowest rank that has failed: of those that have not only heard of another, if there are such; or size. */
+static uint32_t find_failed(const scan_dist_comm *comm) {
+    uint32_t heard = comm->size;
+    for (uint32_t r = comm->size; r-- > 0;)
+        if (comm->records[r].status == SCAN_ERR_PEER)
+            heard = r;
+    for (uint32_t r = 0; r < comm->size; r++)
+        if (comm->records[r].status != SCAN_OK && comm->records[r].status != SCAN_ERR_PEER)
+            return r;
+    return heard;
+}
+
 scan_status scan_dist_begin(scan_dist_comm *comm, scan_status status, uint64_t call, uint64_t n, uint64_t extra) {
     const scan_dist_record mine = {(uint64_t)status, call, n, extra};
     if (status == SCAN_OK && !comm->broken)
         comm->detail[0] = 0;
     SCAN_TRY(scan_dist_gather(comm, &mine, sizeof mine, comm->records));
-    for (uint32_t r = 0; r < comm->size; r++)
-        if (comm->records[r].status != SCAN_OK)
-            return agree_on_failure(comm, r, status);
+    const uint32_t failed = find_failed(comm);
+    if (failed < comm->size)
+        return agree_on_failure(comm, failed, status);
     for (uint32_t r = 1; r < comm->size; r++)
         if (comm->records[r].call != comm->records[0].call) {
             comm->cause = SCAN_ERR_ARGUMENT;

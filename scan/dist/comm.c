@@ -121,6 +121,7 @@ scan_status scan_dist_comm_create(scan_dist_comm **out, const scan_dist_options 
 
 static void drop_context(scan_dist_comm *comm) {
     scan_dist_close_link(comm);
+    comm->link_failed = false;
     scan_dist_device_close(comm->device);
     comm->device = NULL;
     scan_dist_drop_workspace(comm);
@@ -187,8 +188,10 @@ scan_status scan_dist_comm_use(scan_dist_comm *comm, scan_ctx *ctx) {
     scan_status status = comm->broken ? SCAN_ERR_PEER : take_context(comm, ctx);
     const uint64_t kind = (uint64_t)comm->ctx_info.backend * 2 + !ctx;
     status = scan_dist_begin(comm, status, scan_dist_hash('u', kind), 0, 0);
-    if (status == SCAN_OK && comm->ctx_info.backend != SCAN_BACKEND_CPU)
-        status = scan_dist_open_link(comm);
+    if (status == SCAN_OK && comm->ctx_info.backend != SCAN_BACKEND_CPU) {
+        comm->link_number++;
+        status = scan_dist_end(comm, scan_dist_open_link(comm));
+    }
     if (status != SCAN_OK && !comm->broken)
         drop_context(comm);
     return status;
@@ -207,6 +210,9 @@ scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, c
         return SCAN_ERR_PEER;
     if (!comm->ctx)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "no context is in use: scan_dist_comm_use comes first");
+    if (comm->link_failed)
+        return scan_dist_fail(comm, SCAN_ERR_DEVICE, "the link between devices has failed: scan_dist_comm_use opens %s",
+                              "another");
     if (!given)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "%s is NULL", name);
     scan_dist_copy_struct(desc, size, given);

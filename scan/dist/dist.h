@@ -12,7 +12,8 @@
  *
  * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
  * agreement (scan_dist_begin, scan_dist_end), and between two agreements a rank that has failed still takes part in
- * every exchange, with whatever bytes there are.
+ * every exchange, with whatever bytes there are. If the link fails on one rank, it fails on all: they take no part in
+ * exchanges between devices any more, but in those of host memory, up to the agreement.
  */
 #ifndef SCAN_DIST_DIST_H
 #define SCAN_DIST_DIST_H
@@ -44,10 +45,11 @@ typedef struct scan_dist_moves {
     size_t count;
 } scan_dist_moves;
 
-/* What a rank that cannot go on tells the others. */
+/* What a rank tells the others: that it cannot go on, or that the link has failed. */
 typedef struct scan_dist_alarm {
     uint32_t rank;
     int32_t status;
+    uint32_t link; /* the number of the link, from 1 on; 0: the rank cannot go on */
     char words[SCAN_DIST_WORDS];
 } scan_dist_alarm;
 
@@ -70,7 +72,7 @@ typedef struct scan_dist_wire {
  * here, none is opened. */
 scan_status scan_dist_open_mpi(scan_dist_comm *comm, const void *mpi_comm);
 
-/* Opens the link between the devices of the contexts in use. Collective. */
+/* Opens the link between the devices of the contexts in use; where it fails, an agreement must follow. Collective. */
 bool scan_dist_has_link(void);
 scan_status scan_dist_open_link(scan_dist_comm *comm);
 
@@ -87,6 +89,8 @@ struct scan_dist_comm {
     void *wire_state;
     const scan_dist_wire *link; /* between devices: begin, started, test, close; NULL: none is in use */
     void *link_state;
+    uint32_t link_number;     /* how many were opened, by all ranks alike */
+    bool link_failed;         /* nothing goes from device to device until another is opened */
     scan_dist_device *device; /* NULL: the context is on the CPU */
     uint32_t rank, size, local_rank, local_size;
     bool crowded; /* this machine has more ranks than processors */
@@ -165,8 +169,8 @@ scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed);
 /* What cannot be waited for any more is aborted, else it is closed with all ranks. */
 void scan_dist_close_link(scan_dist_comm *comm);
 
-/* The same in context memory. On CUDA a failure to wait for the context's work is told to all ranks, which breaks the
- * communicator. */
+/* The same in context memory. On CUDA it fails, on all ranks, if the link does, or if a rank cannot wait for its
+ * context's work: with PEER on those that hear of it. */
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives);
 
 /* The same in two steps, for large transfers. The context's work on them is complete before; two exchanges may be under

@@ -44,30 +44,64 @@ static void rest(patience *p) {
 
 void scan_dist_close_link(scan_dist_comm *comm) {
     if (comm->link)
-        comm->link->close(comm->link_state, comm->broken);
+        comm->link->close(comm->link_state, comm->broken || comm->link_failed);
     comm->link = NULL;
 }
 
-static scan_status heard(scan_dist_comm *comm, const scan_dist_alarm *alarm) {
-    comm->broken = true;
+/* Hears what ends a wait: all of it if the rank cannot go on, that of the link if that has failed. A link may be closed
+ * by the time that its failure is heard of. */
+static bool hear(scan_dist_comm *comm, bool on_link) {
+    scan_dist_alarm alarm;
+    if (!comm->wire->hear(comm->wire_state, &alarm))
+        return false;
+    if (alarm.link && (!comm->link || alarm.link != comm->link_number))
+        return false;
+    comm->broken = alarm.link == 0;
+    comm->link_failed = alarm.link > 0;
     scan_dist_close_link(comm);
-    comm->cause = (scan_status)alarm->status;
-    comm->cause_rank = alarm->rank;
-    return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", alarm->rank, SCAN_DIST_WORDS - 32, alarm->words);
+    if (alarm.link && !on_link)
+        return false;
+    comm->cause = (scan_status)alarm.status;
+    comm->cause_rank = alarm.rank;
+    scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", alarm.rank, SCAN_DIST_WORDS - 32, alarm.words);
+    return true;
 }
 
-/* A rank that has ended, or has told why it cannot go on, may be the reason: that is better to know. */
-static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
-    scan_dist_alarm alarm;
-    char kept[SCAN_DIST_WORDS];
-    snprintf(kept, sizeof kept, "%s", words);
+/* A rank that has ended, or has told why it cannot go on, may be the reason of a failure: that is better to know.
+ * Returns false if there is none. */
+static bool hear_reason(scan_dist_comm *comm, bool on_link) {
     for (int waited_ms = 0; waited_ms < MAX_GRACE_MS; waited_ms++) {
-        if (comm->wire->hear(comm->wire_state, &alarm))
-            return heard(comm, &alarm);
+        if (hear(comm, on_link))
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    scan_dist_abort(comm, SCAN_ERR_PEER, kept);
+    return false;
+}
+
+static scan_status wire_failed(scan_dist_comm *comm, const char *words) {
+    char kept[SCAN_DIST_WORDS];
+    snprintf(kept, sizeof kept, "%s", words);
+    if (!hear_reason(comm, false))
+        scan_dist_abort(comm, SCAN_ERR_PEER, kept);
     return SCAN_ERR_PEER;
+}
+
+/* The link of this rank has failed, which the others are told. A lost device is the better reason. */
+static scan_status link_failed(scan_dist_comm *comm, const char *words) {
+    scan_dist_alarm alarm = {.rank = comm->rank, .link = comm->link_number};
+    char kept[SCAN_DIST_WORDS];
+    snprintf(kept, sizeof kept, "%s", words);
+    if (hear_reason(comm, true))
+        return SCAN_ERR_PEER;
+    scan_status status = scan_dist_take(comm, comm->ctx, scan_ctx_sync(comm->ctx));
+    if (status == SCAN_OK)
+        status = scan_dist_fail(comm, SCAN_ERR_DEVICE, "%s", kept);
+    alarm.status = (int32_t)status;
+    memcpy(alarm.words, comm->detail, sizeof alarm.words);
+    comm->wire->tell(comm->wire_state, &alarm, comm->timeout);
+    comm->link_failed = true;
+    scan_dist_close_link(comm);
+    return status;
 }
 
 static unsigned yields_of(const scan_dist_comm *comm) {
@@ -76,19 +110,19 @@ static unsigned yields_of(const scan_dist_comm *comm) {
     return comm->crowded ? CROWDED_YIELDS : YIELDS;
 }
 
-/* Polls one of a wire's questions until the answer is yes. */
-static scan_status wait_for(scan_dist_comm *comm, const char *ask(void *state, bool *done), void *state, bool large) {
+/* Polls one of a wire's questions until the answer is yes; link: it is the link's. */
+static scan_status wait_for(scan_dist_comm *comm, const char *ask(void *state, bool *done), bool link, bool large) {
+    void *state = link ? comm->link_state : comm->wire_state;
     patience p = {.yields = yields_of(comm), .sleep_ns = 10000, .large = large};
     for (;;) {
         bool done = false;
-        scan_dist_alarm alarm;
         const char *failed = ask(state, &done);
         if (failed)
-            return wire_failed(comm, failed);
+            return link ? link_failed(comm, failed) : wire_failed(comm, failed);
         if (done)
             return SCAN_OK;
-        if (comm->wire->hear(comm->wire_state, &alarm))
-            return heard(comm, &alarm);
+        if (hear(comm, link))
+            return SCAN_ERR_PEER;
         rest(&p);
     }
 }
@@ -126,44 +160,38 @@ static scan_status begin_host(scan_dist_comm *comm, scan_dist_moves sends, scan_
 
 scan_status scan_dist_exchange_host(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
     SCAN_TRY(begin_host(comm, sends, receives));
-    return wait_for(comm, comm->wire->test, comm->wire_state, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
+    return wait_for(comm, comm->wire->test, false, bytes_of(sends) + bytes_of(receives) > SMALL_BYTES);
 }
 
 scan_status scan_dist_wait_for_link(scan_dist_comm *comm, const char *failed) {
     if (failed)
-        return wire_failed(comm, failed);
-    return comm->link->started ? wait_for(comm, comm->link->started, comm->link_state, true) : SCAN_OK;
+        return link_failed(comm, failed);
+    return comm->link->started ? wait_for(comm, comm->link->started, true, true) : SCAN_OK;
 }
 
 scan_status scan_dist_exchange_begin(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
+    if (comm->broken || comm->link_failed)
+        return SCAN_ERR_PEER;
     if (!comm->link)
         return begin_host(comm, sends, receives);
-    if (comm->broken)
-        return SCAN_ERR_PEER;
     return scan_dist_wait_for_link(comm, comm->link->begin(comm->link_state, sends, receives));
 }
 
 scan_status scan_dist_exchange_wait(scan_dist_comm *comm) {
-    if (comm->broken)
+    if (comm->broken || comm->link_failed)
         return SCAN_ERR_PEER;
-    return comm->link ? wait_for(comm, comm->link->test, comm->link_state, true)
-                      : wait_for(comm, comm->wire->test, comm->wire_state, true);
+    return comm->link ? wait_for(comm, comm->link->test, true, true) : wait_for(comm, comm->wire->test, false, true);
 }
 
 scan_status scan_dist_exchange(scan_dist_comm *comm, scan_dist_moves sends, scan_dist_moves receives) {
-    if (comm->broken)
+    if (comm->broken || comm->link_failed)
         return SCAN_ERR_PEER;
     if (!comm->link)
         return scan_dist_exchange_host(comm, sends, receives);
     if (sends.count + receives.count == 0)
         return SCAN_OK;
-    const scan_status status = scan_ctx_sync(comm->ctx);
-    if (status != SCAN_OK) {
-        char words[SCAN_DIST_WORDS];
-        snprintf(words, sizeof words, "%s", scan_ctx_detail(comm->ctx));
-        scan_dist_abort(comm, status, words);
-        return status;
-    }
+    if (scan_ctx_sync(comm->ctx) != SCAN_OK)
+        return link_failed(comm, scan_ctx_detail(comm->ctx));
     SCAN_TRY(scan_dist_exchange_begin(comm, sends, receives));
     return scan_dist_exchange_wait(comm);
 }

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -177,31 +178,53 @@ static const char *open_on_device(nccl_link *l, const scan_dist_comm *comm, nccl
 bool scan_dist_has_link(void) { return true; }
 
 /* Rank 0 makes the name that all ranks meet under. */
+typedef struct meeting {
+    ncclUniqueId id;
+    cudaUUID_t device;
+} meeting;
+
+static const char *find_meeting(const scan_dist_comm *comm, meeting *own) {
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, comm->ctx_info.device) != cudaSuccess)
+        return "cudaGetDeviceProperties failed";
+    own->device = properties.uuid;
+    return comm->rank == 0 && ncclGetUniqueId(&own->id) != ncclSuccess ? "ncclGetUniqueId failed" : NULL;
+}
+
+/* Two ranks on one device NCCL calls an invalid usage. */
+static scan_status explain_shared(scan_dist_comm *comm, const meeting *all, scan_status status) {
+    for (uint32_t b = 1; b < comm->size && !comm->broken; b++)
+        for (uint32_t a = 0; a < b; a++)
+            if (memcmp(&all[a].device, &all[b].device, sizeof all[a].device) == 0)
+                return scan_dist_fail(comm, SCAN_ERR_DEVICE,
+                                      "NCCL needs a device for each rank: %u and %u have the same", a, b);
+    return status;
+}
+
 scan_status scan_dist_open_link(scan_dist_comm *comm) {
     nccl_link *l = calloc(1, sizeof *l);
-    ncclUniqueId *ids = calloc(comm->size, sizeof *ids), id = {{0}};
-    const char *failed = l && ids ? NULL : "no memory for NCCL";
+    meeting *all = calloc(comm->size, sizeof *all), own = {.id = {{0}}};
+    const char *failed = l && all ? find_meeting(comm, &own) : "no memory for NCCL";
     int before = 0;
-    if (!failed && comm->rank == 0 && ncclGetUniqueId(&id) != ncclSuccess)
-        failed = "ncclGetUniqueId failed";
     scan_status status = failed ? scan_dist_fail(comm, SCAN_ERR_DEVICE, "%s", failed) : SCAN_OK;
     status = scan_dist_begin(comm, status, 'n', 0, 0);
     if (status == SCAN_OK)
-        status = scan_dist_gather(comm, &id, sizeof id, ids);
+        status = scan_dist_gather(comm, &own, sizeof own, all);
     if (status == SCAN_OK) {
-        id = ids[0];
         l->device = comm->ctx_info.device;
         l->rank = comm->rank;
         comm->link = &nccl_table;
         comm->link_state = l;
         cudaGetDevice(&before);
         cudaSetDevice(l->device);
-        failed = open_on_device(l, comm, id);
+        failed = open_on_device(l, comm, all[0].id);
         cudaSetDevice(before);
         status = scan_dist_wait_for_link(comm, failed);
+        if (status != SCAN_OK)
+            status = explain_shared(comm, all, status);
     } else {
         free(l);
     }
-    free(ids);
+    free(all);
     return status;
 }

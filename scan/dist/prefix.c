@@ -298,15 +298,21 @@ static scan_status run(job *j) {
     scan_dist_comm *comm = j->comm;
     fold before;
     scan_dist_prefix_groups(j);
-    SCAN_TRY(scan_dist_prefix_edges(j, false));
-    scan_status status = chain(j, &before, reduce(j));
+    scan_status status = scan_dist_prefix_edges(j, false);
+    if (status == SCAN_OK)
+        status = reduce(j);
+    if (comm->broken)
+        return status;
+    status = chain(j, &before, status);
     if (status == SCAN_OK)
         status = scan_share(j, before);
     if (comm->broken)
         return status;
     const scan_status moved = scan_dist_prefix_edges(j, true);
-    if (moved != SCAN_OK)
+    if (comm->broken)
         return moved;
+    if (status == SCAN_OK)
+        status = moved;
     status = scan_dist_prefix_carry_out(j, status);
     if (comm->broken)
         return status;

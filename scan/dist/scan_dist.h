@@ -42,6 +42,8 @@
  *              waiting, returns SCAN_ERR_PEER, and so does each later one: the communicator is of no more use than to
  *              be destroyed, and scan_dist_comm_info says broken. Memory that was passed to the interrupted call must
  *              not be freed: MPI may still read or write there. The process should end.
+ *              If NCCL fails, as where a rank has lost its device, the call fails on all ranks like any other; so do
+ *              later ones, until scan_dist_comm_use names a context again.
  *              Ranks see at once that another one on their machine has ended. Of other machines the launcher knows;
  *              those of MPI (mpirun, srun) then end the whole job.
  *   Waiting    Waiting for a rank that works has no limit of time. The environment variable SCAN_DIST_TIMEOUT=SECONDS

@@ -97,7 +97,8 @@ scan_status scan_dist_redistribute(scan_dist_comm *comm, size_t element_bytes, c
     scan_dist_move *sends = comm->moves, *receives = sends + comm->size;
     const size_t send_count = list(comm, sends, (char *)(uintptr_t)in, before, before + n, true, element_bytes);
     const size_t receive_count = list(comm, receives, out, out_before, out_before + out_n, false, element_bytes);
-    SCAN_TRY(
-        scan_dist_exchange(comm, (scan_dist_moves){sends, send_count}, (scan_dist_moves){receives, receive_count}));
-    return scan_dist_end(comm, scan_dist_take(comm, comm->ctx, scan_ctx_sync(comm->ctx)));
+    status = scan_dist_exchange(comm, (scan_dist_moves){sends, send_count}, (scan_dist_moves){receives, receive_count});
+    if (status == SCAN_OK)
+        status = scan_dist_take(comm, comm->ctx, scan_ctx_sync(comm->ctx));
+    return scan_dist_end(comm, status);
 }

@@ -307,20 +307,20 @@ static scan_status finish_stage(const job *j, uint32_t s) {
     return merge_neighbours(j, &r, to);
 }
 
-/* A rank that has failed takes part in all stages. */
+/* A rank that has failed takes part in all stages, as long as the link holds. */
 static scan_status exchange_stages(const job *j) {
-    scan_status status = make_halves(j, 0, 1);
-    SCAN_TRY(begin_stage(j, 0));
-    if (status == SCAN_OK)
+    scan_status status = make_halves(j, 0, 1), moved = begin_stage(j, 0);
+    if (status == SCAN_OK && moved == SCAN_OK)
         status = make_halves(j, 1, j->stages);
-    for (uint32_t s = 0; s < j->stages; s++) {
+    for (uint32_t s = 0; s < j->stages && moved == SCAN_OK; s++) {
         if (s + 1 < j->stages)
-            SCAN_TRY(begin_stage(j, s + 1));
-        SCAN_TRY(scan_dist_exchange_wait(j->comm));
-        if (status == SCAN_OK)
+            moved = begin_stage(j, s + 1);
+        if (moved == SCAN_OK)
+            moved = scan_dist_exchange_wait(j->comm);
+        if (status == SCAN_OK && moved == SCAN_OK)
             status = finish_stage(j, s);
     }
-    return status;
+    return status == SCAN_OK ? moved : status;
 }
 
 /* After an exchange that has failed no merge goes on in the caller's memory either. */

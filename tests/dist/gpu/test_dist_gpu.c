@@ -76,6 +76,66 @@ static void failure(const dist_test *t) {
     CHECK(info.broken, "not broken");
 }
 
+#ifdef SCAN_EMULATED
+
+typedef struct link_arrays {
+    float *in, *out;
+    uint32_t *keys;
+} link_arrays;
+
+enum { EACH = 1 << 16, VERBS = 3 };
+
+static scan_status call_on_link(const dist_test *t, unsigned verb, const link_arrays *a) {
+    const scan_prefix_desc prefix = {.struct_size = sizeof prefix, .type = SCAN_F32};
+    const scan_sort_desc sort = {.struct_size = sizeof sort, .type = SCAN_U32, .value_bytes = 4};
+    const size_t given = t->rank == 0 ? EACH * (size_t)t->size : 0; /* all on one rank, and then in equal shares */
+    if (verb == 0)
+        return scan_dist_prefix(t->comm, &prefix, a->in, a->out, EACH - 7 * (t->rank == 0));
+    if (verb == 1)
+        return scan_dist_sort(t->comm, &sort, a->keys, a->keys, a->in, a->out, EACH, EACH);
+    return scan_dist_redistribute(t->comm, 4, a->in, given, a->out, EACH);
+}
+
+/* A link that fails on one rank, at its first exchange or at a later one: the call fails on all, and with another link,
+ * or on the CPU, all goes on. */
+static void link_failure(const dist_test *t) {
+    scan_dist_info info = {.struct_size = sizeof info};
+    const size_t bytes = EACH * 4 * (size_t)t->size;
+    link_arrays a = {make_bytes(bytes), make_bytes(bytes), make_bytes(bytes)};
+    if (t->size == 1)
+        return;
+    for (unsigned k = 0; k < VERBS * 2; k++) {
+        const uint32_t loser = k % t->size;
+        const unsigned after = k / VERBS % 2 && k % VERBS < 2; /* redistribution has one exchange */
+        uint32_t cause = t->size;
+        memset(a.in, 0, bytes);
+        for (size_t i = 0; i < EACH; i++)
+            a.keys[i] = (uint32_t)(i * 40503 + t->rank) % EACH;
+        if (t->rank == loser)
+            fork_link_break(after);
+        CHECK_STATUS(call_on_link(t, k % VERBS, &a), t->rank == loser ? SCAN_ERR_DEVICE : SCAN_ERR_PEER);
+        CHECK(scan_dist_cause(t->comm, &cause) == SCAN_ERR_DEVICE && cause == loser, "%u: %s", cause,
+              scan_dist_detail(t->comm));
+        CHECK(strstr(scan_dist_detail(t->comm), "the link is down"), "%s", scan_dist_detail(t->comm));
+        CHECK_STATUS(scan_dist_comm_info(t->comm, &info), SCAN_OK);
+        CHECK(!info.broken, "broken");
+        CHECK(call_on_link(t, k % VERBS, &a) != SCAN_OK, "a link that has failed serves");
+        CHECK_STATUS(scan_dist_comm_use(t->comm, k % 2 ? t->ctx : t->whole), SCAN_OK);
+        CHECK_STATUS(call_on_link(t, k % VERBS, &a), SCAN_OK);
+        CHECK_STATUS(scan_dist_comm_use(t->comm, t->ctx), SCAN_OK);
+    }
+    large(t, 4);
+    free_bytes(a.in);
+    free_bytes(a.out);
+    free_bytes(a.keys);
+}
+
+#else
+
+static void link_failure(const dist_test *t) { (void)t; }
+
+#endif
+
 static void run(dist_test *t, int devices) {
     const scan_options cuda = {
         .struct_size = sizeof cuda, .backend = SCAN_BACKEND_CUDA, .device = (int)t->rank % devices};
@@ -95,6 +155,7 @@ static void run(dist_test *t, int devices) {
     test_workspace(t);
     large(t, 4);
     large(t, 0);
+    link_failure(t);
     failure(t);
     scan_dist_comm_destroy(t->comm);
     scan_ctx_destroy(t->ctx);
