@@ -59,6 +59,7 @@ static scan_status unique(const share *a, const share_memory *m) {
 
 static scan_status download(share *a, session *s, const share_memory *m) {
     const size_t size = scan_type_size(a->key.type);
+    SESSION_TRY(session_wait(s));
     if (!a->indices || a->pairs)
         SESSION_TRY(session_download(s, a->sorted, m->keys, a->n * size));
     if (a->indices)
@@ -92,7 +93,6 @@ static scan_status sort_shares(void *arg, session *s) {
         SESSION_TRY(dist->sort(ranks_comm(), &desc, m.keys, m.keys, m.indices, m.indices, a->n, a->n));
     if (a->kept)
         SESSION_TRY(unique(a, &m));
-    SESSION_TRY(session_wait(s));
     return ranks_agree(download(a, s, &m), scan_ctx_detail(s->ctx));
 }
 
