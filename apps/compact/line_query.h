@@ -28,7 +28,7 @@ const char *line_query_advice(const line_query *q);
 void line_query_read(const line_query *q, const text *t, uint64_t base, uint8_t *flags, source *from, unsigned threads);
 void line_source_free(source *from);
 
-/* The text in chunks, on the CPU. In line_stream.c. */
+/* The text in chunks. In line_stream.c. */
 void compact_line_stream(const compact_job *job, input *in, session *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on lines as a whole: for a device.
+ * compact on lines: in chunks, or for the device of one process as a whole.
  */
 #include "apps/support/alloc.h"
 #include "apps/support/parallel.h"
@@ -38,9 +38,7 @@ static void whole_text(const compact_job *job, input *in, session *s) {
 
 void compact_text(const compact_job *job, input *in, session *s) {
     compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
-    if (!s->on_host)
-        ranks_refuse("lines are searched on CPUs: --device cpu");
-    if (s->on_host)
+    if (s->on_host || ranks_several())
         compact_line_stream(job, in, s);
     else
         whole_text(job, in, s);

@@ -19,8 +19,9 @@ typedef struct stream {
     const compact_job *job;
     const row_reader *reader;
     char *chunks;
-    session *main; /* of worker 0 */
+    session *main; /* of worker 0, or the device's */
     session *helpers;
+    bool on_device;
     uint64_t chunks_read;
     size_t turns;
     uint64_t rows_before; /* the chunk that is written */
@@ -114,7 +115,7 @@ static bool read_chunk(void *arg, size_t i) {
 static void search_chunk(void *arg, size_t i, unsigned worker) {
     stream *all = arg;
     row_chunk *own = chunk_at(all, i);
-    session *s = worker ? &all->helpers[worker - 1] : all->main;
+    session *s = worker && !all->on_device ? &all->helpers[worker - 1] : all->main;
     if (!own->failed && !own->absent)
         own->failed = !die_catch(&own->error, search, &(searching){all, own, s});
 }
@@ -159,7 +160,7 @@ static void settle(stream *all, row_chunk *own) {
     }
     reader->place(reader->arg, own, all->count.rows);
     if (own->failed) {
-        search(&(searching){all, own, all->main});
+        search(&(searching){all, own, all->on_device ? all->helpers : all->main}); /* the device's may be in use */
         rethrow_fatal(&own->error); /* what has no place, such as too little memory */
     }
     reader->finish(reader->arg, own);
@@ -196,7 +197,8 @@ static void run(stream *all, unsigned threads) {
         session_open(&all->helpers[i], &alone);
     all->chunks = must_alloc(chunks, size);
     memset(all->chunks, 0, chunks * size);
-    pipeline_run(&(pipeline){read_chunk, search_chunk, write_chunk, all, chunks, .threads = threads});
+    pipeline_run(
+        &(pipeline){read_chunk, search_chunk, write_chunk, all, chunks, .threads = threads, .serial = all->on_device});
     for (size_t i = 0; i < chunks; i++) {
         row_chunk *own = chunk_at(all, i);
         free(own->kept_text.bytes);
@@ -212,7 +214,9 @@ static void run(stream *all, unsigned threads) {
 row_counts row_stream(const compact_job *job, session *s, const row_reader *reader, const void *head,
                       size_t head_bytes) {
     unsigned threads = parallel_threads(job->common->threads);
-    stream all = {.job = job, .reader = reader, .main = s};
+    stream all = {.job = job, .reader = reader, .main = s, .on_device = !s->on_host};
+    if (all.on_device)
+        threads = 2; /* the main one and a helper */
     if (ranks_own() > 0)
         head_bytes = 0;
     if (!job->count_only)

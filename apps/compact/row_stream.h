@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on lines and tables in chunks of rows, on the CPU: while one is read, or decompressed, and another is
- * written, others are searched, each on one thread by the functions that search the whole.
+ * compact on lines and tables in chunks of rows: while one is read, or decompressed, and another is written, others are
+ * searched, each on one thread by the functions that search the whole. A device takes one chunk after another.
  *
  * What is wrong in a chunk is said when its turn to be written has come, so that the first fault of the input is named.
  * By then rows of the chunks before may be on stdout; a file of -o is complete or absent.

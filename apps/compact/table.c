@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compact on tables: in chunks, or for a device as a whole.
+ * compact on tables: in chunks, or for the device of one process as a whole.
  */
 #include "apps/support/parallel.h"
 #include "apps/support/ranks.h"
@@ -25,10 +25,8 @@ static void whole_table(const compact_job *job, input *in, session *s) {
 
 void compact_table(const compact_job *job, input *in, session *s) {
     compact_choose(job, s, ranks_several() ? 0 : in->extent.size);
-    if (s->on_host) {
+    if (s->on_host || ranks_several())
         compact_table_stream(job, in, s);
-        return;
-    }
-    ranks_refuse("rows are searched on CPUs: --device cpu");
-    whole_table(job, in, s);
+    else
+        whole_table(job, in, s);
 }
