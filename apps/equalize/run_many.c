@@ -26,6 +26,7 @@ typedef struct many {
     struct slot {
         equalize_job job;
         bool good;
+        bool lost;         /* the worker's device, and the CPU does not replace it */
         char failure[256]; /* of the worker's device */
     } * slots;
     size_t slot_count;
@@ -89,6 +90,18 @@ static bool may_write(const many *m, equalize_job *job) {
     return true;
 }
 
+static void note_device(struct slot *slot) {
+    const equalize_lane *lane = slot->job.lane;
+    slot->lost = lane->lost && lane->must;
+    snprintf(slot->failure, sizeof slot->failure, "%s", lane->failure);
+}
+
+/* Without its device every image would fail. */
+static void refuse_lost(const struct slot *slot) {
+    if (!slot->good && slot->lost && slot->job.error.code == EXIT_DEVICE)
+        die(EXIT_DEVICE, "%s", slot->job.error.text);
+}
+
 static void work(void *arg, size_t index, unsigned worker) {
     many *m = arg;
     struct slot *slot = &m->slots[index % m->slot_count];
@@ -101,13 +114,14 @@ static void work(void *arg, size_t index, unsigned worker) {
     slot->good = may_write(m, job) && equalize_job_run(job);
     image_free(&job->in); /* only the encoded file waits to be written */
     image_free(&job->out);
-    snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
+    note_device(slot);
 }
 
 static void take(void *arg, size_t index) {
     many *m = arg;
     struct slot *slot = &m->slots[index % m->slot_count];
     equalize_job *job = &slot->job;
+    refuse_lost(slot);
     if (slot->good) {
         output *out = output_open(job->out_name, m->p->c.common.force, true);
         output_write(out, job->file.data, job->file.bytes);
@@ -137,7 +151,7 @@ static void count(void *arg, size_t index, unsigned worker) {
                           .lane = &m->lanes[worker],
                           .in_name = m->in.paths[index * ranks_count() + ranks_own()]};
     slot->good = equalize_job_count(job);
-    snprintf(slot->failure, sizeof slot->failure, "%s", job->lane->failure);
+    note_device(slot);
 }
 
 static void refuse_other_kind(const many *m, const struct kind *other) {
@@ -155,6 +169,7 @@ static void add(void *arg, size_t index) {
     equalize_job *job = &slot->job;
     const image_header *h = &job->out.header;
     const struct kind kind = {h->depth, h->channels, index * ranks_count() + ranks_own()};
+    refuse_lost(slot);
     program_note_failure(m->p, slot->failure);
     if (slot->good && !m->bins) {
         m->kind = kind;
