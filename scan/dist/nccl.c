@@ -177,9 +177,9 @@ static const char *open_on_device(nccl_link *l, const scan_dist_comm *comm, nccl
 
 bool scan_dist_has_link(void) { return true; }
 
-/* Rank 0 makes the name that all ranks meet under. */
+/* What a rank tells the others before the link is opened. */
 typedef struct meeting {
-    ncclUniqueId id;
+    ncclUniqueId id; /* of rank 0: the name that all ranks meet under */
     cudaUUID_t device;
 } meeting;
 
@@ -191,7 +191,7 @@ static const char *find_meeting(const scan_dist_comm *comm, meeting *own) {
     return comm->rank == 0 && ncclGetUniqueId(&own->id) != ncclSuccess ? "ncclGetUniqueId failed" : NULL;
 }
 
-/* Two ranks on one device NCCL calls an invalid usage. */
+/* Of two ranks on one device NCCL says no more than that its usage is invalid. */
 static scan_status explain_shared(scan_dist_comm *comm, const meeting *all, scan_status status) {
     for (uint32_t b = 1; b < comm->size && !comm->broken; b++)
         for (uint32_t a = 0; a < b; a++)
