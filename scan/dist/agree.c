@@ -40,12 +40,12 @@ static scan_status agree_on_failure(scan_dist_comm *comm, uint32_t failed, scan_
     words[SCAN_DIST_WORDS - 1] = 0;
     comm->cause = (scan_status)comm->records[failed].status;
     comm->cause_rank = failed;
-    if (status != SCAN_OK)
+    if (failed == comm->rank || (status != SCAN_OK && status != SCAN_ERR_PEER))
         return status;
     return scan_dist_fail(comm, SCAN_ERR_PEER, "rank %u: %.*s", failed, SCAN_DIST_WORDS - 32, words);
 }
 
-/* Returns the lowest rank that has failed: of those that have not only heard of another, if there are such; or size. */
+/* Returns the lowest rank that has failed by itself; else the lowest that has heard of a failure; else size. */
 static uint32_t find_failed(const scan_dist_comm *comm) {
     uint32_t heard = comm->size;
     for (uint32_t r = comm->size; r-- > 0;)
@@ -57,11 +57,21 @@ static uint32_t find_failed(const scan_dist_comm *comm) {
     return heard;
 }
 
+/* An alarm may not have come yet. All ranks close the link in the same way, for NCCL may wait for the others. */
+static void agree_on_link(scan_dist_comm *comm) {
+    for (uint32_t r = 0; r < comm->size; r++)
+        if (comm->records[r].link_failed && comm->link) {
+            comm->link_failed = true;
+            scan_dist_close_link(comm);
+        }
+}
+
 scan_status scan_dist_begin(scan_dist_comm *comm, scan_status status, uint64_t call, uint64_t n, uint64_t extra) {
-    const scan_dist_record mine = {(uint64_t)status, call, n, extra};
+    const scan_dist_record mine = {(uint32_t)status, comm->link_failed, call, n, extra};
     if (status == SCAN_OK && !comm->broken)
         comm->detail[0] = 0;
     SCAN_TRY(scan_dist_gather(comm, &mine, sizeof mine, comm->records));
+    agree_on_link(comm);
     const uint32_t failed = find_failed(comm);
     if (failed < comm->size)
         return agree_on_failure(comm, failed, status);

@@ -204,15 +204,20 @@ void scan_dist_copy_struct(void *desc, size_t size, const void *given) {
     memcpy(desc, given, struct_size < size ? struct_size : size);
 }
 
-scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name) {
-    memset(desc, 0, size);
+scan_status scan_dist_check_context(scan_dist_comm *comm) {
     if (comm->broken)
         return SCAN_ERR_PEER;
     if (!comm->ctx)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "no context is in use: scan_dist_comm_use comes first");
     if (comm->link_failed)
-        return scan_dist_fail(comm, SCAN_ERR_DEVICE, "the link between devices has failed: scan_dist_comm_use opens %s",
-                              "another");
+        return scan_dist_fail(comm, SCAN_ERR_DEVICE,
+                              "the link between devices has failed: scan_dist_comm_use opens another");
+    return SCAN_OK;
+}
+
+scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name) {
+    memset(desc, 0, size);
+    SCAN_TRY(scan_dist_check_context(comm));
     if (!given)
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "%s is NULL", name);
     scan_dist_copy_struct(desc, size, given);

@@ -13,7 +13,8 @@
  * No rank may wait for one that has left a call. So everything that can fail on a rank alone happens before an
  * agreement (scan_dist_begin, scan_dist_end), and between two agreements a rank that has failed still takes part in
  * every exchange, with whatever bytes there are. If the link fails on one rank, it fails on all: they take no part in
- * exchanges between devices any more, but in those of host memory, up to the agreement.
+ * exchanges between devices any more, but in those of host memory, up to the agreement. After it all know that the link
+ * has failed, and have closed it.
  */
 #ifndef SCAN_DIST_DIST_H
 #define SCAN_DIST_DIST_H
@@ -78,7 +79,8 @@ scan_status scan_dist_open_link(scan_dist_comm *comm);
 
 /* What every rank says when a call begins. */
 typedef struct scan_dist_record {
-    uint64_t status;
+    uint32_t status;
+    uint32_t link_failed;
     uint64_t call; /* a hash of the verb and its descriptor */
     uint64_t n;
     uint64_t extra;
@@ -134,7 +136,10 @@ scan_status scan_dist_comm_init(scan_dist_comm *comm);
  * right is for the verb to say. */
 void scan_dist_copy_struct(void *desc, size_t size, const void *given);
 
-/* The same. ARGUMENT if it is NULL or no context is in use, PEER if the communicator is broken. */
+/* ARGUMENT if no context is in use, DEVICE if the link has failed, PEER if the communicator is broken. */
+scan_status scan_dist_check_context(scan_dist_comm *comm);
+
+/* Copies a struct like scan_dist_copy_struct. Fails like scan_dist_check_context, and with ARGUMENT if it is NULL. */
 scan_status scan_dist_take_desc(scan_dist_comm *comm, void *desc, size_t size, const void *given, const char *name);
 
 /* Copies between host and context memory, and waits for it. */

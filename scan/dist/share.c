@@ -50,8 +50,7 @@ bool scan_dist_overlap(const void *a, size_t a_bytes, const void *b, size_t b_by
 
 static scan_status check(scan_dist_comm *comm, size_t size, const void *in, size_t n, const void *out, size_t out_n) {
     size_t bytes, out_bytes;
-    if (!comm->broken && !comm->ctx)
-        return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "no context is in use: scan_dist_comm_use comes first");
+    SCAN_TRY(scan_dist_check_context(comm));
     if (size == 0 || __builtin_mul_overflow(n, size, &bytes) || __builtin_mul_overflow(out_n, size, &out_bytes))
         return scan_dist_fail(comm, SCAN_ERR_ARGUMENT, "elements of %zu bytes do not fit the address space", size);
     if ((n && !in) || (out_n && !out))

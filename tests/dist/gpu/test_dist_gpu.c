@@ -119,7 +119,9 @@ static void link_failure(const dist_test *t) {
         CHECK(strstr(scan_dist_detail(t->comm), "the link is down"), "%s", scan_dist_detail(t->comm));
         CHECK_STATUS(scan_dist_comm_info(t->comm, &info), SCAN_OK);
         CHECK(!info.broken, "broken");
-        CHECK(call_on_link(t, k % VERBS, &a) != SCAN_OK, "a link that has failed serves");
+        CHECK_STATUS(call_on_link(t, k % VERBS, &a), SCAN_ERR_DEVICE);
+        CHECK(strstr(scan_dist_detail(t->comm), "the link between devices has failed"), "%s",
+              scan_dist_detail(t->comm));
         CHECK_STATUS(scan_dist_comm_use(t->comm, k % 2 ? t->ctx : t->whole), SCAN_OK);
         CHECK_STATUS(call_on_link(t, k % VERBS, &a), SCAN_OK);
         CHECK_STATUS(scan_dist_comm_use(t->comm, t->ctx), SCAN_OK);

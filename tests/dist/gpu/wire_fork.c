@@ -26,8 +26,7 @@ typedef struct shared_alarm {
 typedef struct shared {
     atomic_uint alarm_count;
     shared_alarm alarms[MAX_ALARMS];
-    ring rings[]; /* from rank a to rank b at a * size + b; those of links, one after another, behind those of the wire
-                   */
+    ring rings[]; /* from rank a to rank b at a * size + b; after those of the wire the same of each link */
 } shared;
 
 static shared *memory;

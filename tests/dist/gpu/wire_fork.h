@@ -8,7 +8,7 @@
 bool fork_wire_create(uint32_t ranks);
 void fork_wire_rank(uint32_t rank);
 
-/* Emulated links: after so many exchanges that of this rank fails. */
+/* Emulated links: the exchange of this rank fails that comes after `after` others. */
 void fork_link_break(unsigned after);
 
 #endif
