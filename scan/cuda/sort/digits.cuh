@@ -88,7 +88,7 @@ struct varying_digits {
     uint32_t row[max_digits], count;
     uint32_t crowded; /* a bit a row */
     bool ties;        /* sort_plan.ties */
-    bool exact;       /* sort_pass.exact */
+    bool coded;       /* sort_pass.coded */
     even_code even;   /* of which they are, or of codes */
 };
 
@@ -113,7 +113,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     varying_digits digits;
     digits.count = digits.crowded = 0;
     digits.even = {};
-    digits.exact = job.is_float && !__ldcg(&job.plan->odd);
+    digits.coded = job.is_float && !__ldcg(&job.plan->odd);
     for (int row = 0; row < rows; row++) {
         digits.crowded |= uint32_t(spread[row].crowded) << row;
         if (!spread[row].constant)

@@ -34,7 +34,8 @@ struct sort_pass {
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
-    bool exact;                 /* floats: none shares its code with others, so exact_code() is everyone's */
+    bool coded;                 /* floats, none of which shares its code: exact_code() travels from pass to pass, */
+    bool codes_from, codes_to;  /* and so is what this one reads, and what it writes */
 };
 
 /* ---- keys that are counted, see fill.cuh ------------------------------------------------------------------------- */

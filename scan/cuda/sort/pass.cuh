@@ -50,15 +50,15 @@
 namespace scan_cuda {
 
 /* By the warps that rank. */
-template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_bytes> {
+template <class Key, int value_bytes, bool coded> class pass_tile : pass_writer<Key, value_bytes, coded> {
     using K = key_bits<Key>;
-    using writer = pass_writer<Key, value_bytes>;
+    using writer = pass_writer<Key, value_bytes, coded>;
     using shape = typename writer::shape;
     using V = typename writer::V;
     using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
         writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
-    static constexpr int together = 4;                            /* rows whose values are asked for together */
-    static constexpr bool keeps_digits = sort_key<Key>::is_float; /* they cost more to find again */
+    static constexpr int together = 4; /* rows whose values are asked for together */
+    static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
     const uint32_t epoch, tiles;
     uint32_t *const counters;     /* `radix` of each warp: keys of a digit, then where the next one goes */
@@ -92,14 +92,18 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
     /* What lies past the tile's count has the last digit, so that it comes last. */
     __device__ void load_keys() {
         const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + first + at();
+        const bool from_keys = coded && !shared.pass.codes_from;
+        const K absent = !coded ? K(~order.flip) : from_keys ? key_of_exact_code<Key>(K(~K(0)), order) : K(~K(0));
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            key[i] = there(i) ? __ldcs(from + i * 32) : K(~order.flip);
+            key[i] = there(i) ? __ldcs(from + i * 32) : absent;
+        if (from_keys)
+#pragma unroll
+            for (int i = 0; i < rows; i++)
+                key[i] = exact_code<Key>(key[i], order);
         if constexpr (keeps_digits) {
             if (order.even.exists())
                 keep_digits([&](K key) { return order.even.template of<Key>(key); });
-            else if (shared.pass.exact)
-                keep_digits([&](K key) { return exact_code<Key>(key, order); });
             else
                 keep_digits([&](K key) { return plain_code<Key>(key, order); });
         }
@@ -260,10 +264,10 @@ template <class Key, int value_bytes> class pass_tile : pass_writer<Key, value_b
 };
 
 /* The CTA's tiles of one pass, from shared.first on. */
-template <class Key, int value_bytes, class Shape>
+template <class Key, int value_bytes, bool coded, class Shape>
 __device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, uint32_t portion) {
     if (warp_of_cta() < Shape::rank_warps) {
-        const uint32_t next = pass_tile<Key, value_bytes>(job, shared, dynamic_shared<char>()).run();
+        const uint32_t next = pass_tile<Key, value_bytes, coded>(job, shared, dynamic_shared<char>()).run();
         if (threadIdx.x == 0)
             shared.next = next;
     } else {
@@ -307,6 +311,27 @@ template <class Shape> __device__ void end_pass(sort_plan *plan, pass_shared<Sha
  * that several are done by a kernel that keeps some of them in memory. */
 template <class Key, int value_bytes> constexpr bool has_registers_to_loop = sizeof(Key) != 4 || value_bytes > 0;
 
+/* The launch's passes, the CTA's tiles of each; all are coded or none. One branch around all of this keeps floats that
+ * are coded and those that are not out of each other's registers. */
+template <class Key, int value_bytes, bool coded, bool loops, class Shape>
+__device__ void run_passes(const sort_job &job, pass_shared<Shape> &shared, uint32_t which, uint32_t portion) {
+    while (shared.next < shared.launch.passes * shared.launch.tiles) {
+        __syncthreads();
+        if (threadIdx.x == 0)
+            begin_pass(job.plan, shared, which);
+        __syncwarp(); /* lanes have waited each for itself, here and below */
+        __syncthreads();
+        run_pass<Key, value_bytes, coded>(job, shared, portion);
+        __syncwarp();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            end_pass(job.plan, shared, which);
+        __syncthreads();
+        if constexpr (!loops)
+            break;
+    }
+}
+
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
  * several passes. loops: it may. */
 template <class Key, int value_bytes, bool loops>
@@ -342,21 +367,10 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         }
     }
     __syncthreads();
-    while (shared.next < launch.passes * launch.tiles) {
-        __syncthreads();
-        if (threadIdx.x == 0)
-            begin_pass(job.plan, shared, which);
-        __syncwarp(); /* lanes have waited each for itself, here and below */
-        __syncthreads();
-        run_pass<Key, value_bytes>(job, shared, portion);
-        __syncwarp();
-        __syncthreads();
-        if (threadIdx.x == 0)
-            end_pass(job.plan, shared, which);
-        __syncthreads();
-        if constexpr (!loops)
-            break;
-    }
+    if (sort_key<Key>::is_float && shared.pass.coded)
+        run_passes<Key, value_bytes, true, loops>(job, shared, which, portion);
+    else
+        run_passes<Key, value_bytes, false, loops>(job, shared, which, portion);
     /* each CTA takes one ticket too many */
     if (threadIdx.x == 0 && shared.next == launch.passes * launch.tiles + gridDim.x - 1)
         hand_over(job.state, launch.epoch + launch.passes - 1);

@@ -20,7 +20,11 @@
 
 namespace scan_cuda {
 
-template <class Key, int value_bytes> class pass_writer {
+/* What a pass writes of keys. The last of several that read and write codes restores the keys. */
+enum class written_keys { none, same, restored };
+
+/* coded: sort_pass.coded, of floats. Keys are codes then between the load and the write. */
+template <class Key, int value_bytes, bool coded> class pass_writer {
   protected:
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
@@ -43,7 +47,7 @@ template <class Key, int value_bytes> class pass_writer {
           sorted_values(reinterpret_cast<V *>(dynamic + shape::counter_bytes + shape::tile * sizeof(K))) {}
 
     __device__ uint32_t digit_of(K key) const { /* see table_place() */
-        if constexpr (sort_key<Key>::is_float)
+        if constexpr (sort_key<Key>::is_float && !coded)
             return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask;
         else
             return uint32_t(key >> shift) & digit_mask;
@@ -66,9 +70,14 @@ template <class Key, int value_bytes> class pass_writer {
         return {uint32_t(to / line), begin, ahead, ahead + shared.counts[turn][digit]};
     }
 
+    template <written_keys which> __device__ K written(K key) const {
+        return which == written_keys::restored ? key_of_exact_code<Key>(key, order) : key;
+    }
+
     /* A run as a lane writes it: stores of 32 elements, one of which is its own, the first of which begins where a line
-     * does. wanted: the keys are. */
-    template <bool wanted> struct run_lines {
+     * does. */
+    template <written_keys which> struct run_lines {
+        const pass_writer &writer;
         const K *keys;
         const V *values;
         K *to;
@@ -77,8 +86,8 @@ template <class Key, int value_bytes> class pass_writer {
 
         __device__ void write(int step) const {
             if (end - lane > step * 32 && (step > 0 || lane >= ahead)) {
-                if (wanted)
-                    to[step * 32] = keys[step * 32];
+                if (which != written_keys::none)
+                    to[step * 32] = writer.written<which>(keys[step * 32]);
                 if constexpr (value_bytes > 0)
                     values_to[step * 32] = values[step * 32];
             }
@@ -86,10 +95,11 @@ template <class Key, int value_bytes> class pass_writer {
     };
 
     /* to, values_to: where this lane's elements of the target's line 0 are. */
-    template <bool wanted> __device__ run_lines<wanted> lines_of(const digit_run &r, K *to, V *values_to) const {
+    template <written_keys which> __device__ run_lines<which> lines_of(const digit_run &r, K *to, V *values_to) const {
         const uint32_t lane = thread % 32;
         const int from = int(r.begin - r.ahead + lane);
-        return {opaque_shared(sorted_keys + from),
+        return {*this,
+                opaque_shared(sorted_keys + from),
                 sorted_values + from,
                 opaque_global(to + uint64_t(r.line) * line),
                 opaque_global(values_to + uint64_t(r.line) * line),
@@ -99,7 +109,7 @@ template <class Key, int value_bytes> class pass_writer {
     }
 
     /* Each run by one warp, every lane of which looks one run up. */
-    template <bool wanted> __device__ void write_runs(uint32_t turn) {
+    template <written_keys which> __device__ void write_runs(uint32_t turn) {
         constexpr int runs = (radix + shape::rank_warps - 1) / shape::rank_warps; /* of a warp */
         static_assert(runs <= 32 && shape::tile < 1 << 16 && shape::long_run + 2 * line < 1 << 10, "packed below");
         const uint32_t lane = thread % 32;
@@ -112,17 +122,17 @@ template <class Key, int value_bytes> class pass_writer {
         const auto lines_of_lane = [&](int i) {
             const uint32_t x = __shfl_sync(all_lanes, packed, i);
             const digit_run r = {__shfl_sync(all_lanes, own.line, i), x >> 16, x >> 10 & 63, x & 1023};
-            return lines_of<wanted>(r, to, values_to);
+            return lines_of<which>(r, to, values_to);
         };
 #pragma unroll 2
         for (int i = 0; i < runs; i++) {
-            const run_lines<wanted> lines = lines_of_lane(i);
+            const run_lines<which> lines = lines_of_lane(i);
 #pragma unroll
             for (int k = 0; k < shape::usual_stores; k++)
                 lines.write(k);
         }
         for (unsigned more = __ballot_sync(all_lanes, own.end > 32 * shape::usual_stores); more; more &= more - 1) {
-            const run_lines<wanted> lines = lines_of_lane(__ffs(int(more)) - 1);
+            const run_lines<which> lines = lines_of_lane(__ffs(int(more)) - 1);
 #pragma unroll 1
             for (int k = shape::usual_stores; k * 32 < lines.end; k++)
                 lines.write(k);
@@ -130,55 +140,47 @@ template <class Key, int value_bytes> class pass_writer {
     }
 
     /* Slot s goes to base[digit] + s. */
-    template <bool whole, class Digit>
-    __device__ void write_slots(uint32_t count, const uint64_t *base, Digit digit_of) {
+    template <written_keys which, bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
         K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
-        const bool wanted = value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE;
 #pragma unroll
         for (int i = 0; i < rows; i++) {
             const int s = i * shape::rank_threads;
             if (whole || thread + s < int(count)) {
                 const K k = sorted_keys[thread + s];
                 const int64_t begin = int64_t(base[digit_of(k)]);
-                if (wanted)
-                    to[begin + s] = k;
+                if (which != written_keys::none)
+                    to[begin + s] = written<which>(k);
                 if constexpr (value_bytes > 0)
                     values_to[begin + s] = sorted_values[thread + s];
             }
         }
     }
 
-  protected:
-    /* turn: that of the tile, of `count` elements. By the warps that rank. */
-    __device__ void write(uint32_t count, uint32_t turn) {
+    template <written_keys which> __device__ void write_keys(uint32_t count, uint32_t turn) {
         if constexpr (shape::by_runs) {
             uint32_t longs = 0;
 #pragma unroll
             for (int w = 0; w < radix / 32; w++)
                 longs |= shared.long_runs[turn][w];
-            if (!longs) {
-                if (value_bytes == 0 || shared.pass.keys_to != BUFFER_NONE)
-                    write_runs<true>(turn);
-                else
-                    write_runs<false>(turn);
-                return;
-            }
+            if (!longs)
+                return write_runs<which>(turn);
         }
-        const auto any_digit = [&](K key) { return digit_of(key); };
-        if constexpr (sort_key<Key>::is_float) {
-            const auto exact_digit = [&](K key) { return uint32_t(exact_code<Key>(key, order) >> shift) & digit_mask; };
-            if (!shared.pass.exact || order.even.exists()) /* a loop more, for whole tiles, slows the others down */
-                write_slots<false>(count, shared.base[turn], any_digit);
-            else if (count == shape::tile)
-                write_slots<true>(count, shared.base[turn], exact_digit);
-            else
-                write_slots<false>(count, shared.base[turn], exact_digit);
-        } else if (count == shape::tile) {
-            write_slots<true>(count, shared.base[turn], any_digit);
-        } else {
-            write_slots<false>(count, shared.base[turn], any_digit);
-        }
+        if (count == shape::tile && (!sort_key<Key>::is_float || coded)) /* loops of others are long */
+            write_slots<which, true>(count, shared.base[turn]);
+        else
+            write_slots<which, false>(count, shared.base[turn]);
+    }
+
+  protected:
+    /* turn: that of the tile, of `count` elements. By the warps that rank. */
+    __device__ void write(uint32_t count, uint32_t turn) {
+        if (value_bytes > 0 && shared.pass.keys_to == BUFFER_NONE)
+            write_keys<written_keys::none>(count, turn);
+        else if (coded && !shared.pass.codes_to)
+            write_keys<written_keys::restored>(count, turn);
+        else
+            write_keys<written_keys::same>(count, turn);
     }
 };
 

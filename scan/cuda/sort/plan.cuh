@@ -59,7 +59,9 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
             p.shift = job.order.begin + p.row * digit_bits;
             p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
         }
-        p.exact = digits.exact;
+        p.coded = digits.coded && !digits.even.exists();
+        p.codes_from = p.coded && i > 0;
+        p.codes_to = p.coded && i + 1 < count;
         p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
         p.keys_from = from.keys;
         p.values_from = from.values;
