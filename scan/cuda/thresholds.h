@@ -50,8 +50,8 @@ constexpr uint32_t far_tiles = 4;
 /* Tiles of a group, one more than a multiple of three. */
 constexpr uint32_t group_tiles = 10;
 
-/* A longer run of one code is not sorted by one thread (pack.cuh). */
-constexpr uint64_t longest_run = 32;
+/* A longer run of one code is not sorted by one thread, not by a warp, or not by a CTA (pack.cuh). */
+constexpr uint32_t longest_run = 8, longest_warp_run = 256, longest_cta_run = 1280;
 
 /* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
  * what it had of each digit to where the next one's keys begin. */
@@ -59,6 +59,10 @@ constexpr uint64_t max_portion_keys = 1u << 30;
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
 constexpr uint64_t plain_argsort_most = 7u << 18;
+/* From so many 8-byte keys of an argsort on a sample of them is sorted, to make codes by it (pieces.cuh). */
+constexpr uint64_t pieces_least = 1u << 24;
+/* The share of rare keys, see samples_pay(), from which on they come before a sample sort. */
+constexpr float pieces_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
  * each pass is one, which waits for the one before in less time. */
 constexpr uint64_t fused_passes_most = 1u << 22;

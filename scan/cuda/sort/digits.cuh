@@ -95,7 +95,7 @@ struct varying_digits {
 /* From the counts of rows, some of the even code. plan->before is there after the CTA's next barrier: the first warp,
  * which makes the plan, leaves it to the others. By the CTA. */
 __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {
-    __shared__ row_part parts[max_rows][row_parts];
+    __shared__ row_part parts[counted_rows][row_parts];
     const int rows = int((job.bits + digit_bits - 1) / digit_bits), all = (rows + even_rows) * row_parts,
               warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
     for (int i = warp_of_cta(); i < all; i += warps) {

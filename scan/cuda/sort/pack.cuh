@@ -5,16 +5,19 @@
  *     up to four digits vary     one round of passes over their codes
  *     more, and the top four     one round over the codes of those; then runs of one code, which are short, are put in
  *     make short runs            order by their keys, one by one
+ *     many keys                  the same with codes that follow the keys' distribution (pieces.cuh)
  *     otherwise                  a round for the lowest four, and one for the others in the order of the first
  *
  * That no key moves costs less than passes with keys twice as wide, and the codes fit a workspace in which two arrays
  * of 8-byte keys would not. What is dear is to fetch keys in the order of a round: as much as four passes if it is all
- * of them, so runs are tried first. That they are short is a guess (plan.cuh); after a long one all begins again.
+ * of them, so runs are tried first. That they are short is a guess (plan.cuh); after a long one of different keys all
+ * begins again.
  */
 #ifndef SCAN_CUDA_SORT_PACK_CUH
 #define SCAN_CUDA_SORT_PACK_CUH
 
-#include "job.cuh"
+#include "merge_tile.cuh"
+#include "pieces.cuh"
 
 namespace scan_cuda {
 
@@ -40,7 +43,7 @@ __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constan
     grid_dependency_wait();
     const sort_plan *plan = job.plan;
     const uint32_t end = pass_end(plan, which);
-    if (which >= end)
+    if (which >= end || (which == 0 && plan->pieces))
         return;
     const sort_pass *pass = plan->pass + which;
     const uint32_t count = min(end - which, packed_passes);
@@ -73,16 +76,119 @@ __device__ bool sort_run(const sort_job &job, const uint32_t *codes, V *indices,
     return true;
 }
 
+/* Of position i of the tile the code is in code[i + 1]. When runs have been listed, codes of longer ones take the place
+ * of those. */
 struct runs_shared {
-    uint32_t code[run_tile + 2]; /* of position i of the tile in i + 1 */
-    uint16_t begins[run_tile / 2];
-    uint32_t runs;
+    union {
+        uint32_t code[run_tile + 2];
+        uint64_t long_codes[pack_threads / 32][longest_warp_run];
+        struct {
+            uint64_t codes[longest_cta_run];
+            uint16_t places[longest_cta_run];
+        } longest;
+    };
+    uint16_t begins[run_tile / 2], long_begins[run_tile / longest_run + 1];
+    uint32_t runs, longs, longests;
 };
 
-/* Few positions begin a run, so a tile's are listed first: threads then sort them at once. */
+/* A long run by a warp. Answers whether all of its keys are equal, and so where they belong, or it could be sorted:
+ * each key goes to as many places from the beginning as keys come before it. codes_there: of the run's first keys, for
+ * the warp alone. */
+template <class Key, class V>
+__device__ bool sort_long_run(const sort_job &job, const uint32_t *codes, V *indices, uint64_t begin, uint64_t n,
+                              uint64_t *codes_there) {
+    constexpr uint32_t each = longest_warp_run / 32;
+    const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
+    const uint32_t code = codes[begin], lane = threadIdx.x % 32;
+    const uint64_t first = sort_code<Key>(keys[indices[begin]], job.order);
+    bool equal = true;
+    uint64_t size = 0; /* of the run, as far as it has been looked at */
+    for (bool more = true; more && (equal || size <= longest_warp_run);) {
+        const uint64_t i = begin + size + lane;
+        const bool in_run = i < n && codes[i] == code;
+        const uint64_t own = in_run ? sort_code<Key>(keys[indices[i]], job.order) : first;
+        if (size < longest_warp_run)
+            codes_there[size + lane] = own;
+        equal = equal && __all_sync(all_lanes, own == first);
+        const uint32_t count = uint32_t(__popc(__ballot_sync(all_lanes, in_run)));
+        size += count;
+        more = count == 32;
+    }
+    if (equal)
+        return true;
+    if (size > longest_warp_run)
+        return false;
+    __syncwarp();
+    V index[each];
+    uint32_t place[each];
+#pragma unroll
+    for (uint32_t k = 0; k < each; k++) {
+        const uint32_t i = k * 32 + lane;
+        place[k] = 0;
+        if (i < size) {
+            index[k] = indices[begin + i];
+            const uint64_t own = codes_there[i];
+            for (uint32_t j = 0; j < size; j++)
+                place[k] += codes_there[j] < own || (codes_there[j] == own && j < i);
+        }
+    }
+    __syncwarp();
+#pragma unroll
+    for (uint32_t k = 0; k < each; k++)
+        if (k * 32 + lane < size)
+            indices[begin + place[k]] = index[k];
+    __syncwarp(); /* the next run's codes come to the same place */
+    return true;
+}
+
+/* A longer one by the CTA. Called, not made part of the kernel, which would lose registers. */
+template <class Key, class V>
+__attribute__((noinline)) __device__ bool sort_longest_run(const sort_job &job, const uint32_t *codes, V *indices,
+                                                           uint64_t begin, uint64_t n, runs_shared &shared) {
+    constexpr int each = longest_cta_run / pack_threads + 1, pieces = merged_pieces(longest_cta_run, pack_threads);
+    const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
+    const uint32_t code = codes[begin];
+    uint64_t *run = shared.longest.codes;
+    uint16_t *places = shared.longest.places;
+    uint32_t size = 0;
+    V index[each];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        const uint32_t i = k * pack_threads + threadIdx.x;
+        const bool in_run = begin + i < n && i <= longest_cta_run && codes[begin + i] == code;
+        if (in_run && i < longest_cta_run) {
+            run[i] = sort_code<Key>(keys[indices[begin + i]], job.order);
+            places[i] = uint16_t(i);
+        }
+        size += uint32_t(__syncthreads_count(in_run));
+    }
+    if (size > longest_cta_run)
+        return false;
+    merged_tile<pieces, uint64_t>(run, places, size).sort();
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        const uint32_t i = k * pack_threads + threadIdx.x;
+        if (i < size)
+            index[k] = indices[begin + places[i]];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        const uint32_t i = k * pack_threads + threadIdx.x;
+        if (i < size)
+            indices[begin + i] = index[k];
+    }
+    return true;
+}
+
+/* Few positions begin a run, so a tile's are listed first: threads then sort them at once, warps and the CTA the long
+ * ones. Those of one key need not be looked at where a code by pieces says that they are. */
 template <class Key, class V>
 __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32_t *codes, V *indices) {
     uint32_t *code = shared.code;
+    sort_plan *plan = job.plan;
+    const bool pieces = plan->pieces;
     const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * run_tile;
     for (uint64_t first = uint64_t(blockIdx.x) * run_tile; first < n; first += stride) {
         const uint32_t count = uint32_t(min(n - first, uint64_t(run_tile)));
@@ -93,27 +199,38 @@ __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32
                 code[i + 1] = __ldcs(codes + first + i);
         }
         if (threadIdx.x == 0) {
-            shared.runs = 0;
+            shared.runs = shared.longs = shared.longests = 0;
             code[0] = first > 0 ? codes[first - 1] : ~codes[first];
             code[count + 1] = first + count < n ? codes[first + count] : ~codes[n - 1];
         }
         __syncthreads();
         for (uint32_t i = threadIdx.x + 1; i <= count; i += pack_threads)
-            if (code[i] == code[i + 1] && code[i] != code[i - 1])
+            if (code[i] == code[i + 1] && code[i] != code[i - 1] && !(pieces && has_exact_piece(plan, code[i])))
                 shared.begins[atomicAdd(&shared.runs, 1u)] = uint16_t(i - 1);
         __syncthreads();
         for (uint32_t r = threadIdx.x; r < shared.runs; r += pack_threads)
             if (!sort_run<Key>(job, codes, indices, first + shared.begins[r], n))
-                atomicOr(&job.plan->again, 1u);
+                shared.long_begins[atomicAdd(&shared.longs, 1u)] = shared.begins[r];
+        __syncthreads();
+        for (uint32_t r = warp_of_cta(); r < shared.longs; r += pack_threads / 32)
+            if (!sort_long_run<Key>(job, codes, indices, first + shared.long_begins[r], n,
+                                    shared.long_codes[warp_of_cta()]) &&
+                threadIdx.x % 32 == 0)
+                shared.begins[atomicAdd(&shared.longests, 1u)] = shared.long_begins[r];
+        __syncthreads();
+        for (uint32_t r = 0; r < shared.longests; r++)
+            if (!sort_longest_run<Key>(job, codes, indices, first + shared.begins[r], n, shared) && threadIdx.x == 0)
+                atomicOr(&plan->again, 1u);
         __syncthreads();
     }
 }
 
-template <class Key> __global__ void __launch_bounds__(pack_threads) runs_kernel(const __grid_constant__ sort_job job) {
+template <class Key>
+__global__ void __launch_bounds__(pack_threads, 5) runs_kernel(const __grid_constant__ sort_job job) {
     __shared__ runs_shared shared;
     grid_dependency_wait();
     const sort_plan *plan = job.plan;
-    if (!plan->local_shift)
+    if (!plan->local_shift && !plan->pieces)
         return;
     const uint32_t *codes = static_cast<const uint32_t *>(keys_source(job, plan->local_keys));
     if (job.value_bytes == 4)

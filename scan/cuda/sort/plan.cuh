@@ -12,8 +12,8 @@
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
- *                            leave few keys to be told apart (pack.cuh); a sample sort if many keys have copies, or
- *                            are nearly in order
+ *                            leave few keys to be told apart (pack.cuh), or of places among a sample's keys
+ *                            (pieces.cuh); a sample sort if many keys have copies, or are nearly in order
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -72,9 +72,9 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
 }
 
 /* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
- * becomes of the codes in the last one. */
+ * becomes of the codes in the last one. pieces: they are codes by pieces. */
 __device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
-                                   sort_pass *pass, sort_buffer ends) {
+                                   sort_pass *pass, sort_buffer ends, bool pieces) {
     plan_passes(job, digits, first, count, pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
     const uint32_t i = threadIdx.x;
     if (i < count) {
@@ -84,20 +84,28 @@ __device__ inline void plan_rounds(const sort_job &job, const varying_digits &di
         p.keys_to = last ? ends : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
         p.order = {};
         p.shift = i % packed_passes * digit_bits;
+        if (pieces) {
+            p.row = counted_rows + i;
+            p.digit_mask = radix - 1;
+        }
     }
 }
 
-/* runs: the top digits are tried first, see pack.cuh. sampled: a sample sort follows that, not rounds. */
-__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool sampled) {
+/* runs: the top digits are tried first, see pack.cuh; pieces: codes by pieces are. sampled: a sample sort follows that,
+ * not rounds. */
+__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool pieces,
+                                   bool sampled) {
     sort_plan *plan = job.plan;
     const bool rounds = digits.count > packed_passes;
-    plan->again = rounds && !runs;
+    plan->pieces = pieces;
+    plan->again = rounds && !runs && !pieces;
     plan->passes = plan->again ? 0 : min(digits.count, packed_passes);
     plan->passes_again = rounds && !sampled ? digits.count : 0;
     plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
     plan->local_keys = BUFFER_FIRST;
-    plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass, runs ? BUFFER_FIRST : BUFFER_NONE);
-    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + max_digits, BUFFER_NONE);
+    plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass,
+                runs || pieces ? BUFFER_FIRST : BUFFER_NONE, pieces);
+    plan_rounds(job, digits, 0, plan->passes_again, plan->pass + max_digits, BUFFER_NONE, false);
 }
 
 /* ---- few bits that vary ------------------------------------------------------------------------------------------ */
@@ -145,6 +153,10 @@ __device__ inline float rare_cost(const sort_job &job, uint64_t n, const sample_
     return n < sampled_rare_least || n > sampled_surely_most ? 5 : 4.4f;
 }
 
+__device__ inline float rare_share(const sample_counts &equal) {
+    return float(equal.singles + 2 * equal.doubles) / sample_size;
+}
+
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
  * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
@@ -154,8 +166,7 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
                                    const sample_counts &equal) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
-    const float rare = float(equal.singles + 2 * equal.doubles) / sample_size;
-    return float(only_even ? job.key_bytes : digits.count) > 3.5f + rare_cost(job, n, equal) * rare;
+    return float(only_even ? job.key_bytes : digits.count) > 3.5f + rare_cost(job, n, equal) * rare_share(equal);
 }
 
 /* All digits that vary, if the top ones are not enough. */
@@ -168,7 +179,7 @@ __device__ inline void plan_all(const sort_job &job, const varying_digits &digit
 
 /* By the last CTA of a second survey, of floats alone. */
 __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
-    __shared__ digit_spread spread[max_rows];
+    __shared__ digit_spread spread[counted_rows];
     varying_digits digits = find_digits(job, n, 0, spread);
     if (warp_of_cta() > 0)
         return;
@@ -186,7 +197,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
                                 const even_code &even) {
     constexpr bool is_word = sizeof(Key) >= 4, is_long = sizeof(Key) == 8, is_float = sort_key<Key>::is_float;
     sort_plan *plan = job.plan;
-    __shared__ digit_spread spread[max_rows];
+    __shared__ digit_spread spread[counted_rows];
     const uint32_t falls = __ldcg(&plan->falls), rises = __ldcg(&plan->rises), odds = __ldcg(&plan->odd);
     varying_digits digits = find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, spread);
     const bool sorted = falls == 0, odd = odds != 0, scattered = !sorted && rises != 0,
@@ -211,7 +222,9 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
-               sampled = is_long && scattered && samples_pay(job, digits, only_even, n, equal);
+               sampled = is_long && scattered && samples_pay(job, digits, only_even, n, equal),
+               pieces = is_long && tries_pieces(job, n) && digits.count > packed_passes && !runs &&
+                        !(sampled && rare_share(equal) < pieces_rare);
     if (warp_of_cta() > 0)
         return;
 
@@ -221,7 +234,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    if (top == 0 && !runs && (sampled || only_even)) {
+    if (top == 0 && !runs && !pieces && (sampled || only_even)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
         return;
@@ -238,7 +251,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     plan->passes = passes;
     plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
     if (is_long && job.packed) {
-        plan_packed(job, digits, runs, sampled);
+        plan_packed(job, digits, runs, pieces, sampled);
         return;
     }
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, or if the

@@ -53,6 +53,15 @@ template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64
     return threadIdx.x % 32 == 0 ? neighbours : 0;
 }
 
+/* Whether codes may be made by pieces: the survey then takes a larger sample too. */
+__device__ inline bool tries_pieces(const sort_job &job, uint64_t n) { return job.packed && n >= pieces_least; }
+
+template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
+    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+    for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < wide_sample_size; s += gridDim.x * blockDim.x)
+        job.plan->wide_sample[s] = sort_code<Key>(keys[sample_at(s, n / wide_sample_size)], job.order);
+}
+
 /* Of a sample of keys, by their codes above some shift. */
 struct sample_counts {
     uint32_t pairs;   /* whose codes agree */

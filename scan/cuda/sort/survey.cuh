@@ -347,6 +347,9 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         if constexpr (sizeof(Key) >= 4)
             if (takes_sample(job, n))
                 neighbours = take_sample<Key>(job, n, even);
+        if constexpr (sizeof(Key) == 8)
+            if (tries_pieces(job, n))
+                take_wide_sample<Key>(job, n);
         falls = sample.falls();
         rises = falls && sample.rises();
     }
