@@ -3,9 +3,9 @@
  * Floats, around the quicksorts, and included with them once a width. The codes of numbers other than zero can be
  * turned back into keys. Zeros, which have two signs, and NaNs are ties that can be told apart.
  *
- * Keys alone are sorted by quick_numbers.h, which is not stable. It gets zeros with the numbers if these are of one
- * sign and there is no NaN. Else zeros and NaNs are set aside in input order, and put in their places when the numbers
- * are sorted.
+ * Keys alone are sorted by quick_numbers.h, which is not stable. Of many keys it gets zeros with the numbers if these
+ * are of one sign and there is no NaN. Else zeros and NaNs are set aside in input order, and put in their places when
+ * the numbers are sorted.
  *
  *     result    | numbers          | room of zeros and NaNs |
  *     other     | zeros and NaNs   | scratch of the numbers |
@@ -96,15 +96,15 @@ static void NAME(put_together)(const quick_aside *a, KEY *to, const KEY *aside) 
         *(aside[i] & ~SIGN ? nans++ : zeros++) = aside[i];
 }
 
-/* What some keys have shown: the least of their bits, of these with the sign inverted, and the largest magnitude. */
-typedef struct NAME(extremes) {
-    V plus, minus, magnitude;
-} NAME(extremes);
+/* What some keys have shown, in any of their lanes. */
+typedef struct NAME(shown) {
+    V_MASK nan, plus_zero, minus_zero;
+} NAME(shown);
 
-SCAN_INLINE void NAME(look_at)(NAME(extremes) * e, V v) {
-    e->plus = V_MIN(e->plus, V_XOR(v, V_SET1(LEAST)));
-    e->minus = V_MIN(e->minus, V_XOR(v, V_SET1(SIGN ^ LEAST)));
-    e->magnitude = V_MAX(e->magnitude, V_AND(v, V_SET1(~SIGN)));
+SCAN_INLINE void NAME(look_at)(NAME(shown) * s, V v) {
+    s->nan = V_MASK_OR(s->nan, NAME(is_nan)(v));
+    s->plus_zero = V_MASK_OR(s->plus_zero, V_EQUAL(v, V_SET1(0)));
+    s->minus_zero = V_MASK_OR(s->minus_zero, V_EQUAL(v, V_SET1(SIGN)));
 }
 
 SCAN_INLINE bool NAME(any)(V_MASK mask) {
@@ -112,20 +112,24 @@ SCAN_INLINE bool NAME(any)(V_MASK mask) {
     return unset != all;
 }
 
-/* Whether no key needs to be set aside: none is NaN, and zeros are of one sign. */
+/* Whether no key is set aside: none is NaN, and zeros are of one sign; or, of few keys, none is a zero: to set zeros
+ * aside costs less than to partition them. */
 static bool NAME(are_numbers)(const KEY *keys, size_t n) {
-    enum { AT_ONCE = 64 * LANES };
-    const V number = V_SET1(1), least = V_SET1(LEAST);
-    NAME(extremes) e = {number, number, number};
+    enum { AT_FIRST = 4 * LANES, AT_ONCE = 64 * LANES };
+    const bool many = n >= QUICK_L1_BYTES / sizeof(KEY);
+    const V number = V_SET1(1);
+    const V_MASK none = V_EQUAL(number, V_SET1(0));
+    NAME(shown) s = {none, none, none};
     for (size_t i = 0, end; i < n;) {
-        for (end = n - i < AT_ONCE ? n : i + AT_ONCE; i + LANES <= end; i += LANES)
-            NAME(look_at)(&e, V_LOAD(keys + i));
+        const size_t step = i == 0 ? AT_FIRST : AT_ONCE;
+        for (end = n - i < step ? n : i + step; i + LANES <= end; i += LANES)
+            NAME(look_at)(&s, V_LOAD(keys + i));
         if (i < end) {
-            NAME(look_at)(&e, V_MASK_LOAD(number, V_BELOW(V_SET1(end - i), 0), keys + i));
+            NAME(look_at)(&s, V_MASK_LOAD(number, V_BELOW(V_SET1(end - i), 0), keys + i));
             i = end;
         }
-        if (NAME(any)(V_GREATER(e.magnitude, V_SET1(INFINITY_BITS))) ||
-            (NAME(any)(V_EQUAL(e.plus, least)) && NAME(any)(V_EQUAL(e.minus, least))))
+        const bool plus = NAME(any)(s.plus_zero), minus = NAME(any)(s.minus_zero);
+        if (NAME(any)(s.nan) || (many ? plus && minus : plus || minus))
             return false;
     }
     return true;
