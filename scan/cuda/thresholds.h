@@ -51,7 +51,7 @@ constexpr uint32_t far_tiles = 4;
 constexpr uint32_t group_tiles = 10;
 
 /* A longer run of one code is not sorted by one thread, not by a warp, or not by a CTA (pack.cuh). */
-constexpr uint32_t longest_run = 8, longest_warp_run = 256, longest_cta_run = 1280;
+constexpr uint32_t max_thread_run = 8, max_warp_run = 256, max_cta_run = 1280;
 
 /* Digits are counted in 31 bits of a state word, so a longer input is sorted in portions, a launch each: a portion adds
  * what it had of each digit to where the next one's keys begin. */
@@ -59,10 +59,11 @@ constexpr uint64_t max_portion_keys = 1u << 30;
 
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
 constexpr uint64_t plain_argsort_most = 7u << 18;
-/* From so many 8-byte keys of an argsort on a sample of them is sorted, to make codes by it (pieces.cuh). */
-constexpr uint64_t pieces_least = 1u << 24;
-/* The share of rare keys, see samples_pay(), from which on they come before a sample sort. */
-constexpr float pieces_rare = 0.5f;
+/* An argsort of so many 8-byte keys, or more, may be by codes that follow a sample of them (intervals.cuh). Finding
+ * that they do not serve takes some 60 us on an H200, 2026-11-27: 4 % of the least of these sorts. */
+constexpr uint64_t intervals_least = 1u << 24;
+/* These codes are tried before a sample sort if at least such a share of the keys is rare, see samples_pay(). */
+constexpr float intervals_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
  * each pass is one, which waits for the one before in less time. */
 constexpr uint64_t fused_passes_most = 1u << 22;

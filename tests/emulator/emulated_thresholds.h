@@ -15,11 +15,11 @@ constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 constexpr uint64_t bins_sampled_least = 480000;
-constexpr uint32_t longest_run = 4, longest_warp_run = 64, longest_cta_run = 200;
+constexpr uint32_t max_thread_run = 4, max_warp_run = 64, max_cta_run = 200;
 constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
-constexpr uint64_t plain_argsort_most = 9000, pieces_least = 18000;
-constexpr float pieces_rare = 0.5f;
+constexpr uint64_t plain_argsort_most = 9000, intervals_least = 18000;
+constexpr float intervals_rare = 0.5f;
 constexpr uint64_t one_digit_most =
     12000; /* one digit at the top is tried for few only, so that small tests try more */
 constexpr uint64_t fused_passes_most = 30000, large_share = 24, large_most = 1u << 17, large_alone = 600;

@@ -292,36 +292,37 @@ static void order_and_counts(void **state) {
         }
 }
 
-/* ---- places in a piece ------------------------------------------------------------------------------------------- */
+/* ---- places in an interval
+ * ------------------------------------------------------------------------------------------- */
 
 static uint64_t any_distance(uint64_t size) {
     const uint64_t z = random_u64(&rng) >> random_below(&rng, 64);
     return size == ~0ull ? z : z % (size + 1);
 }
 
-/* Codes of a piece have places in their order, none beyond the last; of a small piece each has its own. */
-static void places_in_pieces(void **state) {
+/* Codes of an interval have places in their order, none beyond the last; of a small interval each has its own. */
+static void places_in_intervals(void **state) {
     (void)state;
     for (int round = 0; round < 20000; round++) {
         const uint64_t size = round ? random_u64(&rng) >> random_below(&rng, 64) : ~0ull,
                        first = size == ~0ull ? 0 : any_distance(~0ull - size);
-        const sort_piece piece = {first, first + size};
-        assert_int_equal(piece.is_exact(), size < 1u << offset_bits);
+        const sort_interval interval = {first, first + size};
+        assert_int_equal(interval.is_exact(), size < 1u << offset_bits);
         for (int pair = 0; pair < 8; pair++) {
             const uint64_t from = any_distance(size), near = any_distance(size - from) >> 8 * (pair % 4),
                            low = pair < 4 ? from : size - (from + near), high = low + near;
-            const uint32_t place = piece.offset_of(first + low), next = piece.offset_of(first + high);
-            if (place > next || next >> offset_bits || (piece.is_exact() && low < high && place == next))
-                fail_msg("of a piece of %llu codes, %llu has place %u and %llu has %u", (unsigned long long)size,
+            const uint32_t place = interval.offset_of(first + low), next = interval.offset_of(first + high);
+            if (place > next || next >> offset_bits || (interval.is_exact() && low < high && place == next))
+                fail_msg("of an interval of %llu codes, %llu has place %u and %llu has %u", (unsigned long long)size,
                          (unsigned long long)low, place, (unsigned long long)high, next);
         }
-        assert_int_equal(piece.offset_of(first), 0);
+        assert_int_equal(interval.offset_of(first), 0);
     }
 }
 
 int main(int argc, char **argv) {
     static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way),
                                      GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts),
-                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_pieces)};
+                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_intervals)};
     return gpu_main("gpu_sort_plan", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

@@ -32,12 +32,12 @@ static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsign
     add_totals(counts, codes);
 }
 
-static __global__ void __launch_bounds__(pieces_threads)
-    pieces_kernel(const __grid_constant__ sort_job job, bool many) {
-    __shared__ piece_tree tree;
+static __global__ void __launch_bounds__(intervals_threads)
+    intervals_kernel(const __grid_constant__ sort_job job, bool many) {
+    __shared__ splitter_tree tree;
     grid_dependency_wait();
-    if (job.plan->pieces)
-        make_pieces(job, many, tree);
+    if (job.plan->intervals)
+        make_intervals(job, many, tree);
 }
 
 const sort_common_kernels sort_common = {
@@ -45,10 +45,10 @@ const sort_common_kernels sort_common = {
     finish_threads,
     address(large_kernel),
     large_threads,
-    address(pieces_kernel),
+    address(intervals_kernel),
     pack_threads,
-    pieces_threads,
-    piece_codes_threads,
+    intervals_threads,
+    interval_codes_threads,
     local_threads,
     {{address(fill_kernel<uint8_t>), fill_codes<uint8_t>}, {address(fill_kernel<uint16_t>), fill_codes<uint16_t>}},
     address(fill_totals_kernel),

@@ -88,7 +88,7 @@ struct varying_digits {
     uint32_t row[max_digits], count;
     uint32_t crowded; /* a bit a row */
     bool ties;        /* sort_plan.ties */
-    bool coded;       /* sort_pass.coded */
+    bool coded;       /* floats, none of which shares its code */
     even_code even;   /* of which they are, or of codes */
 };
 

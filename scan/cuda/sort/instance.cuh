@@ -56,7 +56,7 @@ template <class Key> sort_kernels sort_kernels_of() {
     }
     if constexpr (sizeof(Key) == 8) {
         k.pack = address(pack_kernel<Key>);
-        k.piece_codes = address(piece_codes_kernel<Key>);
+        k.interval_codes = address(interval_codes_kernel<Key>);
         k.runs = address(runs_kernel<Key>);
     }
     return k;

@@ -19,9 +19,9 @@ constexpr int radix = 1 << digit_bits;
 constexpr int max_digits = 8;
 constexpr int counted_rows = max_digits + 2;           /* of counts: digits of codes, then those of the even code */
 constexpr uint32_t packed_passes = 4;                  /* digits of a packed code, see pack.cuh */
-constexpr int max_rows = counted_rows + packed_passes; /* and then those of codes by pieces, see pieces.cuh */
+constexpr int max_rows = counted_rows + packed_passes; /* and then those of codes by intervals, see intervals.cuh */
 constexpr uint32_t sample_size = 2048;                 /* keys, see sample.cuh */
-constexpr uint32_t wide_sample_size = 1u << 14;        /* see pieces.cuh */
+constexpr uint32_t wide_sample_size = 1u << 14;        /* see intervals.cuh */
 constexpr uint32_t sample_falls = 2 * sample_size;     /* what a fall adds to `neighbours`: more than all repeats */
 constexpr uint32_t max_large_notes = 2 * sample_size;  /* see large.cuh */
 
@@ -36,8 +36,8 @@ struct sort_pass {
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
-    bool coded;                 /* floats, none of which shares its code: exact_code() travels from pass to pass, */
-    bool codes_from, codes_to;  /* and so is what this one reads, and what it writes */
+    bool coded;                 /* floats, none of which shares its code: in registers they are exact_code() */
+    bool codes_from, codes_to;  /* what this pass reads, and writes, is so too */
 };
 
 /* ---- keys that are counted, see fill.cuh ------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
 
 /* In the scratch part of the workspace. The survey zeroes all that precedes the array `before`. */
 struct sort_plan {
-    /* rows: the codes' digits, after them those of the even code, if there is one, and of codes by pieces */
+    /* rows: the codes' digits, after them those of the even code, if there is one, and of codes by intervals */
     unsigned long long counts[max_rows][radix];
     uint32_t falls;       /* some key is less than the one before it: not sorted */
     uint32_t rises;       /* some key is greater than the one before it, or equal where that matters: not reversed */
@@ -77,15 +77,16 @@ struct sort_plan {
                            * less, times sample_falls */
     uint32_t large_notes; /* of the local stage, for large.cuh */
     uint32_t crowded;     /* tiles of the local stage that bins did not sort */
-    uint32_t pieces_done; /* CTAs that have made codes by pieces */
+    uint32_t intervals_done;             /* CTAs that have made codes by intervals */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 
     uint32_t passes, passes_again;    /* 0: none in that part; the second are run if `again` */
     sort_finish finish, finish_again; /* after the passes */
     sort_narrow narrow;               /* after them, instead of a local stage */
-    uint32_t local_shift; /* 0: no local stage, no runs (pack.cuh); else codes are in order but for the bits below */
-    bool pieces;          /* the codes of the first passes are made by pieces, see pieces.cuh */
+    uint32_t local_shift; /* 0: no local stage, no runs by top digits (pack.cuh); else codes are in order but for the
+                           * bits below */
+    bool intervals;       /* the codes of the first passes are made by intervals, see intervals.cuh */
     uint32_t local_stride, local_reach;           /* of the local stage, see sort_local */
     even_code even;                               /* by which the keys are in order then, instead of codes */
     sort_buffer local_keys, local_values;         /* its input */
@@ -93,8 +94,8 @@ struct sort_plan {
     sort_pass pass[2 * max_digits];               /* in order; those of `again` from max_digits on */
     alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
     uint64_t carry[2][radix];               /* the same with the keys of earlier portions added, see pass_tiles.cuh */
-    uint64_t piece_begins[sample_size];     /* but of the first piece; one more than there are */
-    uint64_t wide_sample[wide_sample_size]; /* codes, if they may be made by pieces */
+    uint64_t splitters[sample_size - 1];    /* where intervals begin, but the first, which begins at 0 */
+    uint64_t wide_sample[wide_sample_size]; /* codes, if they may be made by intervals */
     union {
         uint64_t sample[2][sample_size];    /* codes, and even codes if there are such: by sample_codes */
         uint64_t large_at[max_large_notes]; /* when the plan has been made: positions in buckets that are too large */

@@ -40,7 +40,7 @@ struct sort_kernels {
     sort_survey_kernel survey[2];           /* the second is for many keys */
     sort_pass_kernel pass[3];               /* by value bytes / 4 */
     sort_local_kernel local[3];             /* likewise; keys of 4 and 8 bytes only */
-    const void *pack, *piece_codes, *runs;  /* 8-byte keys only */
+    const void *pack, *interval_codes, *runs;  /* 8-byte keys only */
     const void *narrow_count, *narrow_fill; /* integers of 4 and 8 bytes only */
 };
 
@@ -59,8 +59,8 @@ struct sort_common_kernels {
     int finish_threads;
     const void *large;
     int large_threads;
-    const void *pieces;
-    int pack_threads, pieces_threads, piece_codes_threads, local_threads;
+    const void *intervals;
+    int pack_threads, intervals_threads, interval_codes_threads, local_threads;
 
     struct {
         const void *kernel;

@@ -7,8 +7,9 @@
  *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
  *              the code 0 or ~0, which belong to NaNs of either sign.
  *
- * Codes exist in registers only, where a digit is taken: the keys that travel are the caller's bits, so that -0 and
- * the payloads of NaNs come out as they went in. Descending order is a flipped code, not a reversed sort, so ties keep
+ * Codes exist in registers only, where a digit is taken, while some float shares its code with others: the keys that
+ * travel are the caller's bits, so that -0 and the payloads of NaNs come out as they went in. Where none does, floats
+ * travel from pass to pass as exact_code(). Descending order is a flipped code, not a reversed sort, so ties keep
  * their input order in both directions.
  */
 #ifndef SCAN_CUDA_SORT_KEY_BITS_CUH

@@ -368,7 +368,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
     }
     __syncthreads();
     if (sort_key<Key>::is_float && shared.pass.coded)
-        run_passes<Key, value_bytes, true, loops>(job, shared, which, portion);
+        run_passes<Key, value_bytes, sort_key<Key>::is_float, loops>(job, shared, which, portion);
     else
         run_passes<Key, value_bytes, false, loops>(job, shared, which, portion);
     /* each CTA takes one ticket too many */

@@ -12,8 +12,9 @@
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
- *                            leave few keys to be told apart (pack.cuh), or of places among a sample's keys
- *                            (pieces.cuh); a sample sort if many keys have copies, or are nearly in order
+ *                            leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
+ *                            (intervals.cuh); a sample sort if many keys have copies, or if neither tells and keys
+ *                            are nearly in order
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -72,9 +73,9 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
 }
 
 /* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
- * becomes of the codes in the last one. pieces: they are codes by pieces. */
+ * becomes of the codes in the last one. intervals: they are codes by intervals. */
 __device__ inline void plan_rounds(const sort_job &job, const varying_digits &digits, uint32_t first, uint32_t count,
-                                   sort_pass *pass, sort_buffer ends, bool pieces) {
+                                   sort_pass *pass, sort_buffer ends, bool intervals) {
     plan_passes(job, digits, first, count, pass, {BUFFER_FIRST, BUFFER_NONE}, count % 2 != 0, true);
     const uint32_t i = threadIdx.x;
     if (i < count) {
@@ -84,27 +85,27 @@ __device__ inline void plan_rounds(const sort_job &job, const varying_digits &di
         p.keys_to = last ? ends : i % 2 ? BUFFER_FIRST : BUFFER_SECOND;
         p.order = {};
         p.shift = i % packed_passes * digit_bits;
-        if (pieces) {
+        if (intervals) {
             p.row = counted_rows + i;
             p.digit_mask = radix - 1;
         }
     }
 }
 
-/* runs: the top digits are tried first, see pack.cuh; pieces: codes by pieces are. sampled: a sample sort follows that,
- * not rounds. */
-__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool pieces,
+/* runs: the top digits are tried first, see pack.cuh; intervals: codes by intervals are. sampled: a sample sort follows
+ * that, not rounds. */
+__device__ inline void plan_packed(const sort_job &job, const varying_digits &digits, bool runs, bool intervals,
                                    bool sampled) {
     sort_plan *plan = job.plan;
     const bool rounds = digits.count > packed_passes;
-    plan->pieces = pieces;
-    plan->again = rounds && !runs && !pieces;
+    plan->intervals = intervals;
+    plan->again = rounds && !runs && !intervals;
     plan->passes = plan->again ? 0 : min(digits.count, packed_passes);
     plan->passes_again = rounds && !sampled ? digits.count : 0;
     plan->local_shift = runs ? digits.row[digits.count - packed_passes] * digit_bits : 0;
     plan->local_keys = BUFFER_FIRST;
     plan_rounds(job, digits, digits.count - plan->passes, plan->passes, plan->pass,
-                runs || pieces ? BUFFER_FIRST : BUFFER_NONE, pieces);
+                runs || intervals ? BUFFER_FIRST : BUFFER_NONE, intervals);
     plan_rounds(job, digits, 0, plan->passes_again, plan->pass + max_digits, BUFFER_NONE, false);
 }
 
@@ -223,8 +224,8 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     const uint32_t top = choice.digits;
     const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
                sampled = is_long && scattered && samples_pay(job, digits, only_even, n, equal),
-               pieces = is_long && tries_pieces(job, n) && digits.count > packed_passes && !runs &&
-                        !(sampled && rare_share(equal) < pieces_rare);
+               intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
+                           !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)
         return;
 
@@ -234,7 +235,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
         return;
     }
-    if (top == 0 && !runs && !pieces && (sampled || only_even)) {
+    if (top == 0 && !runs && !intervals && (sampled || only_even)) {
         plan->again = 1;
         plan->local_keys = BUFFER_IN;
         return;
@@ -251,7 +252,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     plan->passes = passes;
     plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
     if (is_long && job.packed) {
-        plan_packed(job, digits, runs, pieces, sampled);
+        plan_packed(job, digits, runs, intervals, sampled);
         return;
     }
     /* In place the first pass cannot go to `out`. The last one had better go there if it is the last of all, or if the

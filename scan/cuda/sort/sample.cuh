@@ -53,8 +53,8 @@ template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64
     return threadIdx.x % 32 == 0 ? neighbours : 0;
 }
 
-/* Whether codes may be made by pieces: the survey then takes a larger sample too. */
-__device__ inline bool tries_pieces(const sort_job &job, uint64_t n) { return job.packed && n >= pieces_least; }
+/* Whether codes may be made by intervals: the survey then takes a larger sample too. */
+__device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return job.packed && n >= intervals_least; }
 
 template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);

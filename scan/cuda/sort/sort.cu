@@ -44,12 +44,12 @@ static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
     return size_t(k->survey[1].shared_bytes) <= sort_dynamic_room(ctx);
 }
 
-/* Of shared memory for the larger sample, or a quarter of it, see pieces.cuh. */
-static size_t pieces_bytes(bool many) {
+/* Of shared memory for the larger sample, or a quarter of it, see intervals.cuh. */
+static size_t intervals_bytes(bool many) {
     return 2 * (many ? wide_sample_size : wide_sample_size / 4) * sizeof(uint32_t);
 }
 
-static bool samples_many(const scan_ctx *ctx) { return pieces_bytes(true) + (16 << 10) <= sort_dynamic_room(ctx); }
+static bool samples_many(const scan_ctx *ctx) { return intervals_bytes(true) + (16 << 10) <= sort_dynamic_room(ctx); }
 
 scan_status sort_open(scan_ctx *ctx) {
     for (const sort_kernels *k : sort_kernels_of_type) {
@@ -67,8 +67,8 @@ scan_status sort_open(scan_ctx *ctx) {
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                         int(sort_dynamic_room(ctx))));
     }
-    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(sort_common.pieces, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            int(pieces_bytes(samples_many(ctx)))));
+    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(sort_common.intervals, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            int(intervals_bytes(samples_many(ctx)))));
     context_state *s = state_of(ctx);
     s->sort_large_cluster =
         s->capability < 90 ? 1 : max_cluster_size(ctx, sort_common.large, large_ctas, sort_common.large_threads, 0);
@@ -84,7 +84,7 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->survey[0].kernel));
         SCAN_TRY(load_kernel(ctx, k->survey[1].kernel));
         SCAN_TRY(load_kernel(ctx, k->pack));
-        SCAN_TRY(load_kernel(ctx, k->piece_codes));
+        SCAN_TRY(load_kernel(ctx, k->interval_codes));
         SCAN_TRY(load_kernel(ctx, k->runs));
         SCAN_TRY(load_kernel(ctx, k->narrow_count));
         SCAN_TRY(load_kernel(ctx, k->narrow_fill));
@@ -95,7 +95,7 @@ scan_status sort_load(scan_ctx *ctx) {
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
     const sort_common_kernels &k = sort_common;
-    const void *const kernels[] = {k.finish, k.large, k.pieces, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
+    const void *const kernels[] = {k.finish, k.large, k.intervals, k.fill[0].kernel, k.fill[1].kernel, k.fill_totals};
     for (const void *kernel : kernels)
         SCAN_TRY(load_kernel(ctx, kernel));
     SCAN_TRY(cluster_sort_load(ctx));
@@ -150,13 +150,14 @@ static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job,
     return SCAN_OK;
 }
 
-static scan_status run_pieces(scan_ctx *ctx, const sort_choice &c, sort_job job) {
+static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     bool many = samples_many(ctx);
-    void *arguments[] = {&job, &many};
-    SCAN_TRY(launch_pdl(ctx, sort_common.pieces, 1, sort_common.pieces_threads, arguments, pieces_bytes(many)));
-    return launch_pdl(ctx, c.kernels->piece_codes,
-                      persistent(ctx, ceil_div(c.n, uint64_t(sort_common.piece_codes_threads)), 4),
-                      sort_common.piece_codes_threads, arguments, 0);
+    void *arguments[] = {&job, &many}, *code_arguments[] = {&job};
+    SCAN_TRY(
+        launch_pdl(ctx, sort_common.intervals, 1, sort_common.intervals_threads, arguments, intervals_bytes(many)));
+    return launch_pdl(ctx, c.kernels->interval_codes,
+                      persistent(ctx, ceil_div(c.n, uint64_t(sort_common.interval_codes_threads)), 4),
+                      sort_common.interval_codes_threads, code_arguments, 0);
 }
 
 /* Argsort by packed codes: a round, and all rounds if that was not enough. */
@@ -164,8 +165,8 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     const uint64_t ctas = persistent(ctx, ceil_div(c.n, uint64_t(sort_common.pack_threads)), 8);
     const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
-    if (c.digits > packed_passes && c.n >= pieces_least)
-        SCAN_TRY(run_pieces(ctx, c, job));
+    if (c.digits > packed_passes && c.n >= intervals_least)
+        SCAN_TRY(run_intervals(ctx, c, job));
     for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
         uint32_t which = starts[k];
         void *pack_arguments[] = {&job, &which};

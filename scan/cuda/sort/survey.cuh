@@ -348,7 +348,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             if (takes_sample(job, n))
                 neighbours = take_sample<Key>(job, n, even);
         if constexpr (sizeof(Key) == 8)
-            if (tries_pieces(job, n))
+            if (tries_intervals(job, n))
                 take_wide_sample<Key>(job, n);
         falls = sample.falls();
         rises = falls && sample.rises();

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Argsorts of many 8-byte keys whose top four digits do not tell them apart: by codes made of pieces between sampled
- * keys (scan/cuda/sort/pieces.cuh), with runs of one code of every length, against the CPU backend.
+ * Argsorts of many 8-byte keys whose top four digits do not tell them apart: by codes made of intervals between sampled
+ * keys (scan/cuda/sort/intervals.cuh), with runs of one code of every length, against the CPU backend.
  */
 #include <math.h>
 
 #include "gpu_sort.h"
 
-/* thresholds.h, pieces_least */
+/* thresholds.h, intervals_least */
 static size_t least_n(void) { return GPU_EMULATED ? 18000 : 1 << 24; }
 
-enum pieces_data {
-    PIECES_EVEN,     /* numbers in [0, 1) */
-    PIECES_NORMAL,   /* about 0 */
-    PIECES_CLUSTERS, /* 300 intervals of 2^32 codes, or of 2^14 */
-    PIECES_HEAVY,    /* the same, with a value that many keys have, and one next to it */
-    PIECES_CLUMP,    /* or with `clump` keys within 4,096 codes, far from others: they share a code by pieces */
-    PIECES_EQUAL     /* or those of one value, and a single other one */
+enum intervals_data {
+    INTERVALS_EVEN,     /* numbers in [0, 1) */
+    INTERVALS_NORMAL,   /* about 0 */
+    INTERVALS_CLUSTERS, /* 300 intervals of 2^32 codes, or of 2^14 */
+    INTERVALS_HEAVY,    /* the same, with a value that many keys have, and one next to it */
+    INTERVALS_CLUMP,    /* or with `clump` keys within 4,096 codes, far from others: they share a code by intervals */
+    INTERVALS_EQUAL     /* or those of one value, and a single other one */
 };
 
 static double even(void) { return (double)(random_u64(&rng) >> 11) * 0x1p-53; }
@@ -33,44 +33,44 @@ static uint64_t cluster_key(void) {
     return (random_mix(cluster) << 32 & ~(UINT64_C(1) << 62)) | random_u64(&rng) >> (cluster % 2 ? 32 : 50);
 }
 
-static uint64_t piece_key(enum pieces_data data) {
+static uint64_t interval_key(enum intervals_data data) {
     switch (data) {
-    case PIECES_EVEN: return bits_of(even());
-    case PIECES_NORMAL: return bits_of(sqrt(-2 * log(even() + 0x1p-60)) * cos(6.283185307179586 * even()));
+    case INTERVALS_EVEN: return bits_of(even());
+    case INTERVALS_NORMAL: return bits_of(sqrt(-2 * log(even() + 0x1p-60)) * cos(6.283185307179586 * even()));
     default: return cluster_key();
     }
 }
 
-static void fill_pieces(enum pieces_data data, size_t n, size_t clump) {
+static void fill_intervals(enum intervals_data data, size_t n, size_t clump) {
     uint64_t *out = (uint64_t *)keys;
-    const uint64_t heavy = piece_key(data), at = 0x123456789abcd000;
+    const uint64_t heavy = interval_key(data), at = 0x123456789abcd000;
     for (size_t i = 0; i < n; i++) {
-        out[i] = piece_key(data);
-        if (data == PIECES_HEAVY && i % 3 == 0)
+        out[i] = interval_key(data);
+        if (data == INTERVALS_HEAVY && i % 3 == 0)
             out[i] = heavy + random_below(&rng, 3) % 2;
     }
-    for (size_t c = 0; data >= PIECES_CLUMP && c < clump; c++)
-        out[random_below(&rng, n)] = at + (data == PIECES_CLUMP ? random_below(&rng, 4096) : c == clump / 2);
+    for (size_t c = 0; data >= INTERVALS_CLUMP && c < clump; c++)
+        out[random_below(&rng, n)] = at + (data == INTERVALS_CLUMP ? random_below(&rng, 4096) : c == clump / 2);
 }
 
 static void argsorts(void **state) {
     (void)state;
     gpu_need();
     static const struct {
-        enum pieces_data data;
+        enum intervals_data data;
         size_t clump;
     } cases[] = {/* of 2^24 keys the sample seldom has one of a clump */
-                 {PIECES_CLUMP, 100},  {PIECES_CLUMP, 1000}, {PIECES_CLUSTERS, 0}, {PIECES_EVEN, 0},
-                 {PIECES_HEAVY, 0},    {PIECES_EQUAL, 100},  {PIECES_CLUMP, 3000}, {PIECES_CLUMP, 20},
-                 {PIECES_EQUAL, 2000}, {PIECES_NORMAL, 0}};
+                 {INTERVALS_CLUMP, 100},  {INTERVALS_CLUMP, 1000}, {INTERVALS_CLUSTERS, 0}, {INTERVALS_EVEN, 0},
+                 {INTERVALS_HEAVY, 0},    {INTERVALS_EQUAL, 100},  {INTERVALS_CLUMP, 3000}, {INTERVALS_CLUMP, 20},
+                 {INTERVALS_EQUAL, 2000}, {INTERVALS_NORMAL, 0}};
     const int case_count = (int)(sizeof cases / sizeof cases[0]);
     const size_t n_least = least_n();
     const int rounds = gpu_is_racecheck ? 2 : GPU_EMULATED ? case_count : gpu_is_small ? 4 : 2 * case_count;
     for (int round = 0; round < rounds; round++) {
-        const enum pieces_data data = cases[round % case_count].data;
+        const enum intervals_data data = cases[round % case_count].data;
         const size_t clump = cases[round % case_count].clump / (GPU_EMULATED ? 5 : 1);
         const bool is_float =
-            data == PIECES_EVEN || data == PIECES_NORMAL || (data != PIECES_CLUSTERS && round % 5 < 2);
+            data == INTERVALS_EVEN || data == INTERVALS_NORMAL || (data != INTERVALS_CLUSTERS && round % 5 < 2);
         const size_t n = n_least + (round % 10 == 9 ? (size_t)-1 : random_below(&rng, n_least / 3)),
                      bound = n + (round % 7 == 0 ? 100 : 0);
         const sort_case order = {is_float    ? SCAN_F64
@@ -78,7 +78,7 @@ static void argsorts(void **state) {
                                              : SCAN_U64,
                                  round / 2 % 2, is_float && round / 4 % 2, 0, 64};
         make_room(bound);
-        fill_pieces(data, n, clump);
+        fill_intervals(data, n, clump);
         expect(n, &order);
         const sort_call c = {.order = order,
                              .method = SCAN_SORT_AUTO,
@@ -94,7 +94,7 @@ static void argsorts(void **state) {
 int main(int argc, char **argv) {
     setenv("SCAN_EMULATED_CLUSTER", "2", 0); /* whose sort takes fewer keys */
     const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, argsorts)};
-    const int result = gpu_main("gpu_sort_pieces", tests, sizeof tests / sizeof tests[0], argc, argv);
+    const int result = gpu_main("gpu_sort_intervals", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();
     return result;
 }

@@ -4,15 +4,15 @@
  * sorts by them (pack.cuh), wherever the keys' bits vary.
  *
  *     sorted sample      a        b  c d                     e       of 2,047 keys
- *     pieces         0   |   1    |2 |3|          4          |  5    the keys from one of them to the next
- *     code           11 bits say which piece, 21 bits where in it:
+ *     intervals      0   |   1    |2 |3|          4          |  5    the keys from one of them to the next
+ *     code           11 bits say which interval, 21 bits where in it:
  *       of up to 2^21 codes     the distance from its first one: no two keys share it, unless they are equal
  *       of more                 two quarters of the places divide it evenly; at either end a quarter divides a 64th of
  *                               it, the finer the nearer to the end, as floating-point numbers are
  *
  * So the share of the 2^32 codes that an interval gets follows the share of the keys that it has. A sample says little
- * of what lies inside a piece, so codes are finest at its ends: a piece between two clusters holds the end of one and
- * the beginning of the other, and no key between. A value that the sample has twice has a piece of its own.
+ * of what lies inside an interval, so codes are finest at its ends: an interval between two clusters holds the end of
+ * one and the beginning of the other, and no key between. A value that the sample has twice has an interval of its own.
  *
  * The codes of a larger sample tell how many keys share theirs with others. If they are too many, or if a run of one
  * code is long in spite of it, all digits of the keys are sorted.
@@ -23,8 +23,8 @@
  * Source: the search goes down a tree laid out level by level, Khuong and Morin, "Array Layouts for Comparison-Based
  * Searching", 2017: lanes on one level meet in few banks.
  */
-#ifndef SCAN_CUDA_SORT_PIECES_CUH
-#define SCAN_CUDA_SORT_PIECES_CUH
+#ifndef SCAN_CUDA_SORT_INTERVALS_CUH
+#define SCAN_CUDA_SORT_INTERVALS_CUH
 
 #include "digits.cuh"
 #include "merge_tile.cuh"
@@ -32,10 +32,10 @@
 
 namespace scan_cuda {
 
-constexpr int pieces_threads = 1024, piece_codes_threads = 512;
-constexpr uint32_t piece_bits = 11, offset_bits = 32 - piece_bits, end_bits = offset_bits - 2,
-                   pieces_count = 1u << piece_bits;
-static_assert(pieces_count == sample_size, "a piece begins at each sampled key but one, and one at 0");
+constexpr int intervals_threads = 1024, interval_codes_threads = 512;
+constexpr uint32_t interval_bits = 11, offset_bits = 32 - interval_bits, end_bits = offset_bits - 2,
+                   interval_count = 1u << interval_bits;
+static_assert(interval_count == sample_size, "an interval begins at each sampled key but one, and one at 0");
 
 __host__ __device__ inline uint32_t leading_zeros(uint64_t x) {
 #ifdef __CUDA_ARCH__
@@ -46,7 +46,7 @@ __host__ __device__ inline uint32_t leading_zeros(uint64_t x) {
 }
 
 /* The keys' codes from the first to the last. */
-struct sort_piece {
+struct sort_interval {
     uint64_t first, last;
 
     /* Whether different codes have different places. */
@@ -69,7 +69,7 @@ struct sort_piece {
         return end_bits - octaves;
     }
 
-    /* Where a code of the piece is in it: 0 to 2^offset_bits - 1, in order. */
+    /* Where a code of the interval is in it: 0 to 2^offset_bits - 1, in order. */
     __host__ __device__ uint32_t offset_of(uint64_t code) const {
         const uint64_t distance = code - first, size = last - first, cut = size >> 6;
         if (is_exact())
@@ -85,55 +85,55 @@ struct sort_piece {
 };
 
 /* Piece p of those that begin at these places, but for the first, which begins at 0. */
-__device__ inline sort_piece piece_at(const uint64_t *begins, uint32_t p) {
-    return {p ? begins[p - 1] : 0, p < pieces_count - 1 ? begins[p] - 1 : ~uint64_t(0)};
+__device__ inline sort_interval interval_at(const uint64_t *begins, uint32_t p) {
+    return {p ? begins[p - 1] : 0, p < interval_count - 1 ? begins[p] - 1 : ~uint64_t(0)};
 }
 
 /* Whether different keys have different codes where this one is. */
-__device__ inline bool has_exact_piece(const sort_plan *plan, uint32_t packed_code) {
-    return piece_at(plan->piece_begins, packed_code >> offset_bits).is_exact();
+__device__ inline bool has_exact_interval(const sort_plan *plan, uint32_t packed_code) {
+    return interval_at(plan->splitters, packed_code >> offset_bits).is_exact();
 }
 
-/* Where the pieces begin, in shared memory: node k has the children 2 k and 2 k + 1, and the root is node 1. */
-struct piece_tree {
-    uint64_t begins[pieces_count];
+/* Where the intervals begin, in shared memory: node k has the children 2 k and 2 k + 1, and the root is node 1. */
+struct splitter_tree {
+    uint64_t begins[interval_count];
 
-    /* By the CTA; a barrier follows. sorted: pieces_count - 1 of them. */
+    /* By the CTA; a barrier follows. sorted: interval_count - 1 of them. */
     __device__ void load(const uint64_t *sorted) {
-        for (uint32_t node = 1 + threadIdx.x; node < pieces_count; node += blockDim.x) {
+        for (uint32_t node = 1 + threadIdx.x; node < interval_count; node += blockDim.x) {
             const uint32_t level = bits_of(node) - 1, across = 2 * (node - (1u << level)) + 1;
-            begins[node] = sorted[(across << (piece_bits - 1 - level)) - 1];
+            begins[node] = sorted[(across << (interval_bits - 1 - level)) - 1];
         }
     }
 
     __device__ uint32_t packed_code(uint64_t code, bool *exact = nullptr) const {
-        sort_piece piece = {0, ~uint64_t(0)};
+        sort_interval interval = {0, ~uint64_t(0)};
         uint32_t node = 1;
 #pragma unroll
-        for (uint32_t level = 0; level < piece_bits; level++) {
+        for (uint32_t level = 0; level < interval_bits; level++) {
             const uint64_t begin = begins[node];
             const bool after = code >= begin;
-            piece.first = after ? begin : piece.first;
-            piece.last = after ? piece.last : begin - 1;
+            interval.first = after ? begin : interval.first;
+            interval.last = after ? interval.last : begin - 1;
             node = 2 * node + after;
         }
         if (exact)
-            *exact = piece.is_exact();
-        return (node - pieces_count) << offset_bits | piece.offset_of(code);
+            *exact = interval.is_exact();
+        return (node - interval_count) << offset_bits | interval.offset_of(code);
     }
 };
 
 /* ---- from a sample ----------------------------------------------------------------------------------------------- */
 
-/* Where pieces begin, from the survey's sample, of which the last key is left out: at each of its codes, and behind one
- * that it has twice. By the CTA. */
-__device__ inline void find_pieces(sort_plan *plan, uint64_t *sorted) {
-    for (uint32_t s = threadIdx.x; s < pieces_count; s += blockDim.x)
-        sorted[s] = s + 1 < pieces_count ? __ldcg(&plan->sample[SAMPLE_CODES][s]) : ~uint64_t(0);
-    merged_tile<merged_pieces(pieces_count, pieces_threads), uint64_t, false>(sorted, pieces_count).sort();
-    for (uint32_t s = threadIdx.x; s + 1 < pieces_count; s += blockDim.x) {
+/* Where intervals begin, from the survey's sample, of which the last key is left out: at each of its codes, and behind
+ * one that it has twice. By the CTA. */
+__device__ inline void find_splitters(sort_plan *plan, uint64_t *sorted) {
+    for (uint32_t s = threadIdx.x; s < interval_count; s += blockDim.x)
+        sorted[s] = s + 1 < interval_count ? __ldcg(&plan->sample[SAMPLE_CODES][s]) : ~uint64_t(0);
+    merged_tile<merged_pieces(interval_count, intervals_threads), uint64_t, false>(sorted, interval_count).sort();
+    for (uint32_t s = threadIdx.x; s + 1 < interval_count; s += blockDim.x) {
         const uint64_t code = sorted[s];
-        plan->piece_begins[s] = code + (s > 0 && code == sorted[s - 1] && code != ~uint64_t(0));
+        plan->splitters[s] = code + (s > 0 && code == sorted[s - 1] && code != ~uint64_t(0));
     }
     __syncthreads();
 }
@@ -142,7 +142,7 @@ __device__ inline void find_pieces(sort_plan *plan, uint64_t *sorted) {
  * Equal keys count, too: of values with many copies some share a code with others. table: 2 * size words. By the CTA.
  */
 template <uint32_t size>
-__device__ bool codes_tell(const sort_plan *plan, uint64_t n, const piece_tree &tree, uint32_t *table) {
+__device__ bool few_share_codes(const sort_plan *plan, uint64_t n, const splitter_tree &tree, uint32_t *table) {
     __shared__ uint32_t pairs;
     __syncthreads();
     if (threadIdx.x == 0)
@@ -164,18 +164,18 @@ __device__ bool codes_tell(const sort_plan *plan, uint64_t n, const piece_tree &
     return explains_pairs(1, float(pairs), n, size);
 }
 
-/* Finds the pieces, or finds that all digits of the keys had better be sorted. many: there are words of shared memory
- * for all of the larger sample, 2 * wide_sample_size, else for a quarter of it. By one CTA. */
-__device__ inline void make_pieces(const sort_job &job, bool many, piece_tree &tree) {
+/* Finds the intervals, or finds that all digits of the keys had better be sorted. many: there are words of shared
+ * memory for all of the larger sample, 2 * wide_sample_size, else for a quarter of it. By one CTA. */
+__device__ inline void make_intervals(const sort_job &job, bool many, splitter_tree &tree) {
     sort_plan *plan = job.plan;
     const uint64_t n = sort_count(job);
     uint32_t *table = dynamic_shared<uint32_t>();
-    find_pieces(plan, dynamic_shared<uint64_t>());
-    tree.load(plan->piece_begins);
-    const bool tell = many ? codes_tell<wide_sample_size>(plan, n, tree, table)
-                           : codes_tell<wide_sample_size / 4>(plan, n, tree, table);
+    find_splitters(plan, dynamic_shared<uint64_t>());
+    tree.load(plan->splitters);
+    const bool tell = many ? few_share_codes<wide_sample_size>(plan, n, tree, table)
+                           : few_share_codes<wide_sample_size / 4>(plan, n, tree, table);
     if (threadIdx.x == 0 && !tell) {
-        plan->pieces = false;
+        plan->intervals = false;
         plan->passes = 0;
         plan->again = 1;
     }
@@ -183,10 +183,10 @@ __device__ inline void make_pieces(const sort_job &job, bool many, piece_tree &t
 
 /* ---- the codes --------------------------------------------------------------------------------------------------- */
 
-constexpr int piece_columns = 4; /* of a counter: lanes that add to one at once take turns */
+constexpr int interval_columns = 4; /* of a counter: lanes that add to one at once take turns */
 
 /* By the last CTA: counts of the codes' digits become the number of codes with smaller ones. */
-__device__ inline void place_piece_digits(sort_plan *plan) {
+__device__ inline void place_interval_digits(sort_plan *plan) {
     __shared__ row_part parts[packed_passes][row_parts];
     const int warps = int(blockDim.x) / 32, lane = threadIdx.x % 32, all = int(packed_passes) * row_parts;
     for (int i = warp_of_cta(); i < all; i += warps) {
@@ -200,29 +200,29 @@ __device__ inline void place_piece_digits(sort_plan *plan) {
 }
 
 template <class Key>
-__global__ void __launch_bounds__(piece_codes_threads) piece_codes_kernel(const __grid_constant__ sort_job job) {
-    __shared__ piece_tree tree;
-    __shared__ uint32_t counts[packed_passes * radix * piece_columns];
+__global__ void __launch_bounds__(interval_codes_threads) interval_codes_kernel(const __grid_constant__ sort_job job) {
+    __shared__ splitter_tree tree;
+    __shared__ uint32_t counts[packed_passes * radix * interval_columns];
     __shared__ bool last;
     grid_dependency_wait();
     sort_plan *plan = job.plan;
-    if (!plan->pieces)
+    if (!plan->intervals)
         return;
-    tree.load(plan->piece_begins);
-    for (uint32_t i = threadIdx.x; i < packed_passes * radix * piece_columns; i += piece_codes_threads)
+    tree.load(plan->splitters);
+    for (uint32_t i = threadIdx.x; i < packed_passes * radix * interval_columns; i += interval_codes_threads)
         counts[i] = 0;
     __syncthreads();
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    uint32_t *codes = static_cast<uint32_t *>(job.keys_first), *own = counts + threadIdx.x % piece_columns;
-    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * piece_codes_threads;
+    uint32_t *codes = static_cast<uint32_t *>(job.keys_first), *own = counts + threadIdx.x % interval_columns;
+    const uint64_t n = sort_count(job), stride = uint64_t(gridDim.x) * interval_codes_threads;
     const auto take = [&](uint64_t i, uint64_t key) {
         const uint32_t code = tree.packed_code(sort_code<Key>(key, job.order));
         codes[i] = code;
 #pragma unroll
         for (uint32_t d = 0; d < packed_passes; d++)
-            shared_add(own, (d * radix + (code >> d * digit_bits & (radix - 1))) * (piece_columns * 4), 1);
+            shared_add(own, (d * radix + (code >> d * digit_bits & (radix - 1))) * (interval_columns * 4), 1);
     };
-    uint64_t i = uint64_t(blockIdx.x) * piece_codes_threads + threadIdx.x;
+    uint64_t i = uint64_t(blockIdx.x) * interval_codes_threads + threadIdx.x;
     for (; i + stride < n; i += 2 * stride) { /* two searches at once */
         const uint64_t first = __ldcs(keys + i), second = __ldcs(keys + i + stride);
         take(i, first);
@@ -231,23 +231,23 @@ __global__ void __launch_bounds__(piece_codes_threads) piece_codes_kernel(const 
     if (i < n)
         take(i, __ldcs(keys + i));
     __syncthreads();
-    for (uint32_t c = threadIdx.x; c < packed_passes * radix; c += piece_codes_threads) {
+    for (uint32_t c = threadIdx.x; c < packed_passes * radix; c += interval_codes_threads) {
         uint32_t sum = 0;
 #pragma unroll
-        for (int k = 0; k < piece_columns; k++)
-            sum += counts[c * piece_columns + k];
+        for (int k = 0; k < interval_columns; k++)
+            sum += counts[c * interval_columns + k];
         if (sum)
             atomicAdd(&plan->counts[counted_rows + c / radix][c % radix], (unsigned long long)sum);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         gpu_fence(); /* for what the CTA added before the barrier, and what the others did */
-        last = atomicAdd(&plan->pieces_done, 1u) == gridDim.x - 1;
+        last = atomicAdd(&plan->intervals_done, 1u) == gridDim.x - 1;
         gpu_fence();
     }
     __syncthreads();
     if (last)
-        place_piece_digits(plan);
+        place_interval_digits(plan);
 }
 
 } /* namespace scan_cuda */
