@@ -346,7 +346,7 @@ static void radix_hands_over(void **state) {
 }
 
 /* An argsort's keys are handed over if most are of values that many have, or all of values that have many copies; else
- * all digits take rounds. */
+ * codes by intervals serve, or all digits take rounds. */
 static void radix_hands_over_copies(void **state) {
     (void)state;
     gpu_need();
@@ -357,7 +357,7 @@ static void radix_hands_over_copies(void **state) {
         std::vector<double> keys = half_close(n, many ? 0.8 : 0);
         const handed done = sort_by_radix(keys, INDICES);
         assert_int_equal(done.regions, many);
-        assert_true(done.again);
+        assert_true(done.again || !many);
     }
     std::vector<double> values(n / 8000 + 300), keys(n);
     for (double &value : values)
