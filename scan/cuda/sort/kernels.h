@@ -37,11 +37,11 @@ struct sort_local_kernel {
 };
 
 struct sort_kernels {
-    sort_survey_kernel survey[2];           /* the second is for many keys */
-    sort_pass_kernel pass[3];               /* by value bytes / 4 */
-    sort_local_kernel local[3];             /* likewise; keys of 4 and 8 bytes only */
-    const void *pack, *interval_codes, *runs;  /* 8-byte keys only */
-    const void *narrow_count, *narrow_fill; /* integers of 4 and 8 bytes only */
+    sort_survey_kernel survey[2];             /* the second is for many keys */
+    sort_pass_kernel pass[3];                 /* by value bytes / 4 */
+    sort_local_kernel local[3];               /* likewise; keys of 4 and 8 bytes only */
+    const void *pack, *interval_codes, *runs; /* 8-byte keys only */
+    const void *narrow_count, *narrow_fill;   /* integers of 4 and 8 bytes only */
 };
 
 /* X(name, key): the kinds of key */
