@@ -46,6 +46,7 @@ const sort_common_kernels sort_common = {
     address(large_kernel),
     large_threads,
     address(intervals_kernel),
+    sizeof(splitter_tree),
     pack_threads,
     intervals_threads,
     interval_codes_threads,

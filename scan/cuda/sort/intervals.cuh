@@ -84,9 +84,9 @@ struct sort_interval {
     }
 };
 
-/* Piece p of those that begin at these places, but for the first, which begins at 0. */
-__device__ inline sort_interval interval_at(const uint64_t *begins, uint32_t p) {
-    return {p ? begins[p - 1] : 0, p < interval_count - 1 ? begins[p] - 1 : ~uint64_t(0)};
+/* Interval i, of which the first begins at 0 and the others at splitters. */
+__device__ inline sort_interval interval_at(const uint64_t *splitters, uint32_t i) {
+    return {i ? splitters[i - 1] : 0, i < interval_count - 1 ? splitters[i] - 1 : ~uint64_t(0)};
 }
 
 /* Whether different keys have different codes where this one is. */

@@ -94,7 +94,7 @@ struct sort_plan {
     sort_pass pass[2 * max_digits];               /* in order; those of `again` from max_digits on */
     alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
     uint64_t carry[2][radix];               /* the same with the keys of earlier portions added, see pass_tiles.cuh */
-    uint64_t splitters[sample_size - 1];    /* where intervals begin, but the first, which begins at 0 */
+    uint64_t splitters[sample_size];        /* where intervals begin, but the first; the last one is not used */
     uint64_t wide_sample[wide_sample_size]; /* codes, if they may be made by intervals */
     union {
         uint64_t sample[2][sample_size];    /* codes, and even codes if there are such: by sample_codes */

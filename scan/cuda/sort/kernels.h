@@ -60,6 +60,7 @@ struct sort_common_kernels {
     const void *large;
     int large_threads;
     const void *intervals;
+    size_t intervals_static_bytes; /* of shared memory */
     int pack_threads, intervals_threads, interval_codes_threads, local_threads;
 
     struct {

@@ -175,12 +175,13 @@ template <class Key, int value_bytes, bool coded> class pass_writer {
   protected:
     /* turn: that of the tile, of `count` elements. By the warps that rank. */
     __device__ void write(uint32_t count, uint32_t turn) {
-        if (value_bytes > 0 && shared.pass.keys_to == BUFFER_NONE)
-            write_keys<written_keys::none>(count, turn);
-        else if (coded && !shared.pass.codes_to)
-            write_keys<written_keys::restored>(count, turn);
-        else
-            write_keys<written_keys::same>(count, turn);
+        if constexpr (value_bytes > 0)
+            if (shared.pass.keys_to == BUFFER_NONE)
+                return write_keys<written_keys::none>(count, turn);
+        if constexpr (coded)
+            if (!shared.pass.codes_to)
+                return write_keys<written_keys::restored>(count, turn);
+        write_keys<written_keys::same>(count, turn);
     }
 };
 

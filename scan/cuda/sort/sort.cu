@@ -49,7 +49,9 @@ static size_t intervals_bytes(bool many) {
     return 2 * (many ? wide_sample_size : wide_sample_size / 4) * sizeof(uint32_t);
 }
 
-static bool samples_many(const scan_ctx *ctx) { return intervals_bytes(true) + (16 << 10) <= sort_dynamic_room(ctx); }
+static bool samples_many(const scan_ctx *ctx) {
+    return intervals_bytes(true) + sort_common.intervals_static_bytes <= sort_dynamic_room(ctx);
+}
 
 scan_status sort_open(scan_ctx *ctx) {
     for (const sort_kernels *k : sort_kernels_of_type) {
