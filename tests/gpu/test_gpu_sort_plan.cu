@@ -26,6 +26,7 @@ enum key_kind {
     KEYS_NARROW,   /* some bits from the second byte on vary */
     KEYS_CLUSTERS, /* by their upper half, of `bits` keys each */
     KEYS_COPIES,   /* `bits` of each value */
+    KEYS_HEAVY,    /* `bits` of 16 are rare, the others of 16 values */
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_REPEATED, /* the same, with 500 copies of each */
     KEYS_ORDERED,  /* seven bytes vary, and most keys are close together; neighbours are nearly in order */
@@ -41,6 +42,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_RISING: return i;
     case KEYS_FALLING: return n - i;
     case KEYS_FEW: return random_mix(random_below(&rng, 16)) & all;
+    case KEYS_HEAVY: return (z % 16 < bits ? random_mix(z) : random_mix(z >> 60)) & all;
     case KEYS_COPIES: return random_mix(random_below(&rng, n / bits)) & all;
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
@@ -123,6 +125,9 @@ static const plan_case cases[] = {
     {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
+    {"pairs, sample sort", SCAN_U32, KEYS_HEAVY, 1, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
+    {"pairs of rare keys", SCAN_U32, KEYS_HEAVY, 8, false, 4, 0, 0, false, false, FINISH_NOTHING, true},
+    {"pairs, no sample sort", SCAN_F32, KEYS_HEAVY, 1, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"floats with even logarithms", SCAN_F32, KEYS_LOG, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"rare keys nearly in order", SCAN_U64, KEYS_ORDERED, 0, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,

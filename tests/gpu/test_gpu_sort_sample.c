@@ -197,6 +197,21 @@ static void radix_hands_over(void **state) {
         }
 }
 
+/* Pairs with 4-byte keys, from a number of their own on. */
+static void radix_hands_over_pairs(void **state) {
+    (void)state;
+    gpu_need();
+    const size_t least = GPU_EMULATED ? 70000 : (size_t)3 << 25;
+    for (int kind = 0; kind < HARD; kind++)
+        for (int call = 0; call < CALL_KINDS; call++) {
+            sort_call c = {0};
+            set_call_kind(&c, call);
+            if (!c.value_bytes || c.argsort || (!GPU_EMULATED && (kind + call) % 2))
+                continue;
+            check_hard(kind, types[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
+        }
+}
+
 /* ---- buckets that no sample shows -------------------------------------------------------------------------------- */
 
 /* Whether the radix sort's sample has key i (scan/cuda/sort/sample.cuh). */
@@ -321,6 +336,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),
         GPU_TEST(GPU_LARGE, many_keys),
         GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, radix_hands_over),
+        GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, radix_hands_over_pairs),
         GPU_TEST(GPU_EMULATED ? GPU_SMALL : GPU_MATRIX, escaped_buckets),
     };
     int result = gpu_main("gpu_sort_sample", tests, sizeof tests / sizeof tests[0], argc, argv);

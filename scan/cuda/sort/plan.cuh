@@ -10,7 +10,7 @@
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
- *                            those leave too large buckets
+ *                            those leave too large buckets; pairs with 4-byte keys too, of more
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
  *                            (intervals.cuh); a sample sort if many keys have copies, or if neither tells and keys
@@ -161,13 +161,18 @@ __device__ inline float rare_share(const sample_counts &equal) {
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
  * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
- * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. equal: of the
+ * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. Of 4-byte keys
+ * with values passes take so little time that keys have to lie where they belong after the first level: fitted to 246
+ * sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28 --type u32,i32,f32. equal: of the
  * sample's codes. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
                                    const sample_counts &equal) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
-    return float(only_even ? job.key_bytes : digits.count) > 3.5f + rare_cost(job, n, equal) * rare_share(equal);
+    const float passes = float(only_even ? job.key_bytes : digits.count), rare = rare_share(equal),
+                frequent = float(equal.frequent) / sample_size;
+    return job.key_bytes == 8 ? passes > 3.5f + rare_cost(job, n, equal) * rare
+                              : passes > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
 }
 
 /* All digits that vary, if the top ones are not enough. */
@@ -223,7 +228,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
-               sampled = is_long && scattered && samples_pay(job, digits, only_even, n, equal),
+               sampled = is_word && scattered && samples_pay(job, digits, only_even, n, equal),
                intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
                            !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)

@@ -62,14 +62,18 @@ template <class Key> __device__ void take_wide_sample(const sort_job &job, uint6
         job.plan->wide_sample[s] = sort_code<Key>(keys[sample_at(s, n / wide_sample_size)], job.order);
 }
 
+/* A value with so many keys in the sample has a child of its own at the first level of a sample sort, as a rule. */
+constexpr uint32_t frequent_least = 12;
+
 /* Of a sample of keys, by their codes above some shift. */
 struct sample_counts {
-    uint32_t pairs;   /* whose codes agree */
-    uint32_t singles; /* keys in none of them */
-    uint32_t doubles; /* codes of exactly two */
-    uint32_t most;    /* keys whose codes agree, at most */
-    uint32_t repeats; /* keys that are equal to the one before */
-    uint32_t falls;   /* keys that are less */
+    uint32_t pairs;    /* whose codes agree */
+    uint32_t singles;  /* keys in none of them */
+    uint32_t doubles;  /* codes of exactly two */
+    uint32_t most;     /* keys whose codes agree, at most */
+    uint32_t frequent; /* keys in those of frequent_least and more */
+    uint32_t repeats;  /* keys that are equal to the one before */
+    uint32_t falls;    /* keys that are less */
 };
 
 /* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
@@ -110,7 +114,7 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
         reinterpret_cast<uint4 *>(table)[i] = uint4{};
     if (threadIdx.x == 0) {
         const uint32_t neighbours = __ldcg(&plan->neighbours);
-        counts = {0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
+        counts = {0, 0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
     }
     __syncthreads();
     uint32_t met = 0;
@@ -122,23 +126,26 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
             prefix[k] = prefix[k + 1];
     }
     __syncthreads();
-    uint32_t singles = 0, doubles = 0, most = 0;
+    uint32_t singles = 0, doubles = 0, most = 0, frequent = 0;
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
         const uint32_t agree = table[i] % (1u << sample_count_bits);
         singles += agree == 1;
         doubles += agree == 2;
         most = max(most, agree);
+        frequent += agree >= frequent_least ? agree : 0;
     }
     met = warp_sum(met);
     singles = warp_sum(singles);
     doubles = warp_sum(doubles);
     most = warp_max(most);
+    frequent = warp_sum(frequent);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts.pairs, met);
         atomicAdd(&counts.singles, singles);
         atomicAdd(&counts.doubles, doubles);
         atomicMax(&counts.most, most);
+        atomicAdd(&counts.frequent, frequent);
     }
     __syncthreads();
     const sample_counts answer = counts;
