@@ -92,6 +92,11 @@ static uint64_t exponents(size_t i, size_t n, uint64_t z) {
     (void)i, (void)n;
     return random_mix(z) >> z % 64;
 }
+/* Fifteen of sixteen are copies of 16 values. */
+static uint64_t frequent_values(size_t i, size_t n, uint64_t z) {
+    (void)i, (void)n;
+    return random_mix(z % 16 ? z >> 60 : z);
+}
 /* Greatest codes, neighbours of each other, and copies of them: code + 1 does not exist for some. */
 static uint64_t at_the_end(size_t i, size_t n, uint64_t z) {
     (void)i, (void)n;
@@ -116,7 +121,8 @@ static const struct {
             {"all equal", all_equal},
             {"exponents", exponents},
             {"at the end", at_the_end},
-            {"zeros and NaNs", zeros_and_nans}};
+            {"zeros and NaNs", zeros_and_nans},
+            {"frequent values", frequent_values}};
 enum { HARD = sizeof hard / sizeof hard[0] };
 
 /* Of 4-byte keys both halves of the source are used, one or the other. */
@@ -182,34 +188,28 @@ static void many_keys(void **state) {
     }
 }
 
+/* Keys of every kind by the calls [first_call, end_call), in turns of three types; half: every other call. */
+static void hand_over(const scan_type *three, size_t least, int first_call, int end_call, bool half) {
+    for (int kind = 0; kind < HARD; kind++)
+        for (int call = first_call; call < end_call; call++)
+            if (!half || (kind + call) % 2 == 0)
+                check_hard(kind, three[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
+}
+
 /* Keys that the radix sort hands over by itself: at once, or when the first digits have left too large buckets.
  * test_gpu_sort_sample_lists.cu sees that it does. */
 static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
     static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
-    for (int kind = 0; kind < HARD; kind++)
-        for (int call = 0; call < CALL_KINDS; call++) {
-            if (gpu_is_small && (kind + call) % 2)
-                continue;
-            const size_t least = GPU_EMULATED ? 25000 : (size_t)1 << 24;
-            check_hard(kind, wide[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
-        }
+    hand_over(wide, GPU_EMULATED ? 25000 : (size_t)1 << 24, 0, CALL_KINDS, gpu_is_small);
 }
 
-/* Pairs with 4-byte keys, from a number of their own on. */
+/* Pairs with 4-byte keys, from a number of their own on. test_gpu_sort_plan.cu sees which are handed over. */
 static void radix_hands_over_pairs(void **state) {
     (void)state;
     gpu_need();
-    const size_t least = GPU_EMULATED ? 70000 : (size_t)3 << 25;
-    for (int kind = 0; kind < HARD; kind++)
-        for (int call = 0; call < CALL_KINDS; call++) {
-            sort_call c = {0};
-            set_call_kind(&c, call);
-            if (!c.value_bytes || c.argsort || (!GPU_EMULATED && (kind + call) % 2))
-                continue;
-            check_hard(kind, types[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
-        }
+    hand_over(types, GPU_EMULATED ? 70000 : (size_t)3 << 25, 1, 3, !GPU_EMULATED);
 }
 
 /* ---- buckets that no sample shows -------------------------------------------------------------------------------- */

@@ -99,15 +99,17 @@ size_t choice_bytes(const sort_choice &c) {
     return c.path <= PATH_CLUSTER ? 0 : workspace_bytes(c.state_bytes, c.scratch_bytes());
 }
 
-/* A sample sort that may follow, where it may take less time than passes, in the buffers that there are, if scan.h's
- * bound leaves room for its lists. */
+/* Whether a sample sort may take less time than passes. Keys of 4 bytes gain from it with values only. */
+static bool samples_may_pay(const sort_choice &c, size_t key_bytes, bool argsort) {
+    if (key_bytes == 8)
+        return c.packed == argsort && c.digits >= sampled_digits &&
+               c.n >= (argsort ? sampled_argsort_least : sampled_least);
+    return key_bytes == 4 && c.value_bytes && !argsort && c.digits >= sampled_pairs_digits &&
+           c.n >= sampled_pairs_least;
+}
+
+/* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. */
 static void choose_sampled(const scan_ctx *ctx, sort_choice *c, size_t key_bytes, bool argsort) {
-    const bool may_pay = key_bytes == 8 ? c->packed == argsort && c->digits >= sampled_digits &&
-                                              c->n >= (argsort ? sampled_argsort_least : sampled_least)
-                                        : key_bytes == 4 && !argsort && c->value_bytes &&
-                                              c->digits >= sampled_pairs_digits && c->n >= sampled_pairs_least;
-    if (!may_pay)
-        return;
     const size_t data = c->n * (key_bytes + c->value_bytes), spare = size_t(4) << 20,
                  most = (argsort ? data / 10 * 16 : data + data / 10) + spare;
     c->lists_bytes = samplesort_room_of(ctx, key_bytes, c->value_bytes, c->n, argsort).lists;
@@ -175,7 +177,7 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
             choose_narrow(&c);
         if (!c.packed)
             choose_local(ctx, &c, argsort);
-        if (desc->method == SCAN_SORT_AUTO)
+        if (desc->method == SCAN_SORT_AUTO && samples_may_pay(c, key_bytes, argsort))
             choose_sampled(ctx, &c, key_bytes, argsort);
         return c;
     }

@@ -10,7 +10,7 @@
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
- *                            those leave too large buckets; pairs with 4-byte keys too, of more
+ *                            those leave too large buckets; likewise pairs with 4-byte keys, of more
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
  *                            (intervals.cuh); a sample sort if many keys have copies, or if neither tells and keys
@@ -161,10 +161,11 @@ __device__ inline float rare_share(const sample_counts &equal) {
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
  * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
- * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. Of 4-byte keys
- * with values passes take so little time that keys have to lie where they belong after the first level: fitted to 246
- * sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28 --type u32,i32,f32. equal: of the
- * sample's codes. */
+ * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. A sort of
+ * pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte values, 3.4, and 2 more for keys that are not
+ * frequent, which the first level does not put where they belong, and 4 more for rare ones: fitted to 246 sets,
+ * 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28 --type u32,i32,f32. equal: of the sample's
+ * codes. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
                                    const sample_counts &equal) {
     if (!job.sampled || !takes_sample(job, n))

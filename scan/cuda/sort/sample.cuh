@@ -62,7 +62,8 @@ template <class Key> __device__ void take_wide_sample(const sort_job &job, uint6
         job.plan->wide_sample[s] = sort_code<Key>(keys[sample_at(s, n / wide_sample_size)], job.order);
 }
 
-/* A value with so many keys in the sample has a child of its own at the first level of a sample sort, as a rule. */
+/* A value with so many keys in the sample, one and a half times what one of 256 children has, gets a child of its own
+ * at the first level of a sample sort, as a rule. */
 constexpr uint32_t frequent_least = 12;
 
 /* Of a sample of keys, by their codes above some shift. */
