@@ -2,6 +2,7 @@
 """scan_equalize and scan_clahe, through ctypes, against the programs that they reproduce bit for bit: OpenCV, Pillow, vips,
 ImageMagick, scikit-image. The tests of a peer that is not installed are skipped, with a message."""
 import functools
+import os
 import pathlib
 import shutil
 import subprocess
@@ -182,10 +183,11 @@ def test_vips(library, tmp_path, dtype, channels):
     images = few(dtype, channels)
     if channels == 3 and dtype == np.uint8:
         images += rgb_files()
+    without_modules = dict(os.environ, VIPSHOME="/nowhere")  # for other formats, which take more than half of its start
     for name, image in images:
         source, result = tmp_path / "in.ppm", tmp_path / "out.v"
         write_pnm(source, image)
-        subprocess.run(["vips", "hist_equal", source, result], check=True)
+        subprocess.run(["vips", "hist_equal", source, result], env=without_modules, check=True)
         samples = np.fromfile(result, np.uint8)[64:64 + image.nbytes]  # after the header, in the machine's order
         same(name, library.equalize(image, "vips"), samples.view(image.dtype).reshape(image.shape))
 
