@@ -16,18 +16,15 @@ constexpr uint32_t crowd = 32; /* keys of a bin that are compared with each othe
 /* Bins of equal width for the codes from the least to the greatest: a code's is (code - low) >> shift. */
 template <class K> struct bin_range {
     K low;
-    uint32_t shift, used; /* used: bins, a power of two */
+    uint32_t shift;
 
-    __device__ uint32_t of(K code) const { return uint32_t(K(code - low) >> shift); }
-
-    /* No more than `used` bins. By one thread. */
-    __device__ void set(K least, K greatest, uint32_t most) {
+    /* No more than `most` bins. */
+    static __device__ bin_range of(K least, K greatest, uint32_t most) {
         const uint32_t bin_bits = 31 - uint32_t(__clz(int(most))),
                        range_bits = greatest > least ? bits_of(K(greatest - least)) : 0;
-        low = least;
-        shift = range_bits > bin_bits ? range_bits - bin_bits : 0;
-        used = most;
+        return {least, range_bits > bin_bits ? range_bits - bin_bits : 0};
     }
+    __device__ uint32_t bin(K code) const { return uint32_t(K(code - low) >> shift); }
 };
 
 template <class K, int value_bytes, bool roomy> struct local_shape {
@@ -48,7 +45,6 @@ template <class K, int value_bytes, class Shape> struct local_shared {
     alignas(16) uint32_t bins[Shape::bins + 4]; /* counts, then where they begin */
     rank_shared ranks;
     uint16_t copies_begin[radix]; /* of a digit's bin */
-    bin_range<K> range;
     K low[warps], high[warps];
     uint32_t sums[warps];
 };

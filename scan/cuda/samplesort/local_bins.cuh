@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A bucket of the local stage (local.cuh), by bins: its keys go to `out`, and its values get their ranks.
+ *
+ *     keys ──> bins, counted ──> keys in order by bin ──> a key's rank: its bin's begin, and the keys of its bin that
+ *                                                         come before it by code, then by place ──> out
+ *
+ * Most bins have a key or two. Atomics number the keys of a bin in any order, and ranks do not depend on it: codes and
+ * places decide. A bin of many copies of one code is ranked by places alone, as a digit of a tile is. None compares a
+ * key with more than 32 others, so that copies cost no more than other keys.
+ */
+#ifndef SCAN_CUDA_SAMPLESORT_LOCAL_BINS_CUH
+#define SCAN_CUDA_SAMPLESORT_LOCAL_BINS_CUH
+
+#include "../device/order.cuh"
+#include "local_shared.cuh"
+#include "splitters.cuh"
+
+namespace scan_cuda {
+namespace samplesort {
+
+/* Keys are exact codes while they are in bins: only those of floats that share theirs are not told by them. */
+template <class K, int value_bytes, class Shape> class bucket_bins {
+  protected:
+    using F = std::conditional_t<sizeof(K) == 8, double, float>;
+    using shared_type = local_shared<K, value_bytes, Shape>;
+    static constexpr int rows = Shape::rows;
+
+    const sort_job &job;
+    shared_type &shared;
+    const uint32_t size;
+    K key[rows]; /* by place */
+
+  private:
+    bin_range<K> range;
+    uint32_t used; /* bins, a power of two */
+    bool copies;   /* some bin has more keys than are compared with each other */
+
+  protected:
+    __device__ bucket_bins(const sort_job &job, shared_type &shared, uint32_t size)
+        : job(job), shared(shared), size(size) {}
+
+    /* What a thread has in row r: the key at that place, or in that slot of an order. */
+    static __device__ uint32_t place(int r) { return uint32_t(r) * threads + threadIdx.x; }
+    /* Whether the row has any key, for all threads alike. */
+    __device__ bool has(int r) const { return uint32_t(r) * threads < size; }
+
+    /* Of this thread's rows, those that have a key. */
+    template <class Do> __device__ void each_key(Do f) const {
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            if (place(r) < size)
+                f(r);
+        }
+    }
+
+  private:
+    /* The bits of an exact code that decide. */
+    __device__ K code(K exact) const { return exact & K(job.is_float ? ~0ull : job.order.mask); }
+    __device__ K code_at(uint32_t slot) const { return code(shared.keys[slot]); }
+    __device__ K restored(K exact) const {
+        return job.is_float ? key_of_exact_code<F>(exact, job.order) : K(exact ^ K(job.order.flip));
+    }
+
+    /* Makes exact codes of the keys, and bins for their range. Returns false, for the whole CTA, if some key shares its
+     * code with others. */
+    __device__ bool find_range() {
+        used = min(max(power_from(2 * size), 128u), Shape::bins);
+        for (uint32_t i = threadIdx.x; i < used / 4; i += threads)
+            reinterpret_cast<uint4 *>(shared.bins)[i] = make_uint4(0, 0, 0, 0);
+        K low = K(~K(0)), high = 0;
+        bool odd = false;
+        each_key([&](int r) {
+            if (job.is_float) {
+                odd |= shares_code<F>(key[r]);
+                key[r] = exact_code<F>(key[r], job.order);
+            } else {
+                key[r] ^= K(job.order.flip);
+            }
+            low = min(low, code(key[r]));
+            high = max(high, code(key[r]));
+        });
+        low = K(~warp_max(K(~low)));
+        high = warp_max(high);
+        if (threadIdx.x % 32 == 0) {
+            shared.low[threadIdx.x / 32] = low;
+            shared.high[threadIdx.x / 32] = high;
+        }
+        odd = __syncthreads_or(odd);
+        low = K(~warp_max(K(~shared.low[threadIdx.x % warps])));
+        high = warp_max(shared.high[threadIdx.x % warps]);
+        range = bin_range<K>::of(low, high, used);
+        return !odd;
+    }
+
+    /* Turns counts of bins into where they begin. Returns the largest count of this thread's bins. */
+    __device__ uint32_t scan_bins(uint32_t used) {
+        const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
+        uint4 *own = reinterpret_cast<uint4 *>(shared.bins) + warp * 32 * Shape::bin_rows + lane;
+        const uint32_t first = warp * 128 * Shape::bin_rows; /* bin */
+        uint32_t before[Shape::bin_rows], sum = 0, largest = 0;
+#pragma unroll
+        for (uint32_t q = 0; q < Shape::bin_rows; q++) {
+            before[q] = sum;
+            if (first + q * 128 < used) {
+                const uint4 x = own[q * 32];
+                const uint32_t all = x.x + x.y + x.z + x.w, inclusive = warp_inclusive<add<uint32_t>>(all, int(lane));
+                largest = max(largest, max(max(x.x, x.y), max(x.z, x.w)));
+                before[q] = sum + inclusive - all;
+                sum += __shfl_sync(all_lanes, inclusive, 31);
+            }
+        }
+        if (lane == 0)
+            shared.sums[warp] = sum;
+        __syncthreads();
+        const uint32_t base = warp_sum(lane < warp ? shared.sums[lane] : 0);
+#pragma unroll
+        for (uint32_t q = 0; q < Shape::bin_rows; q++)
+            if (first + q * 128 < used) {
+                uint4 x = own[q * 32];
+                const uint32_t a = base + before[q], c = a + x.x, d = c + x.y;
+                own[q * 32] = make_uint4(a, c, d, d + x.z);
+            }
+        return largest;
+    }
+
+    /* Puts keys, and their places, in order by bin. Returns false, for the whole CTA, if some bin is crowded. */
+    __device__ bool fill() {
+        packed_u16<rows> slots;
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            if (!has(r))
+                break;
+            slots.set(r, place(r) < size ? atomicAdd(&shared.bins[range.bin(code(key[r]))], 1u) : 0);
+        }
+        __syncthreads();
+        const uint32_t largest = scan_bins(used);
+        if (threadIdx.x == 0)
+            shared.bins[used] = size;
+        copies = __syncthreads_or(largest > crowd);
+        each_key([&](int r) {
+            const uint32_t slot = shared.bins[range.bin(code(key[r]))] + slots.get(r);
+            shared.keys[slot] = key[r];
+            shared.order[slot] = uint16_t(place(r));
+        });
+        __syncthreads();
+        return !copies || !__syncthreads_or(sees_crowd());
+    }
+
+    __device__ bool is_copy(const uint32_t *bin) const { return bin[1] - bin[0] > crowd; }
+
+    /* Whether a key of this thread's is in a bin of many keys, and differs from the first one there. */
+    __device__ bool sees_crowd() const {
+        bool crowded = false;
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const K own = code_at(slot);
+            const uint32_t *bin = shared.bins + range.bin(own);
+            crowded |= is_copy(bin) && code_at(bin[0]) != own;
+        }
+        return crowded;
+    }
+
+    /* Leaves the ranks of copies in `ranked`. Bins that are 32 keys apart have different digits; the last digit is for
+     * all other keys. */
+    __device__ void rank_copies() {
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const uint32_t *bin = shared.bins + range.bin(code_at(slot)), digit = bin[0] / crowd;
+            shared.ranked[shared.order[slot]] = uint16_t(is_copy(bin) ? digit : radix - 1);
+            if (is_copy(bin) && slot == bin[0])
+                shared.copies_begin[digit] = uint16_t(slot);
+        }
+        __syncthreads();
+        const uint32_t used = rows_of_tile(size);
+        packed_u8<rows> digits;
+        packed_u16<rows> to;
+        each_used_row<rows>(used, [&](int r) {
+            const uint32_t at = place_in_tile(r, used);
+            digits.set(r, at < size ? uint32_t(shared.ranked[at]) : uint32_t(radix - 1));
+        });
+        rank_tile<rows>(shared.ranks, digits, to, used);
+        each_used_row<rows>(used, [&](int r) {
+            const uint32_t digit = digits.get(r);
+            if (digit < radix - 1)
+                shared.ranked[place_in_tile(r, used)] =
+                    uint16_t(to.get(r) - shared.ranks.begins[digit] + shared.copies_begin[digit]);
+        });
+        __syncthreads();
+    }
+
+    /* Where the key of a slot belongs: behind those of its bin that come before it. */
+    __device__ uint32_t rank_of(uint32_t slot, K own) const {
+        const uint32_t *bin = shared.bins + range.bin(own), begin = bin[0], end = bin[1];
+        if (end - begin == 1)
+            return begin;
+        if (is_copy(bin))
+            return job.ties ? shared.ranked[shared.order[slot]] : slot;
+        uint32_t rank = begin;
+#pragma unroll 1
+        for (uint32_t i = begin; i < end; i++) {
+            const K other = code_at(i);
+            rank += other < own;
+            if (other == own && i != slot)
+                rank += shared.order[i] < shared.order[slot];
+        }
+        return rank;
+    }
+
+  protected:
+    /* Returns false, for the whole CTA, if bins do not tell the keys apart. */
+    __device__ bool fill_bins() {
+        if (find_range() && fill())
+            return true;
+        each_key([&](int r) { key[r] = restored(key[r]); });
+        return false;
+    }
+
+    /* Keys go to `out`, and with values their ranks to `ranked`. */
+    __device__ void rank_bins(K *out) {
+        if (copies && job.ties)
+            rank_copies();
+        for (uint32_t slot = threadIdx.x; slot < size; slot += threads) {
+            const K own = shared.keys[slot];
+            const uint32_t rank = rank_of(slot, code(own));
+            if (out)
+                out[rank] = restored(own);
+            if (value_bytes)
+                shared.ranked[shared.order[slot]] = uint16_t(rank);
+        }
+    }
+};
+
+} /* namespace samplesort */
+} /* namespace scan_cuda */
+
+#endif
