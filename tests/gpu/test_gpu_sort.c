@@ -69,6 +69,26 @@ static void many_keys(void **state) {
         }
 }
 
+/* Pairs of 4-byte floats and values on both sides of the size from which passes are launched by kind (thresholds.h,
+ * pass_kinds_least): of codes, and of keys where some share their code. */
+static void passes_by_kind(void **state) {
+    (void)state;
+    gpu_need();
+    if (gpu_is_small && !GPU_EMULATED)
+        skip();
+    for (int data = 0; data < DISTRIBUTIONS; data++)
+        for (size_t side = 0; side < 2; side++) {
+            const sort_case order = side ? drawn_order(SCAN_F32) : ascending(SCAN_F32);
+            const size_t n = (GPU_EMULATED ? 40000 : 33554432) - side;
+            const sort_call pairs = {
+                .order = order, .method = SCAN_SORT_RADIX, .value_bytes = 4, .n = n, .bound = n, .data = data};
+            if (GPU_EMULATED ? side && data % 4 : data % 7 != 2)
+                continue;
+            check_array(&order, SCAN_SORT_RADIX, n, data, 0);
+            run_sort(&pairs);
+        }
+}
+
 /* A count on the device may leave few of many keys, or none. Nothing lies before them in the allocation. */
 static void few_of_many_keys(void **state) {
     (void)state;
@@ -430,6 +450,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, matrix),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, many_keys),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, passes_by_kind),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, few_of_many_keys),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),

@@ -28,10 +28,18 @@ template <class Shape> sort_pass_cut cut_of() {
 template <class Key, int value_bytes> sort_pass_kernel pass_of() {
     using tight = pass_shape<Key, value_bytes, false>;
     using roomy = pass_shape<Key, value_bytes, true>;
-    return {address(pass_kernel<Key, value_bytes, has_registers_to_loop<Key, value_bytes>>),
-            address(pass_kernel<Key, value_bytes, true>),
-            roomy::threads,
-            {cut_of<tight>(), cut_of<roomy>()}};
+    constexpr bool loops = has_registers_to_loop<Key, value_bytes>;
+    sort_pass_kernel k = {address(pass_kernel<Key, value_bytes, loops, PASS_ANY>),
+                          address(pass_kernel<Key, value_bytes, true, PASS_ANY>),
+                          nullptr,
+                          nullptr,
+                          roomy::threads,
+                          {cut_of<tight>(), cut_of<roomy>()}};
+    if constexpr (std::is_same_v<Key, float> && value_bytes == 4) {
+        k.of_keys = address(pass_kernel<Key, value_bytes, loops, PASS_OF_KEYS>);
+        k.of_codes = address(pass_kernel<Key, value_bytes, loops, PASS_OF_CODES>);
+    }
+    return k;
 }
 
 template <class Key, int value_bytes> sort_local_kernel local_of() {

@@ -25,8 +25,12 @@ struct sort_pass_cut {
     size_t state_bytes;     /* of a tile */
 };
 
+/* A pass of keys as they are, or of codes (sort_pass.coded). */
+enum pass_kind { PASS_ANY, PASS_OF_KEYS, PASS_OF_CODES };
+
 struct sort_pass_kernel {
-    const void *kernel, *several; /* of one pass; of one or more */
+    const void *kernel, *several;   /* of one pass; of one or more */
+    const void *of_keys, *of_codes; /* of one pass of that kind, where they take less time for many keys; or NULL */
     int threads;
     sort_pass_cut cut[2]; /* the second where is_roomy() */
 };

@@ -333,8 +333,8 @@ __device__ void run_passes(const sort_job &job, pass_shared<Shape> &shared, uint
 }
 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
- * several passes. loops: it may. */
-template <class Key, int value_bytes, bool loops>
+ * several passes. loops: it may. kind: passes of other kinds are left to another kernel. */
+template <class Key, int value_bytes, bool loops, pass_kind kind>
 __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
                                   pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
@@ -346,7 +346,10 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         const uint64_t n = sort_count(job), first = portion * portion_tiles<shape> * shape::tile;
         const uint32_t end = pass_end(job.plan, which);
         const sort_finish finish = which + count == job.finishing ? plan_finish(job.plan) : FINISH_NOTHING;
-        if (which >= end || first >= n) {
+        const bool needed = which < end && first < n;
+        if (kind != PASS_ANY && (needed && job.plan->pass[which].coded) != (kind == PASS_OF_CODES))
+            return;
+        if (!needed) {
             finish_typed<key_bits<Key>, value_bytes>(job, n, finish);
             return;
         }
@@ -367,7 +370,7 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::thre
         }
     }
     __syncthreads();
-    if (sort_key<Key>::is_float && shared.pass.coded)
+    if (kind == PASS_OF_CODES || (kind == PASS_ANY && sort_key<Key>::is_float && shared.pass.coded))
         run_passes<Key, value_bytes, sort_key<Key>::is_float, loops>(job, shared, which, portion);
     else
         run_passes<Key, value_bytes, false, loops>(job, shared, which, portion);

@@ -61,9 +61,10 @@ scan_status sort_open(scan_ctx *ctx) {
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     k->survey[1].shared_bytes));
         for (const sort_pass_kernel &pass : k->pass)
-            for (const void *kernel : {pass.kernel, pass.several})
-                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                        cut_of(ctx, pass).shared_bytes));
+            for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
+                if (kernel)
+                    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                            cut_of(ctx, pass).shared_bytes));
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -91,7 +92,7 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->narrow_count));
         SCAN_TRY(load_kernel(ctx, k->narrow_fill));
         for (const sort_pass_kernel &pass : k->pass)
-            for (const void *kernel : {pass.kernel, pass.several})
+            for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
                 SCAN_TRY(load_kernel(ctx, kernel));
         for (const sort_local_kernel &local : k->local)
             SCAN_TRY(load_kernel(ctx, local.kernel));
@@ -132,22 +133,28 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-/* Passes of the plan: of few keys, and those that are seldom needed, in one launch, of more a launch each, of many a
- * launch for each portion of them. */
+/* Passes of the plan: of few keys, and those that are seldom needed, in one launch, of more a launch each, or one for
+ * each kind of pass, of many likewise for each portion of them. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
     const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
                    together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
                                   ? count
                                   : 1;
-    const void *kernel = together > 1 ? c.pass->several : c.pass->kernel;
+    const bool kinds = together == 1 && c.pass->of_codes && c.n >= pass_kinds_least;
+    const void *kernels[] = {together > 1 ? c.pass->several
+                             : kinds      ? c.pass->of_keys
+                                          : c.pass->kernel,
+                             kinds ? c.pass->of_codes : nullptr};
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
             const uint64_t left = c.n - portion * c.cut.portion;
             const uint64_t tiles = ceil_div(left < c.cut.portion ? left : c.cut.portion, c.cut.tile);
             uint32_t passes = together;
             void *arguments[] = {&job, &which, &passes, &portion};
-            SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
-                                size_t(c.cut.shared_bytes)));
+            for (const void *kernel : kernels)
+                if (kernel)
+                    SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+                                        size_t(c.cut.shared_bytes)));
         }
     return SCAN_OK;
 }
