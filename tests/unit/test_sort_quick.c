@@ -134,10 +134,24 @@ static uint64_t data_one_often(uint64_t *s, size_t i, size_t n, scan_type type) 
     return bits_of_double((double)(r >> 40) - (n % 4 == 0 ? 0 : n % 4 == 1 ? 1 << 24 : 1 << 23), type);
 }
 
+/* Nearly all keys are one value, of floats perhaps a zero, infinity or NaN. Of the others, which lie on both sides of
+ * it or on one, there are many, few, or one in 32, or one more than that, which may be a tie. */
+static uint64_t data_nearly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static const double nearly_all[] = {2.0, -3.0, 0.0, -INFINITY, NAN};
+    const uint64_t r = random_u64(s);
+    const double one = nearly_all[n % (type_is_float(type) ? 5 : 3)];
+    const bool is_other = n % 4 == 0 ? r % 25 == 0 : n % 4 == 1 ? r % 200 == 0 : i % 32 == 31;
+    if (i == n / 3 && n % 4 > 1 && n % 8 < 4)
+        return bits_of_double(n % 16 < 8 ? -one : 5.0, type);
+    if (!is_other)
+        return bits_of_double(one, type);
+    return bits_of_double((double)(r >> 40) - (n % 3 == 0 ? 0 : n % 3 == 1 ? 1 << 24 : 1 << 23), type);
+}
+
 static void test_depths(void **state) {
     static distribution *const data[] = {data_specials,     data_uniform,    data_bell,       data_few_distinct,
                                          data_two,          data_clusters,   data_mostly_few, data_late_zero,
-                                         data_mostly_zeros, data_mostly_nan, data_one_often};
+                                         data_mostly_zeros, data_mostly_nan, data_one_often,  data_nearly_one};
     fixture *f = *state;
     if (!f->table)
         skip();

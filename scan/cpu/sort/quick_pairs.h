@@ -343,12 +343,15 @@ static void PAIR(run_task)(const scan_sort_task *t) {
 }
 
 #include "quick_places.h"
+#include "quick_pairs_one.h"
 
 /* Sorts more than FEW pairs. Not inlined, which would slow a few pairs down. */
 __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, bool is_float) {
     const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
     PAIR(columns) x = {l->from.keys, l->from.values};
     NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
+    if (PAIR(sort_nearly_one)(&s, l))
+        return;
     if (l->drop_keys && !x.values && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
         return;
     if ((sizeof(KEY) == 8 || l->drop_keys) && l->n <= PAIR(MOST_RADIX) && PAIR(are_spread)(&s, x.keys, l->n)) {

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pairs of which nearly all have one key. One pass looks for the others, which are sorted by themselves. The values
+ * between two of them stay side by side, and move as one block; where the sort is in place most keys do not move. If
+ * one of the others is a tie of the key (floats: zeros, NaNs) another way has to serve.
+ *
+ * Included by quick_pairs.h once a width of keys and once a width of values.
+ */
+
+/* Other pairs than those of one key. */
+typedef struct PAIR(others) {
+    PAIR(columns) pairs;
+    VALUE *places; /* where they were, ascending */
+    size_t n, most;
+    size_t lows; /* that come before the key */
+} PAIR(others);
+
+/* Whether most candidates of a pivot (quick_cut.h) are one key. */
+static bool PAIR(seem_one)(const KEY *x, size_t n, KEY *key) {
+    size_t places[3], unequal = 0;
+    bool repeats;
+    *key = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
+    if (!repeats)
+        return false;
+    NAME(choose_places)(n, places);
+    for (unsigned k = 0; k < 3; k++)
+        unequal += quick_count(V_UNSET(V_EQUAL(V_LOAD(x + places[k]), V_SET1(*key))), LANES);
+    return unequal <= 3 * LANES / 16;
+}
+
+/* Notes a key at place i that is another. False if they become too many. */
+SCAN_INLINE bool PAIR(note)(PAIR(others) * o, const KEY *x, size_t i) {
+    if (o->n == o->most)
+        return false;
+    o->pairs.keys[o->n] = x[i];
+    o->places[o->n++] = (VALUE)i;
+    return true;
+}
+
+static bool PAIR(find_others)(PAIR(others) * o, const KEY *x, size_t n, KEY key) {
+    const V keys = V_SET1(key);
+    size_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        V differ = V_XOR(V_LOAD(x + i), keys);
+#pragma GCC unroll 3
+        for (unsigned k = 1; k < 4; k++)
+            differ = V_OR(differ, V_XOR(V_LOAD(x + i + k * LANES), keys));
+        if (quick_count(V_UNSET(V_EQUAL(differ, V_SET1(0))), LANES) == 0)
+            continue;
+        for (size_t at = i; at < i + 4 * LANES; at += LANES)
+            for (uint32_t bits = V_UNSET(V_EQUAL(V_LOAD(x + at), keys)); bits; bits &= bits - 1)
+                if (!PAIR(note)(o, x, at + (unsigned)__builtin_ctz(bits)))
+                    return false;
+    }
+    for (; i < n; i++)
+        if (x[i] != key && !PAIR(note)(o, x, i))
+            return false;
+    return true;
+}
+
+/* Counts those that come before the key. False if one is a tie of it. */
+static bool PAIR(count_others)(const NAME(split) * s, PAIR(others) * o, KEY key) {
+    const KEY code = V_FIRST(NAME(code_of)(s, V_SET1(key), s->is_float));
+    for (size_t i = 0; i < o->n; i++) {
+        const KEY other = V_FIRST(NAME(code_of)(s, V_SET1(o->pairs.keys[i]), s->is_float));
+        if (other == code)
+            return false;
+        o->lows += RANK(other) < RANK(code);
+    }
+    return true;
+}
+
+/* The values of the key between others k - 1 and k move by lows - k places. */
+static void PAIR(move_between)(const PAIR(others) * o, const VALUE *x, VALUE *to, size_t n, size_t k) {
+    const size_t begin = k > 0 ? (size_t)o->places[k - 1] + 1 : 0, end = k < o->n ? (size_t)o->places[k] : n;
+    to += begin + o->lows - k;
+    if (x)
+        memmove(to, x + begin, (end - begin) * sizeof(VALUE));
+    else
+        for (size_t i = begin; i < end; i++)
+            to[i - begin] = (VALUE)i;
+}
+
+static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float);
+
+/* Sorts pairs of which nearly all have one key, or returns false: then nothing but the spare has changed. */
+QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l) {
+    enum {
+        OTHERS = 32 /* one pair in so many may be another: the blocks of more are short, and partitions as quick */
+    };
+    const KEY *x = l->from.keys;
+    const VALUE *values = l->from.values;
+    const PAIR(columns) to = {l->to.keys, l->to.values}, spare = {l->spare.keys, l->spare.values};
+    const size_t most = l->n / OTHERS;
+    PAIR(others) o = {.pairs = PAIR(from)(spare, most), .places = spare.values, .most = most};
+    KEY key;
+    if (x == spare.keys || values == spare.values || !PAIR(seem_one)(x, l->n, &key))
+        return false;
+    if (!PAIR(find_others)(&o, x, l->n, key) || !PAIR(count_others)(s, &o, key))
+        return false;
+    for (size_t i = 0; i < o.n; i++)
+        o.pairs.values[i] = values ? values[o.places[i]] : o.places[i];
+    for (size_t k = o.lows + 1; k-- > 0;)
+        PAIR(move_between)(&o, values, to.values, l->n, k);
+    for (size_t k = o.lows + 1; k <= o.n; k++)
+        PAIR(move_between)(&o, values, to.values, l->n, k);
+    if (x != to.keys)
+        NAME(fill)(to.keys, l->n, V_SET1(key));
+    else
+        for (size_t i = 0; i < o.n; i++)
+            to.keys[o.places[i]] = key;
+    scan_sort_local rest = *l;
+    const PAIR(columns) scratch = PAIR(from)(o.pairs, most);
+    rest.n = o.n;
+    rest.from = rest.to = (scan_sort_columns){o.pairs.keys, o.pairs.values};
+    rest.spare = (scan_sort_columns){scratch.keys, scratch.values};
+    if (o.n > 0)
+        PAIR(quick_pairs)(&rest, s->is_float);
+    PAIR(move)(o.pairs, to, o.lows);
+    PAIR(move)(PAIR(from)(o.pairs, o.lows), PAIR(from)(to, l->n - (o.n - o.lows)), o.n - o.lows);
+    return true;
+}
