@@ -62,7 +62,7 @@ IS_SAME(64)
         int##width##_t wrong = 0;                                                                                      \
         for (size_t k = 0; k < ORDERED_AT_ONCE; k++) {                                                                 \
             const int##width##_t a = (int##width##_t)(low[k] ^ flip), b = (int##width##_t)(high[k] ^ flip);            \
-            wrong |= (int##width##_t) - (strictly ? a >= b : a > b);                                                   \
+            wrong |= (int##width##_t)((strictly ? a >= b : a > b) ? -1 : 0);                                           \
         }                                                                                                              \
         return wrong == 0;                                                                                             \
     }
@@ -111,9 +111,9 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
                                                    : scan_sort_signed_code_##width(keys, begin + k, order, kind),      \
                                  b = kind.is_float ? codes[k + 1]                                                      \
                                                    : scan_sort_signed_code_##width(keys, begin + k + 1, order, kind);  \
-            up |= (int##width##_t) - (a > b);                                                                          \
-            down |= (int##width##_t) - (a < b);                                                                        \
-            same |= (int##width##_t) - (a == b);                                                                       \
+            up |= (int##width##_t)(a > b ? -1 : 0);                                                                    \
+            down |= (int##width##_t)(a < b ? -1 : 0);                                                                  \
+            same |= (int##width##_t)(a == b ? -1 : 0);                                                                 \
         }                                                                                                              \
         return (up ? 0u : SCAN_SORT_ASCENDING) | (down ? 0u : SCAN_SORT_DESCENDING) | (same ? 0u : SCAN_SORT_NO_TIES); \
     }                                                                                                                  \
@@ -129,7 +129,7 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
         for (size_t k = begin; k < begin + ORDERED_AT_ONCE; k++) {                                                     \
             const int##width##_t a = refined_##width(keys, k, order, kind),                                            \
                                  b = refined_##width(keys, k + 1, order, kind);                                        \
-            wrong |= (int##width##_t) - (ascending ? a > b : strictly ? a <= b : a < b);                               \
+            wrong |= (int##width##_t)((ascending ? a > b : strictly ? a <= b : a < b) ? -1 : 0);                       \
         }                                                                                                              \
         return !wrong &&                                                                                               \
                !(strictly && kind.is_float && touches_ties(keys, begin, begin + ORDERED_AT_ONCE, order, kind));        \
