@@ -29,6 +29,7 @@ enum key_kind {
     KEYS_HEAVY,    /* `bits` of 16 are rare, the others of 16 values */
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_REPEATED, /* the same, with 500 copies of each */
+    KEYS_HOLES,    /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
     KEYS_ORDERED,  /* seven bytes vary, and most keys are close together; neighbours are nearly in order */
     KEYS_LOG,      /* floats whose logarithms are even */
     KEYS_EVEN,     /* floats in [0, 1) */
@@ -47,6 +48,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
+    case KEYS_HOLES: return (z & 0x01010101fc0003ff) | (z >> 63 << 16);
     case KEYS_REPEATED: return random_mix(random_below(&rng, n / 500)) & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_ORDERED: {
         const size_t tenth = n / 10, at = i % 10 == 3 ? i + 1 : i % 10 == 4 ? i - 1 : i;
@@ -125,6 +127,7 @@ static const plan_case cases[] = {
     {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
+    {"rare keys that crowd bins", SCAN_U64, KEYS_HOLES, 0, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
     {"pairs, sample sort", SCAN_U32, KEYS_HEAVY, 1, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"pairs of rare keys", SCAN_U32, KEYS_HEAVY, 8, false, 4, 0, 0, false, false, FINISH_NOTHING, true},
     {"pairs, no sample sort", SCAN_F32, KEYS_HEAVY, 1, false, 4, 0, 0, false, false, FINISH_NOTHING},

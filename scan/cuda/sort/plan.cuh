@@ -161,19 +161,24 @@ __device__ inline float rare_share(const sample_counts &equal) {
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
  * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
- * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. A sort of
- * pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte values, 3.4, and 2 more for keys that are not
- * frequent, which the first level does not put where they belong, and 4 more for rare ones: fitted to 246 sets,
- * 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28 --type u32,i32,f32. equal: of the sample's
- * codes. */
+ * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. Where codes
+ * are spread so unevenly that bins of the local stage are crowded, and buckets merged, rare keys cost as much as 3.5
+ * passes more: --seed 777, 2026-11-27. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
+ * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
+ * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
+ * --type u32,i32,f32. equal: of the sample's codes. memory: shared, for the sample. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
-                                   const sample_counts &equal) {
+                                   const sample_counts &equal, uint32_t *memory) {
+    constexpr float crowded_cost = 3.5f, crowded_least = 0.125f;
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const float passes = float(only_even ? job.key_bytes : digits.count), rare = rare_share(equal),
                 frequent = float(equal.frequent) / sample_size;
-    return job.key_bytes == 8 ? passes > 3.5f + rare_cost(job, n, equal) * rare
-                              : passes > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
+    if (job.key_bytes == 4)
+        return passes > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
+    const float saved = passes - 3.5f - rare_cost(job, n, equal) * rare;
+    return saved > 0 && (saved > crowded_cost * rare ||
+                         uneven_share(job.plan, reinterpret_cast<uint64_t *>(memory)) < crowded_least);
 }
 
 /* All digits that vary, if the top ones are not enough. */
@@ -229,7 +234,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
-               sampled = is_word && scattered && samples_pay(job, digits, only_even, n, equal),
+               sampled = is_word && scattered && samples_pay(job, digits, only_even, n, equal, memory),
                intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
                            !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)

@@ -9,6 +9,7 @@
 
 #include "../device/order.cuh"
 #include "job.cuh"
+#include "merge_tile.cuh"
 
 namespace scan_cuda {
 
@@ -152,6 +153,34 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     const sample_counts answer = counts;
     __syncthreads();
     return answer;
+}
+
+/* The share of the gaps between the sample's codes, in order, that are 64 times as wide as the one before, or as
+ * narrow: a thirtieth where codes are spread smoothly between neighbours, a fifth and more where they lie in clusters,
+ * or with bits between others that hardly vary. codes: shared memory for the sample. By the CTA. */
+__attribute__((noinline)) __device__ inline float uneven_share(const sort_plan *plan, uint64_t *codes) {
+    constexpr int threads = int(sample_size / sample_each); /* at least */
+    __shared__ uint32_t gaps, uneven;
+    for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x)
+        codes[s] = __ldcg(&plan->sample[SAMPLE_CODES][s]);
+    if (threadIdx.x == 0)
+        gaps = uneven = 0;
+    merged_tile<merged_pieces(sample_size, threads), uint64_t, false>(codes, sample_size).sort();
+    uint32_t own_gaps = 0, own_uneven = 0;
+    for (uint32_t s = threadIdx.x + 1; s + 1 < sample_size; s += blockDim.x) {
+        const uint64_t before = codes[s] - codes[s - 1], after = codes[s + 1] - codes[s];
+        const int ratio = int(bits_of(before)) - int(bits_of(after));
+        own_gaps += before > 0 && after > 0;
+        own_uneven += before > 0 && after > 0 && abs(ratio) > 6;
+    }
+    own_gaps = warp_sum(own_gaps);
+    own_uneven = warp_sum(own_uneven);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&gaps, own_gaps);
+        atomicAdd(&uneven, own_uneven);
+    }
+    __syncthreads();
+    return float(uneven) / float(max(gaps, 1u));
 }
 
 /* How many copies a value has, on average over those of which the sample has one or two keys: the number of such values
