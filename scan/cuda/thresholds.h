@@ -67,10 +67,10 @@ constexpr float intervals_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
  * each pass is one, which waits for the one before in less time. */
 constexpr uint64_t fused_passes_most = 1u << 22;
-/* From so many pairs of 4-byte floats and values on each pass has a launch for keys and one for codes, of which one
- * returns at once: passes of codes alone take 3 to 4 % less time on an H200, those of other floats no less, 2026-11-27
- * (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs --type f32 --min-n 2^23 --max-n
- * 2^28). */
+/* From so many 4-byte floats with values, or indices, of 4 bytes on each pass has a launch for keys and one for codes,
+ * of which one returns at once: passes of codes alone take 3 to 4 % less time on an H200, those of other floats no
+ * less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs --type f32 --min-n
+ * 2^23 --max-n 2^28). */
 constexpr uint64_t pass_kinds_least = 1u << 25;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;

@@ -69,24 +69,29 @@ static void many_keys(void **state) {
         }
 }
 
-/* Pairs of 4-byte floats and values on both sides of the size from which passes are launched by kind (thresholds.h,
- * pass_kinds_least): of codes, and of keys where some share their code. */
+/* 4-byte floats with values, or indices, of 4 bytes on both sides of the size from which passes are launched by kind
+ * (thresholds.h, pass_kinds_least): of codes, and of keys where some share their code; in portions too. */
 static void passes_by_kind(void **state) {
     (void)state;
     gpu_need();
     if (gpu_is_small && !GPU_EMULATED)
         skip();
-    for (int data = 0; data < DISTRIBUTIONS; data++)
-        for (size_t side = 0; side < 2; side++) {
-            const sort_case order = side ? drawn_order(SCAN_F32) : ascending(SCAN_F32);
-            const size_t n = (GPU_EMULATED ? 40000 : 33554432) - side;
-            const sort_call pairs = {
-                .order = order, .method = SCAN_SORT_RADIX, .value_bytes = 4, .n = n, .bound = n, .data = data};
-            if (GPU_EMULATED ? side && data % 4 : data % 7 != 2)
-                continue;
-            check_array(&order, SCAN_SORT_RADIX, n, data, 0);
-            run_sort(&pairs);
+    static const size_t emulated_n[] = {39999, 40000, 55000, 110000};
+    for (int data = 0; data < DISTRIBUTIONS; data++) {
+        if (!GPU_EMULATED && data % 7 != 2)
+            continue;
+        const sort_case order = drawn_order(SCAN_F32);
+        const size_t n = GPU_EMULATED ? emulated_n[data % 4] : 33554432 - (size_t)data % 2;
+        check_array(&order, SCAN_SORT_RADIX, n, data, 0);
+        for (int kind = 1; kind <= 3; kind += 2) {
+            sort_call c = {.order = order, .method = SCAN_SORT_RADIX, .n = n, .data = data};
+            set_call_kind(&c, kind);
+            c.bound = n + (size_t)(data & 4);
+            c.keys_in_place = random_bool(&rng);
+            c.values_in_place = random_bool(&rng);
+            run_call(&c);
         }
+    }
 }
 
 /* A count on the device may leave few of many keys, or none. Nothing lies before them in the allocation. */

@@ -4,14 +4,15 @@
  *
  *     bins        the range of the bucket's codes is divided evenly into about as many as there are keys
  *                 (local_bins.cuh)
- *     merging     where one of those is crowded (merge_tile.cuh)
+ *     merging     where one of those is crowded, or some float shares its code with others (merge_tile.cuh)
  *
- * A crowded bin has more than 32 keys, not all of one code. Buckets are much alike in this: where many have crowded
- * bins a CTA merges most at once. Both ways are stable.
+ * A crowded bin has more than 32 keys, not all of one code. Neighbouring buckets are much alike in this: where many
+ * trials of bins have failed, a CTA merges seven buckets of eight without a trial. Both ways are stable.
  *
  * A CTA's time for a bucket is mostly that of its barriers. So two buckets that are neighbours and fit together are
- * sorted as one, unless they are to be merged, and what comes next is fetched to L2 meanwhile. On an H200 the local
- * stage of keys of 8 bytes takes a fifth less time for both (2026-11-27: tools/bench --device cuda --algorithm sample
+ * sorted as one, unless the first is merged without a trial, and what comes next is fetched to L2 meanwhile. On an H200
+ * the local stage of keys of 8 bytes takes a fifth less time for both (2026-11-27: tools/bench --device cuda
+ * --algorithm sample
  * --hunt 1 --seed 1839827231382794529 and 16169819500440725633).
  *
  * Work: bins take an atomic addition and a comparison or two a key, merging the logarithm of the bucket's size.
@@ -23,26 +24,29 @@
 #ifndef SCAN_CUDA_SAMPLESORT_LOCAL_CUH
 #define SCAN_CUDA_SAMPLESORT_LOCAL_CUH
 
+#include "../device/ptx.cuh"
 #include "large.cuh"
 #include "local_bins.cuh"
 
 namespace scan_cuda {
 namespace samplesort {
 
+constexpr uint32_t merged_without_trial = 7, failed_share_most = 100; /* buckets; in 256ths */
+
 /* Buckets that are merged without a trial of bins: some after each trial, if many of the latest ones failed. */
 class merged_ahead {
-    uint32_t left = 0, crowded_share = 0; /* of the trials, the latest counting most; in 256ths */
+    uint32_t left = 0, failed_share = 0; /* of the trials, the latest counting most */
 
   public:
     __device__ bool any() const { return left > 0; }
     __device__ bool take() { return left > 0 && left--; }
-    __device__ void tell(bool crowded) {
-        crowded_share = (3 * crowded_share + (crowded ? 256 : 0)) / 4;
-        left = crowded_share > 100 ? 7 : 0;
+    __device__ void record(bool failed) {
+        failed_share = (3 * failed_share + (failed ? 256 : 0)) / 4;
+        left = failed_share > failed_share_most ? merged_without_trial : 0;
     }
 };
 
-/* Fetches what there is of an array to L2. By one thread. */
+/* Fetches the whole 16-byte vectors of an array to L2. By one thread. */
 template <class T> __device__ void fetch_to_l2(const T *from, uint64_t count) {
     const uintptr_t begin = (uintptr_t(from) + 15) / 16 * 16, end = uintptr_t(from + count) / 16 * 16;
     if (begin < end)
@@ -72,7 +76,7 @@ template <class K, int value_bytes, class Shape> class local_sort : bucket_bins<
         bool bins = false;
         if (!merges.take()) {
             bins = B::fill_bins();
-            merges.tell(!bins);
+            merges.record(!bins);
         }
         if (bins) {
             fetch(next);
@@ -87,7 +91,7 @@ template <class K, int value_bytes, class Shape> class local_sort : bucket_bins<
     }
 
   private:
-    /* What they have, where it is in the same buffers. */
+    /* Fetches the keys and values of those that lie in the buffers of this bucket. By a lane for each array. */
     __device__ void fetch(const bucket (&next)[2]) const {
         if (threadIdx.x % 32 > 0 || threadIdx.x >= 128)
             return;
@@ -139,7 +143,8 @@ template <class K, int value_bytes, class Shape> constexpr size_t local_bytes() 
     return own > large ? own : large;
 }
 
-/* Two buckets of the list. By the CTA, whose barrier they need: copies_arrive() first. */
+/* Starts copying two buckets of the list, empty ones past its end. By the CTA, which has them after copies_arrive() and
+ * a barrier. */
 __device__ inline void list_buckets(const job &j, bucket (&listed)[2], uint32_t first, uint32_t count) {
     constexpr uint32_t words = sizeof(bucket) / sizeof(uint64_t);
     static_assert(sizeof(bucket) % sizeof(uint64_t) == 0, "copied in words");
@@ -175,11 +180,11 @@ __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant
     copies_arrive();
     __syncthreads();
     merged_ahead merges;
-    uint32_t turn = 0, first = 2 * blockIdx.x;
+    uint32_t parity = 0, first = 2 * blockIdx.x;
     do {
-        bucket b = listed[turn][0], other = listed[turn][1];
+        bucket b = listed[parity][0], other = listed[parity][1];
         first += 2 * gridDim.x;
-        list_buckets(j, listed[turn ^ 1], first, count);
+        list_buckets(j, listed[parity ^ 1], first, count);
         if (!merges.any())
             join<shape>(b, other);
 #pragma unroll 1
@@ -190,13 +195,13 @@ __global__ void __launch_bounds__(threads, 2) local_kernel(const __grid_constant
                 sort_large<K, value_bytes>(j, b, *dynamic_shared<move_shared<K, value_bytes>>());
             else
                 local_sort<K, value_bytes, shape>(j, *dynamic_shared<local_shared<K, value_bytes, shape>>(), b)
-                    .run(merges, listed[turn ^ 1]);
+                    .run(merges, listed[parity ^ 1]);
             b = other;
             other.size = 0;
         }
         copies_arrive();
         __syncthreads();
-        turn ^= 1;
+        parity ^= 1;
     } while (first < count);
 }
 

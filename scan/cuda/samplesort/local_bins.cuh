@@ -12,6 +12,8 @@
 #ifndef SCAN_CUDA_SAMPLESORT_LOCAL_BINS_CUH
 #define SCAN_CUDA_SAMPLESORT_LOCAL_BINS_CUH
 
+#include <type_traits>
+
 #include "../device/order.cuh"
 #include "local_shared.cuh"
 #include "splitters.cuh"
@@ -19,7 +21,7 @@
 namespace scan_cuda {
 namespace samplesort {
 
-/* Keys are exact codes while they are in bins: only those of floats that share theirs are not told by them. */
+/* In bins, keys are kept as exact codes; a bucket with floats that share a code (-0, NaN) is not sorted by bins. */
 template <class K, int value_bytes, class Shape> class bucket_bins {
   protected:
     using F = std::conditional_t<sizeof(K) == 8, double, float>;
@@ -33,8 +35,8 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 
   private:
     bin_range<K> range;
-    uint32_t used; /* bins, a power of two */
-    bool copies;   /* some bin has more keys than are compared with each other */
+    uint32_t bins_used; /* bins, a power of two */
+    bool copies;        /* some bin has more keys than are compared with each other */
 
   protected:
     __device__ bucket_bins(const sort_job &job, shared_type &shared, uint32_t size)
@@ -67,14 +69,14 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
     /* Makes exact codes of the keys, and bins for their range. Returns false, for the whole CTA, if some key shares its
      * code with others. */
     __device__ bool find_range() {
-        used = min(max(power_from(2 * size), 128u), Shape::bins);
-        for (uint32_t i = threadIdx.x; i < used / 4; i += threads)
+        bins_used = min(max(power_from(2 * size), 128u), Shape::bins);
+        for (uint32_t i = threadIdx.x; i < bins_used / 4; i += threads)
             reinterpret_cast<uint4 *>(shared.bins)[i] = make_uint4(0, 0, 0, 0);
         K low = K(~K(0)), high = 0;
-        bool odd = false;
+        bool ambiguous = false;
         each_key([&](int r) {
             if (job.is_float) {
-                odd |= shares_code<F>(key[r]);
+                ambiguous |= shares_code<F>(key[r]);
                 key[r] = exact_code<F>(key[r], job.order);
             } else {
                 key[r] ^= K(job.order.flip);
@@ -88,15 +90,15 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
             shared.low[threadIdx.x / 32] = low;
             shared.high[threadIdx.x / 32] = high;
         }
-        odd = __syncthreads_or(odd);
+        ambiguous = __syncthreads_or(ambiguous);
         low = K(~warp_max(K(~shared.low[threadIdx.x % warps])));
         high = warp_max(shared.high[threadIdx.x % warps]);
-        range = bin_range<K>::of(low, high, used);
-        return !odd;
+        range = bin_range<K>::of(low, high, bins_used);
+        return !ambiguous;
     }
 
     /* Turns counts of bins into where they begin. Returns the largest count of this thread's bins. */
-    __device__ uint32_t scan_bins(uint32_t used) {
+    __device__ uint32_t scan_bins() {
         const uint32_t warp = uint32_t(warp_of_cta()), lane = threadIdx.x % 32;
         uint4 *own = reinterpret_cast<uint4 *>(shared.bins) + warp * 32 * Shape::bin_rows + lane;
         const uint32_t first = warp * 128 * Shape::bin_rows; /* bin */
@@ -104,7 +106,7 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
 #pragma unroll
         for (uint32_t q = 0; q < Shape::bin_rows; q++) {
             before[q] = sum;
-            if (first + q * 128 < used) {
+            if (first + q * 128 < bins_used) {
                 const uint4 x = own[q * 32];
                 const uint32_t all = x.x + x.y + x.z + x.w, inclusive = warp_inclusive<add<uint32_t>>(all, int(lane));
                 largest = max(largest, max(max(x.x, x.y), max(x.z, x.w)));
@@ -118,7 +120,7 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
         const uint32_t base = warp_sum(lane < warp ? shared.sums[lane] : 0);
 #pragma unroll
         for (uint32_t q = 0; q < Shape::bin_rows; q++)
-            if (first + q * 128 < used) {
+            if (first + q * 128 < bins_used) {
                 uint4 x = own[q * 32];
                 const uint32_t a = base + before[q], c = a + x.x, d = c + x.y;
                 own[q * 32] = make_uint4(a, c, d, d + x.z);
@@ -136,9 +138,9 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
             slots.set(r, place(r) < size ? atomicAdd(&shared.bins[range.bin(code(key[r]))], 1u) : 0);
         }
         __syncthreads();
-        const uint32_t largest = scan_bins(used);
+        const uint32_t largest = scan_bins();
         if (threadIdx.x == 0)
-            shared.bins[used] = size;
+            shared.bins[bins_used] = size;
         copies = __syncthreads_or(largest > crowd);
         each_key([&](int r) {
             const uint32_t slot = shared.bins[range.bin(code(key[r]))] + slots.get(r);
@@ -172,18 +174,18 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
                 shared.copies_begin[digit] = uint16_t(slot);
         }
         __syncthreads();
-        const uint32_t used = rows_of_tile(size);
+        const uint32_t rows_used = rows_of_tile(size);
         packed_u8<rows> digits;
         packed_u16<rows> to;
-        each_used_row<rows>(used, [&](int r) {
-            const uint32_t at = place_in_tile(r, used);
+        each_used_row<rows>(rows_used, [&](int r) {
+            const uint32_t at = place_in_tile(r, rows_used);
             digits.set(r, at < size ? uint32_t(shared.ranked[at]) : uint32_t(radix - 1));
         });
-        rank_tile<rows>(shared.ranks, digits, to, used);
-        each_used_row<rows>(used, [&](int r) {
+        rank_tile<rows>(shared.ranks, digits, to, rows_used);
+        each_used_row<rows>(rows_used, [&](int r) {
             const uint32_t digit = digits.get(r);
             if (digit < radix - 1)
-                shared.ranked[place_in_tile(r, used)] =
+                shared.ranked[place_in_tile(r, rows_used)] =
                     uint16_t(to.get(r) - shared.ranks.begins[digit] + shared.copies_begin[digit]);
         });
         __syncthreads();

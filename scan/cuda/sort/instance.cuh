@@ -5,6 +5,8 @@
 #ifndef SCAN_CUDA_SORT_INSTANCE_CUH
 #define SCAN_CUDA_SORT_INSTANCE_CUH
 
+#include <type_traits>
+
 #include "local.cuh"
 #include "narrow.cuh"
 #include "pack.cuh"
@@ -29,12 +31,12 @@ template <class Key, int value_bytes> sort_pass_kernel pass_of() {
     using tight = pass_shape<Key, value_bytes, false>;
     using roomy = pass_shape<Key, value_bytes, true>;
     constexpr bool loops = has_registers_to_loop<Key, value_bytes>;
-    sort_pass_kernel k = {address(pass_kernel<Key, value_bytes, loops, PASS_ANY>),
-                          address(pass_kernel<Key, value_bytes, true, PASS_ANY>),
-                          nullptr,
-                          nullptr,
-                          roomy::threads,
-                          {cut_of<tight>(), cut_of<roomy>()}};
+    sort_pass_kernel k = {};
+    k.kernel = address(pass_kernel<Key, value_bytes, loops, PASS_ANY>);
+    k.several = address(pass_kernel<Key, value_bytes, true, PASS_ANY>);
+    k.threads = roomy::threads;
+    k.cut[0] = cut_of<tight>();
+    k.cut[1] = cut_of<roomy>();
     if constexpr (std::is_same_v<Key, float> && value_bytes == 4) {
         k.of_keys = address(pass_kernel<Key, value_bytes, loops, PASS_OF_KEYS>);
         k.of_codes = address(pass_kernel<Key, value_bytes, loops, PASS_OF_CODES>);

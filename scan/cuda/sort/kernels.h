@@ -25,7 +25,7 @@ struct sort_pass_cut {
     size_t state_bytes;     /* of a tile */
 };
 
-/* A pass of keys as they are, or of codes (sort_pass.coded). */
+/* Which passes a kernel does: all, those of keys as they are, or those of codes (sort_pass.coded). */
 enum pass_kind { PASS_ANY, PASS_OF_KEYS, PASS_OF_CODES };
 
 struct sort_pass_kernel {

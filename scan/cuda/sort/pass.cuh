@@ -33,7 +33,8 @@
  *
  * Progress. Tiles are tickets (tickets.cuh): a tile waits only for counts of lower tickets, which CTAs that run publish
  * before they wait for anything but counts of tickets lower still. A grid smaller than the number of tiles takes them
- * one after another; a pass that the plan does not need returns at once.
+ * one after another; a pass that the plan does not need returns at once, and so does a launch for the other kind of
+ * pass.
  *
  * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
  * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
@@ -44,6 +45,7 @@
 
 #include "../device/kernel.cuh"
 #include "finish.cuh"
+#include "kernels.h"
 #include "pass_scatter.cuh"
 #include "rank.cuh"
 

@@ -133,8 +133,8 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
                       arguments, 0);
 }
 
-/* Passes of the plan: of few keys, and those that are seldom needed, in one launch, of more a launch each, or one for
- * each kind of pass, of many likewise for each portion of them. */
+/* Few keys: all passes of the plan in one launch, as are passes that are seldom needed. More: a launch for each pass,
+ * or two of which one returns at once (pass_kinds_least). Of many keys, the same for each portion. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
     const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
                    together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
