@@ -12,8 +12,7 @@
  * A CTA's time for a bucket is mostly that of its barriers. So two buckets that are neighbours and fit together are
  * sorted as one, unless the first is merged without a trial, and what comes next is fetched to L2 meanwhile. On an H200
  * the local stage of keys of 8 bytes takes a fifth less time for both (2026-11-27: tools/bench --device cuda
- * --algorithm sample
- * --hunt 1 --seed 1839827231382794529 and 16169819500440725633).
+ * --algorithm sample --hunt 1 --seed 1839827231382794529 and 16169819500440725633).
  *
  * Work: bins take an atomic addition and a comparison or two a key, merging the logarithm of the bucket's size.
  * Traffic: one read and one write, of neighbours as a rule: keys are in order but for those of a bin.

@@ -63,7 +63,7 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
     __device__ K code(K exact) const { return exact & K(job.is_float ? ~0ull : job.order.mask); }
     __device__ K code_at(uint32_t slot) const { return code(shared.keys[slot]); }
     __device__ K restored(K exact) const {
-        return job.is_float ? key_of_exact_code<F>(exact, job.order) : K(exact ^ K(job.order.flip));
+        return job.is_float ? key_of_exact_code<F>(exact, job.order) : key_of_exact_code<K>(exact, job.order);
     }
 
     /* Makes exact codes of the keys, and bins for their range. Returns false, for the whole CTA, if some key shares its
@@ -79,7 +79,7 @@ template <class K, int value_bytes, class Shape> class bucket_bins {
                 ambiguous |= shares_code<F>(key[r]);
                 key[r] = exact_code<F>(key[r], job.order);
             } else {
-                key[r] ^= K(job.order.flip);
+                key[r] = exact_code<K>(key[r], job.order);
             }
             low = min(low, code(key[r]));
             high = max(high, code(key[r]));

@@ -32,9 +32,8 @@ struct kernels {
 template <class K, int value_bytes> kernels kernels_of() {
     using tight = local_shape<K, value_bytes, false>;
     using roomy = local_shape<K, value_bytes, true>;
-    constexpr size_t moved = sizeof(partition_shared<K, value_bytes>);
-    static_assert(moved <= size_t(64) << 10 && local_bytes<K, value_bytes, tight>() + 4 * sizeof(bucket) <= size_t(64)
-                                                                                                                << 10,
+    constexpr size_t moved = sizeof(partition_shared<K, value_bytes>), room = size_t(64) << 10;
+    static_assert(moved <= room && local_bytes<K, value_bytes, tight>() + 4 * sizeof(bucket) <= room,
                   "a CTA of sm_75 has no more");
     return {address(splitters_kernel<K>),
             address(count_kernel<K, value_bytes>),
