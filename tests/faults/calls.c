@@ -256,7 +256,8 @@ static int run(pid_t program) {
         struct task *t = task_of(id);
         if (WIFSTOPPED(status)) {
             const int signal = after_stop(t, status, program);
-            const bool traced = !injected || fault.ever || t->replaced || t->signal; /* else at full speed */
+            /* calls that are not counted are made at full speed: the dynamic loader's, and those after the fault */
+            const bool traced = reached && (!injected || fault.ever || t->replaced || t->signal);
             ptrace(traced ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
             continue;
         }
@@ -282,7 +283,7 @@ static pid_t start(char **command) {
         ptrace(PTRACE_SETOPTIONS, program, NULL,
                PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                    PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) != 0 ||
-        ptrace(PTRACE_SYSCALL, program, NULL, NULL) != 0) {
+        ptrace(PTRACE_CONT, program, NULL, NULL) != 0) {
         fprintf(stderr, "calls: cannot trace %s: %s\n", command[0], strerror(errno));
         exit(125);
     }
