@@ -2,7 +2,8 @@
  *
  * scan_sort of pairs whose keys repeat, by so many threads that they are divided in halves (two), or into bins by
  * pieces (three), against the oracle: in place, and from arrays that end at a page that faults. Pairs of two values of
- * narrow keys, so many that they are written past the caches.
+ * narrow keys, so many that they are written past the caches. And pairs that a thread sorts in its cache, of which most
+ * have one key.
  */
 #include "scan/cpu/sort/sort.h"
 #include "sort_oracle.h"
@@ -73,6 +74,24 @@ static uint64_t data_bit(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, (void)type, random_u64(s) & 1;
 }
 
+/* Nearly nine in ten are one value, less than many others and greater than many. */
+static uint64_t data_often_one(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 9 ? bits_of_double(-3, type) : one_of(s, 300, type);
+}
+/* Nineteen in twenty are zero, the others its ties, NaNs and numbers. */
+static uint64_t data_often_zero(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return random_u64(s) % 20 == 0 ? data_ties(s, i, n, type) : 0;
+}
+/* The same of one NaN. */
+static uint64_t data_often_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return random_u64(s) % 20 == 0 ? data_ties(s, i, n, type) : bits_of_double(NAN, type);
+}
+
+/* A little less than three in four are one value: a sample may show more. */
+static uint64_t data_less_often(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 11 < 8 ? bits_of_double(-3, type) : random_u64(s);
+}
+
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
     enum { SAMPLES = 256 };
@@ -127,6 +146,12 @@ static void test_few_values(void **state) {
         {SCAN_I16, 8, 2, 480000, data_bit, false},
         {SCAN_U64, 8, 2, 270001, data_bit, false},
         {SCAN_F64, 8, 2, 270001, data_nearly_one, false},
+        {SCAN_I32, 4, 1, 60001, data_often_one, false},
+        {SCAN_F64, 8, 1, 9001, data_often_one, false},
+        {SCAN_F32, 8, 2, 9001, data_often_one, false},
+        {SCAN_U64, 4, 1, 1025, data_often_one, false},
+        {SCAN_F32, 4, 1, 9001, data_often_zero, false},
+        {SCAN_F64, 8, 1, 9001, data_often_nan, false},
     };
     fixture *f = *state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -145,7 +170,23 @@ static void test_few_values(void **state) {
     }
 }
 
+/* So many arrays that samples of some mislead. */
+static void test_one_value_by_chance(void **state) {
+    enum { ARRAYS = 200, N = 1501 };
+    fixture *f = *state;
+    scan_ctx *ctx = context_with_threads(1);
+    for (unsigned k = 0; k < ARRAYS; k++) {
+        const scan_type type = k & 1 ? SCAN_U64 : SCAN_U32;
+        const sort_case c = {type, k & 2, false, 0, type_bits(type)};
+        void *keys = guarded_end(f->keys, N * size_of_type(type));
+        fill(keys, N, type, data_less_often, random_u64(&f->random));
+        sort_oracle(f->items, keys, N, c);
+        check(f, ctx, keys, N, c, (uint32_t)size_of_type(type), false);
+    }
+    scan_ctx_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_values), cmocka_unit_test(test_one_value_by_chance)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

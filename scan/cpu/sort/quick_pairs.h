@@ -291,13 +291,17 @@ static void PAIR(run_task)(const scan_sort_task *t) {
 
 #include "quick_places.h"
 #include "quick_pairs_one.h"
+#include "quick_pairs_often.h"
 
 /* Sorts more than FEW pairs. Not inlined, which would slow a few pairs down. */
 __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, bool is_float) {
     const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
     PAIR(columns) x = {l->from.keys, l->from.values};
     NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
-    if (PAIR(sort_nearly_one)(&s, l))
+    KEY pivot;
+    const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
+    if ((unequal <= 3 * LANES / 16 && PAIR(sort_nearly_one)(&s, l, pivot)) ||
+        (unequal <= LANES && PAIR(sort_often)(&s, l, pivot)))
         return;
     if (l->drop_keys && !x.values && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
         return;

@@ -15,17 +15,17 @@ typedef struct PAIR(others) {
     size_t lows; /* that come before the key */
 } PAIR(others);
 
-/* Whether most candidates of a pivot (quick_cut.h) are one key. */
-static bool PAIR(seem_one)(const KEY *x, size_t n, KEY *key) {
+/* How many candidates of a pivot (quick_cut.h) are not equal to it; SIZE_MAX if it does not repeat. */
+static size_t PAIR(count_unequal)(const KEY *x, size_t n, KEY *pivot) {
     size_t places[3], unequal = 0;
     bool repeats;
-    *key = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
+    *pivot = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
     if (!repeats)
-        return false;
+        return SIZE_MAX;
     NAME(choose_places)(n, places);
     for (unsigned k = 0; k < 3; k++)
-        unequal += quick_count(V_UNSET(V_EQUAL(V_LOAD(x + places[k]), V_SET1(*key))), LANES);
-    return unequal <= 3 * LANES / 16;
+        unequal += quick_count(V_UNSET(V_EQUAL(V_LOAD(x + places[k]), V_SET1(*pivot))), LANES);
+    return unequal;
 }
 
 /* Notes a key at place i that is another. False if they become too many. */
@@ -84,7 +84,7 @@ static void PAIR(move_between)(const PAIR(others) * o, const VALUE *x, VALUE *to
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float);
 
 /* Sorts pairs of which nearly all have one key, or returns false: then nothing but the spare has changed. */
-QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l) {
+QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum {
         OTHERS = 32 /* one pair in so many may be another: the blocks of more are short, and partitions as quick */
     };
@@ -93,8 +93,7 @@ QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_
     const PAIR(columns) to = {l->to.keys, l->to.values}, spare = {l->spare.keys, l->spare.values};
     const size_t most = l->n / OTHERS;
     PAIR(others) o = {.pairs = PAIR(from)(spare, most), .places = spare.values, .most = most};
-    KEY key;
-    if (x == spare.keys || values == spare.values || !PAIR(seem_one)(x, l->n, &key))
+    if (x == spare.keys || values == spare.values)
         return false;
     if (!PAIR(find_others)(&o, x, l->n, key) || !PAIR(count_others)(s, &o, key))
         return false;
