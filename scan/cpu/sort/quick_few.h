@@ -31,6 +31,13 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
     enum { SAMPLES = QUICK_SAMPLES };
     unsigned runs[SAMPLES + 1], runs_n = 0; /* where runs of equal codes begin */
     unsigned equal = 0, share = 0, covered = 0, longest = 0;
+    KEY differ = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        differ |= sample[i] ^ sample[0];
+    if (differ == 0) { /* to sort the sample would take a tenth to a quarter of the time for a thousand keys */
+        *few = (NAME(few)){.values = {sample[0]}, .count = 1, .share = SAMPLES};
+        return sample[0];
+    }
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
     const KEY median = sample[SAMPLES / 2 - 1];
     few->count = 0;
