@@ -45,7 +45,7 @@ static KEY PAIR(rank_of)(const NAME(split) * s, KEY key) {
 
 /* Whether one of n keys is a tie of another key: both are zeros or NaNs. */
 static bool PAIR(has_ties)(const NAME(split) * s, const KEY *x, size_t n, KEY key) {
-    const KEY magnitude = key & (KEY)~((KEY)1 << (8 * sizeof(KEY) - 1));
+    const KEY magnitude = key & (KEY) ~((KEY)1 << (8 * sizeof(KEY) - 1));
     if (!s->is_float || (magnitude > 0 && magnitude <= INFINITY_BITS))
         return false;
     const V code = NAME(code_of)(s, V_SET1(key), true);
