@@ -16,12 +16,11 @@ pytestmark = pytest.mark.skipif(not MPIRUN or not (BIN / "test_dist").exists(),
 
 # Open MPI: root may run, ranks are not bound to processors that others use too, and need no right to trace each other. Each
 # would look at every processor and device first, a quarter of its time: hwloc is told of a plain machine, and is without its
-# plugins, for which libraries of X11 and OpenCL are loaded. PMIx keeps what ranks say of themselves in its own memory, not
-# in files that all of them map: a quarter of the time of a short job.
+# plugins, for which libraries of X11 and OpenCL are loaded, a tenth of the time of a short job.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
                    OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader", OMPI_MCA_btl_vader_single_copy_mechanism="none",
-                   HWLOC_SYNTHETIC=f"core:{os.cpu_count()} pu:1", HWLOC_PLUGINS_PATH=os.devnull, PMIX_MCA_gds="hash")
+                   HWLOC_SYNTHETIC=f"core:{os.cpu_count()} pu:1", HWLOC_PLUGINS_PATH=os.devnull)
 
 
 def run(*command, **more):
