@@ -78,6 +78,10 @@ static uint64_t data_bit(uint64_t *s, size_t i, size_t n, scan_type type) {
 static uint64_t data_often_one(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, random_u64(s) % 9 ? bits_of_double(-3, type) : one_of(s, 300, type);
 }
+/* The others are mostly of one value, too. */
+static uint64_t data_often_twice(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return random_u64(s) % 9 ? bits_of_double(-3, type) : data_often_one(s, i, n, type) + 1;
+}
 /* Nineteen in twenty are zero, the others its ties, NaNs and numbers. */
 static uint64_t data_often_zero(uint64_t *s, size_t i, size_t n, scan_type type) {
     return random_u64(s) % 20 == 0 ? data_ties(s, i, n, type) : 0;
@@ -150,6 +154,7 @@ static void test_few_values(void **state) {
         {SCAN_F64, 8, 1, 9001, data_often_one, false},
         {SCAN_F32, 8, 2, 9001, data_often_one, false},
         {SCAN_U64, 4, 1, 1025, data_often_one, false},
+        {SCAN_U32, 8, 1, 30001, data_often_twice, false},
         {SCAN_F32, 4, 1, 9001, data_often_zero, false},
         {SCAN_F64, 8, 1, 9001, data_often_nan, false},
     };

@@ -76,10 +76,12 @@ static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, 
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum { LEAST_N = 1024, OTHERS = 4 /* one pair in so many may be another */ };
     const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
-    const size_t most = l->n / OTHERS, room = (most + LANES + 1) / 2 * 2; /* even: what follows is aligned to 8 bytes */
+    const size_t most = l->n / OTHERS;
     KEY *keys = l->spare.keys;
     VALUE *values = l->spare.values;
-    const PAIR(columns) others = {keys, (VALUE *)(void *)(keys + room)};
+    /* behind the keys and a vector more, from a boundary of a value on: keys of 4 bytes may begin at any of theirs */
+    const uintptr_t behind = (uintptr_t)(keys + most + LANES) + sizeof(VALUE) - 1;
+    const PAIR(columns) others = {keys, (VALUE *)(behind / sizeof(VALUE) * sizeof(VALUE))};
     if (l->n < LEAST_N || !x.values || x.keys == keys || x.values == values || !PAIR(seems_often)(x.keys, l->n, key))
         return false;
     const size_t others_n = PAIR(set_aside)(x, l->n, key, values, others, most);
