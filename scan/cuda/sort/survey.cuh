@@ -38,14 +38,15 @@ namespace scan_cuda {
 constexpr uint32_t survey_asks = 4; /* tiles after each of which a CTA asks its threads whether one saw a rise */
 
 /* How a CTA counts. Many keys are wanted as fast as memory gives them; of few, what a CTA does before and after them
- * takes longer, so that their counters have fewer columns. The loops over what is less than a tile are not unrolled:
- * fetching code that runs once takes longer than running it. */
+ * takes longer, so that their counters have fewer columns. CTAs are large and few, for each adds all its counts to the
+ * plan's: with twice as many of half as many threads 2-byte keys took 3 % longer. The loops over what is less than a
+ * tile are not unrolled: fetching code that runs once takes longer than running it. */
 template <class Key, bool wide> struct survey_shape {
     static constexpr bool tries_even = sort_key<Key>::is_float;
     static constexpr bool narrow = sizeof(Key) < 4; /* several keys to a word */
     static constexpr int digits = sizeof(Key) + (tries_even && !wide ? 1 : 0);
-    static constexpr int threads = wide && !narrow ? 1024 : wide || !narrow ? 512 : 256;
-    static constexpr int ctas = wide ? narrow ? 2 : 1 : narrow ? 4 : 2; /* of an SM */
+    static constexpr int threads = wide && !narrow ? 1024 : 512;
+    static constexpr int ctas = wide && !narrow ? 1 : 2; /* of an SM */
     static constexpr int columns = !wide ? 32 / int(sizeof(Key)) : sizeof(Key) == 8 ? 16 : 32;
     static constexpr int vectors = wide ? 4 : narrow ? 1 : int(sizeof(Key)) / 2; /* of 16 bytes, a thread and tile */
     static constexpr uint64_t layer = uint64_t(threads) * vector_elements<key_bits<Key>>; /* keys: a vector a thread */
