@@ -64,6 +64,12 @@ __device__ inline uint32_t warp_sum(uint32_t x) {
     return warp_total<add<uint32_t>>(x);
 #endif
 }
+/* Of numbers below 2^54. */
+__device__ inline uint64_t warp_sum(uint64_t x) {
+    constexpr int bits = 27; /* 32 such numbers fit into 32 bits */
+    return warp_sum(uint32_t(x) & ((1u << bits) - 1)) + (uint64_t(warp_sum(uint32_t(x >> bits))) << bits);
+}
+
 __device__ inline uint32_t warp_max(uint32_t x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_max_sync(all_lanes, x);

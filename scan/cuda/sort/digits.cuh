@@ -53,7 +53,7 @@ __device__ inline row_part find_part(const sort_plan *plan, int row, int part, i
         set |= own.count[k] ? value : 0;
         clear |= own.count[k] ? ~value : 0;
     }
-    return {warp_total<add<uint64_t>>(keys), warp_total<maximum<uint64_t>>(most), warp_or(set), warp_or(clear)};
+    return {warp_sum(keys), warp_max(most), warp_or(set), warp_or(clear)};
 }
 
 /* By a warp: counts become the number of keys with smaller digits. */
