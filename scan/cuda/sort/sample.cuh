@@ -86,19 +86,24 @@ __host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
     return x ^ x >> 13;
 }
 
-/* How many keys with this prefix came to the table before. table: `slots` words, each a tag from the hash of a prefix
- * and how many keys have it. The next slot that a prefix tries is a distance of its own away: with the neighbouring one
- * the longest way to a free slot, for which the CTA waits, is three times as long. */
-template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
+/* The word of keys with this prefix in a table of `slots` words, each an odd tag from the hash of a prefix and how many
+ * keys have it. The next slot that a prefix tries is a distance of its own away: with the neighbouring one the longest
+ * way to a free slot, for which the CTA waits, is three times as long. */
+template <uint32_t slots> __device__ uint32_t *find_in_table(uint32_t *table, uint64_t prefix) {
     static_assert((slots & (slots - 1)) == 0, "with an odd distance a power of two of slots is visited whole");
-    const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits;
-    for (uint32_t slot = hash % slots;; slot = (slot + (tag | 1)) % slots) {
-        const uint32_t old = atomicCAS(table + slot, 0u, tag << sample_count_bits | 1);
+    const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits | 1;
+    for (uint32_t slot = hash % slots;; slot = (slot + tag) % slots) {
+        uint32_t old = *static_cast<volatile uint32_t *>(table + slot);
         if (old == 0)
-            return 0;
-        if (old >> sample_count_bits == tag)
-            return atomicAdd(table + slot, 1u) & ((1u << sample_count_bits) - 1);
+            old = atomicCAS(table + slot, 0u, tag << sample_count_bits);
+        if (old == 0 || old >> sample_count_bits == tag)
+            return table + slot;
     }
+}
+
+/* How many keys with this prefix came to the table before. */
+template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uint64_t prefix) {
+    return atomicAdd(find_in_table<slots>(table, prefix), 1u) & ((1u << sample_count_bits) - 1);
 }
 
 /* By the codes above `shift`. table: sample_slots words of shared memory. By the CTA. Short and not inlined: the time
@@ -119,31 +124,31 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
         counts = {0, 0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
     }
     __syncthreads();
-    uint32_t met = 0;
 #pragma unroll 1
     for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
-        met += meet_in_table<sample_slots>(table, prefix[0]);
+        atomicAdd(find_in_table<sample_slots>(table, prefix[0]), 1u); /* to ask what was there takes longer */
 #pragma unroll
         for (uint32_t k = 0; k + 1 < sample_each; k++)
             prefix[k] = prefix[k + 1];
     }
     __syncthreads();
-    uint32_t singles = 0, doubles = 0, most = 0, frequent = 0;
+    uint32_t pairs = 0, singles = 0, doubles = 0, most = 0, frequent = 0;
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
         const uint32_t agree = table[i] % (1u << sample_count_bits);
+        pairs += agree * (agree - 1) / 2; /* none of 0, and of 2,048 some 2^21 */
         singles += agree == 1;
         doubles += agree == 2;
         most = max(most, agree);
         frequent += agree >= frequent_least ? agree : 0;
     }
-    met = warp_sum(met);
+    pairs = warp_sum(pairs);
     singles = warp_sum(singles);
     doubles = warp_sum(doubles);
     most = warp_max(most);
     frequent = warp_sum(frequent);
     if (threadIdx.x % 32 == 0) {
-        atomicAdd(&counts.pairs, met);
+        atomicAdd(&counts.pairs, pairs);
         atomicAdd(&counts.singles, singles);
         atomicAdd(&counts.doubles, doubles);
         atomicMax(&counts.most, most);
