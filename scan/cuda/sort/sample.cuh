@@ -212,8 +212,9 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
     return explains_pairs(0.75f * float(reach), pairs, n, samples);
 }
 
-/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. */
-constexpr float many_copies = 24;
+/* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. By
+ * labels (local_bins.cuh) half as many, for no two keys share one: where values had 24 the stage gave up, late. */
+constexpr float many_copies = 24, many_copies_labelled = 12;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
  * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */
