@@ -22,14 +22,14 @@
 #include "apps/support/report.h"
 #include "apps/support/rows.h"
 #include "apps/support/spool.h"
-#include "row_batch.h"
+#include "column_batch.h"
 #include "value_stream.h"
 
 typedef struct work {
     const prefix_job *job;
     input *in;
     session *s;
-    row_batch *batch;
+    column_batch *batch;
     value_stream values;
     bool computes;       /* the job is one for values of this type */
     fatal_error refusal; /* else */
@@ -60,8 +60,8 @@ static void mark_missing(const work *w, uint64_t *results) {
 
 /* Those of this rank's chunks. */
 static void write_results(const work *w, const uint64_t *results) {
-    const row_batch *b = w->batch;
-    row_part parts[ROW_BATCH_MAX];
+    const column_batch *b = w->batch;
+    row_part parts[COLUMN_BATCH_MAX];
     size_t count = 0, n = 0;
     for (size_t i = 0; i < b->first; i++)
         results += b->slots[i].values.n;
@@ -135,12 +135,12 @@ static void write_lines(const work *w) {
 }
 
 static void write_rows(work *w) {
-    row_batch *b = w->batch;
-    row_batch_close(b);
+    column_batch *b = w->batch;
+    column_batch_close(b);
     input_rewind(w->in);
-    row_batch_open(b, b->type, false);
+    column_batch_open(b, b->type, false);
     uint64_t done = 0;
-    for (; row_batch_next(b) && b->n <= w->n - done; done += b->n) {
+    for (; column_batch_next(b) && b->n <= w->n - done; done += b->n) {
         uint64_t *room = value_stream_room(&w->values, b->n);
         spool_read(&w->spool, room, b->n * sizeof *room, done * sizeof *room);
         write_results(w, room);
@@ -157,7 +157,7 @@ static void open_values(void *arg) {
 }
 
 static void write_head(const work *w) {
-    const row_batch *b = w->batch;
+    const column_batch *b = w->batch;
     if (ranks_own() > 0)
         return;
     if (b->is_table)
@@ -189,8 +189,8 @@ static bool is_other(scan_type found, scan_type type) {
 
 /* Returns false if the type is another. */
 static bool go_through(work *w) {
-    row_batch *b = w->batch;
-    while (row_batch_next(b)) {
+    column_batch *b = w->batch;
+    while (column_batch_next(b)) {
         if (is_other(column_types_result(&b->types), b->type))
             return false;
         if (w->computes && w->job->reverse)
@@ -205,17 +205,17 @@ static bool go_through(work *w) {
 
 /* The input once more, from its beginning, with the type that was found. */
 static void read_again(work *w) {
-    row_batch *b = w->batch;
+    column_batch *b = w->batch;
     b->type = column_types_result(&b->types);
-    row_batch_close(b);
+    column_batch_close(b);
     input_rewind(w->in);
-    row_batch_open(b, b->type, true);
+    column_batch_open(b, b->type, true);
 }
 
 static void find_type(work *w) {
-    row_batch *b = w->batch;
+    column_batch *b = w->batch;
     report_stage("finding the type ");
-    while (row_batch_next(b) && column_types_result(&b->types) != SCAN_F64)
+    while (column_batch_next(b) && column_types_result(&b->types) != SCAN_F64)
         report_progress(w->in->taken, w->in->extent.size);
     w->known = true;
     read_again(w);
@@ -236,7 +236,7 @@ static void begin_anew(work *w) {
 
 static void scan_rows(const prefix_job *job, input *in, session *s, bool is_table) {
     work w = {.job = job, .in = in, .s = s};
-    row_batch *b = w.batch = must_alloc(1, sizeof *b);
+    column_batch *b = w.batch = must_alloc(1, sizeof *b);
     memset(b, 0, sizeof *b);
     b->job = job;
     b->in = in;
@@ -245,7 +245,7 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
     output_reserve_head(job->out, 0);
     if (job->out_dtype != SCAN_I64 || (job->reverse && is_table))
         input_keep(in);
-    row_batch_open(b, SCAN_I64, true);
+    column_batch_open(b, SCAN_I64, true);
     if (is_table && b->rows.head.columns && ranks_own() == 0)
         table_warn_of_header(&b->rows.head, b->index, false);
     prefix_choose(job, s, &(scan_prefix_desc){.type = SCAN_I64, .out_type = SCAN_I64, .op = job->op},
@@ -268,7 +268,7 @@ static void scan_rows(const prefix_job *job, input *in, session *s, bool is_tabl
     prefix_report_types(&w.values.desc, is_table ? "rows" : "elements", w.n);
     spool_clear(&w.spool);
     value_stream_close(&w.values);
-    row_batch_free(b);
+    column_batch_free(b);
 }
 
 void prefix_text(const prefix_job *job, input *in, session *s) {

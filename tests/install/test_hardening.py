@@ -68,3 +68,13 @@ def test_every_source_is_compiled_so():
     for command in commands:
         assert [flag for flag in wanted if flag not in command] == [], command
         assert re.search(r"[.]cu\b", command) or re.search("-D_FORTIFY_SOURCE=[23]", command), command
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="needs nm")
+def test_names_are_defined_once():
+    """In the archives that programs are linked from: of two functions of one name a linker takes either, and says nothing."""
+    listed = subprocess.run(["nm", "-g", "--defined-only", BUILD / "lib/libsupport.a", BUILD / "lib/libscan.a"],
+                            capture_output=True, check=True, timeout=60, encoding="utf-8").stdout
+    names = [fields[2] for fields in map(str.split, listed.splitlines()) if len(fields) == 3 and fields[1] in "TDBR"]
+    assert len(names) > 500
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

@@ -3,7 +3,7 @@
  * The number of lines before a chunk of a table is known when all chunks before it have been gone through. So one in
  * which something is wrong is gone through again then, and the error names the right line.
  */
-#include "row_batch.h"
+#include "column_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { CHUNK_BYTES = 512 << 10 };
 
-void row_batch_open(row_batch *b, scan_type type, bool parses) {
+void column_batch_open(column_batch *b, scan_type type, bool parses) {
     b->type = type;
     b->parses = parses;
     memset(&b->types, 0, sizeof b->types);
@@ -29,7 +29,7 @@ void row_batch_open(row_batch *b, scan_type type, bool parses) {
 }
 
 typedef struct parsing {
-    const row_batch *b;
+    const column_batch *b;
     row_slot *own;
 } parsing;
 
@@ -51,7 +51,7 @@ static void parse(void *arg) {
 }
 
 static void parse_slot(void *arg, size_t i) {
-    row_batch *b = arg;
+    column_batch *b = arg;
     row_slot *own = &b->slots[b->first + i];
     own->failed = !die_catch(&own->error, parse, &(parsing){b, own});
 }
@@ -66,7 +66,7 @@ static void refuse(const void *arg, const column_fault *fault) {
 }
 
 /* In the order of the chunks: dies of what is wrong in one, and of what is wrong with it and those before it. */
-static void settle(row_batch *b, row_slot *own) {
+static void settle(column_batch *b, row_slot *own) {
     parsing a = {b, own};
     if (b->is_table)
         table_chunk_place(&own->rows, b->line);
@@ -88,7 +88,7 @@ static void settle(row_batch *b, row_slot *own) {
     b->n += own->values.n;
 }
 
-static bool read_slot(row_batch *b, row_slot *own) {
+static bool read_slot(column_batch *b, row_slot *own) {
     if (b->is_table) {
         free(own->values.data);
         own->values.data = NULL;
@@ -110,10 +110,10 @@ typedef struct parsed_chunk {
     bool failed;
 } parsed_chunk;
 
-static size_t value_bytes(const row_batch *b, const column *c) { return b->parses ? c->n * sizeof *c->u64 : 0; }
+static size_t value_bytes(const column_batch *b, const column *c) { return b->parses ? c->n * sizeof *c->u64 : 0; }
 
 /* This rank's chunks, one behind another. */
-static unsigned char *pack(const row_batch *b, size_t *bytes) {
+static unsigned char *pack(const column_batch *b, size_t *bytes) {
     *bytes = 0;
     for (size_t i = b->first; i < b->end; i++)
         *bytes += sizeof(parsed_chunk) + (b->slots[i].failed ? 0 : value_bytes(b, &b->slots[i].values));
@@ -131,7 +131,7 @@ static unsigned char *pack(const row_batch *b, size_t *bytes) {
     return packed;
 }
 
-static void share_values(row_batch *b) {
+static void share_values(column_batch *b) {
     size_t bytes, total;
     unsigned char *packed = pack(b, &bytes), *from = ranks_collect(packed, bytes, &total);
     free(packed);
@@ -151,7 +151,7 @@ static void share_values(row_batch *b) {
     }
 }
 
-static void forget_others(row_batch *b) {
+static void forget_others(column_batch *b) {
     for (size_t i = 0; i < b->count && b->others; i++)
         if (i < b->first || i >= b->end)
             b->slots[i].values.data = NULL;
@@ -161,9 +161,9 @@ static void forget_others(row_batch *b) {
 
 /* ---- the batch --------------------------------------------------------------------------------------------------- */
 
-static void read_batch(row_batch *b) {
-    const bool all = ranks_several() || b->threads >= ROW_BATCH_MAX / 4;
-    const size_t wanted = all ? ROW_BATCH_MAX : 4 * b->threads;
+static void read_batch(column_batch *b) {
+    const bool all = ranks_several() || b->threads >= COLUMN_BATCH_MAX / 4;
+    const size_t wanted = all ? COLUMN_BATCH_MAX : 4 * b->threads;
     forget_others(b);
     b->n = 0;
     for (b->count = 0; b->count < wanted && read_slot(b, &b->slots[b->count]);)
@@ -178,14 +178,14 @@ static void read_batch(row_batch *b) {
         settle(b, &b->slots[i]);
 }
 
-bool row_batch_next(row_batch *b) {
+bool column_batch_next(column_batch *b) {
     do
         read_batch(b);
     while (b->count > 0 && b->n == 0); /* chunks of comments alone */
     return b->count > 0;
 }
 
-void row_batch_close(row_batch *b) {
+void column_batch_close(column_batch *b) {
     forget_others(b);
     if (b->is_table)
         table_chunks_close(&b->rows);
@@ -193,13 +193,13 @@ void row_batch_close(row_batch *b) {
         text_chunks_close(&b->lines);
 }
 
-void row_batch_free(row_batch *b) {
-    for (size_t i = 0; i < ROW_BATCH_MAX; i++) {
+void column_batch_free(column_batch *b) {
+    for (size_t i = 0; i < COLUMN_BATCH_MAX; i++) {
         text_chunk_free(&b->slots[i].lines);
         table_chunk_free(&b->slots[i].rows);
         if (b->is_table)
             free(b->slots[i].values.data);
     }
-    row_batch_close(b);
+    column_batch_close(b);
     free(b);
 }

@@ -4,8 +4,8 @@
  * a batch are read, then all threads parse them. Several ranks (apps/support/ranks.h) read all chunks, parse some of
  * each batch each, and get the values of all.
  */
-#ifndef APPS_PREFIX_ROW_BATCH_H
-#define APPS_PREFIX_ROW_BATCH_H
+#ifndef APPS_PREFIX_COLUMN_BATCH_H
+#define APPS_PREFIX_COLUMN_BATCH_H
 
 #include "apps/support/column_types.h"
 #include "apps/support/table_chunks.h"
@@ -13,7 +13,7 @@
 #include "prefix.h"
 #include "row_write.h"
 
-enum { ROW_BATCH_MAX = 16 };
+enum { COLUMN_BATCH_MAX = 16 };
 
 typedef struct row_slot {
     text_chunk lines;
@@ -23,7 +23,7 @@ typedef struct row_slot {
     fatal_error error;
 } row_slot;
 
-typedef struct row_batch {
+typedef struct column_batch {
     const prefix_job *job;
     input *in;
     bool is_table;
@@ -34,22 +34,22 @@ typedef struct row_batch {
     scan_type type; /* that chunks are read as: SCAN_F64, or one of integers */
     bool parses;    /* else rows are found, and not their numbers */
     size_t line;    /* lines before the next chunk that is settled */
-    row_slot slots[ROW_BATCH_MAX];
+    row_slot slots[COLUMN_BATCH_MAX];
     size_t count;       /* of chunks in the batch */
     size_t first, end;  /* of them those that this rank parses */
     size_t n;           /* rows of the batch */
     void *others;       /* values of other ranks' chunks */
     column_types types; /* of all chunks so far */
-} row_batch;
+} column_batch;
 
-/* The input's beginning, from which row_batch_open reads. May be called again after input_rewind. */
-void row_batch_open(row_batch *b, scan_type type, bool parses);
+/* The input's beginning, from which column_batch_open reads. May be called again after input_rewind. */
+void column_batch_open(column_batch *b, scan_type type, bool parses);
 
 /* Reads and parses the next batch, of a row at least; returns false if there is none. Exit 2 for what is no number, for
  * integers that do not go with others, and for malformed rows. */
-bool row_batch_next(row_batch *b);
+bool column_batch_next(column_batch *b);
 
-void row_batch_close(row_batch *b);
-void row_batch_free(row_batch *b);
+void column_batch_close(column_batch *b);
+void column_batch_free(column_batch *b);
 
 #endif
