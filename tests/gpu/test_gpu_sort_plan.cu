@@ -96,9 +96,12 @@ struct plan_case {
     bool even, again;   /* by even codes; falls back to all digits */
     sort_finish finish; /* without passes */
     bool sampled;       /* a sample sort may follow */
+    bool labels;        /* the local stage's tiles may be of labels */
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
+/* Copies of a value that a sample takes for more than 12 and less than 24; a large share of the keys shows too many. */
+constexpr uint32_t more_copies = GPU_EMULATED ? 14 : 18;
 constexpr bool many = n >= sampled_rare_least, bins_are_sampled = n >= bins_sampled_least / 8;
 
 static const plan_case cases[] = {
@@ -135,6 +138,9 @@ static const plan_case cases[] = {
     {"rare keys nearly in order", SCAN_U64, KEYS_ORDERED, 0, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
     {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,
      false, false, FINISH_NOTHING},
+    {"copies that bins tell apart", SCAN_U32, KEYS_COPIES, more_copies, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"as many, by labels", SCAN_U32, KEYS_COPIES, more_copies, false, 4, 0, 0, false, false, FINISH_NOTHING, false,
+     true},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
@@ -172,7 +178,7 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     job.key_bytes = size;
     job.is_float = job.ties = is_float;
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
-    job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 128) : 150, 2, false};
+    job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 128) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
     job.sampled = c->sampled;
     job.narrow_codes = is_float ? 0 : 1u << narrow_most_bits;
