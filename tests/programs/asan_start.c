@@ -4,8 +4,8 @@
  * program starts, libasan looks up each function that it could intercept. For each that no library has, the C library
  * allocates what dlerror() would say, and the allocator that libasan has until it is ready takes 64 KiB for each size:
  * a third of the pages that a start touches, a fifth of its time. Here the functions that the C library does not offer
- * to new programs, or that programs linked with -static-libstdc++ have themselves, are not looked up: libasan, and the
- * program, do without them all the same.
+ * to new programs are not looked up, nor those of C++ that throw, as no program does: libasan, and the program, do
+ * without them all the same.
  *
  * It runs before any function is intercepted: compiled without sanitizers, it calls nothing else.
  */

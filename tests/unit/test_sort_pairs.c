@@ -74,7 +74,7 @@ static uint64_t data_bit(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, (void)type, random_u64(s) & 1;
 }
 
-/* Nearly nine in ten are one value, less than many others and greater than many. */
+/* Nearly nine in ten are one value, less than many others and, where keys have signs, greater than many. */
 static uint64_t data_often_one(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, random_u64(s) % 9 ? bits_of_double(-3, type) : one_of(s, 300, type);
 }
@@ -89,6 +89,20 @@ static uint64_t data_often_zero(uint64_t *s, size_t i, size_t n, scan_type type)
 /* The same of one NaN. */
 static uint64_t data_often_nan(uint64_t *s, size_t i, size_t n, scan_type type) {
     return random_u64(s) % 20 == 0 ? data_ties(s, i, n, type) : bits_of_double(NAN, type);
+}
+
+/* Most are zero, the others numbers: a key that may have ties, and has none. */
+static uint64_t data_zero_and_numbers(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 8 ? 0 : one_of(s, 300, type);
+}
+/* The same, but the last that is not zero is -0, the only tie, and belongs before the zeros behind it. */
+static uint64_t data_zero_and_tie(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const size_t left = n - 1 - i;
+    return left > 50 ? data_zero_and_numbers(s, i, n, type) : left == 50 ? (uint64_t)1 << (type_bits(type) - 1) : 0;
+}
+/* Most are one NaN, the others numbers. */
+static uint64_t data_nan_and_numbers(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return (void)i, (void)n, random_u64(s) % 8 ? bits_of_double(NAN, type) : one_of(s, 300, type);
 }
 
 /* A little less than three in four are one value: a sample may show more. */
@@ -157,6 +171,12 @@ static void test_few_values(void **state) {
         {SCAN_U32, 8, 1, 30001, data_often_twice, false},
         {SCAN_F32, 4, 1, 9001, data_often_zero, false},
         {SCAN_F64, 8, 1, 9001, data_often_nan, false},
+        {SCAN_F32, 8, 1, 9001, data_zero_and_numbers, false},
+        {SCAN_F64, 4, 1, 9001, data_zero_and_numbers, false},
+        {SCAN_F64, 8, 1, 9001, data_zero_and_tie, false},
+        {SCAN_F32, 4, 1, 9002, data_zero_and_tie, false},
+        {SCAN_F32, 4, 1, 9001, data_nan_and_numbers, false},
+        {SCAN_F64, 8, 1, 9001, data_nan_and_numbers, false},
     };
     fixture *f = *state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -186,7 +206,7 @@ static void test_one_value_by_chance(void **state) {
         void *keys = guarded_end(f->keys, N * size_of_type(type));
         fill(keys, N, type, data_less_often, random_u64(&f->random));
         sort_oracle(f->items, keys, N, c);
-        check(f, ctx, keys, N, c, (uint32_t)size_of_type(type), false);
+        check(f, ctx, keys, N, c, (uint32_t)size_of_type(type), k & 4);
     }
     scan_ctx_destroy(ctx);
 }

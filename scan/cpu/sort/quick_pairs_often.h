@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pairs of which most, but not nearly all (quick_pairs_one.h), have one key. One pass sets the others aside, which are
- * sorted by themselves, and brings the values of the key together; the key itself need not be moved. Partitions in two
- * would move all pairs twice, as the key has others on both sides. If one of the others is a tie of the key (floats:
- * zeros, NaNs) another way has to serve.
+ * Pairs of which most, but not nearly all (quick_pairs_one.h), have one key. One pass sets the others aside and brings
+ * the values of the key together. The others are then sorted; the key itself is not moved but written. Partitions in
+ * two would move all pairs twice, as the key has others on both sides. If one of the others is a tie of the key
+ * (floats: zeros, NaNs) another way has to serve.
  *
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
 
 /* Whether a sample is mostly of one key. */
 static bool PAIR(seems_often)(const KEY *x, size_t n, KEY key) {
-    enum { MOST_OTHERS = QUICK_SAMPLES / 5 };
+    enum { MAX_OTHERS = QUICK_SAMPLES / 5 };
     size_t others = 0;
-    for (size_t i = 0; i < QUICK_SAMPLES && others <= MOST_OTHERS; i++)
+    for (size_t i = 0; i < QUICK_SAMPLES && others <= MAX_OTHERS; i++)
         others += x[NAME(sample_place)(i, n)] != key;
-    return others <= MOST_OTHERS;
+    return others <= MAX_OTHERS;
 }
 
-/* The values of the key to `values`, the other pairs to `others`, of which `most` may be there, and room for a vector
- * more. Returns how many others there are, or SIZE_MAX if they are too many. */
-static size_t PAIR(set_aside)(PAIR(columns) x, size_t n, KEY key, VALUE *values, PAIR(columns) others, size_t most) {
+/* Copies the values of the key to `values` and the other pairs to `others`, which has room for max_others and a vector
+ * more. Returns the number of others, or SIZE_MAX if there are more. */
+static size_t PAIR(set_aside)(PAIR(columns) x, size_t n, KEY key, VALUE *values, PAIR(columns) others,
+                              size_t max_others) {
     const V keys = V_SET1(key);
     size_t other = 0, i = 0;
-    for (; i + LANES <= n && other <= most; i += LANES) {
+    for (; i + LANES <= n && other <= max_others; i += LANES) {
         const V v = V_LOAD(x.keys + i);
         const PAIR(vector) w = PAIR(load)(x.values + i);
         const V_BITS bits = V_UNSET(V_EQUAL(v, keys));
@@ -31,12 +32,12 @@ static size_t PAIR(set_aside)(PAIR(columns) x, size_t n, KEY key, VALUE *values,
         PAIR(store_some)(others.values + other, w, bits);
         other += quick_count(bits, LANES);
     }
-    for (; i < n && other <= most; i++) {
+    for (; i < n && other <= max_others; i++) {
         others.keys[other] = x.keys[i];
         values[i - other] = others.values[other] = x.values[i];
         other += x.keys[i] != key;
     }
-    return other <= most ? other : SIZE_MAX;
+    return other <= max_others ? other : SIZE_MAX;
 }
 
 static KEY PAIR(rank_of)(const NAME(split) * s, KEY key) {
@@ -74,17 +75,17 @@ static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, 
 
 /* Sorts pairs of which most have one key, or returns false: then nothing but the spare has changed. */
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
-    enum { LEAST_N = 1024, OTHERS = 4 /* one pair in so many may be another */ };
+    enum { MIN_N = 1024, OTHERS = 4 /* at most a quarter of the pairs may be others */ };
     const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
-    const size_t most = l->n / OTHERS;
+    const size_t max_others = l->n / OTHERS;
     KEY *keys = l->spare.keys;
     VALUE *values = l->spare.values;
-    /* behind the keys and a vector more, from a boundary of a value on: keys of 4 bytes may begin at any of theirs */
-    const uintptr_t behind = (uintptr_t)(keys + most + LANES) + sizeof(VALUE) - 1;
-    const PAIR(columns) others = {keys, (VALUE *)(behind / sizeof(VALUE) * sizeof(VALUE))};
-    if (l->n < LEAST_N || !x.values || x.keys == keys || x.values == values || !PAIR(seems_often)(x.keys, l->n, key))
+    if (l->n < MIN_N || !x.values || x.keys == keys || x.values == values || !PAIR(seems_often)(x.keys, l->n, key))
         return false;
-    const size_t others_n = PAIR(set_aside)(x, l->n, key, values, others, most);
+    /* behind the keys and a vector more, from a boundary of a value on: keys of 4 bytes may begin at any of theirs */
+    const uintptr_t behind = (uintptr_t)(keys + max_others + LANES) + sizeof(VALUE) - 1;
+    const PAIR(columns) others = {keys, (VALUE *)(behind / sizeof(VALUE) * sizeof(VALUE))};
+    const size_t others_n = PAIR(set_aside)(x, l->n, key, values, others, max_others);
     if (others_n == SIZE_MAX || PAIR(has_ties)(s, others.keys, others_n, key))
         return false;
     scan_sort_local rest = *l;

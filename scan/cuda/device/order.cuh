@@ -64,9 +64,9 @@ __device__ inline uint32_t warp_sum(uint32_t x) {
     return warp_total<add<uint32_t>>(x);
 #endif
 }
-/* Of numbers below 2^54. */
+/* The sum of numbers below 2^54, from two sums of 27 bits each. */
 __device__ inline uint64_t warp_sum(uint64_t x) {
-    constexpr int bits = 27; /* 32 such numbers fit into 32 bits */
+    constexpr int bits = 27; /* the sum of 32 such parts fits in 32 */
     return warp_sum(uint32_t(x) & ((1u << bits) - 1)) + (uint64_t(warp_sum(uint32_t(x >> bits))) << bits);
 }
 

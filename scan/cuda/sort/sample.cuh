@@ -86,9 +86,10 @@ __host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
     return x ^ x >> 13;
 }
 
-/* The word of keys with this prefix in a table of `slots` words, each an odd tag from the hash of a prefix and how many
- * keys have it. The next slot that a prefix tries is a distance of its own away: with the neighbouring one the longest
- * way to a free slot, for which the CTA waits, is three times as long. */
+/* Returns the word for a prefix in a table of `slots` words, each a tag from the hash of a prefix and how many keys
+ * have it, and takes a free one for a new prefix. A tag is odd, so that no word is 0 that is taken. The next slot that
+ * a prefix tries is a distance of its own away: with the neighbouring one the longest way to a free slot, for which the
+ * CTA waits, is three times as long. */
 template <uint32_t slots> __device__ uint32_t *find_in_table(uint32_t *table, uint64_t prefix) {
     static_assert((slots & (slots - 1)) == 0, "with an odd distance a power of two of slots is visited whole");
     const uint32_t hash = sample_hash(prefix), tag = hash >> sample_count_bits | 1;
@@ -213,7 +214,8 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
 }
 
 /* Copies of a value from which on the local stage's bins do not tell a bucket's values apart: it sorts neighbours. By
- * labels (local_bins.cuh) half as many, for no two keys share one: where values had 24 the stage gave up, late. */
+ * labels (local_bins.cuh) half as many, for no two keys share one: with 24 copies the stage fell back to all digits
+ * when most of its work was done. */
 constexpr float many_copies = 24, many_copies_labelled = 12;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
