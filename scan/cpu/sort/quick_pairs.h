@@ -298,11 +298,13 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
     const PAIR(columns) to = {l->to.keys, l->to.values}, other = {l->spare.keys, l->spare.values};
     PAIR(columns) x = {l->from.keys, l->from.values};
     NAME(split) s = NAME(split_of)(l->order, NULL, NULL, is_float);
-    KEY pivot;
-    const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
-    if ((unequal <= 3 * LANES / 16 && PAIR(sort_nearly_one)(&s, l, pivot)) ||
-        (unequal <= LANES && PAIR(sort_often)(&s, l, pivot)))
-        return;
+    if (x.keys != other.keys && x.values != other.values) {
+        KEY pivot;
+        const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
+        if ((unequal <= 3 * LANES / 16 && PAIR(sort_nearly_one)(&s, l, pivot)) ||
+            (unequal <= LANES && PAIR(sort_often)(&s, l, pivot)))
+            return;
+    }
     if (l->drop_keys && !x.values && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))
         return;
     if ((sizeof(KEY) == 8 || l->drop_keys) && l->n <= PAIR(MOST_RADIX) && PAIR(are_spread)(&s, x.keys, l->n)) {

@@ -73,14 +73,15 @@ static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, 
     return begin;
 }
 
-/* Sorts pairs of which most have one key, or returns false: then nothing but the spare has changed. */
+/* Sorts pairs of which most have one key, and which do not lie in the spare, or returns false: then nothing but the
+ * spare has changed. */
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum { MIN_N = 1024, OTHERS = 4 /* at most a quarter of the pairs may be others */ };
     const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
     const size_t max_others = l->n / OTHERS;
     KEY *keys = l->spare.keys;
     VALUE *values = l->spare.values;
-    if (l->n < MIN_N || !x.values || x.keys == keys || x.values == values || !PAIR(seems_often)(x.keys, l->n, key))
+    if (l->n < MIN_N || !x.values || !PAIR(seems_often)(x.keys, l->n, key))
         return false;
     /* behind the keys and a vector more, from a boundary of a value on: keys of 4 bytes may begin at any of theirs */
     const uintptr_t behind = (uintptr_t)(keys + max_others + LANES) + sizeof(VALUE) - 1;
