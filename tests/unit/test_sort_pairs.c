@@ -110,6 +110,12 @@ static uint64_t data_less_often(uint64_t *s, size_t i, size_t n, scan_type type)
     return (void)i, (void)n, random_u64(s) % 11 < 8 ? bits_of_double(-3, type) : random_u64(s);
 }
 
+/* Close to each other and hardly two alike, but one in 500 is far away: a sample may miss it. */
+static uint64_t data_far_ones(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return (void)n, i % 500 == 250 ? bits_of_double((double)(int64_t)r, type) : bits_of_double((double)(r >> 30), type);
+}
+
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
     enum { SAMPLES = 256 };
@@ -177,6 +183,9 @@ static void test_few_values(void **state) {
         {SCAN_F32, 4, 1, 9002, data_zero_and_tie, false},
         {SCAN_F32, 4, 1, 9001, data_nan_and_numbers, false},
         {SCAN_F64, 8, 1, 9001, data_nan_and_numbers, false},
+        {SCAN_I64, 8, 1, 1501, data_far_ones, false},
+        {SCAN_F64, 8, 1, 9001, data_far_ones, false},
+        {SCAN_F64, 4, 2, 16001, data_far_ones, false},
     };
     fixture *f = *state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
