@@ -116,6 +116,26 @@ static uint64_t data_far_ones(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)n, i % 500 == 250 ? bits_of_double((double)(int64_t)r, type) : bits_of_double((double)(r >> 30), type);
 }
 
+/* Half are one value and half another, but one in 200: less, between or greater. */
+static uint64_t data_two_and_rare(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return (void)i, (void)n, r % 200 == 0 ? one_of(s, 300, type) : bits_of_double(r & 256 ? 3 : 30, type);
+}
+/* Zeros and ones, and one in 300 is a zero of the other sign, or a NaN. */
+static uint64_t data_two_and_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return (void)i, (void)n, r % 300 == 0 ? data_ties(s, i, n, type) : bits_of_double(r & 256 ? 0 : 1, type);
+}
+/* NaNs and ones, and one in 300 is another NaN, or another number. */
+static uint64_t data_nan_and_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
+    const uint64_t r = random_u64(s);
+    return (void)i, (void)n, r % 300 == 0 ? data_ties(s, i, n, type) : bits_of_double(r & 256 ? NAN : 1, type);
+}
+/* Four values, and others behind them: a range of two has them at its end. */
+static uint64_t data_four_then_others(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return bits_of_double((double)(n - i < 30 ? i % 7 : random_u64(s) % 4 * 2), type);
+}
+
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
     enum { SAMPLES = 256 };
@@ -183,6 +203,16 @@ static void test_few_values(void **state) {
         {SCAN_F32, 4, 1, 9002, data_zero_and_tie, false},
         {SCAN_F32, 4, 1, 9001, data_nan_and_numbers, false},
         {SCAN_F64, 8, 1, 9001, data_nan_and_numbers, false},
+        {SCAN_I32, 4, 1, 9001, data_two_and_rare, false},
+        {SCAN_U64, 8, 1, 9003, data_two_and_rare, false},
+        {SCAN_F32, 8, 2, 90001, data_two_and_rare, false},
+        {SCAN_F64, 4, 1, 1025, data_two_and_rare, false},
+        {SCAN_F32, 4, 1, 9001, data_two_and_ties, false},
+        {SCAN_F64, 8, 1, 9003, data_two_and_ties, false},
+        {SCAN_F64, 4, 1, 9001, data_nan_and_ties, false},
+        {SCAN_F32, 8, 1, 9003, data_nan_and_ties, false},
+        {SCAN_I64, 8, 1, 9005, data_four_then_others, false},
+        {SCAN_F32, 4, 1, 9007, data_four_then_others, false},
         {SCAN_I64, 8, 1, 1501, data_far_ones, false},
         {SCAN_F64, 8, 1, 9001, data_far_ones, false},
         {SCAN_F64, 4, 2, 16001, data_far_ones, false},

@@ -65,25 +65,3 @@ static __attribute__((noinline)) bool NAME(cut_beside)(const KEY *x, size_t n, V
         *last = BEFORE(low);
     return true;
 }
-
-/* Whether the candidates of a pivot are of two values, and their codes. */
-SCAN_INLINE bool NAME(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *low, KEY *high) {
-    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    size_t places[3];
-    KEY other = pivot;
-    NAME(choose_places)(n, places);
-    for (unsigned k = 0; k < 3 && other == pivot; k++) {
-        const V_BITS differ = V_UNSET(V_EQUAL(V_XOR(flip, V_LOAD(x + places[k])), V_SET1(pivot))) & all;
-        if (differ)
-            other = NAME(flipped)(x[places[k] + (unsigned)__builtin_ctz(differ)], flip);
-    }
-    for (unsigned k = 0; k < 3; k++) {
-        const V code = V_XOR(flip, V_LOAD(x + places[k]));
-        if (V_UNSET(V_MASK_OR(V_EQUAL(code, V_SET1(pivot)), V_EQUAL(code, V_SET1(other)))) & all)
-            return false;
-    }
-    const bool is_low = RANK(pivot) < RANK(other);
-    *low = is_low ? pivot : other;
-    *high = is_low ? other : pivot;
-    return other != pivot;
-}

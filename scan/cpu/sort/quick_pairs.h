@@ -245,6 +245,11 @@ static bool PAIR(share)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to
                                                                    .unfinished = job->unfinished});
 }
 
+static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
+                        unsigned depth);
+
+#include "quick_pairs_two.h"
+
 /* Sorts integers, or codes of floats, which become keys, as quick() of quick_lanes.h: each column of x is that of `to`
  * or `other`, or of neither. */
 static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
@@ -259,8 +264,8 @@ static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to
         PAIR(cut) cut;
         if (!PAIR(choose_cut)(s, x.keys, n, &cut))
             break;
-        const size_t low =
-            cut.two ? PAIR(divide_two)(s, x, n, &cut, to, other) : PAIR(divide_integers)(s, x, n, cut.last, to, other);
+        const size_t low = cut.two ? PAIR(divide_two)(job, x, n, &cut, to, other, depth)
+                                   : PAIR(divide_integers)(s, x, n, cut.last, to, other);
         if (low == n && cut.two)
             return;
         if (PAIR(share)(job, other, PAIR(from)(to, low), other, n - low, depth)) {

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the quicksort of pairs divides a range whose keys seem to be of two values: then the keys need not be moved, only
+ * the values, and both parts are sorted. A few other keys are set aside, and put between the two when they are sorted.
+ * If they become too many, or one is a tie of the two, the keys before it, which are known, are written, and the rest
+ * is divided with its keys.
+ *
+ * Included by quick_pairs.h once a width of keys and once a width of values.
+ */
+
+enum {
+    PAIR(MOST_ASIDE) = 1024,
+    PAIR(RARE) = 32 /* one pair in so many may be another */
+};
+
+/* Pairs of other keys, in order, with room for scratch. */
+typedef struct PAIR(rare) {
+    KEY keys[2 * PAIR(MOST_ASIDE) + LANES];
+    VALUE values[2 * PAIR(MOST_ASIDE) + LANES];
+    size_t n;
+} PAIR(rare);
+
+/* Sets the pairs of a mask aside, behind `before` pairs. False if they are too many, or one is a tie of either value.
+ */
+static bool PAIR(set_rare)(const NAME(split) * s, const PAIR(cut) * cut, V v, PAIR(vector) w, V_BITS bits,
+                           size_t before, PAIR(rare) * rare) {
+    const size_t count = quick_count(bits, LANES);
+    if (rare->n + count > PAIR(MOST_ASIDE) || rare->n > before / PAIR(RARE) + LANES)
+        return false;
+    if (s->ties) {
+        const V code = NAME(join_ties)(s->ties, v);
+        const V low = NAME(join_ties)(s->ties, V_SET1(cut->low)), high = NAME(join_ties)(s->ties, V_SET1(cut->high));
+        if (bits & ~V_UNSET(V_MASK_OR(V_EQUAL(code, low), V_EQUAL(code, high))))
+            return false;
+    }
+    V_STORE(rare->keys + rare->n, V_COMPRESS(v, bits));
+    PAIR(store_some)(rare->values + rare->n, w, bits);
+    rare->n += count;
+    return true;
+}
+
+/* How many of them are less than a value. */
+static size_t PAIR(count_rare)(const PAIR(rare) * rare, KEY flip, KEY value) {
+    size_t less = 0;
+    for (size_t i = 0; i < rare->n; i++)
+        less += RANK(rare->keys[i] ^ flip) < RANK(value);
+    return less;
+}
+
+/* As divide(), but of the values of two keys, as long as others can be set aside. Returns how many pairs that are. */
+static size_t PAIR(divide_values)(const NAME(split) * s, const PAIR(cut) * cut, PAIR(columns) x, size_t n, VALUE *lows,
+                                  VALUE *highs, size_t *low_n, PAIR(rare) * rare) {
+    const KEY low_key = NAME(flipped)(cut->low, s->flip), high_key = NAME(flipped)(cut->high, s->flip);
+    const V low_keys = V_SET1(low_key), high_keys = V_SET1(high_key);
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    size_t low = 0, high = 0, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const V v = V_LOAD(x.keys + i);
+        const PAIR(vector) w = PAIR(load)(x.values + i);
+        const V_MASK is_low = V_EQUAL(v, low_keys);
+        const V_BITS not_low = V_UNSET(is_low) & all, others = V_UNSET(V_MASK_OR(is_low, V_EQUAL(v, high_keys))) & all;
+        if (others && !PAIR(set_rare)(s, cut, v, w, others, i, rare))
+            break;
+        const V_BITS high_bits = (V_BITS)(not_low & ~others);
+        quick_fetch_ahead(lows + low);
+        quick_fetch_ahead(highs + high);
+        PAIR(store_some)(lows + low, w, (V_BITS)~not_low);
+        PAIR(store_some)(highs + high, w, high_bits);
+        low += LANES - quick_count(not_low, LANES);
+        high += quick_count(high_bits, LANES);
+    }
+    for (; n - i < LANES && i < n; i++) {
+        const KEY key = x.keys[i];
+        const VALUE value = x.values[i], some[LANES] = {value};
+        if (key == low_key)
+            lows[low++] = value;
+        else if (key == high_key)
+            highs[high++] = value;
+        else if (!PAIR(set_rare)(s, cut, V_SET1(key), PAIR(load)(some), 1, i, rare))
+            break;
+    }
+    *low_n = low;
+    return i;
+}
+
+/* The key of an integer, or of a code of floats. */
+SCAN_INLINE V PAIR(final_key)(const NAME(split) * s, KEY key) {
+    return s->ties ? NAME(turned_back)(s->ties, V_SET1(key)) : V_SET1(key);
+}
+
+/* Puts the values of two keys, and the others, in their places. */
+static void PAIR(put_two)(const PAIR(job) * job, const PAIR(cut) * cut, size_t low, size_t high, PAIR(rare) * rare,
+                          PAIR(columns) to, const VALUE *highs, unsigned depth) {
+    const NAME(split) *s = job->split;
+    const PAIR(columns) others = {rare->keys, rare->values}, scratch = PAIR(from)(others, rare->n);
+    const KEY low_key = NAME(flipped)(cut->low, s->flip), high_key = NAME(flipped)(cut->high, s->flip);
+    const size_t lows_at = PAIR(count_rare)(rare, low_key ^ cut->low, cut->low),
+                 before = PAIR(count_rare)(rare, low_key ^ cut->low, cut->high), highs_at = low + before;
+    if (rare->n > 0)
+        PAIR(quick)(job, others, others, scratch, rare->n, depth);
+    if (lows_at > 0)
+        memmove(to.values + lows_at, to.values, low * sizeof(VALUE));
+    memcpy(to.values + highs_at, highs, high * sizeof(VALUE));
+    NAME(fill)(to.keys + lows_at, low, PAIR(final_key)(s, low_key));
+    NAME(fill)(to.keys + highs_at, high, PAIR(final_key)(s, high_key));
+    PAIR(move)(others, to, lows_at);
+    PAIR(move)(PAIR(from)(others, lows_at), PAIR(from)(to, lows_at + low), before - lows_at);
+    PAIR(move)(PAIR(from)(others, before), PAIR(from)(to, highs_at + high), rare->n - before);
+}
+
+/* Divides n pairs at a cut between two values, both of which occur. Returns how many are low, or n if the pairs have
+ * hardly any other values: then they are sorted. */
+QUICK_APART static size_t PAIR(divide_two)(const PAIR(job) * job, PAIR(columns) x, size_t n, const PAIR(cut) * cut,
+                                           PAIR(columns) to, PAIR(columns) other, unsigned depth) {
+    const NAME(split) *s = job->split;
+    PAIR(rare) rare;
+    rare.n = 0;
+    size_t low;
+    const size_t i = PAIR(divide_values)(s, cut, x, n, to.values, other.values, &low, &rare);
+    size_t high = i - low - rare.n;
+    if (i == n) {
+        PAIR(put_two)(job, cut, low, high, &rare, to, other.values, depth);
+        return n;
+    }
+    NAME(fill)(to.keys, low, V_SET1(NAME(flipped)(cut->low, s->flip)));
+    NAME(fill)(other.keys, high, V_SET1(NAME(flipped)(cut->high, s->flip)));
+    for (size_t k = 0; k < rare.n; k++) {
+        const bool is_low = RANK(NAME(flipped)(rare.keys[k], s->flip)) <= RANK(cut->last);
+        const PAIR(columns) part = is_low ? to : other;
+        const size_t at = is_low ? low++ : high++;
+        part.keys[at] = rare.keys[k];
+        part.values[at] = rare.values[k];
+    }
+    return low +
+           PAIR(divide_integers)(s, PAIR(from)(x, i), n - i, cut->last, PAIR(from)(to, low), PAIR(from)(other, high));
+}
