@@ -131,6 +131,25 @@ static void test_ordered(void **state) {
     }
 }
 
+/* Keys that are one again and again, as far as a border of blocks or one further or less; then another one once, or
+ * again and again, or two others. */
+static void test_same_at_first(void **state) {
+    fixture *f = *state;
+    static const scan_type types[] = {SCAN_I8, SCAN_U16, SCAN_U32, SCAN_F32, SCAN_I64, SCAN_F64};
+    for (size_t same = 127; same < 1290; same += same % 128 == 1 ? 126 : 1)
+        for (unsigned k = 0; k < 36; k++) {
+            const sort_case c = {types[k / 6], k & 1, false, 0, type_bits(types[k / 6])};
+            const size_t n = same + (k % 3 == 0 ? 1 : 200);
+            for (size_t i = 0; i < n; i++) {
+                const double behind = random_u64(&f->random) % 2 && k % 3 == 2 ? 8 : k % 4 < 2 ? 3 : 9;
+                set_key_bits(f->keys, i, c.type, bits_of_double(i < same ? 7 : behind, c.type));
+            }
+            sort_oracle(f->items, f->keys, n, c);
+            check(f, n, c, 0, random_u64(&f->random) % 2);
+            check(f, n, c, 4, random_u64(&f->random) % 2);
+        }
+}
+
 /* A count in memory may leave so few pairs that one of several threads sorts them. In place the others must look at no
  * key by then: for runs, which wide pairs are looked through for. ThreadSanitizer sees whether they do. */
 static void test_few_pairs_of_several_threads(void **state) {
@@ -205,6 +224,7 @@ static void test_long(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
+        cmocka_unit_test(test_same_at_first),
         cmocka_unit_test(test_few_pairs_of_several_threads),
         cmocka_unit_test(test_long),
     };

@@ -29,29 +29,32 @@ SCAN_INLINE bool touches_ties(const void *keys, size_t first, size_t last, scan_
     return (most >= zero && least <= zero) || most == order.nan || least == order.nan;
 }
 
-/* Whether keys begin ... begin + count are one key again and again. */
-#define IS_SAME(width)                                                                                                 \
-    SCAN_INLINE bool is_same_##width(const void *keys, size_t begin, size_t count) {                                   \
-        const scan_sort_u##width *at = (const scan_sort_u##width *)keys + begin, first = at[0];                        \
+/* How many keys from `begin` on, and the one behind them, are one key again and again: up to count, or less in whole
+ * blocks. */
+#define COUNT_SAME(width)                                                                                              \
+    SCAN_INLINE bool differ_##width(const scan_sort_u##width *at, size_t begin, size_t end) {                          \
         scan_sort_u##width differ = 0;                                                                                 \
-        size_t k = 0; /* aligned where the keys are */                                                                 \
-        if (at[count] != first || at[1] != first)                                                                      \
-            return false;                                                                                              \
-        if (count > ORDERED_AT_ONCE) {                                                                                 \
-            for (; k < ORDERED_AT_ONCE; k++)                                                                           \
-                differ |= at[k] ^ first;                                                                               \
-            if (differ)                                                                                                \
-                return false;                                                                                          \
-        }                                                                                                              \
-        for (; k < count; k++)                                                                                         \
-            differ |= at[k] ^ first;                                                                                   \
-        return differ == 0;                                                                                            \
+        for (size_t k = begin; k < end; k++) /* aligned where the keys are */                                          \
+            differ |= at[k] ^ at[0];                                                                                   \
+        return differ != 0;                                                                                            \
+    }                                                                                                                  \
+    SCAN_INLINE size_t count_same_##width(const void *keys, size_t begin, size_t count) {                              \
+        const scan_sort_u##width *at = (const scan_sort_u##width *)keys + begin;                                       \
+        const size_t block = count < ORDERED_AT_ONCE ? count : ORDERED_AT_ONCE;                                        \
+        size_t same = block;                                                                                           \
+        if (at[1] != at[0] || at[block] != at[0] || differ_##width(at, 0, block))                                      \
+            return 0;                                                                                                  \
+        if (at[count] == at[0] && !differ_##width(at, block, count))                                                   \
+            return count;                                                                                              \
+        while (same + block < count && at[same + block] == at[0] && !differ_##width(at, same, same + block))           \
+            same += block;                                                                                             \
+        return same;                                                                                                   \
     }
-IS_SAME(8)
-IS_SAME(16)
-IS_SAME(32)
-IS_SAME(64)
-#undef IS_SAME
+COUNT_SAME(8)
+COUNT_SAME(16)
+COUNT_SAME(32)
+COUNT_SAME(64)
+#undef COUNT_SAME
 
 /* Whether each of ORDERED_AT_ONCE keys from `begin` on and the one after it ascend, or descend if not `grows`, as
  * signed integers of which `sign` bits are inverted. */
@@ -139,8 +142,11 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
         for (size_t i = begin, count; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);             \
              i += count) {                                                                                             \
             count = end - 1 - i < SAME_AT_ONCE ? end - 1 - i : SAME_AT_ONCE;                                           \
-            if (flags & SCAN_SORT_ASCENDING && flags & SCAN_SORT_DESCENDING && is_same_##width(keys, i, count)) {      \
+            const size_t same =                                                                                        \
+                flags & SCAN_SORT_ASCENDING && flags & SCAN_SORT_DESCENDING ? count_same_##width(keys, i, count) : 0;  \
+            if (same > 0) {                                                                                            \
                 flags &= ~(unsigned)SCAN_SORT_NO_TIES;                                                                 \
+                count = same;                                                                                          \
                 continue;                                                                                              \
             }                                                                                                          \
             if (i == begin) {                                                                                          \
