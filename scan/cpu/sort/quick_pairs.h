@@ -306,8 +306,8 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
     if (x.keys != other.keys && x.values != other.values) {
         KEY pivot;
         const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
-        if ((unequal <= 3 * LANES / 16 && PAIR(sort_nearly_one)(&s, l, pivot)) ||
-            (unequal <= LANES && PAIR(sort_often)(&s, l, pivot)))
+        const quick_found found = unequal <= 3 * LANES / 16 ? PAIR(sort_nearly_one)(&s, l, pivot) : QUICK_TOO_MANY;
+        if (found == QUICK_DONE || (found == QUICK_TOO_MANY && unequal <= LANES && PAIR(sort_often)(&s, l, pivot)))
             return;
     }
     if (l->drop_keys && !x.values && l->n <= PAIR(MOST_PLACES) && PAIR(sort_places)(&s, l))

@@ -83,9 +83,8 @@ static void PAIR(move_between)(const PAIR(others) * o, const VALUE *x, VALUE *to
 
 static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float);
 
-/* Sorts pairs of which nearly all have one key, and which do not lie in the spare, or returns false: then nothing but
- * the spare has changed. */
-QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
+/* Sorts pairs of which nearly all have one key, and which do not lie in the spare. */
+QUICK_APART static quick_found PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum {
         OTHERS = 32 /* one pair in so many may be another: the blocks of more are short, and partitions as quick */
     };
@@ -94,8 +93,10 @@ QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_
     const PAIR(columns) to = {l->to.keys, l->to.values}, spare = {l->spare.keys, l->spare.values};
     const size_t most = l->n / OTHERS;
     PAIR(others) o = {.pairs = PAIR(from)(spare, most), .places = spare.values, .most = most};
-    if (!PAIR(find_others)(&o, x, l->n, key) || !PAIR(count_others)(s, &o, key))
-        return false;
+    if (!PAIR(find_others)(&o, x, l->n, key))
+        return QUICK_TOO_MANY;
+    if (!PAIR(count_others)(s, &o, key))
+        return QUICK_TIES;
     for (size_t i = 0; i < o.n; i++)
         o.pairs.values[i] = values ? values[o.places[i]] : o.places[i];
     for (size_t k = o.lows + 1; k-- > 0;)
@@ -116,5 +117,5 @@ QUICK_APART static bool PAIR(sort_nearly_one)(const NAME(split) * s, const scan_
         PAIR(quick_pairs)(&rest, s->is_float);
     PAIR(move)(o.pairs, to, o.lows);
     PAIR(move)(PAIR(from)(o.pairs, o.lows), PAIR(from)(to, l->n - (o.n - o.lows)), o.n - o.lows);
-    return true;
+    return QUICK_DONE;
 }
