@@ -10,26 +10,33 @@
  *                 "short": half of what it was asked for is read or written; "end": it is not made and gives 0, as a
  *                 read at the end of a file; "signal:N": the program gets that signal before the call, with -x after it
  *     -e          all later calls fail too
- *     -r REPORT   a file that receives a line for each class with the number of its calls, "injected N", and
- *                 "crashed N": the processes that the program started and that a fault like SIGSEGV ended
+ *     -r REPORT   a file that receives a line for each class with the number of its calls (with -a, of CLASS alone),
+ *                 "injected N", and "crashed N": the processes that the program started and that a fault like SIGSEGV
+ *                 ended
  *
- * ptrace stops every system call of the program, of its threads and of its children, those that the C library makes by
- * itself included. Calls are counted from the program's first instruction on: what the dynamic loader does before is
- * not the program's work; neither is what gcov's runtime does from the moment on at which it opens a file of counts.
- * Messages to stderr are not counted. No class has the calls that cannot fail as programs make them (exit, sigaction,
- * gettid and the like), futex, on which the C library's locks rely, and brk, in whose place it then takes mmap. The
- * exit code is the program's; a signal that ended it ends this process too.
+ * A filter of seccomp stops, for ptrace, the system calls of the program, of its threads and of its children, those
+ * that the C library makes by itself included; with a class, its calls alone: a stop takes longer than most calls.
+ * A process that asks not to be traced, as LeakSanitizer's does, cannot make them: programs run without it.
+ * Calls are counted from the program's first instruction on: what the dynamic loader does before is not the program's
+ * work; neither is what gcov's runtime does from the moment on at which it opens a file of counts. Messages to stderr
+ * are not counted. No class has the calls that cannot fail as programs make them (exit, sigaction, gettid and the
+ * like), futex, on which the C library's locks rely, and brk, in whose place it then takes mmap. The exit code is the
+ * program's; a signal that ended it ends this process too.
  */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -97,7 +104,6 @@ static bool started; /* the program's own instructions run */
 /* What is to be done when a task leaves the call that it is in. */
 static struct task {
     pid_t id;
-    bool inside;   /* between the entry of a call and its exit */
     bool replaced; /* the call gives fault.result */
     bool signal;   /* the signal is to be sent */
 } tasks[MAX_TASKS];
@@ -232,12 +238,13 @@ static bool is_crash(int signal) {
 /* Lets a stopped task go on; returns the signal that it gets. */
 static int after_stop(struct task *t, int status, pid_t program) {
     const int signal = WSTOPSIG(status);
-    if (signal == (SIGTRAP | 0x80)) { /* entry or exit of a call */
-        t->inside = !t->inside;
-        if (t->inside && started)
+    if (status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8)) {
+        if (started)
             enter(t, program);
-        else if (!t->inside)
-            leave(t, program);
+        return 0;
+    }
+    if (signal == (SIGTRAP | 0x80)) { /* the exit of a call */
+        leave(t, program);
         return 0;
     }
     if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
@@ -256,18 +263,35 @@ static int run(pid_t program) {
         struct task *t = task_of(id);
         if (WIFSTOPPED(status)) {
             const int signal = after_stop(t, status, program);
-            /* calls that are not counted are made at full speed: the dynamic loader's, and those after the fault */
-            const bool traced = reached && (!injected || fault.ever || t->replaced || t->signal);
-            ptrace(traced ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
+            const bool stops_at_exit = t->replaced || t->signal;
+            ptrace(stops_at_exit ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
             continue;
         }
         if (id == program)
             result = status;
         else
             crashed += WIFSIGNALED(status) && is_crash(WTERMSIG(status));
-        t->inside = t->replaced = t->signal = false; /* ids are not used again so soon */
+        t->replaced = t->signal = false; /* ids are not used again so soon */
     }
     return result;
+}
+
+/* From here on the calling process and those that it starts stop at the calls that are counted. */
+static bool stop_at_calls(void) {
+    const bool all = !fault.at || fault.class == ANY || fault.class == NONE;
+    struct sock_filter filter[2 * (MAX_IN_CLASS + 1) + 2];
+    unsigned short n = 0;
+    filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = -1; i < MAX_IN_CLASS && !all; i++) {
+        const long call = i < 0 ? SYS_openat : classes[fault.class].calls[i]; /* the first: see opens_counts() */
+        if (i > 0 && !call)
+            break;
+        filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
+        filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    }
+    filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, all ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
+    const struct sock_fprog rules = {n, filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules) == 0;
 }
 
 static pid_t start(char **command) {
@@ -275,14 +299,15 @@ static pid_t start(char **command) {
     if (program == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         raise(SIGSTOP);
-        execv(command[0], command);
+        if (stop_at_calls())
+            execv(command[0], command);
         _exit(127);
     }
     int status;
     if (program < 0 || waitpid(program, &status, 0) != program || !WIFSTOPPED(status) ||
         ptrace(PTRACE_SETOPTIONS, program, NULL,
-               PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-                   PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) != 0 ||
+               PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                   PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) != 0 ||
         ptrace(PTRACE_CONT, program, NULL, NULL) != 0) {
         fprintf(stderr, "calls: cannot trace %s: %s\n", command[0], strerror(errno));
         exit(125);

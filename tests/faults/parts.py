@@ -85,7 +85,7 @@ class Traced:
             self.tracer = None
 
     def missing(self):
-        return None if self.tracer else "ptrace is not allowed, or this is no x86-64"
+        return None if self.tracer else "ptrace or seccomp is not allowed, or this is no x86-64"
 
     def trace(self, folder, *options):
         return [str(self.tracer), "-r", str(folder.path / "report"), *map(str, options), "--"]
