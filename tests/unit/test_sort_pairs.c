@@ -136,6 +136,18 @@ static uint64_t data_four_then_others(uint64_t *s, size_t i, size_t n, scan_type
     return bits_of_double((double)(n - i < 30 ? i % 7 : random_u64(s) % 4 * 2), type);
 }
 
+/* Runs of about 60 equal keys, some of them ties of others. */
+static uint64_t data_runs(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static uint64_t key;
+    if (i == 0 || random_u64(s) % 60 == 0)
+        key = data_ties(s, i, n, type);
+    return key;
+}
+/* The same, but the last ones are hardly in runs: a sample may miss that. */
+static uint64_t data_runs_at_first(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i < n / 15 * 14 ? data_runs(s, i, n, type) : one_of(s, 300, type);
+}
+
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
     enum { SAMPLES = 256 };
@@ -213,6 +225,10 @@ static void test_few_values(void **state) {
         {SCAN_F32, 8, 1, 9003, data_nan_and_ties, false},
         {SCAN_I64, 8, 1, 9005, data_four_then_others, false},
         {SCAN_F32, 4, 1, 9007, data_four_then_others, false},
+        {SCAN_F32, 4, 1, 9001, data_runs, false},
+        {SCAN_F64, 8, 1, 9005, data_runs, false},
+        {SCAN_F32, 8, 2, 90001, data_runs, false},
+        {SCAN_I64, 4, 1, 1031, data_runs, false},
         {SCAN_I64, 8, 1, 1501, data_far_ones, false},
         {SCAN_F64, 8, 1, 9001, data_far_ones, false},
         {SCAN_F64, 4, 2, 16001, data_far_ones, false},
@@ -243,7 +259,7 @@ static void test_one_value_by_chance(void **state) {
         const scan_type type = k & 1 ? SCAN_U64 : SCAN_U32;
         const sort_case c = {type, k & 2, false, 0, type_bits(type)};
         void *keys = guarded_end(f->keys, N * size_of_type(type));
-        fill(keys, N, type, data_less_often, random_u64(&f->random));
+        fill(keys, N, type, k % 3 ? data_less_often : data_runs_at_first, random_u64(&f->random));
         sort_oracle(f->items, keys, N, c);
         check(f, ctx, keys, N, c, (uint32_t)size_of_type(type), k & 4);
     }
