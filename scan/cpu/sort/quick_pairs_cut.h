@@ -15,7 +15,7 @@ typedef struct PAIR(cut) {
 
 /* Whether nearly all candidates of a pivot are of two values, and their codes; or whether all are the pivot: *other is
  * it then. */
-static bool PAIR(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *other) {
+SCAN_INLINE bool PAIR(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *other) {
     enum { MAX_OTHERS = 1 };
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
     size_t places[3], others = 0;
@@ -54,9 +54,8 @@ static bool PAIR(choose_cut)(const NAME(split) * s, const KEY *x, size_t n, PAIR
         const bool is_low = RANK(pivot) < RANK(other);
         cut->low = is_low ? pivot : other;
         cut->high = is_low ? other : pivot;
-        const KEY last = s->ties ? NAME(last_tie)(s->ties, cut->low) : cut->low;
-        if (RANK(last) < RANK(cut->high)) {
-            cut->last = last;
+        if (is_low ? RANK(cut->last) < RANK(other) : RANK(other) < RANK(low)) {
+            cut->last = is_low ? cut->last : BEFORE(low); /* beside the pivot: the other value may be a rare one */
             cut->two = true;
             return true;
         }

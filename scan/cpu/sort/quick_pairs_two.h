@@ -47,19 +47,20 @@ static size_t PAIR(count_rare)(const PAIR(rare) * rare, KEY flip, KEY value) {
     return less;
 }
 
-/* As divide(), but of the values of two keys, as long as others can be set aside. Returns how many pairs that are. */
-static size_t PAIR(divide_values)(const NAME(split) * s, const PAIR(cut) * cut, PAIR(columns) x, size_t n, VALUE *lows,
-                                  VALUE *highs, size_t *low_n, PAIR(rare) * rare) {
+/* As divide(), but of the values of two keys, from place i on, until another key is met or, with `rare`, others cannot
+ * be set aside. Of the pairs before, *low_n are low, and the others high. Returns how far that is. */
+SCAN_INLINE size_t PAIR(divide_values)(const NAME(split) * s, const PAIR(cut) * cut, PAIR(columns) x, size_t n,
+                                       size_t i, VALUE *lows, VALUE *highs, size_t *low_n, PAIR(rare) * rare) {
     const KEY low_key = NAME(flipped)(cut->low, s->flip), high_key = NAME(flipped)(cut->high, s->flip);
     const V low_keys = V_SET1(low_key), high_keys = V_SET1(high_key);
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
-    size_t low = 0, high = 0, i = 0;
+    size_t low = *low_n, high = i - low;
     for (; i + LANES <= n; i += LANES) {
         const V v = V_LOAD(x.keys + i);
         const PAIR(vector) w = PAIR(load)(x.values + i);
         const V_MASK is_low = V_EQUAL(v, low_keys);
         const V_BITS not_low = V_UNSET(is_low) & all, others = V_UNSET(V_MASK_OR(is_low, V_EQUAL(v, high_keys))) & all;
-        if (others && !PAIR(set_rare)(s, cut, v, w, others, i, rare))
+        if (others && (!rare || !PAIR(set_rare)(s, cut, v, w, others, i, rare)))
             break;
         const V_BITS high_bits = (V_BITS)(not_low & ~others);
         quick_fetch_ahead(lows + low);
@@ -76,7 +77,7 @@ static size_t PAIR(divide_values)(const NAME(split) * s, const PAIR(cut) * cut, 
             lows[low++] = value;
         else if (key == high_key)
             highs[high++] = value;
-        else if (!PAIR(set_rare)(s, cut, V_SET1(key), PAIR(load)(some), 1, i, rare))
+        else if (!rare || !PAIR(set_rare)(s, cut, V_SET1(key), PAIR(load)(some), 1, i, rare))
             break;
     }
     *low_n = low;
@@ -108,15 +109,14 @@ static void PAIR(put_two)(const PAIR(job) * job, const PAIR(cut) * cut, size_t l
     PAIR(move)(PAIR(from)(others, before), PAIR(from)(to, highs_at + high), rare->n - before);
 }
 
-/* Divides n pairs at a cut between two values, both of which occur. Returns how many are low, or n if the pairs have
- * hardly any other values: then they are sorted. */
-QUICK_APART static size_t PAIR(divide_two)(const PAIR(job) * job, PAIR(columns) x, size_t n, const PAIR(cut) * cut,
-                                           PAIR(columns) to, PAIR(columns) other, unsigned depth) {
+/* What divide_two() does from place i on, where another key is. */
+QUICK_APART static size_t PAIR(divide_rare)(const PAIR(job) * job, PAIR(columns) x, size_t n, size_t i, size_t low,
+                                            const PAIR(cut) * cut, PAIR(columns) to, PAIR(columns) other,
+                                            unsigned depth) {
     const NAME(split) *s = job->split;
     PAIR(rare) rare;
     rare.n = 0;
-    size_t low;
-    const size_t i = PAIR(divide_values)(s, cut, x, n, to.values, other.values, &low, &rare);
+    i = PAIR(divide_values)(s, cut, x, n, i, to.values, other.values, &low, &rare);
     size_t high = i - low - rare.n;
     if (i == n) {
         PAIR(put_two)(job, cut, low, high, &rare, to, other.values, depth);
@@ -133,4 +133,19 @@ QUICK_APART static size_t PAIR(divide_two)(const PAIR(job) * job, PAIR(columns) 
     }
     return low +
            PAIR(divide_integers)(s, PAIR(from)(x, i), n - i, cut->last, PAIR(from)(to, low), PAIR(from)(other, high));
+}
+
+/* Divides n pairs at a cut between two values, both of which occur. Returns how many are low, or n if the pairs have
+ * hardly any other values: then they are sorted. */
+static size_t PAIR(divide_two)(const PAIR(job) * job, PAIR(columns) x, size_t n, const PAIR(cut) * cut,
+                               PAIR(columns) to, PAIR(columns) other, unsigned depth) {
+    const NAME(split) *s = job->split;
+    size_t low = 0;
+    const size_t i = PAIR(divide_values)(s, cut, x, n, 0, to.values, other.values, &low, NULL);
+    if (i < n)
+        return PAIR(divide_rare)(job, x, n, i, low, cut, to, other, depth);
+    memcpy(to.values + low, other.values, (n - low) * sizeof(VALUE));
+    NAME(fill)(to.keys, low, PAIR(final_key)(s, NAME(flipped)(cut->low, s->flip)));
+    NAME(fill)(to.keys + low, n - low, PAIR(final_key)(s, NAME(flipped)(cut->high, s->flip)));
+    return n;
 }
