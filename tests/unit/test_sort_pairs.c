@@ -105,9 +105,9 @@ static uint64_t data_nan_and_numbers(uint64_t *s, size_t i, size_t n, scan_type 
     return (void)i, (void)n, random_u64(s) % 8 ? bits_of_double(NAN, type) : one_of(s, 300, type);
 }
 
-/* A little less than three in four are one value: a sample may show more. */
+/* A little less than two in three are one value: a sample may show more. */
 static uint64_t data_less_often(uint64_t *s, size_t i, size_t n, scan_type type) {
-    return (void)i, (void)n, random_u64(s) % 11 < 8 ? bits_of_double(-3, type) : random_u64(s);
+    return (void)i, (void)n, random_u64(s) % 22 < 14 ? bits_of_double(-3, type) : random_u64(s);
 }
 
 /* Close to each other and hardly two alike, but one in 500 is far away: a sample may miss it. */

@@ -8,9 +8,13 @@
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
 
-/* Whether a sample is mostly of one key. */
+enum {
+    PAIR(MOST_OTHERS) = sizeof(VALUE) > sizeof(KEY) ? 4 : 6 /* in 16 pairs: as many as there is room for, or pay */
+};
+
+/* Whether a sample is mostly of one key: others that come close to the most would often be too many. */
 static bool PAIR(seems_often)(const KEY *x, size_t n, KEY key) {
-    enum { MAX_OTHERS = QUICK_SAMPLES / 5 };
+    enum { MAX_OTHERS = QUICK_SAMPLES / 16 * PAIR(MOST_OTHERS) - 3 };
     size_t others = 0;
     for (size_t i = 0; i < QUICK_SAMPLES && others <= MAX_OTHERS; i++)
         others += x[NAME(sample_place)(i, n)] != key;
@@ -76,9 +80,9 @@ static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, 
 /* Sorts pairs of which most have one key, and which do not lie in the spare, or returns false: then nothing but the
  * spare has changed. */
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
-    enum { MIN_N = 1024, OTHERS = 4 /* at most a quarter of the pairs may be others */ };
+    enum { MIN_N = 1024 };
     const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
-    const size_t max_others = l->n / OTHERS;
+    const size_t max_others = l->n / 16 * PAIR(MOST_OTHERS);
     KEY *keys = l->spare.keys;
     VALUE *values = l->spare.values;
     if (l->n < MIN_N || !x.values || !PAIR(seems_often)(x.keys, l->n, key))

@@ -88,12 +88,13 @@ static uint64_t PAIR(varying)(const NAME(split) * s, const KEY *x, size_t n) {
 static bool PAIR(are_spread)(const NAME(split) * s, const KEY *x, size_t n) {
     PAIR(spread) sample = {.samples = PAIR(SPREAD_SAMPLES) / 2};
     PAIR(look_at_spread)(s, x, n, &sample);
-    size_t close = PAIR(count_close)(&sample, n, sample.varying), most = 0;
-    if (close == 1) {
-        sample.samples = PAIR(SPREAD_SAMPLES);
-        PAIR(look_at_spread)(s, x, n, &sample);
-        close = PAIR(count_close)(&sample, n, sample.varying);
-        most = 3;
-    }
-    return close <= most && PAIR(count_close)(&sample, n, PAIR(varying)(s, x, n)) <= most;
+    if (PAIR(count_close)(&sample, n, sample.varying) > 1)
+        return false;
+    const uint64_t varying = PAIR(varying)(s, x, n);
+    const size_t close = PAIR(count_close)(&sample, n, varying);
+    if (close != 1)
+        return close == 0;
+    sample.samples = PAIR(SPREAD_SAMPLES);
+    PAIR(look_at_spread)(s, x, n, &sample);
+    return PAIR(count_close)(&sample, n, varying) < 4;
 }
