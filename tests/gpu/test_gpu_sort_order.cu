@@ -24,7 +24,7 @@ struct kind {
 static const kind kinds[] = {
     {"u16", 2, 0, pass_of<uint16_t, 0>()},       {"u32", 4, 0, pass_of<uint32_t, 0>()},
     {"u32 + u32", 4, 4, pass_of<uint32_t, 4>()}, {"u64", 8, 0, pass_of<uint64_t, 0>()},
-    {"u16 + u64", 2, 8, pass_of<uint16_t, 8>()},
+    {"u16 + u64", 2, 8, pass_of<uint16_t, 8>()}, {"few u16", 2, 0, pass_of<uint16_t, 0, true>()},
 };
 
 struct pass_case {

@@ -157,6 +157,8 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
                     cooperative_sort_serves(ctx, uint32_t(key_bytes), desc->value_bytes, c.bits, n);
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT && !c.cooperative;
     c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
+    if (key_bytes <= 2 && !desc->value_bytes && n <= few_pass_most)
+        c.pass = &c.kernels->pass[few_pass];
     c.cut = cut_of(ctx, *c.pass);
     c.values_bytes = align_up(n * desc->value_bytes);
     if (!argsort)

@@ -27,13 +27,13 @@ template <class Shape> sort_pass_cut cut_of() {
             Shape::state_stride * sizeof(uint64_t)};
 }
 
-template <class Key, int value_bytes> sort_pass_kernel pass_of() {
-    using tight = pass_shape<Key, value_bytes, false>;
-    using roomy = pass_shape<Key, value_bytes, true>;
+template <class Key, int value_bytes, bool few = false> sort_pass_kernel pass_of() {
+    using tight = pass_shape<Key, value_bytes, false, few>;
+    using roomy = pass_shape<Key, value_bytes, true, few>;
     constexpr bool loops = has_registers_to_loop<Key, value_bytes>;
     sort_pass_kernel k = {};
-    k.kernel = address(pass_kernel<Key, value_bytes, loops, PASS_ANY>);
-    k.several = address(pass_kernel<Key, value_bytes, true, PASS_ANY>);
+    k.kernel = address(pass_kernel<Key, value_bytes, loops, PASS_ANY, few>);
+    k.several = address(pass_kernel<Key, value_bytes, true, PASS_ANY, few>);
     k.threads = roomy::threads;
     k.cut[0] = cut_of<tight>();
     k.cut[1] = cut_of<roomy>();
@@ -55,6 +55,8 @@ template <class Key> sort_kernels sort_kernels_of() {
     k.pass[0] = pass_of<Key, 0>();
     k.pass[1] = pass_of<Key, 4>();
     k.pass[2] = pass_of<Key, 8>();
+    if constexpr (sizeof(Key) < 4)
+        k.pass[few_pass] = pass_of<Key, 0, true>();
     if constexpr (sizeof(Key) >= 4) {
         k.local[0] = local_of<Key, 0>();
         k.local[1] = local_of<Key, 4>();

@@ -52,10 +52,11 @@
 namespace scan_cuda {
 
 /* By the warps that rank. */
-template <class Key, int value_bytes, bool coded> class pass_tile : pass_writer<Key, value_bytes, coded> {
+template <class Key, int value_bytes, bool coded, class Shape>
+class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     using K = key_bits<Key>;
-    using writer = pass_writer<Key, value_bytes, coded>;
-    using shape = typename writer::shape;
+    using writer = pass_writer<Key, value_bytes, coded, Shape>;
+    using shape = Shape;
     using V = typename writer::V;
     using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
         writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
@@ -269,7 +270,7 @@ template <class Key, int value_bytes, bool coded> class pass_tile : pass_writer<
 template <class Key, int value_bytes, bool coded, class Shape>
 __device__ void run_pass(const sort_job &job, pass_shared<Shape> &shared, uint32_t portion) {
     if (warp_of_cta() < Shape::rank_warps) {
-        const uint32_t next = pass_tile<Key, value_bytes, coded>(job, shared, dynamic_shared<char>()).run();
+        const uint32_t next = pass_tile<Key, value_bytes, coded, Shape>(job, shared, dynamic_shared<char>()).run();
         if (threadIdx.x == 0)
             shared.next = next;
     } else {
@@ -336,11 +337,11 @@ __device__ void run_passes(const sort_job &job, pass_shared<Shape> &shared, uint
 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
  * several passes. loops: it may. kind: passes of other kinds are left to another kernel. */
-template <class Key, int value_bytes, bool loops, pass_kind kind>
-__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here>::threads,
-                                  pass_shape<Key, value_bytes, roomy_here>::narrow ? 1 : 2)
+template <class Key, int value_bytes, bool loops, pass_kind kind, bool few = false>
+__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, few>::threads,
+                                  pass_shape<Key, value_bytes, roomy_here, few>::ctas)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
-    using shape = pass_shape<Key, value_bytes, roomy_here>;
+    using shape = pass_shape<Key, value_bytes, roomy_here, few>;
     __shared__ pass_shared<shape> shared;
     pass_launch &launch = shared.launch;
     grid_dependency_wait();

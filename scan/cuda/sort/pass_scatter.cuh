@@ -24,11 +24,11 @@ namespace scan_cuda {
 enum class written_keys { none, same, restored };
 
 /* coded: sort_pass.coded, of floats. Keys are codes then between the load and the write. */
-template <class Key, int value_bytes, bool coded> class pass_writer {
+template <class Key, int value_bytes, bool coded, class Shape> class pass_writer {
   protected:
     using K = key_bits<Key>;
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
-    using shape = pass_shape<Key, value_bytes, roomy_here>;
+    using shape = Shape;
     static constexpr int rows = shape::rows;
 
     const sort_job &job;

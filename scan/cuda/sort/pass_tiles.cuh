@@ -25,8 +25,9 @@ namespace scan_cuda {
  * which loads on their way need (with two rows more, 28 KB of L1, pairs of 4 bytes took 2 to 4 % longer). A tile holds
  * at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the sixteenth of the
  * workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them are sorted by
- * fill.cuh. Code for sm_90 runs on newer GPUs that have no more than 99 KB a CTA. */
-template <class Key, int value_bytes, bool roomy> struct pass_shape {
+ * fill.cuh. Those of few keys of 1 and 2 bytes alone are smaller, for such a workspace has room for more words. Code
+ * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA. */
+template <class Key, int value_bytes, bool roomy, bool few = false> struct pass_shape {
     static constexpr int key_size = sizeof(key_bits<Key>);
     static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
     static constexpr bool narrow = widest <= 2;
@@ -36,7 +37,7 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr int look_back_threads = look_back_warps * 32;
     static constexpr int threads = rank_threads + look_back_threads;
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
-    static constexpr int best_rows = narrow ? 32 : widest == 8 ? 14 : 28;
+    static constexpr int best_rows = narrow ? few ? 20 : 32 : widest == 8 ? 14 : 28;
     static constexpr int fitting_rows = ((roomy ? 74 : 40) << 10) / row_bytes / 2 * 2;
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
@@ -50,6 +51,7 @@ template <class Key, int value_bytes, bool roomy> struct pass_shape {
     static constexpr uint32_t grouped_tiles = value_bytes == 0 || key_size + value_bytes == 12 ? far_tiles : 1;
     static constexpr int counter_bytes = rank_warps * radix * 4;
     static constexpr int shared_bytes = counter_bytes + rows * row_bytes;
+    static constexpr int ctas = narrow ? 1 : 2; /* of an SM */
 };
 
 /* Of the kernel that is being compiled. */
