@@ -4,9 +4,9 @@
  *
  * What is sorted are indices of 2 bytes, by a pass over each digit of the codes, or of what they exceed the least one
  * by, whichever has fewer digits that differ; the codes stay where they are. Of more than four digits the highest three
- * are tried: mostly they tell all but a few elements of a bucket apart, and runs of those are sorted by insertion. If a
- * run is too long, all digits follow. Then keys and values are taken to shared memory, one after the other, and from
- * there in the order of the indices to the output.
+ * are tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket apart,
+ * and runs of those are sorted by insertion. If a run is too long, all digits follow. Then keys and values are taken to
+ * shared memory, one after the other, and from there in the order of the indices to the output.
  *
  *     shared memory   indices | indices | codes | ranks
  *     and then        indices | indices | keys, then values
@@ -77,6 +77,8 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 
 template <class Code> class bucket_sort {
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
+    /* A run that is likely too long, and so many sampled elements of it at least. */
+    static constexpr uint32_t likely_run = 24, least_sampled = 6;
 
     const sort_job &job;
     const cooperative_exchange &exchange;
@@ -94,8 +96,10 @@ template <class Code> class bucket_sort {
             f(i);
     }
 
-    /* Returns the bits in which codes differ, counted from `base`. */
+    /* Returns the bits in which codes differ, counted from `base`. Zeroes the table of has_long_run(). */
     __device__ uint64_t load_codes(const void *keys) {
+        for (uint32_t i = uint32_t(thread); i < slots; i += cooperative_threads)
+            tile.free_counters()[i] = 0;
         Code least = ~Code(0), greatest = 0, ones = 0, zeros = 0;
         for_elements([&](uint32_t i) {
             const Code code = code_of_key<Code>(job, keys, start + i);
@@ -117,6 +121,31 @@ template <class Code> class bucket_sort {
     }
 
     __device__ Code counted(uint32_t i) const { return Code(codes[i] - base); }
+
+    static constexpr uint32_t slots = sizeof(cooperative_counters::of_warp) / sizeof(uint32_t), count_bits = 16;
+
+    /* Whether a sample, an element of each thread, tells of a run that is too long: elements that agree above `shift`,
+     * but not all in all. A slot of the table, for those whose bits above `shift` have one hash, holds a thread of
+     * theirs and how many they are. The table is zero. */
+    __device__ bool has_long_run(uint32_t shift) const {
+        const uint32_t samples = min(count, uint32_t(cooperative_threads));
+        const auto sample = [&](uint32_t s) {
+            return counted(count > samples ? s * count / uint32_t(cooperative_threads) : s);
+        };
+        const bool has_sample = uint32_t(thread) < samples;
+        const Code own = has_sample ? sample(uint32_t(thread)) : Code(0);
+        uint32_t *const slot = tile.free_counters() + hash_of(own >> shift) % slots;
+        if (has_sample && atomicCAS(slot, 0u, uint32_t(thread) << count_bits | 1u) != 0)
+            atomicAdd(slot, 1u);
+        __syncthreads();
+        bool differs = false;
+        if (has_sample && *slot % (1u << count_bits) >= max(likely_run * samples / count, least_sampled)) {
+            const Code other = sample(*slot >> count_bits);
+            differs = other != own && other >> shift == own >> shift;
+        }
+        return __syncthreads_or(differs);
+    }
+    static __device__ uint32_t hash_of(uint64_t code) { return uint32_t(code * 0x9e3779b97f4a7c15ull >> 32); }
 
     __device__ void pass(uint32_t shift, bool ordered) {
         tile.rank([&](uint32_t slot) {
@@ -206,6 +235,8 @@ template <class Code> class bucket_sort {
             shift = bits < digit_bits ? 0 : bits - digit_bits;
             top &= (uint64_t(1) << shift) - 1;
         }
+        if (top && has_long_run(shift))
+            top = shift = 0;
         if (!differ)
             for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
         for (uint64_t left = differ >> shift << shift;; left = differ, top = 0) {

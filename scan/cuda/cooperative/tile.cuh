@@ -41,6 +41,9 @@ class cooperative_tile {
         : counters(counters), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32), rows(0),
           ranks(nullptr) {}
 
+    /* Shared memory that is free while no tile is ranked. */
+    __device__ uint32_t *free_counters() const { return reinterpret_cast<uint32_t *>(counters.of_warp); }
+
     __device__ uint32_t slots() const { return rows * cooperative_threads; }
 
     /* Calls f(slot) for the slots of this lane. */
