@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the plan leaves to be done when the passes are over: nothing, as a rule; a copy, if a sort in place took an odd
- * number of passes; or, for reversed input, the reversal, which exchanges the two ends pair by pair and so may be in
- * place. Where keys are few the last launch of passes or of the local stage does it too, and where they are many, or
- * that launch is neither, a launch of its own.
+ * number of passes; the copy of the values, if the input is sorted and the survey has copied the keys; or, for reversed
+ * input, the reversal, which exchanges the two ends pair by pair and so may be in place. Where keys are few the last
+ * launch of passes or of the local stage does it too, and where they are many, or that launch is neither, a launch of
+ * its own.
  */
 #ifndef SCAN_CUDA_SORT_FINISH_CUH
 #define SCAN_CUDA_SORT_FINISH_CUH
@@ -16,15 +17,35 @@ namespace scan_cuda {
 
 constexpr int finish_threads = 256;
 
+/* By all threads of the grid, each of which has some elements on their way at a time. from NULL: an element is its
+ * index. */
+template <class T> __device__ void copy_array(const T *from, T *to, uint64_t n) {
+    constexpr int together = 8;
+    const uint64_t stride = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += together * stride) {
+        T copied[together];
+#pragma unroll
+        for (int k = 0; k < together; k++)
+            if (i + k * stride < n)
+                copied[k] = from ? from[i + k * stride] : T(i + k * stride);
+#pragma unroll
+        for (int k = 0; k < together; k++)
+            if (i + k * stride < n)
+                to[i + k * stride] = copied[k];
+    }
+}
+
 /* from NULL: the elements are 0, 1, 2, ... */
 template <class T>
 __device__ void finish_array(const void *from, const void *copied, void *to, uint64_t n, sort_finish finish) {
     const uint64_t stride = uint64_t(gridDim.x) * blockDim.x, first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    const T *in = static_cast<const T *>(from), *done = static_cast<const T *>(copied);
+    const T *in = static_cast<const T *>(from);
     T *out = static_cast<T *>(to);
     if (finish == FINISH_COPY) {
-        for (uint64_t i = first; i < n; i += stride)
-            out[i] = done[i];
+        copy_array(static_cast<const T *>(copied), out, n);
+    } else if (finish == FINISH_VALUES) {
+        if (in != out)
+            copy_array(in, out, n);
     } else {
         for (uint64_t i = first; i < n - n / 2; i += stride) {
             const uint64_t j = n - 1 - i;
@@ -38,7 +59,7 @@ __device__ void finish_array(const void *from, const void *copied, void *to, uin
 __device__ inline void finish_sort(const sort_job &job, uint64_t n, sort_finish finish) {
     if (finish == FINISH_NOTHING)
         return;
-    if (job.keys_out)
+    if (job.keys_out && finish != FINISH_VALUES)
         switch (job.key_bytes) {
         case 1: finish_array<uint8_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;
         case 2: finish_array<uint16_t>(job.keys_in, job.keys_first, job.keys_out, n, finish); break;
@@ -61,7 +82,7 @@ __attribute__((noinline)) __device__ void finish_typed(const sort_job &job, uint
     using V = std::conditional_t<value_bytes == 8, uint64_t, uint32_t>;
     if (finish == FINISH_NOTHING)
         return;
-    if (job.keys_out)
+    if (job.keys_out && finish != FINISH_VALUES)
         finish_array<K>(job.keys_in, job.keys_first, job.keys_out, n, finish);
     if constexpr (value_bytes > 0)
         finish_array<V>(job.values_in, job.values_first, job.values_out, n, finish);

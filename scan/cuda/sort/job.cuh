@@ -61,7 +61,7 @@ struct sort_narrow {
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_REVERSE };
+enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_VALUES, FINISH_REVERSE };
 
 /* In the scratch part of the workspace. The survey zeroes all that precedes the array `before`. */
 struct sort_plan {

@@ -243,7 +243,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     plan->ties = digits.ties = job.ties && (!is_float || job.value_bytes || odd);
     plan->counts_missing = only_even && !sampled;
     if (!scattered) {
-        plan->finish = sorted ? FINISH_NOTHING : FINISH_REVERSE;
+        plan->finish = !sorted ? FINISH_REVERSE : job.value_bytes ? FINISH_VALUES : FINISH_NOTHING;
         return;
     }
     if (top == 0 && !runs && !intervals && (sampled || only_even)) {

@@ -5,7 +5,7 @@
  *     keys --> histograms of every digit --> where each digit's keys begin; a digit of one value needs no pass
  *          --> is a key less, or greater, than the one before it --> sorted or reversed input needs no pass
  *          --> is a float NaN or -0 --> without them no two keys that are equal in order can be told apart
- *          --> out, as long as all is in order: a sorted input is done when it has been read
+ *          --> out, as long as all is in order: sorted keys are done when they have been read
  *
  * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
  * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
@@ -21,7 +21,7 @@
  * longer to clear and to sum than to count. Keys of one and two bytes stay packed in words, and are compared as they
  * lie.
  *
- * Traffic: n keys read, twice if a guess of even floats was wrong; sorted input also written, with its values.
+ * Traffic: n keys read, twice if a guess of even floats was wrong; sorted keys also written.
  */
 #ifndef SCAN_CUDA_SORT_SURVEY_CUH
 #define SCAN_CUDA_SORT_SURVEY_CUH
@@ -66,14 +66,6 @@ template <class Key, bool wide> struct survey_shape {
 };
 
 /* ---- the read ---------------------------------------------------------------------------------------------------- */
-
-/* Elements [begin, end) as they are, or their indices. */
-template <class V> __device__ void copy_values(const sort_job &job, uint64_t begin, uint64_t end) {
-    const V *from = static_cast<const V *>(job.values_in);
-    V *to = static_cast<V *>(job.values_out);
-    for (uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-        to[i] = from ? from[i] : V(i);
-}
 
 /* Keys as they are compared and counted: one of four bytes or more, or as many narrower ones as a word has. */
 template <class Key> struct survey_word {
@@ -335,7 +327,6 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
 
     const uint64_t n = sort_count(job), tile = shape::tile_of(n), stride = gridDim.x * tile;
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
-    const bool copies_values = job.value_bytes && job.values_out != job.values_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
     uint32_t neighbours = 0;
@@ -362,14 +353,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     uint64_t first = blockIdx.x * tile;
     for (; first < n && !rose && !second; first += stride) {
         const bool more = n - first > stride;
-        const uint64_t end = min(n, first + tile);
-        s.template tile<true>(first, end, aligned, in_order && copies_keys);
+        s.template tile<true>(first, min(n, first + tile), aligned, in_order && copies_keys);
         if (in_order) {
-            const bool copies = copies_values && !s.fell(); /* its share, by a thread that saw no descent */
-            if (copies && job.value_bytes == 4)
-                copy_values<uint32_t>(job, first, end);
-            else if (copies)
-                copy_values<uint64_t>(job, first, end);
             start.wait(job);
             const bool heard = more && threadIdx.x == 0 && __ldcg(&plan->falls);
             in_order = !__syncthreads_or(s.fell() || heard);
