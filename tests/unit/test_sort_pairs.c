@@ -47,11 +47,12 @@ static uint64_t data_20(uint64_t *s, size_t i, size_t n, scan_type type) {
 static uint64_t data_300(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, one_of(s, 300, type);
 }
-/* Zeros of both signs, NaNs of any bits, and 300 numbers. */
+/* Zeros of both signs, NaNs of any bits, and 300 numbers; of integers the numbers alone. */
 static uint64_t data_ties(uint64_t *s, size_t i, size_t n, scan_type type) {
     const uint64_t r = random_u64(s), sign = (r & 1) << (type_bits(type) - 1);
     return (void)i, (void)n,
-           r & 2 ? one_of(s, 300, type) : sign | (r & 4 ? 0 : bits_of_double(INFINITY, type) + 1 + (r >> 8 & 0xff));
+           r & 2 || !type_is_float(type) ? one_of(s, 300, type)
+                                         : sign | (r & 4 ? 0 : bits_of_double(INFINITY, type) + 1 + (r >> 8 & 0xff));
 }
 /* Most keys are one value, so that a cut lies beside it. */
 static uint64_t data_mostly_one(uint64_t *s, size_t i, size_t n, scan_type type) {
@@ -136,17 +137,31 @@ static uint64_t data_four_then_others(uint64_t *s, size_t i, size_t n, scan_type
     return bits_of_double((double)(n - i < 30 ? i % 7 : random_u64(s) % 4 * 2), type);
 }
 
-/* Runs of about 60 equal keys, some of them ties of others. */
-static uint64_t data_runs(uint64_t *s, size_t i, size_t n, scan_type type) {
+/* Two values, and in the second half one key in `distance` is another: the first of 32 is between the two, the others
+ * are greater. */
+static uint64_t two_then_others(uint64_t *s, size_t i, size_t n, scan_type type, size_t distance) {
+    const double two = random_u64(s) & 256 ? 3 : 30, other = i / distance % 32 == 0 ? 20 : 40;
+    return bits_of_double(i > n / 2 && i % distance == 0 ? other : two, type);
+}
+/* Of many pairs, 1060 of other keys: a few more than there is room for. */
+static uint64_t data_two_then_40th(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return two_then_others(s, i, n, type, 40);
+}
+/* The others become too many for the pairs before them. */
+static uint64_t data_two_then_10th(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return two_then_others(s, i, n, type, 10);
+}
+
+/* Runs of about `length` equal keys, some of them ties of others. */
+static uint64_t runs_of(uint64_t *s, size_t i, size_t n, scan_type type, size_t length) {
     static uint64_t key;
-    if (i == 0 || random_u64(s) % 60 == 0)
+    if (i == 0 || random_u64(s) % length == 0)
         key = data_ties(s, i, n, type);
     return key;
 }
-/* The same, but the last ones are hardly in runs: a sample may miss that. */
-static uint64_t data_runs_at_first(uint64_t *s, size_t i, size_t n, scan_type type) {
-    return i < n / 15 * 14 ? data_runs(s, i, n, type) : one_of(s, 300, type);
-}
+static uint64_t data_runs(uint64_t *s, size_t i, size_t n, scan_type type) { return runs_of(s, i, n, type, 60); }
+/* A little shorter than the sort has room for: a sample may show longer ones. */
+static uint64_t data_short_runs(uint64_t *s, size_t i, size_t n, scan_type type) { return runs_of(s, i, n, type, 15); }
 
 /* Few small numbers where the sort looks at keys; hardly any elsewhere. */
 static void mislead(fixture *f, void *keys, size_t n, scan_type type) {
@@ -225,6 +240,10 @@ static void test_few_values(void **state) {
         {SCAN_F32, 8, 1, 9003, data_nan_and_ties, false},
         {SCAN_I64, 8, 1, 9005, data_four_then_others, false},
         {SCAN_F32, 4, 1, 9007, data_four_then_others, false},
+        {SCAN_U64, 8, 1, 84801, data_two_then_40th, false},
+        {SCAN_I32, 4, 1, 84801, data_two_then_40th, false},
+        {SCAN_U64, 8, 1, 9003, data_two_then_10th, false},
+        {SCAN_I32, 8, 1, 9001, data_two_then_10th, false},
         {SCAN_F32, 4, 1, 9001, data_runs, false},
         {SCAN_F64, 8, 1, 9005, data_runs, false},
         {SCAN_F32, 8, 2, 90001, data_runs, false},
@@ -259,7 +278,7 @@ static void test_one_value_by_chance(void **state) {
         const scan_type type = k & 1 ? SCAN_U64 : SCAN_U32;
         const sort_case c = {type, k & 2, false, 0, type_bits(type)};
         void *keys = guarded_end(f->keys, N * size_of_type(type));
-        fill(keys, N, type, k % 3 ? data_less_often : data_runs_at_first, random_u64(&f->random));
+        fill(keys, N, type, k % 3 ? data_less_often : data_short_runs, random_u64(&f->random));
         sort_oracle(f->items, keys, N, c);
         check(f, ctx, keys, N, c, (uint32_t)size_of_type(type), k & 4);
     }
