@@ -309,7 +309,7 @@ __attribute__((noinline)) static void PAIR(sort_more)(const scan_sort_local *l, 
         const size_t unequal = PAIR(count_unequal)(x.keys, l->n, &pivot);
         const quick_found found = unequal <= 3 * LANES / 16 ? PAIR(sort_nearly_one)(&s, l, pivot) : QUICK_TOO_MANY;
         if (found == QUICK_DONE ||
-            (found == QUICK_TOO_MANY && unequal <= LANES * PAIR(MOST_OTHERS) / 4 && PAIR(sort_often)(&s, l, pivot)) ||
+            (found == QUICK_TOO_MANY && unequal <= LANES * PAIR(OTHERS_IN_16) / 4 && PAIR(sort_often)(&s, l, pivot)) ||
             (unequal < SIZE_MAX && PAIR(sort_runs)(&s, l)))
             return;
     }

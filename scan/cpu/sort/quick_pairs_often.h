@@ -9,16 +9,16 @@
  */
 
 enum {
-    PAIR(MOST_OTHERS) = sizeof(VALUE) > sizeof(KEY) ? 4 : 6 /* in 16 pairs: as many as there is room for, or pay */
+    PAIR(OTHERS_IN_16) = sizeof(VALUE) > sizeof(KEY) ? 4 : 6 /* pairs of 16: as many as there is room for, or pay */
 };
 
 /* Whether a sample is mostly of one key: others that come close to the most would often be too many. */
 static bool PAIR(seems_often)(const KEY *x, size_t n, KEY key) {
-    enum { MAX_OTHERS = QUICK_SAMPLES / 16 * PAIR(MOST_OTHERS) - 3 };
+    enum { MAX_SAMPLED_OTHERS = QUICK_SAMPLES / 16 * PAIR(OTHERS_IN_16) - 3 };
     size_t others = 0;
-    for (size_t i = 0; i < QUICK_SAMPLES && others <= MAX_OTHERS; i++)
+    for (size_t i = 0; i < QUICK_SAMPLES && others <= MAX_SAMPLED_OTHERS; i++)
         others += x[NAME(sample_place)(i, n)] != key;
-    return others <= MAX_OTHERS;
+    return others <= MAX_SAMPLED_OTHERS;
 }
 
 /* Copies the values of the key to `values` and the other pairs to `others`, which has room for max_others and a vector
@@ -82,7 +82,7 @@ static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, 
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum { MIN_N = 1024 };
     const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
-    const size_t max_others = l->n / 16 * PAIR(MOST_OTHERS);
+    const size_t max_others = l->n / 16 * PAIR(OTHERS_IN_16);
     KEY *keys = l->spare.keys;
     VALUE *values = l->spare.values;
     if (l->n < MIN_N || !x.values || !PAIR(seems_often)(x.keys, l->n, key))

@@ -11,7 +11,7 @@
 typedef struct PAIR(others) {
     PAIR(columns) pairs;
     VALUE *places; /* where they were, ascending */
-    size_t n, most;
+    size_t n, max_n;
     size_t lows; /* that come before the key */
 } PAIR(others);
 
@@ -30,7 +30,7 @@ static size_t PAIR(count_unequal)(const KEY *x, size_t n, KEY *pivot) {
 
 /* Notes a key at place i that is another. False if they become too many. */
 SCAN_INLINE bool PAIR(note)(PAIR(others) * o, const KEY *x, size_t i) {
-    if (o->n == o->most)
+    if (o->n == o->max_n)
         return false;
     o->pairs.keys[o->n] = x[i];
     o->places[o->n++] = (VALUE)i;
@@ -86,13 +86,13 @@ static void PAIR(quick_pairs)(const scan_sort_local *l, bool is_float);
 /* Sorts pairs of which nearly all have one key, and which do not lie in the spare. */
 QUICK_APART static quick_found PAIR(sort_nearly_one)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
     enum {
-        OTHERS = 32 /* one pair in so many may be another: the blocks of more are short, and partitions as quick */
+        PER_OTHER = 32 /* pairs for each other one: between more others blocks are short, and partitions as quick */
     };
     const KEY *x = l->from.keys;
     const VALUE *values = l->from.values;
     const PAIR(columns) to = {l->to.keys, l->to.values}, spare = {l->spare.keys, l->spare.values};
-    const size_t most = l->n / OTHERS;
-    PAIR(others) o = {.pairs = PAIR(from)(spare, most), .places = spare.values, .most = most};
+    const size_t max_n = l->n / PER_OTHER;
+    PAIR(others) o = {.pairs = PAIR(from)(spare, max_n), .places = spare.values, .max_n = max_n};
     if (!PAIR(find_others)(&o, x, l->n, key))
         return QUICK_TOO_MANY;
     if (!PAIR(count_others)(s, &o, key))
@@ -109,7 +109,7 @@ QUICK_APART static quick_found PAIR(sort_nearly_one)(const NAME(split) * s, cons
         for (size_t i = 0; i < o.n; i++)
             to.keys[o.places[i]] = key;
     scan_sort_local rest = *l;
-    const PAIR(columns) scratch = PAIR(from)(o.pairs, most);
+    const PAIR(columns) scratch = PAIR(from)(o.pairs, max_n);
     rest.n = o.n;
     rest.from = rest.to = (scan_sort_columns){o.pairs.keys, o.pairs.values};
     rest.spare = (scan_sort_columns){scratch.keys, scratch.values};

@@ -6,11 +6,11 @@
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
 
-/* Runs of equal keys, with room for so many in the spare's room for keys. */
+/* Runs of equal keys, max_n at most. They lie in the spare's room for keys. */
 typedef struct PAIR(runs) {
     PAIR(columns) pairs, scratch; /* keys, and the number of each run */
     VALUE *begins;                /* of runs by number, and the end of the last one */
-    size_t n, most;
+    size_t n, max_n;
 } PAIR(runs);
 
 /* Whether neighbours are nearly always equal, as far as a sample shows. */
@@ -26,17 +26,17 @@ static bool PAIR(seems_runs)(const KEY *x, size_t n) {
 
 static PAIR(runs) PAIR(runs_of)(const scan_sort_local *l) {
     enum { SHORTEST = 16 /* pairs a run has on average */ };
-    const size_t most = l->n / SHORTEST;
+    const size_t max_n = l->n / SHORTEST;
     KEY *keys = l->spare.keys;
     /* from a boundary of a value on: keys of 4 bytes may end at any of theirs */
-    const uintptr_t behind = (uintptr_t)(keys + 2 * most) + sizeof(VALUE) - 1;
+    const uintptr_t behind = (uintptr_t)(keys + 2 * max_n) + sizeof(VALUE) - 1;
     VALUE *values = (VALUE *)(behind / sizeof(VALUE) * sizeof(VALUE));
-    return (PAIR(runs)){{keys, values}, {keys + most, values + most}, values + 2 * most, 0, most};
+    return (PAIR(runs)){{keys, values}, {keys + max_n, values + max_n}, values + 2 * max_n, 0, max_n};
 }
 
 /* A run ends before place `end`. False if there are too many. */
 SCAN_INLINE bool PAIR(end_run)(PAIR(runs) * r, const KEY *x, size_t end) {
-    if (r->n == r->most)
+    if (r->n == r->max_n)
         return false;
     r->pairs.keys[r->n] = x[end - 1];
     r->pairs.values[r->n] = (VALUE)r->n;
