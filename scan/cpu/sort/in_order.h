@@ -29,8 +29,8 @@ SCAN_INLINE bool touches_ties(const void *keys, size_t first, size_t last, scan_
     return (most >= zero && least <= zero) || most == order.nan || least == order.nan;
 }
 
-/* How many keys from `begin` on, and the one behind them, are one key again and again: up to count, or less in whole
- * blocks. */
+/* Returns how many keys from `begin` on equal the first, as the key after them does too: `count`, a multiple of
+ * ORDERED_AT_ONCE, or 0. */
 #define COUNT_SAME(width)                                                                                              \
     SCAN_INLINE bool differ_##width(const scan_sort_u##width *at, size_t begin, size_t end) {                          \
         scan_sort_u##width differ = 0;                                                                                 \

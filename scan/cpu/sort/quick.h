@@ -21,8 +21,8 @@ enum {
                             many times what it costs to hand it over */
 };
 
-/* What a pass has shown that sorts keys of which most are one: it is done, or there are too many others, or one of them
- * is a tie of the key. Only in the first case anything but the spare has changed. */
+/* Result of a pass over keys most of which are equal: sorted; too many others; another key is a tie of the frequent
+ * one. Only when done has anything but the spare changed. */
 typedef enum quick_found { QUICK_DONE, QUICK_TOO_MANY, QUICK_TIES } quick_found;
 
 /* Not inlined where it is called once: it needs all registers, and the caller some of its own. */

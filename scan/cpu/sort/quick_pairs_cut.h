@@ -13,8 +13,8 @@ typedef struct PAIR(cut) {
     KEY low, high;
 } PAIR(cut);
 
-/* Whether nearly all candidates of a pivot are of two values, and their codes; or whether all are the pivot: *other is
- * it then. */
+/* Whether nearly all candidates of a pivot have one of two codes: the pivot and *other. If all candidates equal the
+ * pivot, *other is the pivot. */
 SCAN_INLINE bool PAIR(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *other) {
     enum { MAX_OTHERS = 1 };
     const V_BITS all = (V_BITS)((1ull << LANES) - 1);
