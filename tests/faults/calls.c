@@ -10,13 +10,14 @@
  *                 "short": half of what it was asked for is read or written; "end": it is not made and gives 0, as a
  *                 read at the end of a file; "signal:N": the program gets that signal before the call, with -x after it
  *     -e          all later calls fail too
- *     -r REPORT   a file that receives a line for each class with the number of its calls (with -a, of CLASS alone),
- *                 "injected N", and "crashed N": the processes that the program started and that a fault like SIGSEGV
- *                 ended
+ *     -r REPORT   a file that receives a line for each class with the number of its calls (with -a and a class, only
+ *                 its calls and openat are seen), "injected N", and "crashed N": the processes that the program started
+ *                 and that a fault like SIGSEGV ended
  *
  * A filter of seccomp stops, for ptrace, the system calls of the program, of its threads and of its children, those
- * that the C library makes by itself included; with a class, its calls alone: a stop takes longer than most calls.
- * A process that asks not to be traced, as LeakSanitizer's does, cannot make them: programs run without it.
+ * that the C library makes by itself included; with -a and a class, its calls and openat alone: a stop takes longer
+ * than most calls. From such a stop PTRACE_SYSCALL leads to the exit of the call: so since Linux 4.8, before to its
+ * entry. A process that asks not to be traced, as LeakSanitizer's does, cannot make calls: programs run without it.
  * Calls are counted from the program's first instruction on: what the dynamic loader does before is not the program's
  * work; neither is what gcov's runtime does from the moment on at which it opens a file of counts. Messages to stderr
  * are not counted. No class has the calls that cannot fail as programs make them (exit, sigaction, gettid and the
@@ -118,9 +119,14 @@ static struct task *task_of(pid_t id) {
     abort();
 }
 
+/* Whether a class has an i-th call. */
+static bool has_call(int class, int i) {
+    return i < MAX_IN_CLASS && (classes[class].calls[i] || (class == 0 && i == 0));
+}
+
 static int class_of(long call) {
     for (int c = 0; c < CLASSES; c++)
-        for (int i = 0; i < MAX_IN_CLASS && (classes[c].calls[i] || (c == 0 && i == 0)); i++)
+        for (int i = 0; has_call(c, i); i++)
             if (classes[c].calls[i] == call)
                 return c;
     return NONE;
@@ -276,19 +282,22 @@ static int run(pid_t program) {
     return result;
 }
 
+static unsigned short add_stop(struct sock_filter *filter, unsigned short n, long call) {
+    filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
+    filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    return n;
+}
+
 /* From here on the calling process and those that it starts stop at the calls that are counted. */
 static bool stop_at_calls(void) {
     const bool all = !fault.at || fault.class == ANY || fault.class == NONE;
     struct sock_filter filter[2 * (MAX_IN_CLASS + 1) + 2];
     unsigned short n = 0;
     filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (int i = -1; i < MAX_IN_CLASS && !all; i++) {
-        const long call = i < 0 ? SYS_openat : classes[fault.class].calls[i]; /* the first: see opens_counts() */
-        if (i > 0 && !call)
-            break;
-        filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1);
-        filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
-    }
+    if (!all)
+        n = add_stop(filter, n, SYS_openat); /* see opens_counts() */
+    for (int i = 0; !all && has_call(fault.class, i); i++)
+        n = add_stop(filter, n, classes[fault.class].calls[i]);
     filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, all ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW);
     const struct sock_fprog rules = {n, filter};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules) == 0;
