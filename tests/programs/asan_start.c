@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linked into programs with AddressSanitizer, of which tests start thousands, with -Wl,--wrap for dlsym and for
- * libasan's own memset. It runs before any function is intercepted: compiled without sanitizers, it calls nothing else.
+ * libasan's own memset. The two functions run before any is intercepted: compiled without sanitizers, they call nothing
+ * else.
  *
  * When such a program starts, libasan looks up each function that it could intercept. For each that no library has, the
  * C library allocates what dlerror() would say, and the allocator that libasan has until it is ready takes 64 KiB for
@@ -9,8 +10,9 @@
  * not offer to new programs are not looked up, nor those of C++ that throw, as no program does: libasan, and the
  * program, do without them all the same.
  *
- * Then that allocator clears its two maps, 512 KiB of static memory, which begins as zeros: a quarter of the pages that
- * are left, a tenth of the time. Here a large part of static memory is not cleared the first time.
+ * Then that allocator clears two parts of static memory, 512 KiB together, which begins as zeros: a quarter of the
+ * pages that are left, a tenth of the time. Here static memory of exactly their sizes is not cleared the first time.
+ * The sizes are those of libasan of gcc 12.2: a part of another size is cleared.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,11 +59,14 @@ void *__real__ZN11__sanitizer15internal_memsetEPvim(void *to, int byte, size_t b
 void *__wrap__ZN11__sanitizer15internal_memsetEPvim(void *to, int byte, size_t bytes);
 extern char __bss_start[], _end[];
 
+static const size_t cleared_bytes[] = {0x40000, 0x40248};
+
 void *__wrap__ZN11__sanitizer15internal_memsetEPvim(void *to, int byte, size_t bytes) {
-    static void *begun[2];
-    if (byte == 0 && bytes >= 256 << 10 && (char *)to >= __bss_start && (char *)to < _end)
-        for (size_t i = 0; i < sizeof begun / sizeof begun[0] && begun[i] != to; i++)
-            if (!begun[i])
-                return begun[i] = to;
+    static bool begun[sizeof cleared_bytes / sizeof cleared_bytes[0]];
+    char *const begin = to;
+    const bool is_static = begin >= __bss_start && begin < _end && bytes <= (size_t)(_end - begin);
+    for (size_t i = 0; byte == 0 && is_static && i < sizeof begun / sizeof begun[0]; i++)
+        if (bytes == cleared_bytes[i] && !begun[i])
+            return begun[i] = true, to;
     return __real__ZN11__sanitizer15internal_memsetEPvim(to, byte, bytes);
 }
