@@ -72,10 +72,6 @@ constexpr uint64_t fused_passes_most = 1u << 22;
  * less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs --type f32 --min-n
  * 2^23 --max-n 2^28). */
 constexpr uint64_t pass_kinds_least = 1u << 25;
-/* A pass of up to so many keys of 1 or 2 bytes alone has smaller tiles, one for each SM of an H200 at most: 1.2 times
- * as fast there (1.1 to 1.6, 12 sets of 655,000 to 1,400,000 keys, 2026-11-27: tools/bench --device cuda --hunt 4000
- * --seed 5501 --verb sort --type u8,i8,u16,i16). With two to an SM they are slower than larger ones. */
-constexpr uint64_t few_pass_most = 132 * 10240;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;
 /* A cluster of up to large_ctas CTAs sorts a bucket that is too large for the local stage if from a place in it it

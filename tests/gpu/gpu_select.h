@@ -8,13 +8,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "gpu_sm_count.h"
 #include "gpu_support.h"
-
-static inline size_t gpu_sm_count(void) {
-    int count = 0;
-    cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
-    return (size_t)count;
-}
 
 /* Whether the engine's wave runs here: without it a selection by wave has no workspace. */
 static inline bool has_wave(void) {

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "gpu_sm_count.h"
 #include "gpu_support.h"
 #include "tests/unit/sort_oracle.h"
 

@@ -151,8 +151,8 @@ static void windows(void **state) {
         const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
         check_array(&order, SCAN_SORT_RADIX, 5000 + digits, 0, 5);
     }
-    for (uint32_t round = 0; round < 4; round++) { /* both sides of few_pass_most */
-        const size_t most = GPU_EMULATED ? 15000 : 132 * 10240;
+    const size_t most = gpu_sm_count() * 10240; /* a smaller tile for each SM (few_pass): both sides */
+    for (uint32_t round = 0; round < 4; round++) {
         const sort_case order = {round % 2 ? SCAN_U16 : SCAN_I8, round & 1, false, 1, round % 2 ? 15 : 8};
         check_array(&order, SCAN_SORT_RADIX, most + round / 2, 0, 2);
     }

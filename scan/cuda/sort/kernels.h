@@ -40,12 +40,12 @@ struct sort_local_kernel {
     int rows, element_bytes; /* of a thread; of a place in shared memory */
 };
 
-/* Beside those: a pass of few keys of 1 or 2 bytes alone, in smaller tiles. */
+/* Of a row's passes the last is for few keys of 1 or 2 bytes alone, in smaller tiles. */
 constexpr int few_pass = 3;
 
 struct sort_kernels {
     sort_survey_kernel survey[2];             /* the second is for many keys */
-    sort_pass_kernel pass[few_pass + 1];      /* by value bytes / 4 */
+    sort_pass_kernel pass[few_pass + 1];      /* by value bytes / 4; few_pass */
     sort_local_kernel local[3];               /* likewise; keys of 4 and 8 bytes only */
     const void *pack, *interval_codes, *runs; /* 8-byte keys only */
     const void *narrow_count, *narrow_fill;   /* integers of 4 and 8 bytes only */
