@@ -6,6 +6,7 @@
  */
 
 #include "gpu_sort.h"
+#include "scan/cuda/device/hash.h"
 
 /* As in scan/cuda/thresholds.h, or the emulator's. Fewer keys are sorted by counting or, here not granted in the
  * emulator, by one cluster. */
@@ -155,7 +156,7 @@ static void repeats(void **state) {
 /* Where CTA c of a grid takes sample i: as scan/cuda/cooperative/splitters.cuh does. */
 static uint32_t sample_position(uint32_t first, uint32_t count, uint32_t i) {
     const uint32_t begin = (uint32_t)((uint64_t)i * count / SAMPLES), width = count / SAMPLES;
-    return first + begin + ((first + i) * 2654435761u >> 8) % width;
+    return first + begin + (uint32_t)hash_below(first + i, width);
 }
 
 /* All samples are smaller than all other keys, so one bucket has nearly all keys: it is too large. */

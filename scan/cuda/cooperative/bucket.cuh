@@ -77,7 +77,8 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 
 template <class Code> class bucket_sort {
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
-    /* A run that is likely too long, and so many sampled elements of it at least. */
+    /* Elements of a run that is likely too long; and of a run in the sample, at least, for shorter runs show five at
+     * most (five sets of keys in clusters, simulated, 2026-11-27). */
     static constexpr uint32_t likely_run = 24, least_sampled = 6;
 
     const sort_job &job;
@@ -124,9 +125,9 @@ template <class Code> class bucket_sort {
 
     static constexpr uint32_t slots = sizeof(cooperative_counters::of_warp) / sizeof(uint32_t), count_bits = 16;
 
-    /* Whether a sample, an element of each thread, tells of a run that is too long: elements that agree above `shift`,
-     * but not all in all. A slot of the table, for those whose bits above `shift` have one hash, holds a thread of
-     * theirs and how many they are. The table is zero. */
+    /* Whether a sample, an element of each thread, shows a run that is too long: elements that agree above `shift` and
+     * differ below. A slot of the table, for elements whose bits above `shift` have one hash, holds the thread that
+     * sampled one of them, and their number. The table is zero. */
     __device__ bool has_long_run(uint32_t shift) const {
         const uint32_t samples = min(count, uint32_t(cooperative_threads));
         const auto sample = [&](uint32_t s) {

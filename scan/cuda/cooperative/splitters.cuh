@@ -13,7 +13,7 @@
 #ifndef SCAN_CUDA_COOPERATIVE_SPLITTERS_CUH
 #define SCAN_CUDA_COOPERATIVE_SPLITTERS_CUH
 
-#include "../sort/sample.cuh"
+#include "../device/hash.h"
 #include "exchange.cuh"
 
 namespace scan_cuda {
@@ -35,7 +35,7 @@ template <class Code> struct cooperative_splitters {
         const uint32_t i = threadIdx.x % samples, part = threadIdx.x / samples;
         if (part == 0) {
             const uint32_t begin = uint32_t(uint64_t(i) * count / samples), width = count / samples;
-            const uint32_t position = first + begin + uint32_t(random_below(first + i, width));
+            const uint32_t position = first + begin + uint32_t(hash_below(first + i, width));
             own[i] = code_at(position);
             own_at[i] = position;
             rank[i] = 0;

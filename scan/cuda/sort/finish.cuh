@@ -17,8 +17,8 @@ namespace scan_cuda {
 
 constexpr int finish_threads = 256;
 
-/* By all threads of the grid, each of which has some elements on their way at a time. from NULL: an element is its
- * index. */
+/* Copies an array by all threads of the grid: each loads some elements before it stores them. from NULL: an element is
+ * its index. */
 template <class T> __device__ void copy_array(const T *from, T *to, uint64_t n) {
     constexpr int together = 8;
     const uint64_t stride = uint64_t(gridDim.x) * blockDim.x;

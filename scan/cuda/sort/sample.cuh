@@ -7,6 +7,7 @@
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH
 
+#include "../device/hash.h"
 #include "../device/order.cuh"
 #include "job.cuh"
 #include "merge_tile.cuh"
@@ -16,23 +17,14 @@ namespace scan_cuda {
 constexpr uint32_t sample_each = 4; /* of a thread of the plan's CTA, at most */
 constexpr uint32_t sample_slots = 4 * sample_size, sample_count_bits = 12;
 constexpr uint64_t sample_least_keys = 4 * sample_size;
-/* A number below `limit`, of up to 32 bits, that looks random even if s counts up: Appleby's finalizer of MurmurHash3.
- * A multiplication alone would keep step with keys whose pattern repeats. */
-__host__ __device__ inline uint64_t random_below(uint32_t s, uint64_t limit) {
-    uint32_t x = (s ^ s >> 16) * 0x85ebca6bu;
-    x = (x ^ x >> 13) * 0xc2b2ae35u;
-    return (x ^ x >> 16) * limit >> 32;
-}
-
 /* Keys of the larger sample that tells of bins, and of the one taken where shared memory is small. Counts of 4,096 and
  * more would run into the tags of its table; top digits that leave so large a share to a bucket are not chosen. */
 constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
 
 /* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance; key 0 is the first of all. Places
- * at a regular distance would meet fewer copies than there are in keys that repeat after a while. The mixing is
- * MurmurHash3's. */
+ * at a regular distance would meet fewer copies than there are in keys that repeat after a while. */
 __host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
-    return s * stretch + random_below(s, stretch);
+    return s * stretch + hash_below(s, stretch);
 }
 
 /* Whether the plan may look at a sample. */
