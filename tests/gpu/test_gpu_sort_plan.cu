@@ -97,6 +97,7 @@ struct plan_case {
     sort_finish finish; /* without passes */
     bool sampled;       /* a sample sort may follow */
     bool labels;        /* the local stage's tiles may be of labels */
+    uint32_t value_bytes;
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
@@ -109,7 +110,13 @@ static const plan_case cases[] = {
     {"two digits", SCAN_U32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"one digit of eight", SCAN_U64, KEYS_UNIFORM, 0, true, 1, 56, 0, false, false, FINISH_NOTHING},
     {"two digits of eight", SCAN_U64, KEYS_UNIFORM, 0, false, 2, 48, 0, false, false, FINISH_NOTHING},
+    {"one digit, copies", SCAN_U32, KEYS_COPIES, 40, true, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"one digit, copies with values", SCAN_U32, KEYS_COPIES, 40, true, 4, 0, 0, false, false, FINISH_NOTHING, false,
+     false, 4},
+    {"one digit, clusters", SCAN_U32, KEYS_CLUSTERS, 100, true, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"one digit, clusters that crowd bins", SCAN_U64, KEYS_CLUSTERS, 100, true, 8, 0, 0, false, false, FINISH_NOTHING},
     {"sorted", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_NOTHING},
+    {"sorted, with values", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_VALUES, false, false, 8},
     {"reversed", SCAN_U64, KEYS_FALLING, 0, false, 0, 0, 0, false, false, FINISH_REVERSE},
     {"few values", SCAN_U32, KEYS_FEW, 0, false, 1, 24, 0, false, false, FINISH_NOTHING},
     {"few bits", SCAN_U32, KEYS_NARROW, narrow_counted_bits, false, 0, 0, counted, false, false, FINISH_NOTHING},
@@ -176,12 +183,14 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     job.bits = 8 * size;
     job.order.mask = job.order.nan = ~0ull >> (64 - job.bits);
     job.key_bytes = size;
-    job.is_float = job.ties = is_float;
+    job.value_bytes = c->value_bytes;
+    job.is_float = is_float;
+    job.ties = is_float || c->value_bytes;
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
-    job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 128) : 150, 2, c->labels};
+    job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 64) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
     job.sampled = c->sampled;
-    job.narrow_codes = is_float ? 0 : 1u << narrow_most_bits;
+    job.narrow_codes = job.ties ? 0 : 1u << narrow_most_bits;
     job.narrow_counts = static_cast<unsigned long long *>(
         gpu_put(&d_counts, NULL, fill_counts_bytes(1u << narrow_most_bits) / 8, 8, 0));
     job.state = fresh_state();

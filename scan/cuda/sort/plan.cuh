@@ -221,7 +221,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         return;
     }
     sample_counts equal = {};
-    if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.local.stride))
+    if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.again_follows))
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
     top_choice choice = {};
     if constexpr (is_word)

@@ -29,7 +29,7 @@ __host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
 
 /* Whether the plan may look at a sample. */
 __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
-    return (job.again_follows || job.packed || job.sampled) && n >= sample_least_keys;
+    return (job.local.stride || job.packed || job.sampled) && n >= sample_least_keys;
 }
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took

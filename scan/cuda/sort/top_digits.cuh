@@ -79,16 +79,18 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
+constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: see local_bins.cuh */
+constexpr float crowded_bin = 16;     /* keys in one */
+
 /* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
  * in a bin where bins are as narrow as they may be. From a larger sample, read by the CTA itself: two keys of the
  * smaller one seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
 template <class Key>
 __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
                                                       uint32_t words) {
-    constexpr uint32_t bin_bits = 13; /* below a bucket's: see local_bins.cuh */
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     const bool many = words >= 2 * bins_samples;
-    const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, bin_bits);
+    const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, below_bucket);
     __shared__ uint32_t pairs;
     if (threadIdx.x == 0)
         pairs = 0;
@@ -113,7 +115,18 @@ __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint6
     if (threadIdx.x % 32 == 0)
         atomicAdd(&pairs, met);
     __syncthreads();
-    return !explains_pairs(16, float(pairs), n, size);
+    return !explains_pairs(crowded_bin, float(pairs), n, size);
+}
+
+/* The same where one digit is enough, from the smaller sample, for keys are few. Equal keys alone may share a bin. */
+__device__ inline bool crowds_bins_of_one(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table) {
+    if (!takes_sample(job, n))
+        return false;
+    const uint32_t pairs = count_sample(job.plan, SAMPLE_CODES, shift - min(shift, below_bucket), table).pairs;
+    if (explains_pairs(crowded_bin, float(pairs), n))
+        return false;
+    return job.ties ||
+           !explains_pairs(crowded_bin, float(pairs - count_sample(job.plan, SAMPLE_CODES, 0, table).pairs), n);
 }
 
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
@@ -123,6 +136,8 @@ __device__ top_choice choose_top(const sort_job &job, const varying_digits &digi
     const top_choice choice = top_digits(job, digits, spread, n, equal, table);
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
+        return {};
+    if (choice.digits == 1 && crowds_bins_of_one(job, n, digits.row[digits.count - 1] * digit_bits, table))
         return {};
     return choice;
 }
