@@ -18,6 +18,8 @@
  * Positions count in the direction of the scan, and ranks are numbered in that direction too ("steps"): a reverse scan
  * begins on the last rank.
  *
+ * All of it is one file, longer than others are: each step needs what the one before found of groups and owners.
+ *
  * Work: 2 n operations instead of n. Depth: one small message from step to step, and a fold of the step's totals on the
  * host. Traffic: the input read twice. On a device all totals are one launch (device.cu).
  */
