@@ -197,6 +197,11 @@ static inline uint64_t data_outliers(uint64_t *s, size_t i, size_t n, scan_type 
     uint64_t r = random_u64(s);
     return i % 1000 == 500 ? r : r & (type_bits(type) == 8 ? 0x7 : 0xfff);
 }
+/* The same with a single outlier, which no sample shows. */
+static inline uint64_t data_one_outlier(uint64_t *s, size_t i, size_t n, scan_type type) {
+    uint64_t r = random_u64(s);
+    return i == n / 2 ? ~r : r & (type_bits(type) == 8 ? 0x7 : 0xfff);
+}
 /* Every power of two as often as the next: leading bits say little. */
 static inline uint64_t data_octaves(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)i, (void)n;
@@ -219,9 +224,9 @@ static inline uint64_t data_killer(uint64_t *s, size_t i, size_t n, scan_type ty
 }
 
 static distribution *const distributions[] = {
-    data_uniform,  data_few_bits, data_zipf,         data_sorted,   data_reversed,   data_reversed_ties,
-    data_constant, data_bell,     data_few_distinct, data_specials, data_organ_pipe, data_sawtooth,
-    data_outliers, data_killer,   data_octaves,      data_clusters,
+    data_uniform,  data_few_bits, data_zipf,         data_sorted,   data_reversed,    data_reversed_ties,
+    data_constant, data_bell,     data_few_distinct, data_specials, data_organ_pipe,  data_sawtooth,
+    data_outliers, data_killer,   data_octaves,      data_clusters, data_one_outlier,
 };
 enum { DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 

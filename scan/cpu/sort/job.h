@@ -167,10 +167,10 @@ static inline void scan_sort_fill(void *keys, size_t begin, size_t end, uint64_t
 unsigned scan_cpu_sort_digit_bits(size_t n, size_t bin_n);
 
 /* splitters.c: chooses the digit of the n keys of a part's range from a sample: of the leading bits that vary, or,
- * where these leave bins that are too large, by splitters. Returns the bits that vary in the sample: it may miss some.
- * Every thread chooses the same. */
+ * where these leave bins that are too large, by splitters. Bits are known to vary, or 0; returns these and those that
+ * vary in the sample, which may miss some. Every thread chooses the same. */
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *job, scan_sort_part *part, size_t begin, size_t n,
-                                    scan_sort_splitters *splitters);
+                                    uint64_t varying, scan_sort_splitters *splitters);
 
 /* ordered.c: copies a thread's part of a range to the output; the order of a part of n keys and of the key after it,
  * and of a thread's part of the input, which is copied to the output as far as it ascends; and reverses the input, or

@@ -91,25 +91,38 @@ static void sort_bins(scan_sort_job *j, const bins *b, unsigned thread) {
 
 /* ---- one partition, all threads ---------------------------------------------------------------------------------- */
 
-/* Counts the digits in every thread's part; what varies is exact afterwards. */
+/* Counts the digits in every thread's part. Returns the bits that vary: if the guess missed one above its highest, the
+ * digit is not what it should be. */
 static uint64_t count_digits(scan_sort_job *j, scan_sort_range r, scan_sort_part *part, uint64_t guess,
                              unsigned thread) {
-    for (;;) {
-        unsigned top = scan_sort_top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
-        part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top < bits ? top : bits;
-        part->shift = top > part->bits ? top - part->bits : 0;
-        if (thread < j->plan.threads) {
-            j->plan.kernels->histogram(part);
-            *scan_sort_positions_of(j, thread) = part->varying;
-        }
-        scan_sort_barrier(j);
-        uint64_t varying = 0;
-        for (unsigned t = 0; t < j->plan.threads; t++)
-            varying |= *scan_sort_positions_of(j, t);
-        scan_sort_barrier(j);
+    unsigned top = scan_sort_top_bit(guess | 1) + 1, bits = scan_cpu_sort_digit_bits(r.n, j->plan.bin_n);
+    part->bits = part->splitters ? SCAN_SORT_SPLITTER_BITS : top < bits ? top : bits;
+    part->shift = top > part->bits ? top - part->bits : 0;
+    if (thread < j->plan.threads) {
+        j->plan.kernels->histogram(part);
+        *scan_sort_positions_of(j, thread) = part->varying;
+    }
+    scan_sort_barrier(j);
+    uint64_t varying = 0;
+    for (unsigned t = 0; t < j->plan.threads; t++)
+        varying |= *scan_sort_positions_of(j, t);
+    scan_sort_barrier(j);
+    return varying;
+}
+
+/* Chooses how a range is partitioned, and counts its digits, or its halves. Returns the bits that vary, or 1 where they
+ * are not counted: halves both have keys, and pieces are counted as they are divided. */
+static uint64_t choose_partition(scan_sort_job *j, scan_sort_range r, scan_sort_part *part,
+                                 scan_sort_splitters *splitters, unsigned thread) {
+    for (uint64_t guess = 0;;) {
+        guess = scan_cpu_sort_choose_digit(j, part, r.begin, r.n, guess, splitters);
+        part->halves = part->halves && scan_cpu_sort_count_halves(j, part, r.n, thread);
+        if (part->halves || (part->splitters && j->plan.split))
+            return 1;
+        const uint64_t varying = count_digits(j, r, part, guess, thread);
         if (varying == 0 || part->splitters || scan_sort_top_bit(varying) <= scan_sort_top_bit(guess | 1))
             return varying;
-        guess = varying;
+        guess = varying; /* of a few keys that the sample missed: they may leave the others in a few bins */
     }
 }
 
@@ -228,14 +241,11 @@ void scan_cpu_sort_partition(scan_sort_job *j, scan_sort_range r, unsigned threa
         return;
     }
     scan_sort_splitters splitters;
-    const uint64_t guess = scan_cpu_sort_choose_digit(j, &part, r.begin, r.n, &splitters);
-    part.halves = part.halves && scan_cpu_sort_count_halves(j, &part, r.n, thread);
+    const uint64_t varying = choose_partition(j, r, &part, &splitters, thread);
     if (part.splitters && !part.halves && j->plan.split) {
         sort_by_pieces(j, r, &part, thread);
         return;
     }
-    /* Of halves both have keys, so that some bit varies. */
-    const uint64_t varying = part.halves ? 1 : count_digits(j, r, &part, guess, thread);
     if (varying == 0) {
         scan_cpu_sort_copy_part(j, r, part.from, thread);
         return;

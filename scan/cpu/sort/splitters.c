@@ -153,13 +153,16 @@ static bool do_repeat(const scan_sort_job *j, const uint64_t *sample, size_t n, 
 }
 
 uint64_t scan_cpu_sort_choose_digit(const scan_sort_job *j, scan_sort_part *part, size_t begin, size_t n,
-                                    scan_sort_splitters *splitters) {
-    enum { SAMPLES = 256 };
-    uint64_t sample[SAMPLES], varying = 0;
-    for (size_t i = 0; i < SAMPLES; i++)
-        sample[i] = j->plan.kernels->code(part->from.keys, begin + scan_sort_anywhere(i, n), j->order);
-    for (size_t i = 0; i < SAMPLES; i++)
-        varying |= sample[i] ^ part->first;
+                                    uint64_t varying, scan_sort_splitters *splitters) {
+    enum { SAMPLES = 256, NEIGHBOURS = 16 /* keys of a place that show which bits vary */ };
+    uint64_t sample[SAMPLES];
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t at = begin + scan_sort_anywhere(i, n),
+                     end = begin + n - at < NEIGHBOURS ? begin + n : at + NEIGHBOURS;
+        sample[i] = j->plan.kernels->code(part->from.keys, at, j->order);
+        for (size_t k = at; k < end; k++)
+            varying |= j->plan.kernels->code(part->from.keys, k, j->order) ^ part->first;
+    }
     scan_cpu_sort_sort_codes(sample, SAMPLES);
     const unsigned top = scan_sort_top_bit(varying | 1) + 1, bits = scan_cpu_sort_digit_bits(n, j->plan.bin_n);
     const bool halves = n <= j->plan.halves_n, repeats = do_repeat(j, sample, SAMPLES, halves);
