@@ -28,6 +28,8 @@ enum {
     MIN_SHARE_US = 5,   /* less work than this is not handed to a thread that is awake, */
     WAKING_US = 50,     /* less than this not to one that sleeps: it would come too late; */
     FOLLOWING_US = 100, /* but a call that comes so soon after the last one is one of many, and wakes */
+    GAP_US = 20,        /* between calls of one loop, */
+    CALLS = 3,          /* of which the first few do not wake */
     THREADS_BITS = 16,  /* of pool.run, the lowest, ... */
     OFFER = 1 << 15     /* ... of which one says that the run is an offer */
 };
@@ -64,6 +66,8 @@ struct scan_pool {
     void *arg;
     bool choose_all;
     int64_t busy_until_us; /* when the last call that asked for threads should have ended */
+    int64_t ended_us;      /* the last call */
+    unsigned calls;        /* that have followed one another */
     pool_worker workers[];
 };
 
@@ -233,6 +237,8 @@ scan_pool *scan_pool_create(unsigned threads) {
     atomic_init(&pool->arrived, 0);
     pool->choose_all = false;
     pool->busy_until_us = INT64_MIN;
+    pool->ended_us = INT64_MIN / 2;
+    pool->calls = 0;
     pool->run_threads = 1;
     pool->spins = threads > scan_pool_processors() ? 0 : SPINS;
     pool->threads = 1;
@@ -281,6 +287,13 @@ unsigned scan_pool_choose(scan_pool *pool, size_t alone_us) {
     pool->busy_until_us = now + (int64_t)smaller(alone_us / threads, 1u << 30);
     return threads;
 }
+
+bool scan_pool_begin_call(scan_pool *pool) {
+    pool->calls = now_us() - pool->ended_us <= GAP_US ? pool->calls + 1 : 0;
+    return pool->choose_all || scan_pool_awake(pool) > 0 || pool->calls >= CALLS;
+}
+
+void scan_pool_end_call(scan_pool *pool) { pool->ended_us = now_us(); }
 
 void scan_pool_run(scan_pool *pool, unsigned threads, scan_task *task, void *arg) {
     pool->run_threads = threads;

@@ -5,6 +5,7 @@
 #ifndef SCAN_CPU_POOL_H
 #define SCAN_CPU_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct scan_pool scan_pool;
@@ -27,8 +28,14 @@ unsigned scan_pool_threads(const scan_pool *pool);
  * threads in any case. */
 unsigned scan_pool_choose(scan_pool *pool, size_t alone_us);
 
-/* For tests: from now on scan_pool_choose returns all threads, however little there is to do. */
+/* For tests: from now on scan_pool_choose returns all threads, however little there is to do, and all calls are ready.
+ */
 void scan_pool_choose_all(scan_pool *pool);
+
+/* Whether threads come at once to what they are offered: some are awake. Or the call that begins is one of several,
+ * each of which has begun when the one before had just ended: then threads that it wakes are awake for the next. */
+bool scan_pool_begin_call(scan_pool *pool);
+void scan_pool_end_call(scan_pool *pool);
 
 /* Runs task on `threads` threads at once, from 1 to those of the pool, and returns when all have returned. The others
  * sleep on. Not reentrant. */

@@ -165,6 +165,27 @@ static void as_many_threads_as_pay(void **state) {
     scan_pool_destroy(pool);
 }
 
+static void calls_in_a_loop(void **state) {
+    (void)state;
+    enum { FEW = 3, MANY = 1000 };
+    scan_pool *pool = scan_pool_create(MAX);
+    let_sleep(pool);
+    for (int calls = 0; calls < FEW; calls++) { /* which would wait for threads to wake */
+        assert_false(scan_pool_begin_call(pool));
+        scan_pool_end_call(pool);
+    }
+    for (int calls = 0; !scan_pool_begin_call(pool); calls++) { /* one may have been late */
+        scan_pool_end_call(pool);
+        assert_true(calls < MANY);
+    }
+    scan_pool_end_call(pool);
+    let_sleep(pool);
+    assert_false(scan_pool_begin_call(pool));
+    scan_pool_choose_all(pool);
+    assert_true(scan_pool_begin_call(pool));
+    scan_pool_destroy(pool);
+}
+
 /* Calls that come one by one: one of 10^5 elements wakes no thread, one of 2 * 10^6 all; of calls without a pause some.
  */
 static void calls_one_by_one(void **state) {
@@ -205,7 +226,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(barriers_separate_phases), cmocka_unit_test(runs_of_some_threads),
         cmocka_unit_test(offers_may_be_taken_up),   cmocka_unit_test(as_many_threads_as_pay),
-        cmocka_unit_test(calls_one_by_one),
+        cmocka_unit_test(calls_one_by_one),         cmocka_unit_test(calls_in_a_loop),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

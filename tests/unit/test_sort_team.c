@@ -49,7 +49,7 @@ static void note(const scan_sort_task *task) { atomic_store((atomic_bool *)(uint
 static void begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
     atomic_bool noted = false;
     atomic_uint unfinished = 0;
-    scan_cpu_sort_begin_team(team, pool, threads);
+    scan_cpu_sort_begin_team(team, pool, threads, true);
     if (threads == 1)
         return;
     scan_cpu_sort_share(team, &(scan_sort_task){.run = note, .job = &noted, .unfinished = &unfinished});

@@ -17,6 +17,9 @@ enum {
     QUICK_SURVEY_N = 1024,           /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32,        /* keys that quick_places.h looks at first */
     QUICK_L1_BYTES = 1 << 15,        /* of keys; more are partitioned with a view to the lines that leave the L1 */
+    QUICK_WAKE_BYTES = 192 << 10,    /* 100 microseconds of work, or */
+    QUICK_SURVEYED = 4,              /* a part of the repeats where a survey has found no few values */
+    QUICK_REPEATS = 24,              /* times as many where all keys are equal */
     QUICK_SHARE_N = 8192 /* elements of a range that is left to another thread: 20 microseconds of work or more,
                             many times what it costs to hand it over */
 };
@@ -36,7 +39,19 @@ typedef struct quick_job {
     atomic_uint *unfinished;      /* ranges that have been shared */
 } quick_job;
 
-static inline bool quick_may_share(const scan_sort_local *l, size_t n) { return l->team && n >= QUICK_SHARE_N; }
+/* A range that has been divided, and how many of its pivot's candidates equal another. */
+typedef struct quick_range {
+    size_t n, repeats;
+} quick_range;
+
+/* Whether n elements of a range are left to another thread. One that has to wake comes in time only if the range has
+ * many bytes, and more where keys repeat, which are soon sorted: so many of the pivot's candidates equal it. */
+static inline bool quick_may_share(const scan_sort_local *l, size_t n, size_t range_bytes, size_t repeats,
+                                   size_t candidates) {
+    return n >= QUICK_SHARE_N && l->team &&
+           (l->team->ready ||
+            range_bytes >= QUICK_WAKE_BYTES + QUICK_WAKE_BYTES * QUICK_REPEATS * repeats / candidates);
+}
 
 /* Waits for what has been shared. */
 static inline void quick_join(const scan_sort_local *l, atomic_uint *unfinished) {

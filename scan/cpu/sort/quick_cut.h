@@ -7,7 +7,7 @@
  */
 
 /* n >= 4 * LANES */
-SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, bool *repeats) {
+SCAN_INLINE KEY NAME(choose_pivot)(const KEY *x, size_t n, V flip, unsigned *repeats) {
     size_t places[3];
     NAME(choose_places)(n, places);
     return NAME(pivot_of)(V_XOR(flip, V_LOAD(x + places[0])), V_XOR(flip, V_LOAD(x + places[1])),

@@ -152,7 +152,8 @@ static quick_aside NAME(sort_numbers)(const quick_job *job, const KEY *from, KEY
 /* Looks for a few values, none of them NaN, nor zeros of both signs: the keys, in the order of their codes. */
 static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
     KEY sample[QUICK_SAMPLES], another;
-    bool repeats, zero = false;
+    unsigned repeats;
+    bool zero = false;
     NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
     if (!repeats && n < 16384)
         return false;

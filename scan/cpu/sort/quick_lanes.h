@@ -37,15 +37,16 @@ SCAN_INLINE void NAME(choose_places)(size_t n, size_t *places) {
         places[k] = k * third + ((size_t)(hash >> (16 * k + 16) & 0xffff) * third >> 16);
 }
 
-/* A median of medians of three, from 27 codes. *repeats says whether others of them equal it. */
-SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, bool *repeats) {
+/* A median of medians of three, from 27 codes. *repeats is how many others of them equal it. */
+SCAN_INLINE KEY NAME(pivot_of)(V a, V b, V c, unsigned *repeats) {
     V m = NAME(median)(a, b, c);
     m = NAME(median)(m, V_ROTATE(m, 1), V_ROTATE(m, 2));
     m = NAME(median)(m, V_ROTATE(m, 3), V_ROTATE(m, 6));
     const V pivot = V_SET1(V_FIRST(m));
-    size_t unequal = quick_count(V_UNSET(V_EQUAL(a, pivot)), LANES) + quick_count(V_UNSET(V_EQUAL(b, pivot)), LANES) +
-                     quick_count(V_UNSET(V_EQUAL(c, pivot)), LANES);
-    *repeats = unequal < 3 * LANES - 1;
+    const size_t unequal = quick_count(V_UNSET(V_EQUAL(a, pivot)), LANES) +
+                           quick_count(V_UNSET(V_EQUAL(b, pivot)), LANES) +
+                           quick_count(V_UNSET(V_EQUAL(c, pivot)), LANES);
+    *repeats = unequal < 3 * LANES ? (unsigned)(3 * LANES - 1 - unequal) : 0;
     return V_FIRST(m);
 }
 
@@ -180,10 +181,11 @@ static void NAME(run_task)(const scan_sort_task *t) {
     NAME(quick)(t->job, t->from.keys, t->to.keys, t->spare.keys, t->n, t->n, t->depth);
 }
 
-/* Leaves n codes at x to the first thread that takes a task. What lies before them in `to` is then all that the caller
- * may write. False if they are too few, or there is no team or no room in it. */
-static bool NAME(share)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, unsigned depth) {
-    return quick_may_share(job->local, n) &&
+/* Leaves n codes at x, of a range, to the first thread that takes a task. What lies before them in `to` is then all
+ * that the caller may write. False if they are too few, or there is no team or no room in it. */
+static bool NAME(share)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, unsigned depth,
+                        quick_range of) {
+    return quick_may_share(job->local, n, of.n * sizeof(KEY), of.repeats, 3 * LANES) &&
            scan_cpu_sort_share(job->local->team, &(scan_sort_task){.run = NAME(run_task),
                                                                    .job = job,
                                                                    .from = {(KEY *)x, NULL},
@@ -209,7 +211,8 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
             quick_give_up(job, to, other, n, sizeof(KEY));
             return;
         }
-        bool repeats, three = false;
+        unsigned repeats;
+        bool three = false;
         KEY pivot = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
         if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
             NAME(few) few;
@@ -226,7 +229,8 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
         const NAME(parts) p = three ? NAME(partition_three)(job, x, n, V_SET1(0), pivot, to, other)
                                     : NAME(partition)(x, n, pivot, to, other);
         const NAME(scratch) scratch = NAME(scratch_of)(&p, other, n);
-        if (NAME(share)(job, p.highs, to + (n - p.high_n), scratch.highs, p.high_n, depth)) {
+        if (NAME(share)(job, p.highs, to + (n - p.high_n), scratch.highs, p.high_n, depth,
+                        (quick_range){p.low_n + p.high_n, three ? 0 : repeats / QUICK_SURVEYED})) {
             other = scratch.lows;
             x = to;
             n = room = p.low_n;
@@ -252,7 +256,8 @@ static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY
         NAME(network)(to, to, n, n, V_SET1(flip));
         return;
     }
-    bool repeats, three = false;
+    unsigned repeats;
+    bool three = false;
     KEY pivot = NAME(choose_pivot)(from, n, V_SET1(flip), &repeats);
     if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
         NAME(few) few;
@@ -271,7 +276,8 @@ static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY
                                 : NAME(partition_to)(from, n, V_SET1(flip), pivot, to, other, false);
     const NAME(scratch) scratch = NAME(scratch_of)(&p, other, n);
     KEY *const above = to + (n - p.high_n);
-    if (NAME(share)(job, p.highs, above, scratch.highs, p.high_n, depth)) {
+    if (NAME(share)(job, p.highs, above, scratch.highs, p.high_n, depth,
+                    (quick_range){p.low_n + p.high_n, three ? 0 : repeats / QUICK_SURVEYED})) {
         NAME(quick)(job, to, to, scratch.lows, p.low_n, p.low_n, depth);
     } else {
         NAME(quick_lows)(job, pivot, to, &p, &scratch, n, n, depth);

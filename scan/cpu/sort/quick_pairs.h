@@ -230,11 +230,11 @@ typedef struct PAIR(job) {
 
 static void PAIR(run_task)(const scan_sort_task *t);
 
-/* Leaves n pairs, as quick() gets them, to the first thread that takes a task. False if they are too few, or there is
- * no team or no room in it. */
+/* Leaves n pairs of a range, as quick() gets them, to the first thread that takes a task. False if they are too few, or
+ * there is no team or no room in it. */
 static bool PAIR(share)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to, PAIR(columns) other, size_t n,
-                        unsigned depth) {
-    return quick_may_share(job->local, n) &&
+                        unsigned depth, quick_range of) {
+    return quick_may_share(job->local, n, of.n * (sizeof(KEY) + sizeof(VALUE)), of.repeats, 3 * LANES) &&
            scan_cpu_sort_share(job->local->team, &(scan_sort_task){.run = PAIR(run_task),
                                                                    .job = job,
                                                                    .from = {x.keys, x.values},
@@ -268,7 +268,7 @@ static void PAIR(quick)(const PAIR(job) * job, PAIR(columns) x, PAIR(columns) to
                                    : PAIR(divide_integers)(s, x, n, cut.last, to, other);
         if (low == n && cut.two)
             return;
-        if (PAIR(share)(job, other, PAIR(from)(to, low), other, n - low, depth)) {
+        if (PAIR(share)(job, other, PAIR(from)(to, low), other, n - low, depth, (quick_range){n, cut.repeats})) {
             other = PAIR(from)(other, n - low);
             x = to;
             n = low;

@@ -9,7 +9,8 @@
 /* How a range is cut: codes up to `last` are one part, of codes of floats all ties or none. */
 typedef struct PAIR(cut) {
     KEY last;
-    bool two; /* nearly all seem to be one of two codes, which are no ties of each other */
+    unsigned repeats; /* other candidates of the pivot that equal it */
+    bool two;         /* nearly all seem to be one of two codes, which are no ties of each other */
     KEY low, high;
 } PAIR(cut);
 
@@ -36,13 +37,12 @@ SCAN_INLINE bool PAIR(are_two)(const KEY *x, size_t n, V flip, KEY pivot, KEY *o
 
 /* n >= 4 * LANES. False if all codes are ties. */
 static bool PAIR(choose_cut)(const NAME(split) * s, const KEY *x, size_t n, PAIR(cut) * cut) {
-    bool repeats;
-    const KEY pivot = NAME(choose_pivot)(x, n, s->flip, &repeats),
+    const KEY pivot = NAME(choose_pivot)(x, n, s->flip, &cut->repeats),
               low = s->ties ? NAME(first_tie)(s->ties, pivot) : pivot;
     KEY other;
     cut->last = s->ties ? NAME(last_tie)(s->ties, pivot) : pivot;
     cut->two = false;
-    if (low == cut->last && !repeats)
+    if (low == cut->last && !cut->repeats)
         return true;
     if (PAIR(are_two)(x, n, s->flip, pivot, &other)) {
         if (other == pivot) {

@@ -18,7 +18,7 @@ typedef struct PAIR(others) {
 /* How many candidates of a pivot (quick_cut.h) are not equal to it; SIZE_MAX if it does not repeat. */
 static size_t PAIR(count_unequal)(const KEY *x, size_t n, KEY *pivot) {
     size_t places[3], unequal = 0;
-    bool repeats;
+    unsigned repeats;
     *pivot = NAME(choose_pivot)(x, n, V_SET1(0), &repeats);
     if (!repeats)
         return SIZE_MAX;

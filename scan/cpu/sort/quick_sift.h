@@ -276,7 +276,7 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
  * that may be ties. */
 static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
     NAME(sifted) part;
-    if (sorted > 0 || (team && n * sizeof(KEY) >= SCAN_SORT_PASS_BYTES))
+    if (sorted > 0 || scan_sort_pays(team, n * sizeof(KEY), SCAN_SORT_PASS_BYTES))
         return NAME(sift_shared)(sieve, n, sorted, team, counts);
     NAME(sift_part)(sieve, 0, n, &part);
     memcpy(counts, part.counts, sizeof part.counts);

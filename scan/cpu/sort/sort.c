@@ -21,8 +21,11 @@ static scan_status check_method(scan_ctx *ctx, const scan_sort_desc *desc) {
 }
 
 static void end_team(const scan_sort_job *j) {
-    if (j->team)
-        scan_cpu_sort_end_team(j->team);
+    if (!j->team)
+        return;
+    scan_cpu_sort_end_team(j->team);
+    if (j->plan.threads == 1)
+        scan_pool_end_call(j->pool);
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_columns in, scan_sort_columns out, size_t n,
@@ -71,9 +74,10 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
         const size_t most = 1 + j.n / TEAM_N;
         const unsigned threads = scan_pool_threads(j.pool);
         if (p->threads == 1)
-            scan_cpu_sort_begin_team(&team, j.pool, threads < most ? threads : (unsigned)most);
+            scan_cpu_sort_begin_team(&team, j.pool, threads < most ? threads : (unsigned)most,
+                                     scan_pool_begin_call(j.pool));
         else
-            scan_cpu_sort_begin_team(&team, NULL, p->threads);
+            scan_cpu_sort_begin_team(&team, NULL, p->threads, true);
         j.team = &team;
     }
     if (j.n <= p->local_n) {

@@ -65,9 +65,10 @@ static void help(void *arg, unsigned thread, unsigned threads) {
     scan_cpu_sort_help(team, &team->open);
 }
 
-void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads) {
+void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads, bool ready) {
     team->pool = pool;
     team->threads = threads;
+    team->ready = ready;
     /* Threads that are awake share at every step: those that find a task for each of them do not take the lock. */
     team->room = pool || threads > SCAN_SORT_MAX_TASKS ? SCAN_SORT_MAX_TASKS : threads;
     atomic_flag_clear(&team->locked);
@@ -86,6 +87,8 @@ bool scan_cpu_sort_share(scan_sort_team *team, const scan_sort_task *task) {
         atomic_fetch_add_explicit(task->unfinished, 1, memory_order_relaxed);
         team->tasks[team->end++ % SCAN_SORT_MAX_TASKS] = *task;
         team->offered = true;
+        if (first)
+            team->ready = true; /* before another thread reads it */
         note_waiting(team);
     }
     unlock(team);

@@ -23,15 +23,18 @@ typedef struct scan_sort_task {
 } scan_sort_task;
 
 enum {
-    SCAN_SORT_MAX_TASKS = 64,      /* a power of two */
-    SCAN_SORT_MAX_PARTS = 16,      /* of one pass, which are described on the stack */
-    SCAN_SORT_PASS_BYTES = 1 << 20 /* of a pass that a team shares: 40 microseconds of work */
+    SCAN_SORT_MAX_TASKS = 64,       /* a power of two */
+    SCAN_SORT_MAX_PARTS = 16,       /* of one pass, which are described on the stack */
+    SCAN_SORT_PASS_BYTES = 1 << 20, /* of a pass that a team shares: 40 microseconds of work */
+    SCAN_SORT_WAKING = 5 /* halves of that pay for threads that sleep: they come some 50 microseconds later, and to wake
+                            one costs the caller some more */
 };
 
 /* The tasks that no thread has begun. */
 typedef struct scan_sort_team {
     scan_pool *pool; /* NULL: the threads are awake, and help when they have nothing else to do */
     unsigned threads;
+    bool ready;    /* they come at once */
     unsigned room; /* tasks that may wait */
     atomic_flag locked;
     atomic_uint waiting; /* end - begin */
@@ -41,8 +44,9 @@ typedef struct scan_sort_team {
     scan_sort_task tasks[SCAN_SORT_MAX_TASKS];
 } scan_sort_team;
 
-/* Begins a team of threads of a pool, to which the first task is offered, or, without a pool, of threads that help. */
-void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads);
+/* Begins a team of threads of a pool, to which the first task is offered, or, without a pool, of threads that help.
+ * `ready`: these come at once. */
+void scan_cpu_sort_begin_team(scan_sort_team *team, scan_pool *pool, unsigned threads, bool ready);
 
 /* Leaves a task to the first thread that takes one, which may be the caller when it joins. False if there are too many:
  * then the caller has to do it. */
@@ -59,10 +63,15 @@ void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
 
+/* Whether there is a team, and so much work that it pays to share some: `least`, or more where threads must wake. */
+static inline bool scan_sort_pays(const scan_sort_team *team, size_t work, size_t least) {
+    return team && work >= (team->ready ? least : SCAN_SORT_WAKING * least / 2);
+}
+
 /* A pass over places from 0 on, which reads or writes so many bytes: by a team, if there is one and they are enough. */
 static inline void scan_sort_pass(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
                                   size_t bytes) {
-    if (team && bytes >= SCAN_SORT_PASS_BYTES)
+    if (scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES))
         scan_cpu_sort_in_parts(team, task, arg, 0, places);
     else
         task(arg, 0, places);
