@@ -215,6 +215,13 @@ static inline uint64_t data_clusters(uint64_t *s, size_t i, size_t n, scan_type 
     uint64_t which = r % 12;
     return random_u64(&which) + (r >> 62 == 0 ? r >> 8 & 0xffff : 0);
 }
+/* Some dozens of values, and one key in 64, by place or not at all, of others. */
+static inline uint64_t data_dozens(uint64_t *s, size_t i, size_t n, scan_type type) {
+    (void)type;
+    const uint64_t r = random_u64(s), others = n % 3;
+    uint64_t which = r % (20 + n % 120);
+    return others > 0 && r >> 58 == 0 && (others == 1 || i < n / 2) ? r << 6 : random_u64(&which);
+}
 /* Median-of-three killer (Musser): the classic quadratic input of naive quicksorts. */
 static inline uint64_t data_killer(uint64_t *s, size_t i, size_t n, scan_type type) {
     (void)s;
@@ -226,7 +233,7 @@ static inline uint64_t data_killer(uint64_t *s, size_t i, size_t n, scan_type ty
 static distribution *const distributions[] = {
     data_uniform,  data_few_bits, data_zipf,         data_sorted,   data_reversed,    data_reversed_ties,
     data_constant, data_bell,     data_few_distinct, data_specials, data_organ_pipe,  data_sawtooth,
-    data_outliers, data_killer,   data_octaves,      data_clusters, data_one_outlier,
+    data_outliers, data_killer,   data_octaves,      data_clusters, data_one_outlier, data_dozens,
 };
 enum { DISTRIBUTIONS = sizeof distributions / sizeof distributions[0] };
 

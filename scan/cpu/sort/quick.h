@@ -14,12 +14,21 @@ enum {
     QUICK_SAMPLES = 64,              /* keys that show them */
     QUICK_PART = QUICK_SAMPLES / 4,  /* of them, of a value whose keys are written while they are counted */
     QUICK_THREE = QUICK_SAMPLES / 8, /* of them, of a value whose keys a partition leaves out */
-    QUICK_SURVEY_N = 1024,           /* keys from which on they are looked for */
-    QUICK_PLACES_SAMPLE = 32,        /* keys that quick_places.h looks at first */
-    QUICK_L1_BYTES = 1 << 15,        /* of keys; more are partitioned with a view to the lines that leave the L1 */
-    QUICK_WAKE_BYTES = 192 << 10,    /* 100 microseconds of work, or */
-    QUICK_SURVEYED = 4,              /* a part of the repeats where a survey has found no few values */
-    QUICK_REPEATS = 24,              /* times as many where all keys are equal */
+    QUICK_ALIKE = 10,       /* of them, neighbours in order that are equal: they may be of some dozens of values */
+    QUICK_VALUES = 128,     /* at most so many */
+    QUICK_VALUES_N = 16384, /* keys from which on these are looked for */
+    QUICK_SLOT_BITS = 11,
+    QUICK_SLOTS = 1 << QUICK_SLOT_BITS, /* of the hash table that counts them */
+    QUICK_COUNTERS = 4,                 /* of a slot: a key that repeats would wait for its own store */
+    QUICK_BLOCK = 2048,                 /* keys that are looked up, and counted then */
+    QUICK_PER_OTHER = 8,                /* keys for each of another value */
+    QUICK_COUNT_COST = 12,              /* what counting a key takes, in bytes of a simple pass */
+    QUICK_SURVEY_N = 1024,              /* keys from which on they are looked for */
+    QUICK_PLACES_SAMPLE = 32,           /* keys that quick_places.h looks at first */
+    QUICK_L1_BYTES = 1 << 15,           /* of keys; more are partitioned with a view to the lines that leave the L1 */
+    QUICK_WAKE_BYTES = 192 << 10,       /* 100 microseconds of work, or */
+    QUICK_SURVEYED = 4,                 /* a part of the repeats where a survey has found no few values */
+    QUICK_REPEATS = 24,                 /* times as many where all keys are equal */
     QUICK_SHARE_N = 8192 /* elements of a range that is left to another thread: 20 microseconds of work or more,
                             many times what it costs to hand it over */
 };

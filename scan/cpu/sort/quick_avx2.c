@@ -130,8 +130,20 @@ SCAN_INLINE __m256i mask_load_32(__m256i others, __m256i mask, const uint32_t *f
 /* The lanes that a mask does not have. */
 SCAN_INLINE uint32_t unset_32(__m256i mask) { return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(mask)) & 0xff; }
 
+/* The slots of keys in a hash table, or QUICK_SLOTS. Returns which lanes differ from what their slots hold. */
+SCAN_INLINE uint32_t look_up_32(__m256i keys, uint32_t multiplier, const uint32_t *table, uint16_t *slots) {
+    const __m256i at =
+        _mm256_srli_epi32(_mm256_mullo_epi32(keys, _mm256_set1_epi32((int)multiplier)), 32 - QUICK_SLOT_BITS);
+    const __m256i same = _mm256_cmpeq_epi32(_mm256_i32gather_epi32((const int *)table, at, 4), keys);
+    const __m256i found = select_32(_mm256_set1_epi32(QUICK_SLOTS), at, same);
+    _mm_storeu_si128((__m128i *)(void *)slots,
+                     _mm_packus_epi32(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1)));
+    return unset_32(same);
+}
+
 #define KEY uint32_t
 #define KEY_BITS 32
+#define V_LOOK_UP look_up_32
 #define LANES 8
 #define INFINITY_BITS 0x7f800000u
 #define V_BITS uint32_t
@@ -236,8 +248,22 @@ SCAN_INLINE __m256i mask_load_64(__m256i others, __m256i mask, const uint64_t *f
 
 SCAN_INLINE uint32_t unset_64(__m256i mask) { return ~(uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(mask)) & 0xf; }
 
+SCAN_INLINE uint32_t look_up_64(__m256i keys, uint64_t multiplier, const uint64_t *table, uint16_t *slots) {
+    uint64_t lanes[4];
+    uint32_t differ = 0;
+    V_STORE(lanes, keys);
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t at = lanes[i] * multiplier >> (64 - QUICK_SLOT_BITS);
+        const bool found = table[at] == lanes[i];
+        slots[i] = (uint16_t)(found ? at : QUICK_SLOTS);
+        differ |= (uint32_t)!found << i;
+    }
+    return differ;
+}
+
 #define KEY uint64_t
 #define KEY_BITS 64
+#define V_LOOK_UP look_up_64
 #define LANES 4
 #define INFINITY_BITS 0x7ff0000000000000u
 #define V_BITS uint32_t

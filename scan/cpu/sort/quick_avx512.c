@@ -131,6 +131,24 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
     store_some_64_8(to + quick_count(bits, 8), v.high, (__mmask8)(bits >> 8));
 }
 
+/* The slots of keys in a hash table, or QUICK_SLOTS. Returns which lanes differ from what their slots hold. */
+SCAN_INLINE __mmask16 look_up_32(__m512i keys, uint32_t multiplier, const uint32_t *table, uint16_t *slots) {
+    const __m512i at =
+        _mm512_srli_epi32(_mm512_mullo_epi32(keys, _mm512_set1_epi32((int)multiplier)), 32 - QUICK_SLOT_BITS);
+    const __mmask16 differ = _mm512_cmpneq_epi32_mask(_mm512_i32gather_epi32(at, table, 4), keys);
+    const __m512i found = _mm512_mask_mov_epi32(at, differ, _mm512_set1_epi32(QUICK_SLOTS));
+    _mm256_storeu_si256((__m256i *)(void *)slots, _mm512_cvtepi32_epi16(found));
+    return differ;
+}
+SCAN_INLINE __mmask8 look_up_64(__m512i keys, uint64_t multiplier, const uint64_t *table, uint16_t *slots) {
+    const __m512i at =
+        _mm512_srli_epi64(_mm512_mullo_epi64(keys, _mm512_set1_epi64((long long)multiplier)), 64 - QUICK_SLOT_BITS);
+    const __mmask8 differ = _mm512_cmpneq_epi64_mask(_mm512_i64gather_epi64(at, table, 8), keys);
+    const __m512i found = _mm512_mask_mov_epi64(at, differ, _mm512_set1_epi64(QUICK_SLOTS));
+    _mm_storeu_si128((__m128i *)(void *)slots, _mm512_cvtepi64_epi16(found));
+    return differ;
+}
+
 #define LEAST_64 0
 #define V_SET1_64(x) _mm512_set1_epi64((long long)(x))
 #define LEAST_32 0
@@ -139,6 +157,7 @@ SCAN_INLINE void store_some_32_8(uint64_t *to, vector_32_8 v, __mmask16 bits) {
 #define KEY_BITS 32
 #define LANES 16
 #define INFINITY_BITS 0x7f800000u
+#define V_LOOK_UP look_up_32
 #define MAX_ROWS 16
 #define V __m512i
 #define V_LOAD _mm512_loadu_si512
@@ -315,6 +334,7 @@ SCAN_INLINE __m512i max_min_f64(__m512i a, __m512i b, __mmask8 far) {
 #define KEY_BITS 64
 #define LANES 8
 #define INFINITY_BITS 0x7ff0000000000000u
+#define V_LOOK_UP look_up_64
 #define V_BITS __mmask8
 #define V_MASK __mmask8
 #define V_EXCHANGE exchange_64

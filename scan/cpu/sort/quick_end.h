@@ -40,6 +40,7 @@
 #undef V_ADD
 #undef V_EQUAL
 #undef V_TALLY
+#undef V_LOOK_UP
 #undef V_MASK_OR
 #undef V_UNSET
 #undef V_GREATER

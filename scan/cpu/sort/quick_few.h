@@ -13,6 +13,7 @@ typedef struct NAME(few) {
     unsigned share; /* of QUICK_SAMPLES, that it has */
     bool three;     /* there are none, but the pivot has so many keys that a partition should leave them out */
     size_t sorted;  /* keys at the front that are in order */
+    unsigned equal; /* neighbours in the sorted sample */
     KEY magnitude;  /* others that have none of these bits set must not be: they would be ties of a value; 0: all may */
 } NAME(few);
 
@@ -46,6 +47,7 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
         share += sample[i] == median;
     for (size_t i = 1; i < SAMPLES; i++)
         equal += sample[i] == sample[i - 1];
+    few->equal = equal;
     few->three = many && share >= QUICK_THREE;
     if (equal < SAMPLES / 2 - QUICK_FEW)
         return median;
@@ -122,12 +124,12 @@ static void NAME(fill_places)(void *arg, size_t begin, size_t end) {
 }
 
 /* How many of sorted codes, given as codes[i] ^ flip, are less than each value. */
-static void NAME(count_less)(const NAME(few) * few, const KEY *codes, size_t n, KEY flip, size_t *less) {
-    for (unsigned k = 0; k < few->count; k++) {
+static void NAME(count_less)(const KEY *values, unsigned count, const KEY *codes, size_t n, KEY flip, size_t *less) {
+    for (unsigned k = 0; k < count; k++) {
         size_t begin = k > 0 ? less[k - 1] : 0;
         for (size_t end = n; begin < end;) {
             const size_t middle = begin + (end - begin) / 2;
-            if (RANK(codes[middle] ^ flip) < RANK(few->values[k]))
+            if (RANK(codes[middle] ^ flip) < RANK(values[k]))
                 begin = middle + 1;
             else
                 end = middle;
@@ -137,15 +139,15 @@ static void NAME(count_less)(const NAME(few) * few, const KEY *codes, size_t n, 
 }
 
 /* Puts keys, as often as they were counted, between the other ones, which are sorted at the end of `to`: behind the
- * first less[k] of these. What lies before the other ones is filled with the most frequent key if `filled`. */
-static void NAME(put_between)(const NAME(few) * few, const KEY *keys, const size_t *counts, const size_t *less, KEY *to,
-                              size_t n, size_t rest_n, bool filled, scan_sort_team *team) {
+ * first less[k] of these. What lies before the other ones is filled with keys[filled]; with none if that is `count`. */
+static void NAME(put_between)(const KEY *keys, unsigned count, const size_t *counts, const size_t *less, KEY *to,
+                              size_t n, size_t rest_n, unsigned filled, scan_sort_team *team) {
     const KEY *rest = to + (n - rest_n);
     size_t at = 0;
-    for (size_t k = 0, before = 0; k < few->count; before = less[k++]) {
+    for (size_t k = 0, before = 0; k < count; before = less[k++]) {
         memmove(to + at, rest + before, (less[k] - before) * sizeof(KEY));
         at += less[k] - before;
-        const size_t end = at + counts[k], from = filled && k == few->most && n - rest_n > at ? n - rest_n : at;
+        const size_t end = at + counts[k], from = k == filled && n - rest_n > at ? n - rest_n : at;
         if (from < end)
             scan_sort_pass(team, NAME(fill_places), &(NAME(filling)){to + from, keys[k]}, end - from,
                            (end - from) * sizeof(KEY));
@@ -206,8 +208,8 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     of_rest.unfinished = &unfinished;
     NAME(quick)(&of_rest, other, to + (n - rest_n), other, rest_n, room - (n - rest_n), depth);
     quick_join(job->local, &unfinished);
-    NAME(count_less)(few, to + (n - rest_n), rest_n, (KEY)job->flip, less);
+    NAME(count_less)(few->values, few->count, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < few->count; k++)
         keys[k] = few->values[k] ^ (KEY)job->flip;
-    NAME(put_between)(few, keys, counts, less, to, n, rest_n, fills, team);
+    NAME(put_between)(keys, few->count, counts, less, to, n, rest_n, fills ? few->most : few->count, team);
 }

@@ -203,9 +203,9 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
         numbers.values[k] = few.values[k] ^ sign;
         a.below += (few.values[k] & ~SIGN) != 0 && numbers.values[k] >= SIGN ? counts[k] : 0;
     }
-    FLOAT(count_less)(&numbers, rest, a.numbers, sign, less);
+    FLOAT(count_less)(numbers.values, numbers.count, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(&few, few.values, counts, less, to, n, a.numbers, fills, l->team);
+    NAME(put_between)(few.values, few.count, counts, less, to, n, a.numbers, fills ? few.most : few.count, l->team);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
     return true;

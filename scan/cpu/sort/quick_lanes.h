@@ -151,6 +151,9 @@ QUICK_APART static NAME(parts)
 }
 
 #include "quick_few.h"
+#ifdef V_LOOK_UP
+#include "quick_values.h"
+#endif
 
 /* The scratch of both parts of n codes, which may be sorted at the same time. */
 typedef struct NAME(scratch) {
@@ -221,6 +224,11 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
                 NAME(sort_few)(job, &few, x, 0, to, other, n, room, depth);
                 return;
             }
+#ifdef V_LOOK_UP
+            if (few.equal >= QUICK_ALIKE && n >= QUICK_VALUES_N &&
+                NAME(sort_values)(job, x, 0, to, other, n, room, depth))
+                return;
+#endif
             three = few.three;
         } else if (repeats && !NAME(cut_beside)(x, n, V_SET1(0), pivot, pivot, &pivot)) {
             NAME(fill)(to, n, V_SET1(pivot ^ (KEY)job->flip));
@@ -267,6 +275,11 @@ static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY
             NAME(sort_few)(job, &few, from, flip, to, other, n, n, depth);
             return;
         }
+#ifdef V_LOOK_UP
+        if (few.equal >= QUICK_ALIKE && n >= QUICK_VALUES_N &&
+            NAME(sort_values)(job, from, flip, to, other, n, n, depth))
+            return;
+#endif
         three = few.three;
     } else if (repeats && !NAME(cut_beside)(from, n, V_SET1(flip), pivot, pivot, &pivot)) {
         NAME(fill)(to, n, V_SET1(pivot ^ flip));
