@@ -27,6 +27,10 @@
  * From a ticket to the publication of the tile's counts no CTA waits for another one. Where tiles are few, the last
  * tile of a group first waits for the counts of the others in its group (look_back_by_groups()).
  *
+ * A warp whose keys all have one digit has no need of ranks: its keys follow each other as they lie. Where lower passes
+ * have brought few values together that is most warps: up to 1.3 times as fast, on average of 300 sets 1.009 times
+ * (H200, 2026-11-28: tools/bench --device cuda --hunt 300 --seed 70707 --min-n 700000 --max-n 2^27).
+ *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
  * digits change places (sort_pass.any_order): the keys' other digits tell them apart later.
@@ -69,6 +73,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
 
     uint64_t first; /* elements before the tile */
     uint32_t count; /* elements in it */
+    bool one_digit; /* all keys of this warp have one */
     K key[rows];
     packed_u8<keeps_digits ? rows : 1> digit; /* of key[i] */
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
@@ -133,6 +138,8 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
 #pragma unroll
         for (int i = 0; i < rows; i++)
             atomicAdd(own_counters + row_digit(i), 1u);
+        __syncwarp();
+        one_digit = own_counters[__shfl_sync(all_lanes, row_digit(0), 0)] == 32 * rows;
     }
 
     /* By `radix` threads. The counts go out first, for the tiles that follow wait for them. */
@@ -212,15 +219,20 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
             const uint32_t kind = shared.pass.values_from == BUFFER_NONE ? numbers
                                   : count == shape::tile                 ? whole_tile
                                                                          : part_of_tile;
+            const uint32_t first_place = own_counters[row_digit(0)] + thread % 32;
 #pragma unroll
             for (int i = 0; i < rows; i += together) {
                 if (i == (rows - 6) / together * together && thread == 0)
                     taken = take_ticket(job.state).number;
                 uint32_t p[together];
+                if (opaque(one_digit)) {
 #pragma unroll
-                for (int k = 0; k < together && i + k < rows; k++) {
-                    p[k] = rank_row(own_counters, row_digit(i + k), below);
-                    sorted_keys[p[k]] = key[i + k];
+                    for (int k = 0; k < together && i + k < rows; k++)
+                        sorted_keys[p[k] = first_place + (i + k) * 32] = key[i + k];
+                } else {
+#pragma unroll
+                    for (int k = 0; k < together && i + k < rows; k++)
+                        sorted_keys[p[k] = rank_row(own_counters, row_digit(i + k), below)] = key[i + k];
                 }
                 if constexpr (value_bytes > 0)
                     place_values(i, p, from, opaque(kind));
