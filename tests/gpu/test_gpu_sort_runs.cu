@@ -40,11 +40,17 @@ struct run_case {
     bool too_long; /* a run of different keys is more than a CTA sorts */
 };
 
-template <class Key> static run_case draw_case(bool long_ones) {
+/* Which keys the runs have that are more than a CTA sorts: equal ones, in one of them but for one key, or any. */
+enum long_keys { LONG_EQUAL, LONG_BUT_ONE, LONG_ANY };
+
+template <class Key> static run_case draw_case(long_keys longs) {
+    constexpr uint32_t odd_run = 7;
     run_case c = {};
     std::vector<uint32_t> runs;
     for (uint32_t r = 0; r < 60; r++)
-        runs.push_back(lengths[random_below(&rng, long_ones || r < 50 ? COUNT(lengths) : 8)]);
+        runs.push_back(lengths[random_below(&rng, longs == LONG_ANY || r < 50 ? COUNT(lengths) : 8)]);
+    if (longs == LONG_BUT_ONE)
+        runs[odd_run] = random_bool(&rng) ? max_cta_run + 1 : 2 * run_tile + 5;
     size_t n = 0;
     for (uint32_t length : runs)
         n += length;
@@ -56,7 +62,7 @@ template <class Key> static run_case draw_case(bool long_ones) {
     c.keys.resize(n);
     for (uint32_t r = 0; r < runs.size(); r++) {
         run_keys kind = run_keys(random_below(&rng, RUN_KEYS));
-        if (runs[r] > max_cta_run && !long_ones)
+        if (runs[r] > max_cta_run && longs != LONG_ANY)
             kind = RUN_EQUAL;
         c.too_long |= runs[r] > max_cta_run && kind != RUN_EQUAL;
         const size_t first = c.indices.size();
@@ -68,6 +74,10 @@ template <class Key> static run_case draw_case(bool long_ones) {
             c.keys[c.indices[first + k]] = kind == RUN_EQUAL ? value
                                            : kind == RUN_FEW ? value + random_below(&rng, 3)
                                                              : random_u64(&rng) >> 2;
+        }
+        if (longs == LONG_BUT_ONE && r == odd_run) {
+            c.keys[c.indices[first + random_below(&rng, runs[r])]] += 1;
+            c.too_long = true;
         }
     }
     return c;
@@ -83,8 +93,8 @@ static void expect_runs(run_case *c) {
     }
 }
 
-template <class Key, class V> static void check_runs(scan_type type, bool long_ones) {
-    run_case c = draw_case<Key>(long_ones);
+template <class Key, class V> static void check_runs(scan_type type, long_keys longs) {
+    run_case c = draw_case<Key>(longs);
     const size_t n = c.codes.size();
     std::vector<V> indices(c.indices.begin(), c.indices.end());
     static sort_plan plan;
@@ -121,9 +131,9 @@ static void runs_of_every_length(void **state) {
     (void)state;
     gpu_need();
     for (int round = 0; round < (gpu_is_racecheck ? 1 : gpu_is_small ? 3 : 20); round++)
-        for (int long_ones = 0; long_ones < 2; long_ones++) {
-            check_runs<uint64_t, uint32_t>(SCAN_U64, long_ones);
-            check_runs<double, uint64_t>(SCAN_F64, long_ones);
+        for (const long_keys longs : {LONG_EQUAL, LONG_BUT_ONE, LONG_ANY}) {
+            check_runs<uint64_t, uint32_t>(SCAN_U64, longs);
+            check_runs<double, uint64_t>(SCAN_F64, longs);
         }
     gpu_release(&d_keys);
     gpu_release(&d_codes);

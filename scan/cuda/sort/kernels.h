@@ -40,6 +40,9 @@ struct sort_local_kernel {
     int rows, element_bytes; /* of a thread; of a place in shared memory */
 };
 
+/* CTAs of the kernel that sorts runs, of an SM. */
+constexpr int runs_ctas = 5;
+
 /* Of a row's passes the last is for few keys of 1 or 2 bytes alone, in smaller tiles. */
 constexpr int few_pass = 3;
 

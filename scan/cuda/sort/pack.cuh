@@ -16,8 +16,9 @@
 #ifndef SCAN_CUDA_SORT_PACK_CUH
 #define SCAN_CUDA_SORT_PACK_CUH
 
-#include "merge_tile.cuh"
 #include "intervals.cuh"
+#include "kernels.h"
+#include "merge_tile.cuh"
 
 namespace scan_cuda {
 
@@ -58,26 +59,53 @@ __global__ void __launch_bounds__(pack_threads) pack_kernel(const __grid_constan
 
 constexpr int run_rows = 16, run_tile = pack_threads * run_rows;
 
-/* The run that begins at `begin`, by one thread. Returns whether it is short. */
+/* Whether the run of the code at `begin` has more than `most` positions from there on. Codes are in order. */
+__device__ inline bool is_longer(const uint32_t *codes, uint64_t begin, uint64_t n, uint32_t most) {
+    return begin + most < n && codes[begin + most] == codes[begin];
+}
+
+/* The run that begins at `begin`, by one thread. Returns whether it is short. All of its keys are asked for at once. */
 template <class Key, class V>
 __device__ bool sort_run_by_thread(const sort_job &job, const uint32_t *codes, V *indices, uint64_t begin, uint64_t n) {
     const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
     const uint32_t code = codes[begin];
-    for (uint64_t i = begin + 1; i < n && codes[i] == code; i++) {
-        if (i - begin == max_thread_run)
-            return false;
-        const V index = indices[i];
-        const uint64_t own = sort_code<Key>(keys[index], job.order);
-        uint64_t to = i;
-        for (; to > begin && sort_code<Key>(keys[indices[to - 1]], job.order) > own; to--)
-            indices[to] = indices[to - 1];
-        indices[to] = index;
+    if (is_longer(codes, begin, n, max_thread_run))
+        return false;
+    V index[max_thread_run];
+    uint64_t own[max_thread_run];
+    uint32_t place[max_thread_run], size = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < max_thread_run; k++)
+        size += begin + k < n && codes[begin + k] == code;
+#pragma unroll
+    for (uint32_t k = 0; k < max_thread_run; k++)
+        if (k < size)
+            index[k] = indices[begin + k];
+#pragma unroll
+    for (uint32_t k = 0; k < max_thread_run; k++)
+        if (k < size)
+            own[k] = sort_code<Key>(keys[index[k]], job.order);
+#pragma unroll
+    for (uint32_t k = 0; k < max_thread_run; k++) {
+        if (k >= size)
+            break;
+        place[k] = k;
+#pragma unroll
+        for (uint32_t j = 0; j < k; j++) {
+            const bool after = own[j] > own[k];
+            place[j] += after;
+            place[k] -= after;
+        }
     }
+#pragma unroll
+    for (uint32_t k = 0; k < max_thread_run; k++)
+        if (k < size && place[k] != k)
+            indices[begin + place[k]] = index[k];
     return true;
 }
 
 /* Of position i of the tile the code is in code[i + 1]. When runs have been listed, codes of longer ones take the place
- * of those. */
+ * of those. given_up: all begins again. */
 struct runs_shared {
     union {
         uint32_t code[run_tile + 2];
@@ -89,11 +117,11 @@ struct runs_shared {
     };
     uint16_t begins[run_tile / 2], warp_begins[run_tile / max_thread_run + 1];
     uint32_t runs, warp_runs, cta_runs;
+    uint32_t given_up;
 };
 
-/* A longer run by a warp. Returns whether all of its keys are equal, and so where they belong, or it could be sorted:
- * each key goes to as many places from the beginning as keys come before it. codes_there: of the run's first keys, for
- * the warp alone. */
+/* A longer run by a warp. Returns whether it could: each key goes to as many places from the beginning as keys come
+ * before it; equal keys are where they belong. codes_there: of the run's keys, for the warp alone. */
 template <class Key, class V>
 __device__ bool sort_run_by_warp(const sort_job &job, const uint32_t *codes, V *indices, uint64_t begin, uint64_t n,
                                  uint64_t *codes_there) {
@@ -101,14 +129,15 @@ __device__ bool sort_run_by_warp(const sort_job &job, const uint32_t *codes, V *
     const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
     const uint32_t code = codes[begin], lane = threadIdx.x % 32;
     const uint64_t first = sort_code<Key>(keys[indices[begin]], job.order);
+    if (is_longer(codes, begin, n, max_warp_run))
+        return false;
     bool equal = true;
-    uint64_t size = 0; /* of the run, as far as it has been looked at */
-    for (bool more = true; more && (equal || size <= max_warp_run);) {
+    uint32_t size = 0; /* of the run, as far as it has been looked at */
+    for (bool more = true; more && size < max_warp_run;) {
         const uint64_t i = begin + size + lane;
         const bool in_run = i < n && codes[i] == code;
         const uint64_t own = in_run ? sort_code<Key>(keys[indices[i]], job.order) : first;
-        if (size < max_warp_run)
-            codes_there[size + lane] = own;
+        codes_there[size + lane] = own;
         equal = equal && __all_sync(all_lanes, own == first);
         const uint32_t count = uint32_t(__popc(__ballot_sync(all_lanes, in_run)));
         size += count;
@@ -116,8 +145,6 @@ __device__ bool sort_run_by_warp(const sort_job &job, const uint32_t *codes, V *
     }
     if (equal)
         return true;
-    if (size > max_warp_run)
-        return false;
     __syncwarp();
     V index[each];
     uint32_t place[each];
@@ -141,10 +168,9 @@ __device__ bool sort_run_by_warp(const sort_job &job, const uint32_t *codes, V *
     return true;
 }
 
-/* A still longer one by the CTA. Returns whether it could. Called, not made part of the kernel, which would lose
- * registers. */
+/* A still longer one by the CTA. Called, not made part of the kernel, which would lose registers. */
 template <class Key, class V>
-__attribute__((noinline)) __device__ bool sort_run_by_cta(const sort_job &job, const uint32_t *codes, V *indices,
+__attribute__((noinline)) __device__ void sort_run_by_cta(const sort_job &job, const uint32_t *codes, V *indices,
                                                           uint64_t begin, uint64_t n, runs_shared &shared) {
     constexpr int each = max_cta_run / pack_threads + 1, merged = merged_pieces(max_cta_run, pack_threads);
     const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
@@ -157,15 +183,13 @@ __attribute__((noinline)) __device__ bool sort_run_by_cta(const sort_job &job, c
 #pragma unroll
     for (int k = 0; k < each; k++) {
         const uint32_t i = k * pack_threads + threadIdx.x;
-        const bool in_run = begin + i < n && i <= max_cta_run && codes[begin + i] == code;
-        if (in_run && i < max_cta_run) {
+        const bool in_run = i < max_cta_run && begin + i < n && codes[begin + i] == code;
+        if (in_run) {
             run[i] = sort_code<Key>(keys[indices[begin + i]], job.order);
             places[i] = uint16_t(i);
         }
         size += uint32_t(__syncthreads_count(in_run));
     }
-    if (size > max_cta_run)
-        return false;
     merged_tile<merged, uint64_t>(run, places, size).sort();
 #pragma unroll
     for (int k = 0; k < each; k++) {
@@ -180,11 +204,46 @@ __attribute__((noinline)) __device__ bool sort_run_by_cta(const sort_job &job, c
         if (i < size)
             indices[begin + i] = index[k];
     }
-    return true;
+}
+
+/* Of a run that is too long for a CTA, the part from `begin` to the end of the tile, by the CTA of that tile. All of
+ * its keys have to equal the one at `known`, in the part or just before it: then they are where they belong. */
+template <class Key, class V>
+__attribute__((noinline)) __device__ void check_long_run(const sort_job &job, const uint32_t *codes, const V *indices,
+                                                         uint64_t known, uint64_t begin, uint64_t end) {
+    constexpr uint32_t together = 4;
+    const uint64_t *keys = static_cast<const uint64_t *>(job.keys_in);
+    const uint32_t code = codes[known];
+    const uint64_t key = keys[indices[known]];
+    bool differs = false;
+    for (uint64_t i = begin + threadIdx.x; i < end; i += together * pack_threads)
+#pragma unroll
+        for (uint32_t k = 0; k < together; k++) {
+            const uint64_t at = i + k * pack_threads;
+            differs |= at < end && codes[at] == code &&
+                       sort_code<Key>(keys[indices[at]], job.order) != sort_code<Key>(key, job.order);
+        }
+    if (differs)
+        atomicOr(&job.plan->again, 1u);
+}
+
+/* By the CTA: whether the run that the positions before and from `at` on belong to is too long for a CTA. */
+__device__ inline bool is_in_long_run(const uint32_t *codes, uint64_t at, uint64_t n) {
+    constexpr uint32_t half = max_cta_run / 2; /* so far it reaches on one side at least */
+    const uint32_t code = codes[at];
+    if (!is_longer(codes, at, n, half) && (at < half || codes[at - half] != code))
+        return false;
+    uint32_t before = 0;
+    for (uint32_t first = 1; first <= max_cta_run; first += pack_threads) {
+        const uint32_t back = first + threadIdx.x;
+        before += uint32_t(__syncthreads_count(back <= max_cta_run && back <= at && codes[at - back] == code));
+    }
+    return before == max_cta_run || is_longer(codes, at - before, n, max_cta_run);
 }
 
 /* Few positions begin a run, so a tile's are listed first: threads then sort them at once, warps and the CTA the long
- * ones. Those of one key need not be looked at where a code by intervals says that they are. */
+ * ones. Those of one key need not be looked at where a code by intervals says that they are. Of a run that is too long
+ * each tile checks its own part. A tile that finds that all begins again is the last one of its CTA. */
 template <class Key, class V>
 __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32_t *codes, V *indices) {
     uint32_t *code = shared.code;
@@ -201,10 +260,14 @@ __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32
         }
         if (threadIdx.x == 0) {
             shared.runs = shared.warp_runs = shared.cta_runs = 0;
+            shared.given_up = __ldcg(&plan->again);
             code[0] = first > 0 ? codes[first - 1] : ~codes[first];
             code[count + 1] = first + count < n ? codes[first + count] : ~codes[n - 1];
         }
         __syncthreads();
+        if (shared.given_up)
+            return;
+        const bool continues = code[0] == code[1] && !(intervals && has_exact_interval(plan, code[1]));
         for (uint32_t i = threadIdx.x + 1; i <= count; i += pack_threads)
             if (code[i] == code[i + 1] && code[i] != code[i - 1] && !(intervals && has_exact_interval(plan, code[i])))
                 shared.begins[atomicAdd(&shared.runs, 1u)] = uint16_t(i - 1);
@@ -219,15 +282,21 @@ __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32
                 threadIdx.x % 32 == 0)
                 shared.begins[atomicAdd(&shared.cta_runs, 1u)] = shared.warp_begins[r];
         __syncthreads();
-        for (uint32_t r = 0; r < shared.cta_runs; r++)
-            if (!sort_run_by_cta<Key>(job, codes, indices, first + shared.begins[r], n, shared) && threadIdx.x == 0)
-                atomicOr(&plan->again, 1u);
+        for (uint32_t r = 0; r < shared.cta_runs; r++) {
+            const uint64_t begin = first + shared.begins[r];
+            if (is_longer(codes, begin, n, max_cta_run))
+                check_long_run<Key>(job, codes, indices, begin, begin + 1, first + count);
+            else
+                sort_run_by_cta<Key>(job, codes, indices, begin, n, shared);
+        }
+        if (continues && is_in_long_run(codes, first, n))
+            check_long_run<Key>(job, codes, indices, first - 1, first, first + count);
         __syncthreads();
     }
 }
 
 template <class Key>
-__global__ void __launch_bounds__(pack_threads, 5) runs_kernel(const __grid_constant__ sort_job job) {
+__global__ void __launch_bounds__(pack_threads, runs_ctas) runs_kernel(const __grid_constant__ sort_job job) {
     __shared__ runs_shared shared;
     grid_dependency_wait();
     const sort_plan *plan = job.plan;

@@ -171,7 +171,7 @@ static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job j
 
 /* Argsort by packed codes: a round, and all rounds if that was not enough. */
 static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job) {
-    const uint64_t ctas = persistent(ctx, ceil_div(c.n, uint64_t(sort_common.pack_threads)), 8);
+    const uint64_t work = ceil_div(c.n, uint64_t(sort_common.pack_threads)), ctas = persistent(ctx, work, 8);
     const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
     if (c.digits > packed_passes && c.n >= intervals_least)
@@ -182,7 +182,8 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
         SCAN_TRY(launch_pdl(ctx, c.kernels->pack, ctas, sort_common.pack_threads, pack_arguments, 0));
         SCAN_TRY(run_passes(ctx, c, job, which, k < 2 ? min(c.digits, packed_passes) : c.digits - packed_passes));
         if (k == 0 && c.digits > packed_passes)
-            SCAN_TRY(launch_pdl(ctx, c.kernels->runs, ctas, sort_common.pack_threads, arguments, 0));
+            SCAN_TRY(launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads,
+                                arguments, 0));
     }
     return SCAN_OK;
 }
