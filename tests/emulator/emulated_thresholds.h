@@ -14,7 +14,7 @@ constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
-constexpr uint64_t bins_sampled_least = 480000;
+constexpr uint64_t bins_sampled_least = 480000, gaps_least = 40000;
 constexpr uint32_t max_thread_run = 4, max_warp_run = 64, max_cta_run = 200;
 constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
@@ -30,8 +30,8 @@ constexpr uint64_t wide_survey_least = 20000, labels_least = 9000, narrow_least 
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_pairs_least = 70000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6, sampled_pairs_digits = 4;
-constexpr uint64_t sampled_rare_least = 40000, sampled_surely_most = 60000;
-constexpr float sampled_copies = 100;
+constexpr uint64_t sampled_surely_most = 60000;
+constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes) { return key_bytes == 8 ? 12000 : 11000; }

@@ -301,13 +301,32 @@ static std::vector<double> half_close(size_t n, double share) {
     return keys;
 }
 
-/* Keys of which half lie close together are handed over at once if many have copies, or if there are very many, else
- * all digits take a pass; of keys that two digits spread none are, unless a bucket that no sample shows is too large
- * for a cluster: then all are, after the passes, or all digits take a pass. */
+/* Keys of few values, which two digits tell apart; but some that no sample has differ in the last bit. */
+static std::vector<double> few_values(const std::vector<bool> &sampled, size_t odd) {
+    constexpr uint64_t count = GPU_EMULATED ? 10 : 100;
+    uint64_t values[count];
+    for (uint64_t v = 0; v < count; v++)
+        values[v] = (0x800 + 97 * v) << 48 | random_u64(&rng) >> 16;
+    std::vector<double> keys(sampled.size());
+    for (size_t i = 0; i < keys.size(); i++) {
+        uint64_t v = random_below(&rng, count), bits = values[v];
+        if (v == 0 && odd && !sampled[i])
+            bits ^= 1, odd--;
+        memcpy(&keys[i], &bits, 8);
+    }
+    return keys;
+}
+
+/* Keys of which half lie close together are handed over at once if many have copies, or if there are enough to pay for
+ * the launches, else all digits take a pass; keys that two digits spread are not, and all digits take a pass too where
+ * a bucket that no sample shows is too large for a cluster; but keys of few values are handed over then. */
 static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
-    const size_t n = GPU_EMULATED ? 40000 : gpu_is_racecheck ? size_t(5) << 20 : size_t(1) << 24;
+    const size_t n = GPU_EMULATED       ? 40000
+                     : gpu_is_racecheck ? size_t(6) << 20
+                                        : size_t(1) << 24,
+                 few = size_t(scan_cuda::sampled_launches / 3);
     const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
                             GPU_EMULATED ? 2000 : n / 160};
     const std::vector<bool> sampled = sampled_by_radix(n);
@@ -319,12 +338,13 @@ static void radix_hands_over(void **state) {
         assert_true(at_once.again);
         assert_int_equal(at_once.passes, 0);
         assert_int_equal(at_once.regions, 1);
-        const bool many = n >= scan_cuda::sampled_rare_least;
-        for (size_t few = 0; few < (gpu_is_racecheck ? 1 : 2); few++) {
-            keys = half_close(n - few, 0);
+        for (size_t size : {n, few}) {
+            if (gpu_is_racecheck && size != n)
+                break;
+            keys = half_close(size, 0);
             const handed rare = sort_by_radix(keys, call);
-            assert_int_equal(rare.regions, many && !few);
-            assert_int_equal(rare.passes, many && !few ? 0 : 8);
+            assert_int_equal(rare.regions, size == n);
+            assert_int_equal(rare.passes, size == n ? 0 : 8);
         }
         keys.resize(n);
         for (size_t k = gpu_is_racecheck ? 3 : 0; k < sizeof large / sizeof *large; k++) {
@@ -340,8 +360,13 @@ static void radix_hands_over(void **state) {
             const handed later = sort_by_radix(keys, call);
             assert_int_equal(later.passes, 2);
             assert_int_equal(later.again, again);
-            assert_int_equal(later.regions, again && many);
+            assert_int_equal(later.regions, 0);
         }
+        keys = few_values(sampled, n / (GPU_EMULATED ? 40 : 400));
+        const handed copies = sort_by_radix(keys, call);
+        assert_true(copies.again);
+        assert_int_equal(copies.passes, 2);
+        assert_int_equal(copies.regions, 1);
     }
 }
 

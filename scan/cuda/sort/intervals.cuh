@@ -138,30 +138,15 @@ __device__ inline void find_splitters(sort_plan *plan, uint64_t *sorted) {
     __syncthreads();
 }
 
-/* Whether few keys share codes, a key with one other at most on average: so say the first `size` of the larger sample.
- * Equal keys count, too: of values with many copies some share a code with others. table: 2 * size words. By the CTA.
- */
+/* The same for codes by intervals, but for those that tell keys apart: so say the first `size` of the sample. Equal
+ * keys count, too: of values with many copies some share a code with others. By the CTA. */
 template <uint32_t size>
 __device__ bool few_share_codes(const sort_plan *plan, uint64_t n, const splitter_tree &tree, uint32_t *table) {
-    __shared__ uint32_t pairs;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        pairs = 0;
-    for (uint32_t i = threadIdx.x; i < 2 * size; i += blockDim.x)
-        table[i] = 0;
-    __syncthreads();
-    uint32_t met = 0;
-    for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
+    return few_share<size>(plan, n, table, [&](uint64_t code, uint64_t &packed) {
         bool exact;
-        const uint32_t packed = tree.packed_code(__ldcg(plan->wide_sample + s), &exact);
-        if (!exact)
-            met += meet_in_table<2 * size>(table, packed);
-    }
-    met = warp_sum(met);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&pairs, met);
-    __syncthreads();
-    return explains_pairs(1, float(pairs), n, size);
+        packed = tree.packed_code(code, &exact);
+        return !exact;
+    });
 }
 
 /* Finds the intervals, or finds that all digits of the keys had better be sorted. many: there are words of shared

@@ -22,7 +22,6 @@ constexpr uint32_t packed_passes = 4;                  /* digits of a packed cod
 constexpr int max_rows = counted_rows + packed_passes; /* and then those of codes by intervals, see intervals.cuh */
 constexpr uint32_t sample_size = 2048;                 /* keys, see sample.cuh */
 constexpr uint32_t wide_sample_size = 1u << 14;        /* see intervals.cuh */
-constexpr uint32_t sample_falls = 2 * sample_size;     /* what a fall adds to `neighbours`: more than all repeats */
 constexpr uint32_t max_large_notes = 2 * sample_size;  /* see large.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
@@ -67,17 +66,16 @@ enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_VALUES, FINISH_REVERSE };
 struct sort_plan {
     /* rows: the codes' digits, after them those of the even code, if there is one, and of codes by intervals */
     unsigned long long counts[max_rows][radix];
-    uint32_t falls;       /* some key is less than the one before it: not sorted */
-    uint32_t rises;       /* some key is greater than the one before it, or equal where that matters: not reversed */
-    uint32_t done;        /* CTAs of the survey that have finished */
-    uint32_t again;       /* the first passes are not enough: a bucket or a run is too long, or there are none. All
-                           * digits take a pass then, or there is a sample sort */
-    uint32_t odd;         /* some float shares its code with others */
-    uint32_t neighbours;  /* keys of the sample that are equal to the one before them in the input, and those that are
-                           * less, times sample_falls */
-    uint32_t large_notes; /* of the local stage, for large.cuh */
-    uint32_t crowded;     /* tiles of the local stage that bins did not sort */
-    uint32_t intervals_done;             /* CTAs that have made codes by intervals */
+    uint32_t falls;          /* some key is less than the one before it: not sorted */
+    uint32_t rises;          /* some key is greater than the one before it, or equal where that matters: not reversed */
+    uint32_t done;           /* CTAs of the survey that have finished */
+    uint32_t again;          /* the first passes are not enough: a bucket or a run is too long, or there are none. All
+                              * digits take a pass then, or there is a sample sort */
+    uint32_t odd;            /* some float shares its code with others */
+    uint32_t repeats;        /* keys of the sample that are equal to the one before them in the input */
+    uint32_t large_notes;    /* of the local stage, for large.cuh */
+    uint32_t crowded;        /* tiles of the local stage that bins did not sort */
+    uint32_t intervals_done; /* CTAs that have made codes by intervals */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
     bool counts_missing; /* of the codes' digits: if `again`, a second survey makes the rest of the plan */
 

@@ -140,45 +140,68 @@ __device__ inline void plan_narrow(const sort_job &job, const varying_digits &di
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* How many passes take as long as a sort of rare keys alone by samples, less the 3.5 that all keys take. They are fewer
- * where a value has many copies, and where the input is in order, or in reverse order, more often than by chance: then
- * fewer than three keys in ten are less than the one before, or more than seven, and few repeat it. */
-__device__ inline float rare_cost(const sort_job &job, uint64_t n, const sample_counts &equal) {
-    constexpr uint32_t few = 3 * sample_size / 10;
-    if (copies_of(equal, n) >= sampled_copies + float(n >> 15))
-        return 2.5f;
-    if (equal.repeats < sample_size / 8 && (equal.falls < few || equal.falls > sample_size - few))
-        return 3.5f;
-    if (job.packed)
-        return n > sampled_surely_most ? 18 : 5.4f;
-    return n < sampled_rare_least || n > sampled_surely_most ? 5 : 4.4f;
-}
-
 __device__ inline float rare_share(const sample_counts &equal) {
     return float(equal.singles + 2 * equal.doubles) / sample_size;
 }
 
+/* How many passes take as long as a sample sort of 8-byte keys: of any keys, of rare ones in addition, the share of
+ * them times that, and, if the sample's gaps were all uneven, times that. */
+struct sampled_cost {
+    float any, rare, uneven;
+};
+
+/* Of an argsort the passes are over codes, which are made first and, if there are more than four digits, a second time
+ * in the order of the first round: that takes as long as some passes, the more the rarer keys are. Of very many keys
+ * rare ones take a third level. Fitted to 200 sets on an H200, 2026-11-28: tools/bench --device cuda --hunt 260 --seed
+ * 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592, with --algorithm radix and with sample. Of
+ * more than 2^28 keys passes took less time where rare ones were all: four sets, 2026-11-26. */
+__device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
+    const bool many = n > sampled_surely_most;
+    if (job.packed && digits > packed_passes)
+        return {1.2f, many ? 18 : 6.5f, 22};
+    if (job.packed)
+        return {3, many ? 18 : 7.6f, 22};
+    if (job.value_bytes)
+        return {job.value_bytes == 4 ? 2 : 2.3f, many ? 6 : 3.3f, 8};
+    return {2.9f, many ? 6 : job.is_float ? 4.8f : 3.3f, 8};
+}
+
+/* In how many digits the sample's codes differ. By the CTA. */
+__device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
+    __shared__ unsigned long long differ;
+    if (threadIdx.x == 0)
+        differ = 0;
+    __syncthreads();
+    uint64_t own = 0;
+    for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x)
+        own |= __ldcg(&plan->sample[SAMPLE_CODES][s]) ^ __ldcg(&plan->sample[SAMPLE_CODES][0]);
+    atomicOr(&differ, (unsigned long long)own);
+    __syncthreads();
+    uint32_t digits = 0;
+    for (uint64_t left = differ; left; left >>= digit_bits)
+        digits += (left & (radix - 1)) != 0;
+    return digits;
+}
+
 /* Whether a sample sort, if one may follow, takes less time than passes over all digits, from the share of the keys
  * that are rare, those of values that the sample has once or twice. Keys of other values lie where they belong after
- * its first level or its second one. Fitted to 136 sets on an H200, 2026-11-26: tools/bench --device cuda --hunt 4000
- * --seed 606060 --min-n 1572865 --max-n 2^28 --type u64,i64,f64, with --algorithm radix and with sample. Where codes
- * are spread so unevenly that bins of the local stage are crowded, and buckets merged, rare keys cost as much as 3.5
- * passes more: --seed 777, 2026-11-27. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
+ * its first level or its second one. Where codes are spread so unevenly that bins of the local stage are crowded, and
+ * buckets merged, rare keys cost more. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
- * --type u32,i32,f32. equal: of the sample's codes. memory: shared, for the sample. By the CTA. */
-__device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, uint64_t n,
-                                   const sample_counts &equal, uint32_t *memory) {
-    constexpr float crowded_cost = 3.5f, crowded_least = 0.125f;
+ * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
+ * follows, so that has to save two passes. equal: of the sample's codes. By the CTA. */
+__device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
+                                   uint64_t n, const sample_counts &equal, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
-    const float passes = float(only_even ? job.key_bytes : digits.count), rare = rare_share(equal),
-                frequent = float(equal.frequent) / sample_size;
+    const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
+    const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size;
     if (job.key_bytes == 4)
-        return passes > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
-    const float saved = passes - 3.5f - rare_cost(job, n, equal) * rare;
-    return saved > 0 && (saved > crowded_cost * rare ||
-                         uneven_share(job.plan, reinterpret_cast<uint64_t *>(memory)) < crowded_least);
+        return float(passes) > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
+    const sampled_cost cost = cost_of_samples(job, passes, n);
+    const float saved = float(passes) - sampled_launches / float(n) - cost.any - cost.rare * rare - (tops ? 2 : 0);
+    return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
 }
 
 /* All digits that vary, if the top ones are not enough. */
@@ -223,18 +246,19 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     sample_counts equal = {};
     if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.again_follows))
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
+    sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     top_choice choice = {};
     if constexpr (is_word)
         if (scattered && !only_even)
-            choice = choose_top<Key>(job, digits, spread, n, equal, memory, words);
+            choice = choose_top<Key>(job, digits, spread, n, equal, gaps, memory, words);
     const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
         choice = even_choice(job, spread, n, equal, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
-    const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory),
-               sampled = is_word && scattered && samples_pay(job, digits, only_even, n, equal, memory),
+    const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory, words),
+               sampled = is_word && scattered && samples_pay(job, digits, only_even, top > 0, n, equal, gaps),
                intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
                            !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)

@@ -34,22 +34,21 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
  * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns how many of its keys
- * repeat the one before, or are less, as sort_plan.neighbours has them: those of a warp to one of its lanes. */
+ * repeat the one before: those of a warp to one of its lanes. */
 template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    uint32_t neighbours = 0;
+    uint32_t repeats = 0;
     for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < sample_size; s += gridDim.x * blockDim.x) {
         const uint64_t i = sample_at(s, n / sample_size);
-        const auto key = keys[i], neighbour = keys[i ? i - 1 : 1];
-        const auto code = sort_code<Key>(key, job.order);
-        job.plan->sample[SAMPLE_CODES][s] = code;
+        const auto key = keys[i];
+        job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
         if constexpr (sort_key<Key>::is_float)
             if (even.exists())
                 job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
-        neighbours += key == neighbour ? 1 : code < sort_code<Key>(neighbour, job.order) ? sample_falls : 0;
+        repeats += key == keys[i ? i - 1 : 1];
     }
-    neighbours = warp_sum(neighbours);
-    return threadIdx.x % 32 == 0 ? neighbours : 0;
+    repeats = warp_sum(repeats);
+    return threadIdx.x % 32 == 0 ? repeats : 0;
 }
 
 /* Whether codes may be made by intervals: the survey then takes a larger sample too. */
@@ -73,7 +72,6 @@ struct sample_counts {
     uint32_t most;     /* keys whose codes agree, at most */
     uint32_t frequent; /* keys in those of frequent_least and more */
     uint32_t repeats;  /* keys that are equal to the one before */
-    uint32_t falls;    /* keys that are less */
 };
 
 /* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
@@ -118,10 +116,8 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     }
     for (uint32_t i = threadIdx.x; i < sample_slots / 4; i += blockDim.x)
         reinterpret_cast<uint4 *>(table)[i] = uint4{};
-    if (threadIdx.x == 0) {
-        const uint32_t neighbours = __ldcg(&plan->neighbours);
-        counts = {0, 0, 0, 0, 0, neighbours % sample_falls, neighbours / sample_falls};
-    }
+    if (threadIdx.x == 0)
+        counts = {0, 0, 0, 0, 0, __ldcg(&plan->repeats)};
     __syncthreads();
 #pragma unroll 1
     for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
@@ -187,6 +183,19 @@ __attribute__((noinline)) __device__ inline float uneven_share(const sort_plan *
     return float(uneven) / float(max(gaps, 1u));
 }
 
+/* The same, found when it is asked for first: by the CTA. */
+struct sample_gaps {
+    const sort_plan *plan;
+    uint64_t *memory; /* shared, for the sample */
+    float share = -1;
+
+    __device__ float uneven() {
+        if (share < 0)
+            share = uneven_share(plan, memory);
+        return share;
+    }
+};
+
 /* How many copies a value has, on average over those of which the sample has one or two keys: the number of such values
  * is estimated from how many it has once and how many twice. Source: Chao, "Nonparametric estimation of the number of
  * classes in a population", 1984. */
@@ -204,6 +213,31 @@ __device__ inline float pairs_of(float bucket, uint64_t n, uint32_t samples = sa
 __device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uint32_t samples = sample_size) {
     const float likely = pairs_of(bucket, n, samples);
     return pairs <= likely + 3 * sqrtf(likely) + 3;
+}
+
+/* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the larger
+ * sample. prefix_of(code, prefix) finds a prefix, or returns false where a key shares none. table: 2 * size words of
+ * shared memory. By the CTA. */
+template <uint32_t size, class Prefix>
+__device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Prefix prefix_of) {
+    __shared__ uint32_t pairs;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        pairs = 0;
+    for (uint32_t i = threadIdx.x; i < 2 * size; i += blockDim.x)
+        table[i] = 0;
+    __syncthreads();
+    uint32_t met = 0;
+    for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
+        uint64_t prefix;
+        if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
+            met += meet_in_table<2 * size>(table, prefix);
+    }
+    met = warp_sum(met);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&pairs, met);
+    __syncthreads();
+    return explains_pairs(1, float(pairs), n, size);
 }
 
 /* From a key, a bucket should hold less than three quarters of `reach` keys. */

@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
-    uint32_t neighbours = 0;
+    uint32_t repeats = 0;
     if constexpr (shape::tries_even)
         if (!second && (!wide || job.again_follows))
             even = find_even<Key, shape::threads>(job, n, counts);
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         const order_sample<Key, shape::threads> sample(job, n);
         if constexpr (sizeof(Key) >= 4)
             if (takes_sample(job, n))
-                neighbours = take_sample<Key>(job, n, even);
+                repeats = take_sample<Key>(job, n, even);
         if constexpr (sizeof(Key) == 8)
             if (tries_intervals(job, n))
                 take_wide_sample<Key>(job, n);
@@ -376,8 +376,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         atomicOr(&plan->rises, 1u);
     if (tells && falls && threadIdx.x == 0)
         atomicOr(&plan->falls, 1u);
-    if (neighbours)
-        atomicAdd(&plan->neighbours, neighbours);
+    if (repeats)
+        atomicAdd(&plan->repeats, repeats);
     if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 

@@ -129,17 +129,36 @@ __device__ inline bool crowds_bins_of_one(const sort_job &job, uint64_t n, uint3
            !explains_pairs(crowded_bin, float(pairs - count_sample(job.plan, SAMPLE_CODES, 0, table).pairs), n);
 }
 
+/* Whether keys of 8 bytes crowd the bins of a tile: from such shares of uneven gaps on (sample.cuh) the local stage
+ * takes as long as four to seven passes, else as two. It is worth that if four passes of keys alone are saved. To find
+ * the share takes some 12 us. Measured on an H200, 2026-11-28: 40 sets, see cost_of_samples(). By the CTA. */
+__device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t top, uint32_t saved, sample_gaps &gaps) {
+    constexpr float crowding = 0.08f, crowding_more = 0.3f;
+    if (job.key_bytes < 8 || top < 3 || (top == 3 && n < gaps_least))
+        return false;
+    return gaps.uneven() > (top > 3 && (job.value_bytes || saved < 4) ? crowding : crowding_more);
+}
+
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
 template <class Key>
 __device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                 uint64_t n, const sample_counts &equal, uint32_t *table, uint32_t words) {
+                                 uint64_t n, const sample_counts &equal, sample_gaps &gaps, uint32_t *table,
+                                 uint32_t words) {
     const top_choice choice = top_digits(job, digits, spread, n, equal, table);
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
     if (choice.digits == 1 && crowds_bins_of_one(job, n, digits.row[digits.count - 1] * digit_bits, table))
         return {};
+    if (!choice.values && crowds_tiles(job, n, choice.digits, digits.count - choice.digits, gaps))
+        return {};
     return choice;
+}
+
+/* Whether the bucket of which the sample has `most` keys is too large to be sorted: small ones have three at most. */
+__device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
+    const uint64_t large = job.large_follows ? min(n / large_share, large_most) : widest_bucket(job);
+    return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
 }
 
 /* Whether the even code's digits, which have the rows after the codes', make buckets. equal: as above. By the CTA. */
@@ -157,21 +176,34 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
         return {};
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest = largest_bucket(size, sample.repeats);
-    if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest))
+    if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest) || shows_too_large(job, n, sample.most))
         return {};
     return {digits, max(job.local.reach, uint32_t(largest)), false, false};
 }
 
+/* Whether keys share their digits from `shift` on with one other at most, on average, by the larger sample. table:
+ * `words` of shared memory. By the CTA. */
+__attribute__((noinline)) __device__ inline bool few_share_digits(const sort_plan *plan, uint64_t n, uint32_t shift,
+                                                                  uint32_t *table, uint32_t words) {
+    const auto digits_of = [&](uint64_t code, uint64_t &digits) {
+        digits = code >> shift;
+        return true;
+    };
+    return words >= 2 * wide_sample_size ? few_share<wide_sample_size>(plan, n, table, digits_of)
+                                         : few_share<wide_sample_size / 4>(plan, n, table, digits_of);
+}
+
 /* Whether the top four digits of those that vary make runs so short that a packed argsort tries them. */
 __device__ inline bool short_runs(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                  uint64_t n, uint32_t *table) {
+                                  uint64_t n, uint32_t *table, uint32_t words) {
     if (!job.packed || digits.count <= packed_passes || !takes_sample(job, n))
         return false;
     float run = float(n); /* if digits did not hang together */
     for (uint32_t top = 1; top <= packed_passes; top++)
         run *= float(spread[digits.row[digits.count - top]].most) / float(n);
     const uint32_t shift = digits.row[digits.count - packed_passes] * digit_bits;
-    return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1);
+    return run <= 1 && few_pairs(count_sample(job.plan, SAMPLE_CODES, shift, table).pairs, n, 1) &&
+           (!tries_intervals(job, n) || few_share_digits(job.plan, n, shift, table, words));
 }
 
 } /* namespace scan_cuda */
