@@ -15,6 +15,7 @@
 
 enum {
     SAMPLES = 64,
+    REPEATED_BYTES = 16 << 20, /* of keys many of which are equal, which one's quicksort sorts sooner */
     FEW_THREADS = 2 /* with more, sharing the partitions sorts what a few values leave sooner than one's quicksort */
 };
 
@@ -71,6 +72,31 @@ bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
     if (j->plan.threads == 1)
         return scan_sort_is_quick_alone(j) && count_values(j) <= SCAN_SORT_VALUES / 2;
     return j->team && count_repeated(j) >= SAMPLES / 16 * (j->plan.threads > FEW_THREADS ? 15 : 12);
+}
+
+bool scan_cpu_sort_seems_repeated(const scan_sort_job *j, bool in_runs) {
+    const size_t key_bytes = j->plan.key_bytes;
+    uint64_t keys[SAMPLES];
+    size_t different = 0, zeros = 0, equal = 0, expected = 0;
+    if (!j->whole_keys || !j->team || j->plan.threads == 1 || j->plan.threads > FEW_THREADS ||
+        j->n * key_bytes > REPEATED_BYTES)
+        return false;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t at = scan_sort_anywhere(i, j->n - 1);
+        keys[i] = scan_sort_load(j->in.keys, at, (unsigned)key_bytes);
+        equal += keys[i] == scan_sort_load(j->in.keys, at + 1, (unsigned)key_bytes);
+        zeros += keys[i] << (65 - 8 * key_bytes) == 0;
+    }
+    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    for (size_t begin = 0, end = 0; begin < SAMPLES; begin = end, different++) {
+        while (end < SAMPLES && keys[end] == keys[begin])
+            end++;
+        expected += (end - begin) * (end - begin); /* neighbours that are equal, of SAMPLES, if the order is random */
+    }
+    const bool runs = equal >= SAMPLES / 4 + expected / SAMPLES;
+    /* One thread sets zeros aside, which takes long if they are wide and many. */
+    const bool aside = j->is_float && key_bytes == 8 && zeros >= SAMPLES / 4;
+    return different <= SAMPLES / 4 * 3 && (!in_runs || runs) && !aside && !scan_cpu_sort_seems_narrow(j);
 }
 
 /* Adds one list to another, in order; false if two values have one code. */

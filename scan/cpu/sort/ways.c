@@ -104,9 +104,17 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     }
     if (scan_cpu_sort_by_few(j, thread))
         return;
+    if (scan_cpu_sort_seems_repeated(j, true)) {
+        sort_by_one(j, thread);
+        return;
+    }
     bool taken = scan_cpu_sort_take_heavy(j, thread);
     if (!taken && scan_cpu_sort_by_counting(j, thread))
         return;
+    if (!taken && scan_cpu_sort_seems_repeated(j, false)) {
+        sort_by_one(j, thread);
+        return;
+    }
     sort_all(j, thread);
     if (taken)
         scan_cpu_sort_put_back(j, thread);
