@@ -403,18 +403,28 @@ static uint64_t data_mostly_special(uint64_t *s, size_t i, size_t n, scan_type t
     return (void)i, r % 8 < 5 ? special | (r & 64 ? sign_of(type) : 0) : random_u64(s) >> (64 - type_bits(type));
 }
 
-/* So many keys that two threads partition them, unless these zeros or NaNs are set aside. */
-static void test_special_floats_of_two_threads(void **state) {
+/* Often one of forty values far from each other, at random or in runs. */
+static uint64_t data_repeated(uint64_t *s, size_t i, size_t n, scan_type type) {
+    uint64_t r = random_u64(s), run = i / 100, value = (n % 2 ? random_u64(&run) : r) % 40;
+    return r >> 61 == 0 ? random_u64(s) >> (64 - type_bits(type)) : (value * value * value) << (type_bits(type) - 23);
+}
+
+/* So many keys that two threads partition them, unless zeros or NaNs are set aside, or most keys repeat. */
+static void test_keys_of_two_threads(void **state) {
+    static const struct {
+        scan_type type;
+        distribution *data;
+    } sets[] = {{SCAN_F64, data_mostly_special}, {SCAN_F64, data_repeated}, {SCAN_U64, data_repeated}};
     fixture *f = *state;
     scan_ctx *ctx = context_with_threads(2);
-    for (unsigned round = 0; round < 8; round += FEWER ? 5 : 1) {
-        const sort_case c = {SCAN_F64, round & 2, round & 4, 0, 64};
+    for (unsigned round = 0; round < 24; round += FEWER ? 5 : 1) {
+        const sort_case c = {sets[round % 3].type, round & 2, round & 4 && sets[round % 3].type == SCAN_F64, 0, 64};
         const scan_sort_desc desc = desc_of(c);
-        const size_t n = MAX_N - 1000 + round % 2;
+        const size_t n = MAX_N - 1000 + round / 3 % 2;
         uint64_t *keys = guarded_end(f->keys_in, 8 * n), *out = guarded_end(f->keys_out, 8 * n);
-        fill(keys, n, c.type, data_mostly_special, random_u64(&f->random));
+        fill(keys, n, c.type, sets[round % 3].data, random_u64(&f->random));
         check_argsort(f, keys, n, c);
-        const void *from = round % 3 ? keys : memcpy(out, keys, 8 * n);
+        const void *from = round / 6 % 2 ? keys : memcpy(out, keys, 8 * n);
         assert_int_equal(scan_sort(ctx, &desc, from, out, NULL, NULL, n), SCAN_OK);
         for (size_t i = 0; i < n; i++)
             if (out[i] != key_bits(f->sorted, i, c.type))
@@ -535,7 +545,7 @@ int main(void) {
         cmocka_unit_test(test_count_in_memory),
         cmocka_unit_test(test_low_count_in_memory),
         cmocka_unit_test(test_heavy),
-        cmocka_unit_test(test_special_floats_of_two_threads),
+        cmocka_unit_test(test_keys_of_two_threads),
         cmocka_unit_test(test_dense_range),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_rare_values),
