@@ -29,11 +29,14 @@ enum key_kind {
     KEYS_HEAVY,    /* `bits` of 16 are rare, the others of 16 values */
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_REPEATED, /* the same, with 500 copies of each */
-    KEYS_GAPS,     /* bytes vary in few bits, with wide gaps between keys and narrow ones */
-    KEYS_HOLES,    /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
-    KEYS_LOG,      /* floats whose logarithms are even */
-    KEYS_EVEN,     /* floats in [0, 1) */
-    KEYS_EVEN_ODD  /* and -0 among them */
+    KEYS_GAPS,   /* wide gaps between keys and narrow ones; all if `bits` bytes make buckets and are three, else some */
+    KEYS_HIDDEN, /* one key in 32 has one upper half, none of the survey's sample */
+    KEYS_HOLES,  /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
+    KEYS_LOG,    /* floats whose logarithms are even */
+    KEYS_EVEN,   /* floats in [0, 1) */
+    KEYS_EVEN_ODD,   /* and -0 among them */
+    KEYS_EVEN_HEAP,  /* and a 24th of them close together */
+    KEYS_EVEN_VALUES /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
 
 static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t i) {
@@ -48,7 +51,11 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_CLUSTERS:
         return (random_mix(random_below(&rng, n / bits)) & all << width / 2 & all) | z >> (64 - width / 2);
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
-    case KEYS_GAPS: return z & 0x010101ff010101ff;
+    case KEYS_GAPS: return z & (bits == 3 ? 0x0101ff03010101ff : i % 2 ? 0x010101ffffffffff : 0x010101ff010101ff);
+    case KEYS_HIDDEN: {
+        const uint64_t stretch = n / sample_size, s = min(i / stretch, uint64_t(sample_size - 1));
+        return i % 32 || i == sample_at(uint32_t(s), stretch) ? z : 0x1234567800000000 | z >> 32;
+    }
     case KEYS_HOLES: return (z & 0x01010101fc0003ff) | (z >> 63 << 16);
     case KEYS_REPEATED: return random_mix(random_below(&rng, n / 500)) & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_LOG: {
@@ -62,10 +69,16 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
         return (z & varying) | (0x77ull << (width - 8) & ~varying);
     }
     case KEYS_EVEN:
-    case KEYS_EVEN_ODD: {
+    case KEYS_EVEN_ODD:
+    case KEYS_EVEN_HEAP:
+    case KEYS_EVEN_VALUES: {
         if (kind == KEYS_EVEN_ODD && i % 1000 == 77)
             return 1ull << (width - 1);
-        const double share = double(z >> 11) * 0x1p-53;
+        double share = double(z >> 11) * 0x1p-53;
+        if (kind == KEYS_EVEN_HEAP && i % 24 == 7)
+            share = 0.3 + share * 0x1p-20;
+        if (kind == KEYS_EVEN_VALUES)
+            share = floor(share * 256) / 256 + (bits > 8 ? double(random_mix(z >> 56) >> 11) * 0x1p-61 : 0);
         const float single = float(share) < 1 ? float(share) : 0;
         uint32_t word;
         uint64_t words;
@@ -93,13 +106,15 @@ struct plan_case {
     bool sampled;       /* a sample sort may follow */
     bool labels;        /* the local stage's tiles may be of labels */
     uint32_t value_bytes;
+    bool packed; /* an argsort by codes */
 };
 
 constexpr uint32_t counted = 1u << narrow_counted_bits;
 /* Copies of a value that a sample takes for more than 12 and less than 24; a large share of the keys shows too many. */
 constexpr uint32_t more_copies = GPU_EMULATED ? 14 : 18;
-/* Whether a sample sort may take less time than eight passes. */
-constexpr bool many = n >= sampled_launches / 2, bins_are_sampled = n >= bins_sampled_least / 8;
+/* Whether a sample sort may take less time than eight passes: in the emulator alone. */
+constexpr bool many = n >= sampled_launches / 2, bins_are_sampled = n >= bins_sampled_least / 8,
+               gaps_are_sampled = n >= gaps_least, runs_are_sampled = n >= intervals_least;
 
 static const plan_case cases[] = {
     {"one digit", SCAN_U32, KEYS_UNIFORM, 0, true, 1, 24, 0, false, false, FINISH_NOTHING},
@@ -130,10 +145,10 @@ static const plan_case cases[] = {
     {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
     {"floats of any bits", SCAN_F32, KEYS_UNIFORM, 0, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"four digits, no sample sort", SCAN_U64, KEYS_STEPS, 3, false, 4, 32, 0, false, false, FINISH_NOTHING, true},
-    {"four digits that crowd tiles", SCAN_U64, KEYS_GAPS, 0, false, 8, 0, 0, false, false, FINISH_NOTHING, false, false,
+    {"four digits that crowd tiles", SCAN_U64, KEYS_GAPS, 4, false, 8, 0, 0, false, false, FINISH_NOTHING, false, false,
      4},
-    {"sample sort, not five digits", SCAN_U64, KEYS_REPEATED, 4, false, many ? 0 : 8, 0, 0, false, many, FINISH_NOTHING,
-     true},
+    {"copies, sampled where there are many", SCAN_U64, KEYS_REPEATED, 4, false, many ? 0 : 8, 0, 0, false, many,
+     FINISH_NOTHING, true},
     {"rare keys, sampled where there are many", SCAN_U64, KEYS_STEPS, 4, false, many ? 0 : 8, 0, 0, false, many,
      FINISH_NOTHING, true},
     {"rare keys that crowd bins", SCAN_U64, KEYS_HOLES, 0, false, 8, 0, 0, false, false, FINISH_NOTHING, true},
@@ -146,6 +161,16 @@ static const plan_case cases[] = {
     {"copies that bins tell apart", SCAN_U32, KEYS_COPIES, more_copies, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"as many, by labels", SCAN_U32, KEYS_COPIES, more_copies, false, 4, 0, 0, false, false, FINISH_NOTHING, false,
      true},
+    {"four digits that crowd tiles, without values", SCAN_U64, KEYS_GAPS, 4, false, 4, 32, 0, false, false,
+     FINISH_NOTHING},
+    {"three digits that crowd tiles", SCAN_U64, KEYS_GAPS, 3, false, gaps_are_sampled ? 8 : 3,
+     gaps_are_sampled ? 0 : 40, 0, false, false, FINISH_NOTHING},
+    {"even doubles and a heap", SCAN_F64, KEYS_EVEN_HEAP, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},
+    {"even doubles of few digits", SCAN_F64, KEYS_EVEN_VALUES, 8, false, 0, 0, 0, false, true, FINISH_NOTHING, true},
+    {"even doubles of all digits", SCAN_F64, KEYS_EVEN_VALUES, 64, false, 2, 16, 0, true, false, FINISH_NOTHING, true},
+    {"runs, short", SCAN_U64, KEYS_UNIFORM, 0, false, 4, 32, 0, false, false, FINISH_NOTHING, false, false, 4, true},
+    {"runs, long", SCAN_U64, KEYS_HIDDEN, 0, false, 4, runs_are_sampled ? 0 : 32, 0, false, false, FINISH_NOTHING,
+     false, false, 4, true},
 };
 
 template <bool wide> static sort_survey_kernel survey_of_type(scan_type type) {
@@ -187,6 +212,11 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
     job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 64) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
+    if (c->packed) {
+        job.packed = true;
+        job.keys_out = NULL;
+        job.local = {};
+    }
     job.sampled = c->sampled;
     job.narrow_codes = job.ties ? 0 : 1u << narrow_most_bits;
     job.narrow_counts = static_cast<unsigned long long *>(
@@ -197,8 +227,11 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
 }
 
 static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
+    if (c->kind == KEYS_EVEN_VALUES)
+        return p->counts_missing == (!many || c->bits == 8);
     return p->passes == c->passes && p->local_shift == c->shift && p->narrow.codes == c->codes &&
-           (p->even.scale != 0) == c->even && (p->again != 0) == c->again && p->finish == c->finish;
+           (p->even.scale != 0) == c->even && (p->again != 0) == c->again && p->finish == c->finish &&
+           p->intervals == (c->packed && c->shift == 0);
 }
 
 static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how) {
@@ -234,7 +267,8 @@ static void every_way(void **state) {
         const sort_survey_kernel few = survey_of_type<false>(c.type), many = survey_of_type<true>(c.type);
         check_plan(&c, few, "");
         if (many.shared_bytes + 4096 <= shared_bytes &&
-            !(c.even && c.one_digit)) /* it counts no digit of the even code beside the codes' */
+            !(c.even && c.one_digit) && /* it counts no digit of the even code beside the codes' */
+            c.kind != KEYS_EVEN_VALUES) /* nor finds few values even */
             check_plan(&c, many, ", wide survey");
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel that puts runs of one code in order by their keys (scan/cuda/sort/pack.cuh), by a thread, a warp or a CTA:
- * runs of lengths on both sides of each limit, of equal keys, of different ones and of few values. No sort of random
- * keys is sure to have them.
+ * runs of lengths on both sides of each limit, of equal keys, of different ones and of few values. Of the runs longer
+ * than a CTA sorts one key may differ, wherever it lies. No sort of random keys is sure to have them.
  */
 #include <algorithm>
 #include <vector>
@@ -40,7 +40,7 @@ struct run_case {
     bool too_long; /* a run of different keys is more than a CTA sorts */
 };
 
-/* Which keys the runs have that are more than a CTA sorts: equal ones, in one of them but for one key, or any. */
+/* Keys of the runs that are longer than a CTA sorts: equal in each run; the same, but for one key of one run; any. */
 enum long_keys { LONG_EQUAL, LONG_BUT_ONE, LONG_ANY };
 
 template <class Key> static run_case draw_case(long_keys longs) {

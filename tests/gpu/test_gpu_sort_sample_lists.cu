@@ -327,6 +327,7 @@ static void radix_hands_over(void **state) {
                      : gpu_is_racecheck ? size_t(6) << 20
                                         : size_t(1) << 24,
                  few = size_t(scan_cuda::sampled_launches / 3);
+    static_assert(scan_cuda::sampled_launches / 3 > scan_cuda::sampled_least, "the plan refuses, not the host");
     const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
                             GPU_EMULATED ? 2000 : n / 160};
     const std::vector<bool> sampled = sampled_by_radix(n);
