@@ -44,7 +44,8 @@ template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many bytes of keys on the plan takes a larger sample to see whether bins will be crowded, in some 40 us. */
 constexpr uint64_t bins_sampled_least = 1u << 29;
-/* From so many keys on the gaps of the sample are looked at although three top digits may be enough. */
+/* From so many keys on the gaps of the sample are looked at although three top digits may be enough: of fewer that
+ * takes longer than it saves on average. */
 constexpr uint64_t gaps_least = 1u << 25;
 
 /* From so many tiles a CTA on look-backs find most counts inclusive (pass_tiles.cuh). */
@@ -99,7 +100,7 @@ constexpr uint32_t sampled_digits = 6;
  * passes over the least of these, 3 % of a sort that takes a pass or none. */
 constexpr uint64_t sampled_pairs_least = 3u << 25;
 constexpr uint32_t sampled_pairs_digits = 4;
-/* The launches of a sample sort take as long as a pass over so many keys. */
+/* The launches of a sample sort take as long as a pass over so many keys: fitted with cost_of_samples(). */
 constexpr float sampled_launches = 14e6f;
 /* More keys take a third level, as a rule. */
 constexpr uint64_t sampled_surely_most = 1u << 28;

@@ -4,14 +4,15 @@
  *
  *     up to four digits vary     one round of passes over their codes
  *     more, and the top four     one round over the codes of those; then runs of one code, which are short, are put in
- *     make short runs            order by their keys, each by a thread, a warp or a CTA
+ *     make short runs            order by their keys, each by a thread, a warp or a CTA; of a longer run of equal keys
+ *                                each tile checks its part
  *     else, of very many keys    the same with codes that follow the keys' distribution (intervals.cuh)
  *     otherwise                  a round for the lowest four, and one for the others in the order of the first
  *
  * That no key moves costs less than passes with keys twice as wide, and the codes fit a workspace in which two arrays
  * of 8-byte keys would not. What is dear is to fetch keys in the order of a round: as much as four passes if it is all
- * of them, so runs are tried first. That they are short is a guess (plan.cuh); after a long one of different keys all
- * begins again.
+ * of them, so runs are tried first. That they are short is a guess (top_digits.cuh); after a long one of different keys
+ * all begins again.
  */
 #ifndef SCAN_CUDA_SORT_PACK_CUH
 #define SCAN_CUDA_SORT_PACK_CUH
@@ -243,7 +244,7 @@ __device__ inline bool is_in_long_run(const uint32_t *codes, uint64_t at, uint64
 
 /* Few positions begin a run, so a tile's are listed first: threads then sort them at once, warps and the CTA the long
  * ones. Those of one key need not be looked at where a code by intervals says that they are. Of a run that is too long
- * each tile checks its own part. A tile that finds that all begins again is the last one of its CTA. */
+ * each tile checks its own part. Once all begins again, a CTA takes no further tile. */
 template <class Key, class V>
 __device__ void sort_runs(const sort_job &job, runs_shared &shared, const uint32_t *codes, V *indices) {
     uint32_t *code = shared.code;

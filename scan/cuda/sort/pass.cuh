@@ -28,8 +28,8 @@
  * tile of a group first waits for the counts of the others in its group (look_back_by_groups()).
  *
  * A warp whose keys all have one digit has no need of ranks: its keys follow each other as they lie. Where lower passes
- * have brought few values together that is most warps: up to 1.3 times as fast, on average of 300 sets 1.009 times
- * (H200, 2026-11-28: tools/bench --device cuda --hunt 300 --seed 70707 --min-n 700000 --max-n 2^27).
+ * have brought equal keys together most warps are so. Sorts are up to 1.3 times as fast, those of 300 sets 1.009 times
+ * on average (H200, 2026-11-28: tools/bench --device cuda --hunt 300 --seed 70707 --min-n 700000 --max-n 2^27).
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal

@@ -6,15 +6,16 @@
  *     few bits vary          integers alone: a pass at most, then they are counted (narrow.cuh)
  *     digits that vary       a pass each, the least significant first; the buffers so that the last pass ends in `out`
  *     enough digits          the ones at the top alone, as few as make buckets that a CTA can sort (local.cuh), or that
- *                            hold one value, if that saves two passes (three with values but no labels)
+ *                            hold one value, if that saves two passes (three with values but no labels), and keys do
+ *                            not crowd in the bins of a tile (top_digits.cuh)
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets; likewise pairs with 4-byte keys, of more
  *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
  *                            leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
- *                            (intervals.cuh); a sample sort if many keys have copies, or if neither tells and keys
- *                            are nearly in order
+ *                            (intervals.cuh); a sample sort, if it takes less time than rounds, where fewer than half
+ *                            of the keys are rare, or where neither serves
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
@@ -152,9 +153,9 @@ struct sampled_cost {
 
 /* Of an argsort the passes are over codes, which are made first and, if there are more than four digits, a second time
  * in the order of the first round: that takes as long as some passes, the more the rarer keys are. Of very many keys
- * rare ones take a third level. Fitted to 200 sets on an H200, 2026-11-28: tools/bench --device cuda --hunt 260 --seed
- * 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592, with --algorithm radix and with sample. Of
- * more than 2^28 keys passes took less time where rare ones were all: four sets, 2026-11-26. */
+ * rare ones take a third level. Fitted to the 225 sets that are not in order on an H200, 2026-11-28: tools/bench
+ * --device cuda --hunt 260 --seed 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592, with --algorithm radix
+ * and with sample. */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     const bool many = n > sampled_surely_most;
     if (job.packed && digits > packed_passes)
@@ -190,7 +191,8 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
  * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
- * follows, so that has to save two passes. equal: of the sample's codes. By the CTA. */
+ * follows, so that has to save two passes. The gaps are looked at only if they can decide. equal: of the sample's
+ * codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a sample of the keys tells of buckets, before any key has moved: keys of large buckets meet in it, and keys
- * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. The survey
- * takes it while it reads, the plan counts it.
+ * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. Wide gaps
+ * beside narrow ones between its codes tell of keys that crowd. The survey takes it while it reads, the plan counts it.
  */
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH

@@ -21,7 +21,7 @@ struct top_choice {
     bool copies;     /* without digits: most keys are of values that have many copies, and no bucket of their own */
 };
 
-/* Top digits after which the local stage, where it is not enough, costs less than what a sample sort saves. */
+/* Top digits, at most, where a sample sort may follow: more would leave it too little to save. */
 constexpr uint32_t sampled_top = 4;
 
 /* Whether passes over `top` of `count` digits are worth the risk that a bucket of more than `widest` keys makes all
@@ -129,9 +129,10 @@ __device__ inline bool crowds_bins_of_one(const sort_job &job, uint64_t n, uint3
            !explains_pairs(crowded_bin, float(pairs - count_sample(job.plan, SAMPLE_CODES, 0, table).pairs), n);
 }
 
-/* Whether keys of 8 bytes crowd the bins of a tile: from such shares of uneven gaps on (sample.cuh) the local stage
- * takes as long as four to seven passes, else as two. It is worth that if four passes of keys alone are saved. To find
- * the share takes some 12 us. Measured on an H200, 2026-11-28: 40 sets, see cost_of_samples(). By the CTA. */
+/* Whether 8-byte keys crowd the bins of a tile so much that all digits had better take a pass: the local stage takes as
+ * long as two passes, from a share of `crowding` uneven gaps (sample.cuh) on as long as four to seven. That pays
+ * nevertheless, up to `crowding_more`, after three top digits, or if it saves four passes of keys alone. The share is
+ * found in some 12 us. Measured on an H200, 2026-11-28: 40 sets, see cost_of_samples(). By the CTA. */
 __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t top, uint32_t saved, sample_gaps &gaps) {
     constexpr float crowding = 0.08f, crowding_more = 0.3f;
     if (job.key_bytes < 8 || top < 3 || (top == 3 && n < gaps_least))
