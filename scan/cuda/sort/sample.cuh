@@ -215,28 +215,37 @@ __device__ inline bool explains_pairs(float bucket, float pairs, uint64_t n, uin
     return pairs <= likely + 3 * sqrtf(likely) + 3;
 }
 
+/* By the CTA: how many pairs a sample has, from how often each thread's keys meet others in the table, which is cleared
+ * first. table: `words` of shared memory, that nobody uses any more. */
+template <class Meet> __device__ uint32_t count_pairs(uint32_t *table, uint32_t words, Meet meet) {
+    __shared__ uint32_t pairs;
+    if (threadIdx.x == 0)
+        pairs = 0;
+    for (uint32_t i = threadIdx.x; i < words; i += blockDim.x)
+        table[i] = 0;
+    __syncthreads();
+    const uint32_t met = warp_sum(meet());
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&pairs, met);
+    __syncthreads();
+    return pairs;
+}
+
 /* Whether few keys share a prefix, a key with one other at most on average: so say the first `size` codes of the larger
  * sample. prefix_of(code, prefix) finds a prefix, or returns false where a key shares none. table: 2 * size words of
  * shared memory. By the CTA. */
 template <uint32_t size, class Prefix>
 __device__ bool few_share(const sort_plan *plan, uint64_t n, uint32_t *table, Prefix prefix_of) {
-    __shared__ uint32_t pairs;
     __syncthreads();
-    if (threadIdx.x == 0)
-        pairs = 0;
-    for (uint32_t i = threadIdx.x; i < 2 * size; i += blockDim.x)
-        table[i] = 0;
-    __syncthreads();
-    uint32_t met = 0;
-    for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
-        uint64_t prefix;
-        if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
-            met += meet_in_table<2 * size>(table, prefix);
-    }
-    met = warp_sum(met);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&pairs, met);
-    __syncthreads();
+    const uint32_t pairs = count_pairs(table, 2 * size, [&] {
+        uint32_t met = 0;
+        for (uint32_t s = threadIdx.x; s < size; s += blockDim.x) {
+            uint64_t prefix;
+            if (prefix_of(__ldcg(plan->wide_sample + s), prefix))
+                met += meet_in_table<2 * size>(table, prefix);
+        }
+        return met;
+    });
     return explains_pairs(1, float(pairs), n, size);
 }
 

@@ -91,30 +91,23 @@ __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint6
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     const bool many = words >= 2 * bins_samples;
     const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, below_bucket);
-    __shared__ uint32_t pairs;
-    if (threadIdx.x == 0)
-        pairs = 0;
-    for (uint32_t i = threadIdx.x; i < 2 * size; i += blockDim.x)
-        table[i] = 0;
-    __syncthreads();
-    uint32_t met = 0;
-    for (uint32_t s = threadIdx.x; s < size; s += sample_each * blockDim.x) {
-        key_bits<Key> key[sample_each];
+    const uint32_t pairs = count_pairs(table, 2 * size, [&] {
+        uint32_t met = 0;
+        for (uint32_t s = threadIdx.x; s < size; s += sample_each * blockDim.x) {
+            key_bits<Key> key[sample_each];
 #pragma unroll
-        for (uint32_t k = 0; k < sample_each; k++)
-            key[k] = keys[sample_at(min(s + k * blockDim.x, size - 1), n / size)];
+            for (uint32_t k = 0; k < sample_each; k++)
+                key[k] = keys[sample_at(min(s + k * blockDim.x, size - 1), n / size)];
 #pragma unroll
-        for (uint32_t k = 0; k < sample_each; k++)
-            if (s + k * blockDim.x < size) {
-                const uint64_t prefix = uint64_t(sort_code<Key>(key[k], job.order)) >> bin_shift;
-                met += many ? meet_in_table<2 * bins_samples>(table, prefix)
-                            : meet_in_table<2 * bins_samples_fewer>(table, prefix);
-            }
-    }
-    met = warp_sum(met);
-    if (threadIdx.x % 32 == 0)
-        atomicAdd(&pairs, met);
-    __syncthreads();
+            for (uint32_t k = 0; k < sample_each; k++)
+                if (s + k * blockDim.x < size) {
+                    const uint64_t prefix = uint64_t(sort_code<Key>(key[k], job.order)) >> bin_shift;
+                    met += many ? meet_in_table<2 * bins_samples>(table, prefix)
+                                : meet_in_table<2 * bins_samples_fewer>(table, prefix);
+                }
+        }
+        return met;
+    });
     return !explains_pairs(crowded_bin, float(pairs), n, size);
 }
 
