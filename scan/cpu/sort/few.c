@@ -74,13 +74,13 @@ bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
     return j->team && count_repeated(j) >= SAMPLES / 16 * (j->plan.threads > FEW_THREADS ? 15 : 12);
 }
 
-bool scan_cpu_sort_seems_repeated(const scan_sort_job *j, bool in_runs) {
+scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *j) {
     const size_t key_bytes = j->plan.key_bytes;
     uint64_t keys[SAMPLES];
     size_t different = 0, zeros = 0, equal = 0, expected = 0;
     if (!j->whole_keys || !j->team || j->plan.threads == 1 || j->plan.threads > FEW_THREADS ||
         j->n * key_bytes > REPEATED_BYTES)
-        return false;
+        return SCAN_SORT_NO_REPEATS;
     for (size_t i = 0; i < SAMPLES; i++) {
         const size_t at = scan_sort_anywhere(i, j->n - 1);
         keys[i] = scan_sort_load(j->in.keys, at, (unsigned)key_bytes);
@@ -96,7 +96,9 @@ bool scan_cpu_sort_seems_repeated(const scan_sort_job *j, bool in_runs) {
     const bool runs = equal >= SAMPLES / 4 + expected / SAMPLES;
     /* One thread sets zeros aside, which takes long if they are wide and many. */
     const bool aside = j->is_float && key_bytes == 8 && zeros >= SAMPLES / 4;
-    return different <= SAMPLES / 4 * 3 && (!in_runs || runs) && !aside && !scan_cpu_sort_seems_narrow(j);
+    if (different > SAMPLES / 4 * 3 || aside || scan_cpu_sort_seems_narrow(j))
+        return SCAN_SORT_NO_REPEATS;
+    return runs ? SCAN_SORT_REPEATS_IN_RUNS : SCAN_SORT_REPEATS;
 }
 
 /* Adds one list to another, in order; false if two values have one code. */

@@ -178,7 +178,7 @@ static void find_heavy(scan_sort_job *j) {
     if (first.keys[2] < FIRST_REPEATED || narrow || (alone && soon_separated))
         return;
     const size_t most_heavy = alone ? SCAN_SORT_MAX_HEAVY / 4 : SCAN_SORT_MAX_HEAVY,
-                 sixteenths = alone || scan_cpu_sort_seems_repeated(j, false) ? 15 : 9;
+                 sixteenths = alone || scan_cpu_sort_see_repeats(j) ? 15 : 9;
     size_t n = scan_sort_smaller(SAMPLE_BYTES / j->plan.key_bytes, j->n / (alone ? 4 * SAMPLE_SHARE : SAMPLE_SHARE));
     /* In runs of equal keys neighbours say little of the others: where there are few keys, all come from elsewhere. */
     const size_t neighbours = alone ? 1 : NEIGHBOURS;

@@ -227,9 +227,10 @@ bool scan_cpu_sort_by_runs(const scan_sort_job *job, void *scratch, uint32_t *co
  * (quick_few.h). */
 bool scan_cpu_sort_quick_counts(const scan_sort_job *job);
 
-/* Whether keys repeat so much that the quicksort of one thread, which one other helps, is quicker than a partition; or,
- * if they also come `in_runs` of equal ones, than a hash table, whose counters wait for their own stores. */
-bool scan_cpu_sort_seems_repeated(const scan_sort_job *j, bool in_runs);
+/* Whether keys seem to repeat so much that the quicksort of one thread, which one other helps, is quicker than a
+ * partition; if they also come in runs of equal ones, than a hash table, whose counters wait for their own stores. */
+typedef enum scan_sort_repeats { SCAN_SORT_NO_REPEATS, SCAN_SORT_REPEATS, SCAN_SORT_REPEATS_IN_RUNS } scan_sort_repeats;
+scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *job);
 
 /* A sort of keys of a few values, or nothing and false. All threads. */
 bool scan_cpu_sort_by_few(scan_sort_job *job, unsigned thread);

@@ -104,14 +104,15 @@ void scan_cpu_sort_task(void *arg, unsigned thread, unsigned threads) {
     }
     if (scan_cpu_sort_by_few(j, thread))
         return;
-    if (scan_cpu_sort_seems_repeated(j, true)) {
+    const scan_sort_repeats repeats = scan_cpu_sort_see_repeats(j);
+    if (repeats == SCAN_SORT_REPEATS_IN_RUNS) {
         sort_by_one(j, thread);
         return;
     }
     bool taken = scan_cpu_sort_take_heavy(j, thread);
     if (!taken && scan_cpu_sort_by_counting(j, thread))
         return;
-    if (!taken && scan_cpu_sort_seems_repeated(j, false)) {
+    if (!taken && repeats) {
         sort_by_one(j, thread);
         return;
     }
