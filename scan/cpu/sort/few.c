@@ -66,7 +66,22 @@ static size_t count_repeated(const scan_sort_job *j) {
     return values <= SCAN_SORT_VALUES / 2 ? repeated : 0;
 }
 
+/* Whether a sample of pairs is mostly of one key, as the quicksort of pairs looks for it (quick_pairs_often.h). */
+static bool are_mostly_one(const scan_sort_job *j) {
+    const unsigned key_bytes = (unsigned)j->plan.key_bytes;
+    uint64_t keys[SAMPLES];
+    size_t others = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        keys[i] = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), key_bytes);
+    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    for (size_t i = 0; i < SAMPLES; i++)
+        others += keys[i] != keys[SAMPLES / 2];
+    return others <= SAMPLES / 4;
+}
+
 bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
+    if (j->in.values && scan_sort_is_quick(&j->plan))
+        return j->team && j->plan.threads > 1 && j->plan.threads <= FEW_THREADS && are_mostly_one(j);
     if (!j->whole_keys || !scan_sort_is_quick(&j->plan))
         return false;
     if (j->plan.threads == 1)

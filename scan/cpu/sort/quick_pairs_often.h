@@ -1,33 +1,83 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pairs of which most, but not nearly all (quick_pairs_one.h), have one key. One pass sets the others aside and brings
- * the values of the key together. The others are then sorted; the key itself is not moved but written. Partitions in
- * two would move all pairs twice, as the key has others on both sides. If one of the others is a tie of the key
- * (floats: zeros, NaNs) another way has to serve.
+ * Pairs of which most, but not nearly all (quick_pairs_one.h), have one key. One pass brings the values of the key to
+ * the front of the result, which is where they are if the sort is in place, and sets the other pairs aside:
+ *
+ *     result    keys, not yet written | values of the key, room
+ *     spare     other keys, room      | their values, room
+ *
+ * The others are then sorted, with the room in the result as scratch; the key itself is not moved but written.
+ * Partitions in two would move all pairs twice, as the key has others on both sides. If one of the others is a tie of
+ * the key (floats: zeros, NaNs) another way has to serve.
  *
  * Included by quick_pairs.h once a width of keys and once a width of values.
  */
 
-enum {
-    PAIR(OTHERS_IN_16) = sizeof(VALUE) > sizeof(KEY) ? 4 : 6 /* pairs of 16: as many as there is room for, or pay */
-};
-
-/* Whether a sample is mostly of one key: others that come close to the most would often be too many. */
-static bool PAIR(seems_often)(const KEY *x, size_t n, KEY key) {
-    enum { MAX_SAMPLED_OTHERS = QUICK_SAMPLES / 16 * PAIR(OTHERS_IN_16) - 3 };
+/* How many keys of a sample are others than one. */
+static size_t PAIR(sample_others)(const KEY *x, size_t n, KEY key) {
     size_t others = 0;
-    for (size_t i = 0; i < QUICK_SAMPLES && others <= MAX_SAMPLED_OTHERS; i++)
+    for (size_t i = 0; i < QUICK_SAMPLES; i++)
         others += x[NAME(sample_place)(i, n)] != key;
-    return others <= MAX_SAMPLED_OTHERS;
+    return others;
 }
 
-/* Copies the values of the key to `values` and the other pairs to `others`, which has room for max_others and a vector
- * more. Returns the number of others, or SIZE_MAX if there are more. */
-static size_t PAIR(set_aside)(PAIR(columns) x, size_t n, KEY key, VALUE *values, PAIR(columns) others,
-                              size_t max_others) {
-    const V keys = V_SET1(key);
+/* A part of the pass: the values of the key, and the others, begin where it does. */
+typedef struct PAIR(part) {
+    size_t begin, same_n, others_n;
+} PAIR(part);
+
+/* What the passes over n pairs share. */
+typedef struct PAIR(often) {
+    const NAME(split) * split;
+    PAIR(columns) x, others;
+    VALUE *values; /* of the key */
+    KEY key;
+    size_t n;
+    atomic_bool tied;
+    atomic_uint parts_n;
+    PAIR(part) parts[SCAN_SORT_MAX_PARTS];
+} PAIR(often);
+
+enum { PAIR(OFTEN_UNIT) = 64 * LANES /* pairs, of which parts of a pass consist */ };
+
+static size_t PAIR(end_of)(const PAIR(often) * o, size_t unit) {
+    return unit * PAIR(OFTEN_UNIT) < o->n ? unit * PAIR(OFTEN_UNIT) : o->n;
+}
+
+/* Looks for other keys that are ties of the key, until one is found. */
+static void PAIR(find_ties)(void *arg, size_t begin, size_t end) {
+    PAIR(often) *o = arg;
+    const V_BITS all = (V_BITS)((1ull << LANES) - 1);
+    const V key = V_SET1(o->key), code = NAME(code_of)(o->split, key, true);
+    for (; begin < end && !atomic_load_explicit(&o->tied, memory_order_relaxed); begin++) {
+        V_BITS ties = 0;
+        for (size_t i = begin * PAIR(OFTEN_UNIT), stop = PAIR(end_of)(o, begin + 1); i < stop; i += LANES) {
+            const V v = stop - i < LANES ? V_MASK_LOAD(key, V_BELOW(V_SET1(stop - i), 0), o->x.keys + i)
+                                         : V_LOAD(o->x.keys + i);
+            const V_BITS apart = V_UNSET(V_EQUAL(NAME(code_of)(o->split, v, true), code));
+            ties |= (V_BITS)(V_UNSET(V_EQUAL(v, key)) & ~apart & all);
+        }
+        if (ties)
+            atomic_store_explicit(&o->tied, true, memory_order_relaxed);
+    }
+}
+
+static bool PAIR(has_ties)(PAIR(often) * o, scan_sort_team *team) {
+    const KEY magnitude = o->key & (KEY) ~((KEY)1 << (8 * sizeof(KEY) - 1));
+    if (!o->split->is_float || (magnitude > 0 && magnitude <= INFINITY_BITS))
+        return false;
+    scan_sort_pass(team, PAIR(find_ties), o, (o->n + PAIR(OFTEN_UNIT) - 1) / PAIR(OFTEN_UNIT), o->n * sizeof(KEY));
+    return atomic_load_explicit(&o->tied, memory_order_relaxed);
+}
+
+static void PAIR(set_aside)(void *arg, size_t begin, size_t end) {
+    PAIR(often) *o = arg;
+    const size_t from = begin * PAIR(OFTEN_UNIT), n = PAIR(end_of)(o, end) - from;
+    const PAIR(columns) x = PAIR(from)(o->x, from), others = PAIR(from)(o->others, from);
+    VALUE *values = o->values + from;
+    const V keys = V_SET1(o->key);
     size_t other = 0, i = 0;
-    for (; i + LANES <= n && other <= max_others; i += LANES) {
+    for (; i + LANES <= n; i += LANES) {
         const V v = V_LOAD(x.keys + i);
         const PAIR(vector) w = PAIR(load)(x.values + i);
         const V_BITS bits = V_UNSET(V_EQUAL(v, keys));
@@ -36,75 +86,87 @@ static size_t PAIR(set_aside)(PAIR(columns) x, size_t n, KEY key, VALUE *values,
         PAIR(store_some)(others.values + other, w, bits);
         other += quick_count(bits, LANES);
     }
-    for (; i < n && other <= max_others; i++) {
+    for (; i < n; i++) {
+        const VALUE value = x.values[i];
         others.keys[other] = x.keys[i];
-        values[i - other] = others.values[other] = x.values[i];
-        other += x.keys[i] != key;
+        values[i - other] = others.values[other] = value;
+        other += x.keys[i] != o->key;
     }
-    return other <= max_others ? other : SIZE_MAX;
+    o->parts[atomic_fetch_add_explicit(&o->parts_n, 1, memory_order_relaxed)] = (PAIR(part)){from, n - other, other};
 }
 
-static KEY PAIR(rank_of)(const NAME(split) * s, KEY key) {
-    return RANK(V_FIRST(NAME(code_of)(s, V_SET1(key), s->is_float)));
-}
-
-/* Whether one of n keys is a tie of another key: both are zeros or NaNs. */
-static bool PAIR(has_ties)(const NAME(split) * s, const KEY *x, size_t n, KEY key) {
-    const KEY magnitude = key & (KEY) ~((KEY)1 << (8 * sizeof(KEY) - 1));
-    if (!s->is_float || (magnitude > 0 && magnitude <= INFINITY_BITS))
-        return false;
-    const V code = NAME(code_of)(s, V_SET1(key), true);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        if (quick_count(V_UNSET(V_EQUAL(NAME(code_of)(s, V_LOAD(x + i), true), code)), LANES) < LANES)
-            return true;
-    while (i < n && PAIR(rank_of)(s, x[i]) != PAIR(rank_of)(s, key))
-        i++;
-    return i < n;
+/* Brings what the parts have left together, in order. Returns how many others there are. */
+static size_t PAIR(join_parts)(PAIR(often) * o) {
+    const unsigned parts_n = atomic_load_explicit(&o->parts_n, memory_order_relaxed);
+    size_t others_n = 0;
+    for (unsigned p = 1; p < parts_n; p++)
+        for (unsigned at = p; at > 0 && o->parts[at].begin < o->parts[at - 1].begin; at--) {
+            const PAIR(part) part = o->parts[at];
+            o->parts[at] = o->parts[at - 1];
+            o->parts[at - 1] = part;
+        }
+    for (unsigned p = 0; p < parts_n; others_n += o->parts[p++].others_n) {
+        const PAIR(part) *part = &o->parts[p];
+        const PAIR(columns) from = PAIR(from)(o->others, part->begin), to = PAIR(from)(o->others, others_n);
+        if (p == 0)
+            continue;
+        memmove(o->values + (part->begin - others_n), o->values + part->begin, part->same_n * sizeof(VALUE));
+        memmove(to.keys, from.keys, part->others_n * sizeof(KEY));
+        memmove(to.values, from.values, part->others_n * sizeof(VALUE));
+    }
+    return others_n;
 }
 
 /* How many of n pairs in order come before a key. */
 static size_t PAIR(count_before)(const NAME(split) * s, const KEY *x, size_t n, KEY key) {
-    const KEY rank = PAIR(rank_of)(s, key);
+#define RANK_OF(key) RANK(V_FIRST(NAME(code_of)(s, V_SET1(key), s->is_float)))
+    const KEY rank = RANK_OF(key);
     size_t begin = 0;
     for (size_t end = n; begin < end;) {
         const size_t middle = begin + (end - begin) / 2;
-        if (PAIR(rank_of)(s, x[middle]) < rank)
+        if (RANK_OF(x[middle]) < rank)
             begin = middle + 1;
         else
             end = middle;
     }
+#undef RANK_OF
     return begin;
 }
 
-/* Sorts pairs of which most have one key, and which do not lie in the spare, or returns false: then nothing but the
- * spare has changed. */
+/* Sorts pairs of which most have one key, and which do not lie in the spare, or returns false: then nothing has
+ * changed. */
 QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_local *l, KEY key) {
-    enum { MIN_N = 1024 };
-    const PAIR(columns) x = {l->from.keys, l->from.values}, to = {l->to.keys, l->to.values};
-    const size_t max_others = l->n / 16 * PAIR(OTHERS_IN_16);
-    KEY *keys = l->spare.keys;
-    VALUE *values = l->spare.values;
-    if (l->n < MIN_N || !x.values || !PAIR(seems_often)(x.keys, l->n, key))
+    /* of a sample: others that come close to the most that pay would often be too many */
+    enum { MIN_N = 1024, MAX_OTHERS = QUICK_SAMPLES / 16 * 6 - 3 };
+    const PAIR(columns) to = {l->to.keys, l->to.values};
+    PAIR(often) o;
+    o.split = s;
+    o.x = (PAIR(columns)){l->from.keys, l->from.values};
+    o.others = (PAIR(columns)){l->spare.keys, l->spare.values};
+    o.values = to.values;
+    o.key = key;
+    o.n = l->n;
+    atomic_init(&o.tied, false);
+    atomic_init(&o.parts_n, 0);
+    if (l->n < MIN_N || !o.x.values || PAIR(sample_others)(o.x.keys, l->n, key) > MAX_OTHERS ||
+        PAIR(has_ties)(&o, l->team))
         return false;
-    /* behind the keys and a vector more, from a boundary of a value on: keys of 4 bytes may begin at any of theirs */
-    const uintptr_t behind = (uintptr_t)(keys + max_others + LANES) + sizeof(VALUE) - 1;
-    const PAIR(columns) others = {keys, (VALUE *)(behind / sizeof(VALUE) * sizeof(VALUE))};
-    const size_t others_n = PAIR(set_aside)(x, l->n, key, values, others, max_others);
-    if (others_n == SIZE_MAX || PAIR(has_ties)(s, others.keys, others_n, key))
-        return false;
+    scan_sort_pass(l->team, PAIR(set_aside), &o, (l->n + PAIR(OFTEN_UNIT) - 1) / PAIR(OFTEN_UNIT),
+                   l->n * (sizeof(KEY) + sizeof(VALUE)));
     scan_sort_local rest = *l;
-    rest.n = others_n;
+    rest.n = PAIR(join_parts)(&o);
     rest.sorted_n = 0;
     rest.drop_keys = false;
-    rest.from = rest.to = (scan_sort_columns){others.keys, others.values};
-    rest.spare = l->to;
-    if (others_n > 0)
+    const size_t same_n = l->n - rest.n;
+    rest.from = rest.to = l->spare;
+    rest.spare = (scan_sort_columns){to.keys, to.values + same_n};
+    if (rest.n > 0)
         PAIR(quick_pairs)(&rest, s->is_float);
-    const size_t lows = PAIR(count_before)(s, others.keys, others_n, key), n = l->n - others_n;
-    PAIR(move)(others, to, lows);
-    NAME(fill)(to.keys + lows, n, V_SET1(key));
-    memcpy(to.values + lows, values, n * sizeof(VALUE));
-    PAIR(move)(PAIR(from)(others, lows), PAIR(from)(to, lows + n), others_n - lows);
+    const size_t lows = PAIR(count_before)(s, o.others.keys, rest.n, key);
+    if (lows > 0)
+        memmove(to.values + lows, to.values, same_n * sizeof(VALUE));
+    PAIR(move)(o.others, to, lows);
+    scan_sort_pass(l->team, NAME(fill_places), &(NAME(filling)){to.keys + lows, key}, same_n, same_n * sizeof(KEY));
+    PAIR(move)(PAIR(from)(o.others, lows), PAIR(from)(to, lows + same_n), rest.n - lows);
     return true;
 }
