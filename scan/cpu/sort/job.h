@@ -224,7 +224,7 @@ bool scan_cpu_sort_seems_runs(const scan_sort_job *job);
 bool scan_cpu_sort_by_runs(const scan_sort_job *job, void *scratch, uint32_t *counts);
 
 /* few.c: whether the quicksort of one thread, which others help, counts most of the keys: they are of so few values
- * (quick_few.h). */
+ * (quick_few.h). Of pairs, whether it sets those of one key apart, which most have (quick_pairs_often.h). */
 bool scan_cpu_sort_quick_counts(const scan_sort_job *job);
 
 /* Whether keys seem to repeat so much that the quicksort of one thread, which one other helps, is quicker than a
