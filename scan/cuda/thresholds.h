@@ -30,6 +30,11 @@ namespace scan_cuda {
 /* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 99 KB each. */
 constexpr bool is_roomy(int capability) { return capability >= 90 && capability < 120; }
 
+/* Passes of the sort have large tiles where an SM has room for one, as soon as there are so many for each: with four to
+ * eight, sorts take as long as with medium ones on average, but some 6 % longer, for some SMs have a tile more. */
+constexpr bool takes_large_tiles(int capability) { return is_roomy(capability); }
+constexpr uint64_t large_tiles_each = 8;
+
 /* Keys that vary in few bits, see narrow.cuh: so many that a CTA counts all codes, or those of a bucket; so many keys
  * of each code, at least, on average. */
 constexpr uint32_t narrow_counted_bits = 12, narrow_copies = 64;

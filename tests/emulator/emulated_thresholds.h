@@ -10,6 +10,8 @@
 namespace scan_cuda {
 
 constexpr bool is_roomy(int) { return false; }
+constexpr bool takes_large_tiles(int) { return true; }
+constexpr uint64_t large_tiles_each = 2;
 constexpr uint32_t narrow_counted_bits = 9, narrow_copies = 1;
 constexpr int local_threads = 64, local_batch = 2;
 template <class Key, int value_bytes> constexpr int local_rows = 4;

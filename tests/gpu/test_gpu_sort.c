@@ -69,6 +69,35 @@ static void many_keys(void **state) {
         }
 }
 
+/* On both sides of the size from which passes have large tiles (thresholds.h, large_tiles_each): of 24 warps and 14
+ * rows, 28 where nothing has 8 bytes, or as many as fit. An argsort of 8-byte keys passes over 4-byte codes. */
+static void large_tiles(void **state) {
+    (void)state;
+    gpu_need();
+    static const struct {
+        scan_type type;
+        int kind;          /* of call, see set_call_kind() */
+        size_t key, value; /* bytes that a pass moves */
+    } cases[] = {{SCAN_U64, 0, 8, 0}, {SCAN_F32, 1, 4, 4}, {SCAN_I64, 2, 8, 8}, {SCAN_U32, 0, 4, 0},
+                 {SCAN_U32, 2, 4, 8}, {SCAN_F64, 1, 8, 4}, {SCAN_I32, 3, 4, 4}, {SCAN_F64, 4, 4, 8}};
+    const int count = gpu_is_racecheck ? 0 : gpu_is_small && !GPU_EMULATED ? 2 : (int)(sizeof cases / sizeof cases[0]);
+    for (int c = 0; c < count; c++) {
+        const size_t key = cases[c].key, value = cases[c].value, row = 24 * 32, best = key == 8 || value == 8 ? 14 : 28,
+                     fitting = ((GPU_EMULATED ? 60 : 148) << 10) / (row * (key + value)) / 2 * 2,
+                     tile = row * (best < fitting ? best : fitting);
+        for (size_t side = 0; side < 2; side++) {
+            const sort_case order = drawn_order(cases[c].type);
+            const size_t n = (GPU_EMULATED ? 2 : 8) * gpu_sm_count() * tile - 1 + side;
+            sort_call call = {.order = order, .method = SCAN_SORT_RADIX, .n = n, .bound = n, .data = drawn_data()};
+            set_call_kind(&call, cases[c].kind);
+            make_room(n + 8);
+            fill(keys, n, order.type, distributions[call.data], random_u64(&rng));
+            expect(n, &order);
+            run_call(&call);
+        }
+    }
+}
+
 /* 4-byte floats with values, or indices, of 4 bytes where passes are launched by kind (thresholds.h, pass_kinds_least),
  * and of one fewer: passes of codes, and of keys where some share their code; in portions too. */
 static void passes_by_kind(void **state) {
@@ -151,7 +180,7 @@ static void windows(void **state) {
         const sort_case order = {SCAN_U64, digits & 1, false, 3, 3 + 8 * digits - 2};
         check_array(&order, SCAN_SORT_RADIX, 5000 + digits, 0, 5);
     }
-    const size_t most = gpu_sm_count() * 10240; /* a smaller tile for each SM (few_pass): both sides */
+    const size_t most = gpu_sm_count() * 10240; /* a smaller tile for each SM (SMALL_TILES): both sides */
     for (uint32_t round = 0; round < 2; round++) {
         const sort_case order = {round % 2 ? SCAN_U16 : SCAN_I8, round & 1, false, 1, round % 2 ? 15 : 8};
         check_array(&order, SCAN_SORT_RADIX, most + round, 0, 2);
@@ -461,6 +490,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, every_size),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, many_keys),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, passes_by_kind),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, large_tiles),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, few_of_many_keys),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, split),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, windows),

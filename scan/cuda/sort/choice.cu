@@ -80,11 +80,26 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
                 return;
 }
 
-/* Whether each SM has one of the smaller tiles at most. Then they make passes 1.2 times as fast (1.1 to 1.6: 12 sets of
- * 655,000 to 1,400,000 keys, H200, 2026-11-27: tools/bench --device cuda --hunt 4000 --seed 5501 --verb sort --type
- * u8,i8,u16,i16 --min-n 655000 --max-n 1400000), with two to an SM slower. */
-static bool fits_few_pass(const scan_ctx *ctx, const sort_pass_kernel &few, uint64_t n) {
-    return n <= uint64_t(state_of(ctx)->sm_count) * cut_of(ctx, few).tile;
+bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass) {
+    return pass.kernel && size_t(cut_of(ctx, pass).cta_bytes) <= state_of(ctx)->shared_bytes;
+}
+
+/* Small tiles while each SM has one at most. Then they make passes 1.2 times as fast (1.1 to 1.6: 12 sets of 655,000 to
+ * 1,400,000 keys, H200, 2026-11-27: tools/bench --device cuda --hunt 4000 --seed 5501 --verb sort --type u8,i8,u16,i16
+ * --min-n 655000 --max-n 1400000), with two to an SM slower. Large ones as soon as each SM has several: see pass_shape.
+ */
+static const sort_pass_kernel &choose_pass(const scan_ctx *ctx, const sort_kernels &kernels, uint32_t value_bytes,
+                                           uint64_t n) {
+    const context_state *s = state_of(ctx);
+    const uint64_t processors = uint64_t(s->sm_count);
+    const sort_pass_kernel &small = kernels.pass[SMALL_TILES][value_bytes / 4],
+                           &large = kernels.pass[LARGE_TILES][value_bytes / 4];
+    if (small.kernel && n <= processors * cut_of(ctx, small).tile)
+        return small;
+    if (takes_large_tiles(s->capability) && can_run(ctx, large) &&
+        n >= large_tiles_each * processors * cut_of(ctx, large).tile)
+        return large;
+    return kernels.pass[MEDIUM_TILES][value_bytes / 4];
 }
 
 static void choose_radix(sort_choice *c) {
@@ -163,9 +178,7 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
     c.cooperative = desc->method == SCAN_SORT_AUTO &&
                     cooperative_sort_serves(ctx, uint32_t(key_bytes), desc->value_bytes, c.bits, n);
     c.packed = argsort && key_bytes == 8 && n > plain_argsort_most && desc->method != SCAN_SORT_SPLIT && !c.cooperative;
-    c.pass = &(c.packed ? &sort_u32 : c.kernels)->pass[desc->value_bytes / 4];
-    if (key_bytes <= 2 && !desc->value_bytes && fits_few_pass(ctx, c.kernels->pass[few_pass], n))
-        c.pass = &c.kernels->pass[few_pass];
+    c.pass = &choose_pass(ctx, c.packed ? sort_u32 : *c.kernels, desc->value_bytes, n);
     c.cut = cut_of(ctx, *c.pass);
     c.values_bytes = align_up(n * desc->value_bytes);
     if (!argsort)

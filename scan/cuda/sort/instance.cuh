@@ -23,23 +23,24 @@ template <class Key, bool wide> sort_survey_kernel survey_of() {
 }
 
 template <class Shape> sort_pass_cut cut_of() {
-    return {Shape::shared_bytes, Shape::tile, portion_tiles<Shape> * Shape::tile,
+    return {Shape::shared_bytes, int(pass_bytes<Shape>), Shape::tile, portion_tiles<Shape> * Shape::tile,
             Shape::state_stride * sizeof(uint64_t)};
 }
 
-template <class Key, int value_bytes, bool few = false> sort_pass_kernel pass_of() {
-    using tight = pass_shape<Key, value_bytes, false, few>;
-    using roomy = pass_shape<Key, value_bytes, true, few>;
+template <class Key, int value_bytes, pass_size size> sort_pass_kernel pass_of() {
+    using tight = pass_shape<Key, value_bytes, false, size>;
+    using roomy = pass_shape<Key, value_bytes, true, size>;
     constexpr bool loops = has_registers_to_loop<Key, value_bytes>;
     sort_pass_kernel k = {};
-    k.kernel = address(pass_kernel<Key, value_bytes, loops, PASS_ANY, few>);
-    k.several = address(pass_kernel<Key, value_bytes, true, PASS_ANY, few>);
+    k.kernel = address(pass_kernel<Key, value_bytes, loops, PASS_ANY, size>);
+    k.several = address(pass_kernel<Key, value_bytes, true, PASS_ANY, size>);
     k.threads = roomy::threads;
+    k.ctas = size == LARGE_TILES ? 1 : 2;
     k.cut[0] = cut_of<tight>();
     k.cut[1] = cut_of<roomy>();
-    if constexpr (std::is_same_v<Key, float> && value_bytes == 4) {
-        k.of_keys = address(pass_kernel<Key, value_bytes, loops, PASS_OF_KEYS>);
-        k.of_codes = address(pass_kernel<Key, value_bytes, loops, PASS_OF_CODES>);
+    if constexpr (std::is_same_v<Key, float> && value_bytes == 4 && size == LARGE_TILES) {
+        k.of_keys = address(pass_kernel<Key, value_bytes, loops, PASS_OF_KEYS, size>);
+        k.of_codes = address(pass_kernel<Key, value_bytes, loops, PASS_OF_CODES, size>);
     }
     return k;
 }
@@ -52,12 +53,15 @@ template <class Key> sort_kernels sort_kernels_of() {
     sort_kernels k = {};
     k.survey[0] = survey_of<Key, false>();
     k.survey[1] = survey_of<Key, true>();
-    k.pass[0] = pass_of<Key, 0>();
-    k.pass[1] = pass_of<Key, 4>();
-    k.pass[2] = pass_of<Key, 8>();
+    k.pass[MEDIUM_TILES][0] = pass_of<Key, 0, MEDIUM_TILES>();
+    k.pass[MEDIUM_TILES][1] = pass_of<Key, 4, MEDIUM_TILES>();
+    k.pass[MEDIUM_TILES][2] = pass_of<Key, 8, MEDIUM_TILES>();
     if constexpr (sizeof(Key) < 4)
-        k.pass[few_pass] = pass_of<Key, 0, true>();
+        k.pass[SMALL_TILES][0] = pass_of<Key, 0, SMALL_TILES>();
     if constexpr (sizeof(Key) >= 4) {
+        k.pass[LARGE_TILES][0] = pass_of<Key, 0, LARGE_TILES>();
+        k.pass[LARGE_TILES][1] = pass_of<Key, 4, LARGE_TILES>();
+        k.pass[LARGE_TILES][2] = pass_of<Key, 8, LARGE_TILES>();
         k.local[0] = local_of<Key, 0>();
         k.local[1] = local_of<Key, 4>();
         k.local[2] = local_of<Key, 8>();

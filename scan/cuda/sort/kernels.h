@@ -20,19 +20,23 @@ struct sort_survey_kernel {
 };
 
 struct sort_pass_cut {
-    int shared_bytes;
-    uint64_t tile, portion; /* elements */
-    size_t state_bytes;     /* of a tile */
+    int shared_bytes, cta_bytes; /* of shared memory: dynamic ones; all of a CTA's */
+    uint64_t tile, portion;      /* elements */
+    size_t state_bytes;          /* of a tile */
 };
 
 /* Which passes a kernel does: all, those of keys as they are, or those of codes (sort_pass.coded). */
 enum pass_kind { PASS_ANY, PASS_OF_KEYS, PASS_OF_CODES };
 
+/* How large a pass's tiles are: small ones are for few keys of 1 or 2 bytes alone, large ones for many keys of 4 and 8
+ * bytes. */
+enum pass_size { SMALL_TILES, MEDIUM_TILES, LARGE_TILES };
+
 struct sort_pass_kernel {
     const void *kernel, *several;   /* of one pass; of one or more */
     const void *of_keys, *of_codes; /* of one pass of that kind, where they take less time for many keys; or NULL */
-    int threads;
-    sort_pass_cut cut[2]; /* the second where is_roomy() */
+    int threads, ctas;              /* CTAs of an SM */
+    sort_pass_cut cut[2];           /* the second where is_roomy() */
 };
 
 struct sort_local_kernel {
@@ -43,12 +47,9 @@ struct sort_local_kernel {
 /* CTAs of the kernel that sorts runs, of an SM. */
 constexpr int runs_ctas = 5;
 
-/* Of a row's passes the last is for few keys of 1 or 2 bytes alone, in smaller tiles. */
-constexpr int few_pass = 3;
-
 struct sort_kernels {
     sort_survey_kernel survey[2];             /* the second is for many keys */
-    sort_pass_kernel pass[few_pass + 1];      /* by value bytes / 4; few_pass */
+    sort_pass_kernel pass[3][3];              /* by pass_size and value bytes / 4; kernel NULL: there is none */
     sort_local_kernel local[3];               /* likewise; keys of 4 and 8 bytes only */
     const void *pack, *interval_codes, *runs; /* 8-byte keys only */
     const void *narrow_count, *narrow_fill;   /* integers of 4 and 8 bytes only */

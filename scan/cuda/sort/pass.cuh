@@ -125,11 +125,11 @@ __device__ void run_passes(const sort_job &job, pass_shared<Shape> &shared, uint
 
 /* Up to `count` passes of the plan, from `which` on. portion: which of the launches of one pass; only a single one does
  * several passes. loops: it may. kind: passes of other kinds are left to another kernel. */
-template <class Key, int value_bytes, bool loops, pass_kind kind, bool few = false>
-__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, few>::threads,
-                                  pass_shape<Key, value_bytes, roomy_here, few>::ctas)
+template <class Key, int value_bytes, bool loops, pass_kind kind, pass_size size>
+__global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, size>::threads,
+                                  pass_shape<Key, value_bytes, roomy_here, size>::ctas)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
-    using shape = pass_shape<Key, value_bytes, roomy_here, few>;
+    using shape = pass_shape<Key, value_bytes, roomy_here, size>;
     __shared__ pass_shared<shape> shared;
     pass_launch &launch = shared.launch;
     grid_dependency_wait();

@@ -21,6 +21,8 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
         writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
     static constexpr int together = 4; /* rows whose values are asked for together */
+    static constexpr int late_row = rows > 6 ? (rows - 6) / together *together : 0;
+    static constexpr int ticket_row = shape::large ? 0 : late_row;
     static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
     const uint32_t epoch, tiles;
@@ -155,14 +157,25 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         }
     }
 
+    /* Asks L2 for the keys of a tile of this pass, all of whose elements are there. */
+    __device__ void prefetch(uint32_t tile) const {
+        const uint64_t at = shared.launch.first + uint64_t(tile) * shape::tile;
+        if (tile >= tiles || at + shape::tile > shared.launch.n)
+            return;
+        const K *from = static_cast<const K *>(keys_source(job, shared.pass.keys_from)) + at;
+        bulk_prefetch(reinterpret_cast<const char *>(from) - uintptr_t(from) % 16, shape::tile * sizeof(K));
+    }
+
     /* Keys and values go to their places in the tile. next: gets the number of another ticket, taken so early that the
-     * last rows take as long as its way. */
+     * last rows take as long as its way; or still earlier, for large tiles, so that its keys are on their way too. */
     __device__ void rank(uint32_t *next) {
         uint32_t taken = 0;
         shift = shared.pass.shift; /* read again: digits are found again, not kept in registers */
         if (any_order()) {
             if (thread == 0)
-                taken = take_ticket(job.state).number;
+                taken = take_ticket(job.state).number - shared.passed;
+            if (shape::large && thread == 0)
+                prefetch(taken);
             if constexpr (value_bytes == 0) {
 #pragma unroll
                 for (int i = 0; i < rows; i++)
@@ -178,8 +191,10 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
             const uint32_t first_place = own_counters[row_digit(0)] + thread % 32;
 #pragma unroll
             for (int i = 0; i < rows; i += together) {
-                if (i == (rows - 6) / together * together && thread == 0)
-                    taken = take_ticket(job.state).number;
+                if (i == ticket_row && thread == 0)
+                    taken = take_ticket(job.state).number - shared.passed;
+                if (shape::large && i == late_row && thread == 0)
+                    prefetch(taken);
                 uint32_t p[together];
                 if (opaque(one_digit)) {
 #pragma unroll
@@ -197,7 +212,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
                 copies_arrive();
         }
         if (thread == 0)
-            *next = taken - shared.passed;
+            *next = taken;
     }
 
   public:

@@ -26,19 +26,27 @@ namespace scan_cuda {
  * at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the sixteenth of the
  * workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them are sorted by
  * fill.cuh. Those of few keys of 1 and 2 bytes alone are smaller, for such a workspace has room for more words. Code
- * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA. */
-template <class Key, int value_bytes, bool roomy, bool few = false> struct pass_shape {
+ * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there.
+ *
+ * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
+ * that fewer lines are written in parts, and there are half as many state words to look back at; and its CTA takes a
+ * ticket so early that L2 has the keys when it asks for them (asked for their values too, pairs of 16 bytes took
+ * longer). Of 1,000 sets those of 17 M elements and more were sorted 1.03 times as fast, of 67 M and more 1.04 (H200,
+ * 2026-11-28: tools/bench --device cuda --hunt 1000 --seed 20261128 --min-n 100000 --max-n 2^28). */
+template <class Key, int value_bytes, bool roomy, pass_size size> struct pass_shape {
     static constexpr int key_size = sizeof(key_bits<Key>);
     static constexpr int widest = key_size > value_bytes ? key_size : value_bytes;
     static constexpr bool narrow = widest <= 2;
-    static constexpr int rank_warps = narrow ? 16 : 12;
+    static constexpr bool large = size == LARGE_TILES;
+    static constexpr int rank_warps = narrow ? 16 : large ? 24 : 12;
     static constexpr int look_back_warps = 4;
     static constexpr int rank_threads = rank_warps * 32;
     static constexpr int look_back_threads = look_back_warps * 32;
     static constexpr int threads = rank_threads + look_back_threads;
     static constexpr int row_bytes = rank_threads * (key_size + value_bytes);
-    static constexpr int best_rows = narrow ? few ? 20 : 32 : widest == 8 ? 14 : 28;
-    static constexpr int fitting_rows = ((roomy ? 74 : 40) << 10) / row_bytes / 2 * 2;
+    static constexpr int best_rows = narrow ? size == SMALL_TILES ? 20 : 32 : widest == 8 ? 14 : 28;
+    static constexpr int room = roomy ? large ? 148 : 74 : large ? 60 : 40; /* KB */
+    static constexpr int fitting_rows = (room << 10) / row_bytes / 2 * 2;
     static constexpr int rows = best_rows < fitting_rows ? best_rows : fitting_rows;
     static constexpr int tile = rank_threads * rows;
     static constexpr uint32_t state_stride = key_size == 1 && !value_bytes ? radix / 2 : radix; /* words of a tile */
@@ -51,7 +59,7 @@ template <class Key, int value_bytes, bool roomy, bool few = false> struct pass_
     static constexpr uint32_t grouped_tiles = value_bytes == 0 || key_size + value_bytes == 12 ? far_tiles : 1;
     static constexpr int counter_bytes = rank_warps * radix * 4;
     static constexpr int shared_bytes = counter_bytes + rows * row_bytes;
-    static constexpr int ctas = narrow ? 1 : 2; /* of an SM */
+    static constexpr int ctas = narrow || large ? 1 : 2; /* of an SM */
 };
 
 /* Of the kernel that is being compiled. */
@@ -92,8 +100,8 @@ template <class Shape> struct pass_shared {
 };
 
 template <class Shape> constexpr size_t pass_bytes = Shape::shared_bytes + sizeof(pass_shared<Shape>);
-static_assert(pass_bytes<pass_shape<uint32_t, 4, true>> <= 99 << 10 &&
-                  pass_bytes<pass_shape<uint64_t, 8, true>> <= 99 << 10,
+static_assert(pass_bytes<pass_shape<uint32_t, 4, true, MEDIUM_TILES>> <= 99 << 10 &&
+                  pass_bytes<pass_shape<uint64_t, 8, true, MEDIUM_TILES>> <= 99 << 10,
               "a GPU with 99 KB may be given code for sm_90");
 
 /* The tables of digits in shared memory have a place for the bits of an integer as they stand in the key: they are

@@ -53,6 +53,16 @@ static bool samples_many(const scan_ctx *ctx) {
     return intervals_bytes(true) + sort_common.intervals_static_bytes <= sort_dynamic_room(ctx);
 }
 
+/* f(kernel, pass) for the kernels of passes that the GPU can run. */
+template <class F> static scan_status each_pass_kernel(const scan_ctx *ctx, const sort_kernels &kernels, F f) {
+    for (const auto &passes : kernels.pass)
+        for (const sort_pass_kernel &pass : passes)
+            for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
+                if (kernel && can_run(ctx, pass))
+                    SCAN_TRY(f(kernel, pass));
+    return SCAN_OK;
+}
+
 scan_status sort_open(scan_ctx *ctx) {
     for (const sort_kernels *k : sort_kernels_of_type) {
         if (!k)
@@ -60,11 +70,11 @@ scan_status sort_open(scan_ctx *ctx) {
         if (counts_wide(ctx, k))
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     k->survey[1].shared_bytes));
-        for (const sort_pass_kernel &pass : k->pass)
-            for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
-                if (kernel)
-                    SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                            cut_of(ctx, pass).shared_bytes));
+        SCAN_TRY(each_pass_kernel(ctx, *k, [&](const void *kernel, const sort_pass_kernel &pass) {
+            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                    cut_of(ctx, pass).shared_bytes));
+            return SCAN_OK;
+        }));
         for (const sort_local_kernel &local : k->local)
             if (local.kernel)
                 SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(local.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -91,9 +101,8 @@ scan_status sort_load(scan_ctx *ctx) {
         SCAN_TRY(load_kernel(ctx, k->runs));
         SCAN_TRY(load_kernel(ctx, k->narrow_count));
         SCAN_TRY(load_kernel(ctx, k->narrow_fill));
-        for (const sort_pass_kernel &pass : k->pass)
-            for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
-                SCAN_TRY(load_kernel(ctx, kernel));
+        SCAN_TRY(each_pass_kernel(
+            ctx, *k, [&](const void *kernel, const sort_pass_kernel &) { return load_kernel(ctx, kernel); }));
         for (const sort_local_kernel &local : k->local)
             SCAN_TRY(load_kernel(ctx, local.kernel));
     }
@@ -153,7 +162,7 @@ static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job,
             void *arguments[] = {&job, &which, &passes, &portion};
             for (const void *kernel : kernels)
                 if (kernel)
-                    SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, 2), c.pass->threads, arguments,
+                    SCAN_TRY(launch_pdl(ctx, kernel, persistent(ctx, tiles, c.pass->ctas), c.pass->threads, arguments,
                                         size_t(c.cut.shared_bytes)));
         }
     return SCAN_OK;
