@@ -27,7 +27,7 @@ constexpr uint64_t max_single_chunks = 8, max_cluster_chunks = 64, max_look_back
 
 namespace scan_cuda {
 
-/* Whether an SM of this compute capability has room for two CTAs of large tiles, up to 99 KB each. */
+/* Whether an SM of this compute capability has room for two CTAs of up to 99 KB of shared memory each. */
 constexpr bool is_roomy(int capability) { return capability >= 90 && capability < 120; }
 
 /* Passes of the sort have large tiles where an SM has room for one, as soon as there are so many for each: with four to
@@ -68,17 +68,18 @@ constexpr uint64_t max_portion_keys = 1u << 30;
 /* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
 constexpr uint64_t plain_argsort_most = 7u << 18;
 /* An argsort of so many 8-byte keys, or more, may be by codes that follow a sample of them (intervals.cuh). Finding
- * that they do not serve takes some 60 us on an H200, 2026-11-27: 4 % of the least of these sorts. */
+ * that they do not serve takes some 60 us on an H200, 2026-11-27: 4 % of the least of these sorts. From so many on runs
+ * of one code that are too long for a CTA are sorted (large.cuh). */
 constexpr uint64_t intervals_least = 1u << 24;
 /* These codes are tried before a sample sort if at least such a share of the keys is rare, see samples_pay(). */
 constexpr float intervals_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
  * each pass is one, which waits for the one before in less time. */
 constexpr uint64_t fused_passes_most = 1u << 22;
-/* From so many 4-byte floats with values, or indices, of 4 bytes on each pass has a launch for keys and one for codes,
- * of which one returns at once: passes of codes alone take 3 to 4 % less time on an H200, those of other floats no
- * less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs --type f32 --min-n
- * 2^23 --max-n 2^28). */
+/* From so many 4-byte floats with values, or indices, of 4 bytes on each pass, if by large tiles, has a launch for keys
+ * and one for codes, of which one returns at once: passes of codes alone take 3 to 4 % less time on an H200, those of
+ * other floats no less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs
+ * --type f32 --min-n 2^23 --max-n 2^28). */
 constexpr uint64_t pass_kinds_least = 1u << 25;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;

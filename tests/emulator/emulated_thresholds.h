@@ -24,7 +24,7 @@ constexpr uint64_t plain_argsort_most = 9000, intervals_least = 18000;
 constexpr float intervals_rare = 0.5f;
 constexpr uint64_t one_digit_most =
     12000; /* one digit at the top is tried for few only, so that small tests try more */
-constexpr uint64_t fused_passes_most = 30000, pass_kinds_least = 40000, large_share = 24, large_most = 1u << 17,
+constexpr uint64_t fused_passes_most = 30000, pass_kinds_least = 50000, large_share = 24, large_most = 1u << 17,
                    large_alone = 600;
 constexpr int large_threads = 256;
 constexpr uint32_t large_ctas = 4, large_rows = 2;

@@ -105,7 +105,7 @@ static void passes_by_kind(void **state) {
     gpu_need();
     if (gpu_is_small && !GPU_EMULATED)
         skip();
-    static const size_t emulated_n[] = {39999, 40000, 55000, 110000};
+    static const size_t emulated_n[] = {49999, 50000, 55000, 110000};
     for (int data = 0; data < DISTRIBUTIONS; data++) {
         if (!GPU_EMULATED && data % 7 != 2)
             continue;

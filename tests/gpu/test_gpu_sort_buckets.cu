@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(large_threads, 1)
         return large_arrays{static_cast<char *>(keys) + begin * job.key_bytes,
                             static_cast<char *>(values) + begin * job.value_bytes};
     };
-    large_passes<K> passes(job, shared);
+    large_passes<K, false> passes(job, shared);
     passes.be_in_cluster();
     passes.sort(in(job.keys_out, job.values_out), in(job.keys_first, job.values_first), size);
 }
@@ -196,7 +196,7 @@ static void ranges(void **state) {
 template <class K>
 static __global__ void __launch_bounds__(large_threads, 1) notes_kernel(const __grid_constant__ sort_job job) {
     __shared__ large_shared shared;
-    sort_large_buckets<K>(job, shared);
+    sort_large_buckets<K, false>(job, shared);
 }
 
 /* A key of bucket b: floats of 4 and 8 bytes lie in [b, b + 1), integers have b as their top 16 bits. */

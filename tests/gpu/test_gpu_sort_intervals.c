@@ -91,9 +91,39 @@ static void argsorts(void **state) {
     }
 }
 
+/* Runs of one code that no sample has seen, for they lie behind the last place that one looks at: of keys that a CTA of
+ * the large buckets' kernel (large.cuh) sorts, or, in the emulator, a cluster, or that are too many for it. */
+static void unseen_runs(void **state) {
+    (void)state;
+    gpu_need();
+    static const struct {
+        size_t stretches, run;
+    } emulated[] = {{48, 300}, {48, 1500}, {10, 2000}}, device[] = {{8193, 2000}, {8200, 1300}, {8193, 1900}}, *cases;
+    cases = GPU_EMULATED ? emulated : device;
+    for (int round = 0; round < (gpu_is_racecheck ? 0 : GPU_EMULATED ? 12 : gpu_is_small ? 1 : 6); round++) {
+        const size_t n = cases[round % 3].stretches * 2048 - 1, bound = n + (round % 5 ? 0 : 100);
+        const sort_case order = {round % 2 ? SCAN_F64 : SCAN_U64, round / 2 % 2, false, 0, 64};
+        make_room(bound);
+        uint64_t *out = (uint64_t *)keys;
+        for (size_t i = 0; i < n; i++)
+            out[i] = random_u64(&rng) & ~(UINT64_C(1) << 62);
+        for (size_t i = n - cases[round % 3].run; i < n; i++)
+            out[i] = UINT64_C(0x1234567) << 32 | (round % 4 < 2 ? random_u64(&rng) >> 32 : random_below(&rng, 7));
+        expect(n, &order);
+        const sort_call c = {.order = order,
+                             .method = SCAN_SORT_AUTO,
+                             .value_bytes = round / 4 % 2 ? 4 : 8,
+                             .n = n,
+                             .bound = bound,
+                             .argsort = true};
+        run_argsort(&c);
+    }
+}
+
 int main(int argc, char **argv) {
     setenv("SCAN_EMULATED_CLUSTER", "2", 0); /* whose sort takes fewer keys */
-    const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, argsorts)};
+    const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, argsorts),
+                              GPU_TEST(GPU_MATRIX | GPU_SMALL, unseen_runs)};
     const int result = gpu_main("gpu_sort_intervals", tests, sizeof tests / sizeof tests[0], argc, argv);
     drop_room();
     return result;

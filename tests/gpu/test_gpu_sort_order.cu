@@ -119,7 +119,7 @@ static const sort_pass_cut &cut_here(const kind &k) {
     return k.pass.cut[is_roomy(capability)];
 }
 
-/* Several times on one state. */
+/* Several times on one state, by the kernel of one pass and by that of several in turns. */
 static void check(const pass_case *c, unsigned repeats) {
     const kind &k = *c->of;
     const sort_pass_cut &cut = cut_here(k);
@@ -144,7 +144,8 @@ static void check(const pass_case *c, unsigned repeats) {
         for (uint32_t portion = 0; portion * cut.portion < c->n; portion++) {
             uint32_t which = 0, passes = 1;
             void *arguments[] = {&job, &which, &passes, &portion};
-            direct_launch(k.pass.kernel, c->ctas, k.pass.threads, arguments, size_t(cut.shared_bytes));
+            direct_launch(repeat % 2 ? k.pass.several : k.pass.kernel, c->ctas, k.pass.threads, arguments,
+                          size_t(cut.shared_bytes));
         }
         same(c, "key", &d_keys_out, a.want_keys, k.key_bytes);
         if (k.value_bytes)
@@ -157,8 +158,9 @@ static void check(const pass_case *c, unsigned repeats) {
 static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
     static const unsigned ctas[] = {1, 7, 97, 264}, values[] = {1, 2, 17, 256};
     for (const kind &k : kinds)
-        cuda_ok(
-            cudaFuncSetAttribute(k.pass.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, cut_here(k).shared_bytes));
+        for (const void *kernel : {k.pass.kernel, k.pass.several})
+            cuda_ok(
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, cut_here(k).shared_bytes));
     for (unsigned round = 0; round < rounds; round++)
         for (const kind &k : kinds)
             for (unsigned count : ctas) {

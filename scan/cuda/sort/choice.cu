@@ -80,8 +80,10 @@ static void choose_local(const scan_ctx *ctx, sort_choice *c, bool argsort) {
                 return;
 }
 
-bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass) {
-    return pass.kernel && size_t(cut_of(ctx, pass).cta_bytes) <= state_of(ctx)->shared_bytes;
+bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass, pass_size size) {
+    const context_state *s = state_of(ctx);
+    return pass.kernel && size_t(cut_of(ctx, pass).all_shared_bytes) <= s->shared_bytes &&
+           (size != LARGE_TILES || takes_large_tiles(s->capability));
 }
 
 /* Small tiles while each SM has one at most. Then they make passes 1.2 times as fast (1.1 to 1.6: 12 sets of 655,000 to
@@ -90,14 +92,12 @@ bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass) {
  */
 static const sort_pass_kernel &choose_pass(const scan_ctx *ctx, const sort_kernels &kernels, uint32_t value_bytes,
                                            uint64_t n) {
-    const context_state *s = state_of(ctx);
-    const uint64_t processors = uint64_t(s->sm_count);
+    const uint64_t sm_count = uint64_t(state_of(ctx)->sm_count);
     const sort_pass_kernel &small = kernels.pass[SMALL_TILES][value_bytes / 4],
                            &large = kernels.pass[LARGE_TILES][value_bytes / 4];
-    if (small.kernel && n <= processors * cut_of(ctx, small).tile)
+    if (small.kernel && n <= sm_count * cut_of(ctx, small).tile)
         return small;
-    if (takes_large_tiles(s->capability) && can_run(ctx, large) &&
-        n >= large_tiles_each * processors * cut_of(ctx, large).tile)
+    if (can_run(ctx, large, LARGE_TILES) && n >= large_tiles_each * sm_count * cut_of(ctx, large).tile)
         return large;
     return kernels.pass[MEDIUM_TILES][value_bytes / 4];
 }

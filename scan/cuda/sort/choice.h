@@ -51,8 +51,8 @@ size_t sort_dynamic_room(const scan_ctx *ctx, size_t ctas = 1);
 
 const sort_pass_cut &cut_of(const scan_ctx *ctx, const sort_pass_kernel &pass);
 
-/* Whether there is such a kernel, and the GPU has its shared memory. */
-bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass);
+/* Whether there is such a kernel, it has code for the GPU, and the GPU has its shared memory. */
+bool can_run(const scan_ctx *ctx, const sort_pass_kernel &pass, pass_size size);
 
 } /* namespace scan_cuda */
 

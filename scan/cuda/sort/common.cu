@@ -21,10 +21,12 @@ static __global__ void __launch_bounds__(finish_threads) finish_kernel(const __g
 static __global__ void __launch_bounds__(large_threads, 1) large_kernel(const __grid_constant__ sort_job job) {
     __shared__ large_shared shared;
     grid_dependency_wait();
-    if (job.key_bytes == 8)
-        sort_large_buckets<uint64_t>(job, shared);
+    if (job.packed)
+        sort_large_buckets<uint64_t, true>(job, shared);
+    else if (job.key_bytes == 8)
+        sort_large_buckets<uint64_t, false>(job, shared);
     else
-        sort_large_buckets<uint32_t>(job, shared);
+        sort_large_buckets<uint32_t, false>(job, shared);
 }
 
 static __global__ void __launch_bounds__(fill_threads) fill_totals_kernel(unsigned long long *counts, uint32_t codes) {

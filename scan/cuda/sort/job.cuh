@@ -73,7 +73,7 @@ struct sort_plan {
                               * digits take a pass then, or there is a sample sort */
     uint32_t odd;            /* some float shares its code with others */
     uint32_t repeats;        /* keys of the sample that are equal to the one before them in the input */
-    uint32_t large_notes;    /* of the local stage, for large.cuh */
+    uint32_t large_notes;    /* of the local stage, or of the kernel that sorts runs, for large.cuh */
     uint32_t crowded;        /* tiles of the local stage that bins did not sort */
     uint32_t intervals_done; /* CTAs that have made codes by intervals */
     uint32_t tiles_done[2 * max_digits]; /* of the passes, where a launch does several */
@@ -138,13 +138,25 @@ struct sort_job {
     bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
-    bool large_follows; /* a bucket may be sorted that is too large for the local stage, see large.cuh */
+    bool large_follows; /* buckets too large for the local stage, and runs too long for a CTA, are sorted: large.cuh */
     bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;
 };
+
+/* How far a large bucket may reach from a note. */
+__device__ inline uint64_t large_reach(uint64_t n) { return min(n / large_share, large_most); }
+
+/* Notes a position in a large bucket (large.cuh). By one thread. */
+__device__ inline void note_large(const sort_job &job, uint64_t at) {
+    const uint32_t note = job.large_follows ? atomicAdd(&job.plan->large_notes, 1u) : max_large_notes;
+    if (note < max_large_notes)
+        job.plan->large_at[note] = at;
+    else
+        atomicOr(&job.plan->again, 1u);
+}
 
 /* Which pass is the first that the plan does not need, in the part of plan->pass where `which` is. */
 __device__ inline uint32_t pass_end(const sort_plan *plan, uint32_t which) {

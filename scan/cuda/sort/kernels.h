@@ -20,9 +20,9 @@ struct sort_survey_kernel {
 };
 
 struct sort_pass_cut {
-    int shared_bytes, cta_bytes; /* of shared memory: dynamic ones; all of a CTA's */
-    uint64_t tile, portion;      /* elements */
-    size_t state_bytes;          /* of a tile */
+    int shared_bytes, all_shared_bytes; /* dynamic ones; with static ones */
+    uint64_t tile, portion;             /* elements */
+    size_t state_bytes;                 /* of a tile */
 };
 
 /* Which passes a kernel does: all, those of keys as they are, or those of codes (sort_pass.coded). */
@@ -35,7 +35,7 @@ enum pass_size { SMALL_TILES, MEDIUM_TILES, LARGE_TILES };
 struct sort_pass_kernel {
     const void *kernel, *several;   /* of one pass; of one or more */
     const void *of_keys, *of_codes; /* of one pass of that kind, where they take less time for many keys; or NULL */
-    int threads, ctas;              /* CTAs of an SM */
+    int threads, ctas;              /* of a CTA; of an SM, which are launched */
     sort_pass_cut cut[2];           /* the second where is_roomy() */
 };
 

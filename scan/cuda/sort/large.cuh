@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Buckets that are too large for the local stage (local.cuh) and that no sample has shown, sorted in `out`, where the
- * local stage has left them as they came: a small one by a CTA, others by clusters of CTAs (large_passes.cuh).
+ * local stage has left them as they came: a small one by a CTA, others by clusters of CTAs (large_passes.cuh). Likewise
+ * the runs of one code that are too long in an argsort (pack.cuh): there only indices move.
  *
  *     local stage     a tile that finds two codes in a large bucket notes a position in it
  *     size            a place some keys before or behind a note is in its bucket too: all digits are sorted
@@ -24,16 +25,19 @@
 
 namespace scan_cuda {
 
-template <class K> class large_bucket {
+/* by_index: a bucket is a run of one packed code. */
+template <class K, bool by_index> class large_bucket {
     using F = std::conditional_t<sizeof(K) == 8, double, float>;
     const sort_job &job;
     large_shared &shared;
     const uint32_t thread;
     large_arrays whole, scratch; /* of the sort; where the keys are, and the other buffers */
-    large_passes<K> passes;
+    large_passes<K, by_index> passes;
 
     /* What tells buckets apart, of the key at a position: the greater, the later. */
     __device__ K bucket_of(uint64_t i) const {
+        if (by_index)
+            return reinterpret_cast<const uint32_t *>(whole.keys)[i];
         const K key = reinterpret_cast<const K *>(whole.keys)[i];
         const even_code &even = job.plan->even;
         return (even.exists() ? K(even.of<F>(key)) : passes.code_of(key)) >> job.plan->local_shift;
@@ -69,7 +73,7 @@ template <class K> class large_bucket {
     }
 
     __device__ large_arrays in(const large_arrays &all, uint64_t begin) const {
-        return {all.keys + begin * job.key_bytes, all.values + begin * job.value_bytes};
+        return {by_index ? nullptr : all.keys + begin * job.key_bytes, all.values + begin * job.value_bytes};
     }
 
   public:
@@ -84,12 +88,9 @@ template <class K> class large_bucket {
                    static_cast<char *>(job.values_first)};
     }
 
-    /* How far a bucket may reach from a note. */
-    __device__ uint64_t reach() const { return min(sort_count(job) / large_share, large_most); }
-
     /* By the CTA: whether some noted bucket may be too large. */
     __device__ bool reach_too_far(uint32_t notes) const {
-        const uint64_t n = sort_count(job), half = reach();
+        const uint64_t n = sort_count(job), half = large_reach(n);
         bool far = false;
 #pragma unroll 1
         for (uint32_t i = thread; i < 2 * notes; i += large_threads) {
@@ -101,7 +102,7 @@ template <class K> class large_bucket {
 
     /* By the CTA: the bucket of a note, empty if another note has it. */
     __device__ large_range find(uint32_t note, uint32_t notes) const {
-        const uint64_t at = job.plan->large_at[note], n = sort_count(job), half = reach();
+        const uint64_t at = job.plan->large_at[note], n = sort_count(job), half = large_reach(n);
         const K bucket = bucket_of(at);
         const uint64_t begin = search(at - min(at, half), at, bucket, false),
                        end = search(at, min(n, at + half), bucket, true);
@@ -129,14 +130,14 @@ template <class K> class large_bucket {
 };
 
 /* Each CTA has a note of each round, neighbours mostly in different clusters: they may be of large buckets. */
-template <class K> __device__ void sort_large_buckets(const sort_job &job, large_shared &shared) {
+template <class K, bool by_index> __device__ void sort_large_buckets(const sort_job &job, large_shared &shared) {
     const uint32_t notes = min(job.plan->large_notes, max_large_notes), clusters = gridDim.x / cluster_size(),
                    own = cluster_rank() * clusters + blockIdx.x / cluster_size();
     /* Another CTA may set it right now: all threads see the same. CTAs of a cluster may not, but then all find below
      * that a bucket is too large. */
     if (!notes || __syncthreads_or(int(__ldcg(&job.plan->again))))
         return;
-    large_bucket<K> bucket(job, shared);
+    large_bucket<K, by_index> bucket(job, shared);
     if (!bucket.reach_too_far(notes))
         for (uint32_t first = 0; first < notes; first += gridDim.x)
             bucket.take(first + own < notes ? bucket.find(first + own, notes) : large_range{0, 0});

@@ -21,7 +21,8 @@
  * another reads its shared memory. A lone CTA has barriers of the CTA in their place.
  *
  * Traffic: two reads and a write for each digit that differs, one read to see which do, and a copy if their number is
- * odd. Barriers: two of the cluster and three of the CTA a pass, two of the CTA a tile.
+ * odd; where keys are read through indices, only those are written. Barriers: two of the cluster and three of the CTA a
+ * pass, two of the CTA a tile.
  *
  * Work: about 120 instructions of a warp for a row of 32 4-byte keys and a pass, 145 for 8-byte keys, of them a quarter
  * to count, half to rank. 128 registers.
@@ -91,8 +92,9 @@ struct large_tile {
     }
 };
 
-/* Keys of the size of K, which is unsigned. */
-template <class K> class large_passes {
+/* Keys of the size of K, which is unsigned. by_index: only values move, and they are the numbers of the keys in the
+ * input. */
+template <class K, bool by_index> class large_passes {
     using F = std::conditional_t<sizeof(K) == 8, double, float>;
     const sort_job &job;
     large_shared &shared;
@@ -138,16 +140,32 @@ template <class K> class large_passes {
             f(large_tile(at, end));
     }
 
+    template <class V> __device__ void load_by(const V *indices, const large_tile &tile, K (&key)[large_rows]) const {
+        V index[large_rows];
+        tile.load(index, reinterpret_cast<const char *>(indices));
+        tile.each([&](uint32_t r, uint32_t) { key[r] = static_cast<const K *>(job.keys_in)[index[r]]; });
+    }
+    __device__ void load(K (&key)[large_rows], const large_tile &tile, const large_arrays &from) const {
+        if (!by_index)
+            tile.load(key, from.keys);
+        else if (job.value_bytes == 8)
+            load_by(reinterpret_cast<const uint64_t *>(from.values), tile, key);
+        else
+            load_by(reinterpret_cast<const uint32_t *>(from.values), tile, key);
+    }
+
     /* The bits in which codes differ. */
-    __device__ uint64_t differing(const char *keys, uint32_t size) {
-        const K first = code_of(*reinterpret_cast<const K *>(keys));
+    __device__ uint64_t differing(const large_arrays &from, uint32_t size) {
+        const K first =
+            code_of(by_index ? static_cast<const K *>(job.keys_in)[load_bits(from.values, 0, job.value_bytes)]
+                             : *reinterpret_cast<const K *>(from.keys));
         uint64_t differ = 0;
         if (thread == 0)
             shared.differ = 0;
         __syncthreads();
         for_tiles(size, [&](const large_tile &tile) {
             K key[large_rows];
-            tile.load(key, keys);
+            load(key, tile, from);
             tile.each([&](uint32_t r, uint32_t) { differ |= code_of(key[r]) ^ first; });
         });
         differ = warp_or(differ);
@@ -161,13 +179,13 @@ template <class K> class large_passes {
         return differ;
     }
 
-    __device__ void count(const char *keys, uint32_t size, uint32_t shift) {
+    __device__ void count(const large_arrays &from, uint32_t size, uint32_t shift) {
         if (thread < radix)
             shared.counts[thread] = 0;
         __syncthreads();
         for_tiles(size, [&](const large_tile &tile) {
             K key[large_rows];
-            tile.load(key, keys);
+            load(key, tile, from);
             tile.each([&](uint32_t r, uint32_t) { atomicAdd(&shared.counts[digit_of(key[r], shift)], 1u); });
         });
         barrier();
@@ -198,7 +216,7 @@ template <class K> class large_passes {
         uint16_t *own = shared.counters[warp];
         K key[large_rows] = {};
         uint32_t place[large_rows]; /* rank in the warp, and digit; then where the element goes */
-        tile.load(key, from.keys);
+        load(key, tile, from);
         __syncwarp();
         for (uint32_t i = lane; i < radix / 2; i += 32)
             reinterpret_cast<uint32_t *>(own)[i] = 0;
@@ -226,7 +244,8 @@ template <class K> class large_passes {
             const uint32_t digit = place[r] % radix;
             place[r] = shared.next[digit] + own[digit] + (place[r] >> digit_bits);
         });
-        tile.store(key, to.keys, place);
+        if (!by_index)
+            tile.store(key, to.keys, place);
         if (job.value_bytes == 8)
             tile.template move<uint64_t>(from.values, to.values, place);
         else if (job.value_bytes == 4)
@@ -247,10 +266,10 @@ template <class K> class large_passes {
     __device__ void sort(large_arrays from, large_arrays to, uint32_t size) {
         bool moved = false;
 #pragma unroll 1
-        for (uint64_t left = differing(from.keys, size); left; moved = !moved) {
+        for (uint64_t left = differing(from, size); left; moved = !moved) {
             const uint32_t shift = uint32_t(__ffsll((long long)(left))) - 1;
             left &= ~(uint64_t(radix - 1) << shift);
-            count(from.keys, size, shift);
+            count(from, size, shift);
             uint32_t next = begin_of_digit();
             for_tiles(size, [&](const large_tile &tile) { move(tile, from, to, shift, next); });
             barrier();
@@ -259,7 +278,8 @@ template <class K> class large_passes {
             from = done;
         }
         if (moved) {
-            copy<K>(from.keys, to.keys, size);
+            if (!by_index)
+                copy<K>(from.keys, to.keys, size);
             if (job.value_bytes == 8)
                 copy<uint64_t>(from.values, to.values, size);
             else if (job.value_bytes == 4)

@@ -295,13 +295,8 @@ template <class Key, int value_bytes, local_form form> class local_tile : local_
 
     /* By the CTA: notes a position in a large bucket, unless all threads see the same code there (large.cuh). */
     __device__ void expect(bool same, uint64_t at) const {
-        if (__syncthreads_and(same) || thread > 0)
-            return;
-        const uint32_t note = job.large_follows ? atomicAdd(&job.plan->large_notes, 1u) : max_large_notes;
-        if (note < max_large_notes)
-            job.plan->large_at[note] = at;
-        else
-            atomicOr(&job.plan->again, 1u);
+        if (!__syncthreads_and(same) && thread == 0)
+            note_large(job, at);
     }
 
   public:

@@ -11,8 +11,9 @@
  *
  * That no key moves costs less than passes with keys twice as wide, and the codes fit a workspace in which two arrays
  * of 8-byte keys would not. What is dear is to fetch keys in the order of a round: as much as four passes if it is all
- * of them, so runs are tried first. That they are short is a guess (top_digits.cuh); after a long one of different keys
- * all begins again.
+ * of them, so runs are tried first. That they are short is a guess (top_digits.cuh): of very many keys, long runs of
+ * different ones are sorted by clusters (large.cuh), and after still longer ones, or too many, all begins again; of
+ * fewer keys it does after any long one.
  */
 #ifndef SCAN_CUDA_SORT_PACK_CUH
 #define SCAN_CUDA_SORT_PACK_CUH
@@ -207,8 +208,9 @@ __attribute__((noinline)) __device__ void sort_run_by_cta(const sort_job &job, c
     }
 }
 
-/* Of a run that is too long for a CTA, the part from `begin` to the end of the tile, by the CTA of that tile. All of
- * its keys have to equal the one at `known`, in the part or just before it: then they are where they belong. */
+/* Of a run that is too long for a CTA, the part from `begin` to the end of the tile, by the CTA of that tile. If all of
+ * its keys equal the one at `known`, in the part or just before it, they are where they belong, else the run is noted.
+ */
 template <class Key, class V>
 __attribute__((noinline)) __device__ void check_long_run(const sort_job &job, const uint32_t *codes, const V *indices,
                                                          uint64_t known, uint64_t begin, uint64_t end) {
@@ -224,8 +226,13 @@ __attribute__((noinline)) __device__ void check_long_run(const sort_job &job, co
             differs |= at < end && codes[at] == code &&
                        sort_code<Key>(keys[indices[at]], job.order) != sort_code<Key>(key, job.order);
         }
-    if (differs)
-        atomicOr(&job.plan->again, 1u);
+    if (__syncthreads_or(differs) && threadIdx.x == 0) {
+        const uint64_t n = sort_count(job), reach = large_reach(n);
+        if (begin + reach < n && codes[begin + reach] == code)
+            atomicOr(&job.plan->again, 1u); /* too long for a cluster too */
+        else
+            note_large(job, begin);
+    }
 }
 
 /* By the CTA: whether the run that the positions before and from `at` on belong to is too long for a CTA. */

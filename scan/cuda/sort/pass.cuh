@@ -8,8 +8,8 @@
  *     keys with smaller digits  +  keys of this digit in tiles before  +  keys of this digit before it in the tile
  *     (from the survey)            (look-back, pass_tiles.cuh)            (ranks)
  *
- * 12 warps of a CTA rank (16 where elements have 1 or 2 bytes), 4 look back; a tile is up to 28 (32) rows of 32 keys of
- * each ranking warp. For tile t:
+ * 12 warps of a CTA rank (24 in large tiles, 16 where elements have 1 or 2 bytes), 4 look back; a tile is up to 28 (32)
+ * rows of 32 keys of each ranking warp. For tile t:
  *
  *     ranking warps                                                        | warps that look back
  *     load     keys to registers                                           |
@@ -40,7 +40,7 @@
  * one after another; a pass that the plan does not need returns at once, and so does a launch for the other kind of
  * pass.
  *
- * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 2 to 5 % of that, which the
+ * Traffic: a read and a write of the key and the value; 8 bytes of state a digit and tile, 1 to 5 % of that, which the
  * look-backs of some ten tiles read from L2. Barriers: four or five a tile. Work: about 90 instructions of a warp
  * for 32 pairs of 4 bytes each, 11 of them to load and count, 45 to rank and place, 27 to write, 9 to look back.
  */
@@ -130,6 +130,8 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, size>
                                   pass_shape<Key, value_bytes, roomy_here, size>::ctas)
     pass_kernel(const __grid_constant__ sort_job job, uint32_t which, uint32_t count, uint32_t portion) {
     using shape = pass_shape<Key, value_bytes, roomy_here, size>;
+    if (size == LARGE_TILES && !large_here)
+        return; /* no code for GPUs that do not run it, see can_run() */
     __shared__ pass_shared<shape> shared;
     pass_launch &launch = shared.launch;
     grid_dependency_wait();

@@ -26,7 +26,8 @@ namespace scan_cuda {
  * at least 32 KB of keys and values together, so that its state words, 8 bytes a digit, fit the sixteenth of the
  * workspace that is theirs; of bytes alone half of that, and half the words, for all 8 bits of them are sorted by
  * fill.cuh. Those of few keys of 1 and 2 bytes alone are smaller, for such a workspace has room for more words. Code
- * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there.
+ * for sm_90 runs on newer GPUs that have no more than 99 KB a CTA: medium tiles fit there, large ones are for 148 KB,
+ * or, in the emulator, 60.
  *
  * A large tile is two medium ones, of one CTA that has the SM for itself. Its runs of a digit are twice as long, so
  * that fewer lines are written in parts, and there are half as many state words to look back at; and its CTA takes a
@@ -64,9 +65,9 @@ template <class Key, int value_bytes, bool roomy, pass_size size> struct pass_sh
 
 /* Of the kernel that is being compiled. */
 #ifdef __CUDA_ARCH__
-constexpr bool roomy_here = is_roomy(__CUDA_ARCH__ / 10);
+constexpr bool roomy_here = is_roomy(__CUDA_ARCH__ / 10), large_here = takes_large_tiles(__CUDA_ARCH__ / 10);
 #else
-constexpr bool roomy_here = false;
+constexpr bool roomy_here = false, large_here = true;
 #endif
 
 template <class Shape> constexpr uint64_t portion_tiles = max_portion_keys / Shape::tile;

@@ -55,10 +55,10 @@ static bool samples_many(const scan_ctx *ctx) {
 
 /* f(kernel, pass) for the kernels of passes that the GPU can run. */
 template <class F> static scan_status each_pass_kernel(const scan_ctx *ctx, const sort_kernels &kernels, F f) {
-    for (const auto &passes : kernels.pass)
-        for (const sort_pass_kernel &pass : passes)
+    for (int size = SMALL_TILES; size <= LARGE_TILES; size++)
+        for (const sort_pass_kernel &pass : kernels.pass[size])
             for (const void *kernel : {pass.kernel, pass.several, pass.of_keys, pass.of_codes})
-                if (kernel && can_run(ctx, pass))
+                if (kernel && can_run(ctx, pass, pass_size(size)))
                     SCAN_TRY(f(kernel, pass));
     return SCAN_OK;
 }
@@ -168,6 +168,18 @@ static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job,
     return SCAN_OK;
 }
 
+/* By as many whole clusters as the SMs allow. */
+static scan_status run_large(scan_ctx *ctx, sort_job job) {
+    const context_state *s = state_of(ctx);
+    const uint64_t cluster = uint64_t(s->sort_large_cluster), clusters = uint64_t(s->sm_count) / cluster;
+    void *arguments[] = {&job};
+    return launch_pdl(ctx, sort_common.large, max(clusters, uint64_t(1)) * cluster, sort_common.large_threads,
+                      arguments, 0, s->sort_large_cluster);
+}
+
+/* Of a packed argsort: also whether long runs are sorted (large.cuh). */
+static bool may_try_intervals(const sort_choice &c) { return c.digits > packed_passes && c.n >= intervals_least; }
+
 static scan_status run_intervals(scan_ctx *ctx, const sort_choice &c, sort_job job) {
     bool many = samples_many(ctx);
     void *arguments[] = {&job, &many}, *code_arguments[] = {&job};
@@ -183,7 +195,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     const uint64_t work = ceil_div(c.n, uint64_t(sort_common.pack_threads)), ctas = persistent(ctx, work, 8);
     const uint32_t starts[] = {0, max_digits, max_digits + packed_passes};
     void *arguments[] = {&job};
-    if (c.digits > packed_passes && c.n >= intervals_least)
+    if (may_try_intervals(c))
         SCAN_TRY(run_intervals(ctx, c, job));
     for (int k = 0; k < (c.digits > packed_passes ? 3 : 1); k++) {
         uint32_t which = starts[k];
@@ -193,6 +205,8 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
         if (k == 0 && c.digits > packed_passes)
             SCAN_TRY(launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads,
                                 arguments, 0));
+        if (k == 0 && job.large_follows)
+            SCAN_TRY(run_large(ctx, job));
     }
     return SCAN_OK;
 }
@@ -209,15 +223,6 @@ static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job)
     const uint64_t ctas = persistent(ctx, c.n, 4);
     SCAN_TRY(launch_pdl(ctx, c.kernels->narrow_count, ctas, sort_common.narrow_threads, arguments, 0));
     return launch_pdl(ctx, c.kernels->narrow_fill, ctas, sort_common.fill_threads, arguments, 0);
-}
-
-/* By as many whole clusters as the SMs allow. */
-static scan_status run_large(scan_ctx *ctx, sort_job job) {
-    const context_state *s = state_of(ctx);
-    const uint64_t cluster = uint64_t(s->sort_large_cluster), clusters = uint64_t(s->sm_count) / cluster;
-    void *arguments[] = {&job};
-    return launch_pdl(ctx, sort_common.large, max(clusters, uint64_t(1)) * cluster, sort_common.large_threads,
-                      arguments, 0, s->sort_large_cluster);
 }
 
 /* What follows if the first passes are not enough. */
@@ -250,7 +255,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
-    if (job.large_follows)
+    if (job.large_follows && !c.packed)
         SCAN_TRY(run_large(ctx, job));
     SCAN_TRY(run_again(ctx, c, job, in_place));
     if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
@@ -279,7 +284,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
-    job.large_follows = c.local_kernel && c.again_follows && c.n > fused_passes_most;
+    job.large_follows = c.packed ? may_try_intervals(c) : c.local_kernel && c.again_follows && c.n > fused_passes_most;
     job.sampled = c.sampled;
     job.packed = c.packed;
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);

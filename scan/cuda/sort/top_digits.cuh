@@ -151,7 +151,7 @@ __device__ top_choice choose_top(const sort_job &job, const varying_digits &digi
 
 /* Whether the bucket of which the sample has `most` keys is too large to be sorted: small ones have three at most. */
 __device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
-    const uint64_t large = job.large_follows ? min(n / large_share, large_most) : widest_bucket(job);
+    const uint64_t large = job.large_follows ? large_reach(n) : widest_bucket(job);
     return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
 }
 
