@@ -130,6 +130,7 @@ static const plan_case cases[] = {
     {"sorted, with values", SCAN_U32, KEYS_RISING, 0, false, 0, 0, 0, false, false, FINISH_VALUES, false, false, 8},
     {"reversed", SCAN_U64, KEYS_FALLING, 0, false, 0, 0, 0, false, false, FINISH_REVERSE},
     {"few values", SCAN_U32, KEYS_FEW, 0, false, 1, 24, 0, false, false, FINISH_NOTHING},
+    {"few values, with values", SCAN_U32, KEYS_FEW, 0, false, 1, 24, 0, false, false, FINISH_NOTHING, false, false, 4},
     {"few bits", SCAN_U32, KEYS_NARROW, narrow_counted_bits, false, 0, 0, counted, false, false, FINISH_NOTHING},
     {"few bits of eight bytes", SCAN_U64, KEYS_NARROW, 5, false, 0, 0, 32, false, false, FINISH_NOTHING},
     {"a bit more", SCAN_U32, KEYS_NARROW, narrow_counted_bits + 1, false, 1, 0, 2 * counted, false, false,

@@ -142,7 +142,8 @@ __device__ top_choice choose_top(const sort_job &job, const varying_digits &digi
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
-    if (choice.digits == 1 && crowds_bins_of_one(job, n, digits.row[digits.count - 1] * digit_bits, table))
+    if (choice.digits == 1 && !choice.values &&
+        crowds_bins_of_one(job, n, digits.row[digits.count - 1] * digit_bits, table))
         return {};
     if (!choice.values && crowds_tiles(job, n, choice.digits, digits.count - choice.digits, gaps))
         return {};
