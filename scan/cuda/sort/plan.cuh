@@ -191,14 +191,17 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
  * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
- * follows, so that has to save two passes. The gaps are looked at only if they can decide. equal: of the sample's
- * codes. By the CTA. */
+ * follows, so that has to save two passes. The gaps are looked at only if they can decide. Most keys alone being of
+ * values with dozens of copies each, its local stage takes as long as five passes more: 2^26 u64 of 10^6 values took
+ * 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28). equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
-    const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size;
+    const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size, copies = copies_of(equal, n);
+    if (!job.value_bytes && rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
+        return false;
     if (job.key_bytes == 4)
         return float(passes) > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
     const sampled_cost cost = cost_of_samples(job, passes, n);

@@ -258,6 +258,9 @@ __device__ inline bool few_pairs(float pairs, uint64_t n, uint32_t reach, uint32
  * labels (local_bins.cuh) half as many, for no two keys share one: with 24 copies the stage fell back to all digits
  * when most of its work was done. */
 constexpr float many_copies = 24, many_copies_labelled = 12;
+/* Copies from which on a bucket of the sample sort has a few values only, which its local stage sorts as fast as
+ * others; still more have a child of their own. */
+constexpr float own_bucket_copies = 256;
 
 /* The largest of many buckets of this size on average: six deviations more. Runs of equal keys, as long as those that
  * repeat tell, lengths varying as if each key ended one by chance, make a deviation larger. */
