@@ -3,8 +3,10 @@
  * scan_sort of pairs whose keys repeat, by so many threads that they are divided in halves (two), or into bins by
  * pieces (three), against the oracle: in place, and from arrays that end at a page that faults. Pairs of two values of
  * narrow keys, so many that they are written past the caches. And pairs that a thread sorts in its cache, of which most
- * have one key.
+ * have one key, or seem to wherever the sort looks.
  */
+#include <pthread.h>
+
 #include "scan/cpu/sort/sort.h"
 #include "sort_oracle.h"
 
@@ -289,7 +291,88 @@ static void test_one_value_by_chance(void **state) {
     scan_ctx_destroy(ctx);
 }
 
+/* Marks where quicksort looks at n keys, with vectors of so many lanes: choose_places() of quick_lanes.h,
+ * sample_place() of quick_few.h. */
+static void mark_places(bool *marks, size_t n, size_t lanes) {
+    enum { SAMPLES = 64 };
+    const size_t third = (n - lanes) / 3;
+    const uint64_t hash = n * 0x9e3779b97f4a7c15u;
+    for (unsigned k = 0; k < 3; k++)
+        memset(marks + k * third + ((size_t)(hash >> (16 * k + 16) & 0xffff) * third >> 16), true, lanes);
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        marks[((i << 32) + (x >> 32)) / SAMPLES * n >> 32] = true;
+    }
+}
+
+/* Keys of 4 bytes that are one value where the sort looks at them, another where it looks at those that are left, and
+ * so on. */
+static void mislead_always(fixture *f, uint32_t *keys, size_t n) {
+    enum { ENOUGH = 1000 };
+    bool *marks = calloc(n, sizeof *marks);
+    size_t *places = malloc(n * sizeof *places), left = n;
+    for (size_t i = 0; i < n; i++)
+        places[i] = i;
+    for (uint32_t key = 0; left > ENOUGH; key++) {
+        size_t kept = 0;
+        memset(marks, false, left);
+        mark_places(marks, left, 8);
+        mark_places(marks, left, 16);
+        for (size_t i = 0; i < left; i++)
+            if (marks[i])
+                keys[places[i]] = key;
+            else
+                places[kept++] = places[i];
+        left = kept;
+    }
+    for (size_t i = 0; i < left; i++)
+        keys[places[i]] = (uint32_t)random_u64(&f->random);
+    free(places);
+    free(marks);
+}
+
+typedef struct call {
+    scan_ctx *ctx;
+    void *keys, *values;
+    size_t n;
+    scan_status status;
+} call;
+
+static void *run_call(void *arg) {
+    call *c = arg;
+    const scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .value_bytes = 4};
+    c->status = scan_sort(c->ctx, &desc, c->keys, c->keys, c->values, c->values, c->n);
+    return NULL;
+}
+
+/* However often samples mislead, the stack stays small, and so does the time. */
+static void test_misled_always(void **state) {
+    enum { N = 100001, STACK_BYTES = 512 << 10 };
+    fixture *f = *state;
+    uint32_t *keys = guarded_end(f->out, N * sizeof *keys), *values = guarded_end(f->values_out, N * sizeof *values);
+    void *copy = guarded_end(f->keys, N * sizeof *keys);
+    mislead_always(f, keys, N);
+    memcpy(copy, keys, N * sizeof *keys);
+    for (uint32_t i = 0; i < N; i++)
+        values[i] = i;
+    call c = {context_with_threads(1), keys, values, N, SCAN_OK};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    assert_int_equal(pthread_create(&thread, &attributes, run_call, &c), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    assert_int_equal(c.status, SCAN_OK);
+    sort_oracle(f->items, copy, N, (sort_case){SCAN_U32, false, false, 0, 32});
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(values[i], f->items[i].index);
+    scan_ctx_destroy(c.ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_values), cmocka_unit_test(test_one_value_by_chance)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_few_values), cmocka_unit_test(test_one_value_by_chance),
+                                       cmocka_unit_test(test_misled_always)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

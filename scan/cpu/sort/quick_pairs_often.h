@@ -148,7 +148,7 @@ QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_
     o.n = l->n;
     atomic_init(&o.tied, false);
     atomic_init(&o.parts_n, 0);
-    if (l->n < MIN_N || !o.x.values || PAIR(sample_others)(o.x.keys, l->n, key) > MAX_OTHERS ||
+    if (l->n < MIN_N || l->max_depth == 1 || !o.x.values || PAIR(sample_others)(o.x.keys, l->n, key) > MAX_OTHERS ||
         PAIR(has_ties)(&o, l->team))
         return false;
     scan_sort_pass(l->team, PAIR(set_aside), &o, (l->n + PAIR(OFTEN_UNIT) - 1) / PAIR(OFTEN_UNIT),
@@ -157,6 +157,8 @@ QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_
     rest.n = PAIR(join_parts)(&o);
     rest.sorted_n = 0;
     rest.drop_keys = false;
+    /* A sample misleads by chance once, but an input may be made so that all do: radix takes over soon. */
+    rest.max_depth = rest.n > l->n / 2 ? max_depth(l, l->n) / 2 : l->max_depth;
     const size_t same_n = l->n - rest.n;
     rest.from = rest.to = l->spare;
     rest.spare = (scan_sort_columns){to.keys, to.values + same_n};
