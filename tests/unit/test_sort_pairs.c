@@ -103,6 +103,10 @@ static uint64_t data_zero_and_tie(uint64_t *s, size_t i, size_t n, scan_type typ
     const size_t left = n - 1 - i;
     return left > 50 ? data_zero_and_numbers(s, i, n, type) : left == 50 ? (uint64_t)1 << (type_bits(type) - 1) : 0;
 }
+/* The same, with the tie last but one: in the last vector, which is not full. */
+static uint64_t data_zero_and_last_tie(uint64_t *s, size_t i, size_t n, scan_type type) {
+    return i + 2 < n ? data_zero_and_numbers(s, i, n, type) : i + 2 == n ? (uint64_t)1 << (type_bits(type) - 1) : 0;
+}
 /* Most are one NaN, the others numbers. */
 static uint64_t data_nan_and_numbers(uint64_t *s, size_t i, size_t n, scan_type type) {
     return (void)i, (void)n, random_u64(s) % 8 ? bits_of_double(NAN, type) : one_of(s, 300, type);
@@ -234,6 +238,8 @@ static void test_few_values(void **state) {
         {SCAN_F64, 4, 1, 9001, data_zero_and_numbers, false},
         {SCAN_F64, 8, 1, 9001, data_zero_and_tie, false},
         {SCAN_F32, 4, 1, 9002, data_zero_and_tie, false},
+        {SCAN_F32, 4, 1, 9002, data_zero_and_last_tie, false},
+        {SCAN_F64, 4, 1, 9003, data_zero_and_last_tie, false},
         {SCAN_F32, 4, 1, 9001, data_nan_and_numbers, false},
         {SCAN_F64, 8, 1, 9001, data_nan_and_numbers, false},
         {SCAN_I32, 4, 1, 9001, data_two_and_rare, false},
