@@ -66,7 +66,8 @@ static size_t count_repeated(const scan_sort_job *j) {
     return values <= SCAN_SORT_VALUES / 2 ? repeated : 0;
 }
 
-/* Whether a sample of pairs is mostly of one key, as the quicksort of pairs looks for it (quick_pairs_often.h). */
+/* Whether a sample of pairs is mostly of one key, as the quicksort of pairs looks for it (quick_pairs_often.h), and has
+ * no tie of it. */
 static bool are_mostly_one(const scan_sort_job *j) {
     const unsigned key_bytes = (unsigned)j->plan.key_bytes;
     uint64_t keys[SAMPLES];
@@ -74,8 +75,12 @@ static bool are_mostly_one(const scan_sort_job *j) {
     for (size_t i = 0; i < SAMPLES; i++)
         keys[i] = scan_sort_load(j->in.keys, scan_sort_anywhere(i, j->n), key_bytes);
     scan_cpu_sort_sort_codes(keys, SAMPLES);
-    for (size_t i = 0; i < SAMPLES; i++)
-        others += keys[i] != keys[SAMPLES / 2];
+    const uint64_t key = keys[SAMPLES / 2], code = j->plan.kernels->code(&key, 0, j->order);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        others += keys[i] != key;
+        if (keys[i] != key && j->plan.kernels->code(&keys[i], 0, j->order) == code)
+            return false;
+    }
     return others <= SAMPLES / 4;
 }
 
