@@ -10,6 +10,9 @@
  *
  * Keys of equal codes that are not the same bits (zeros of both signs, several NaNs) must keep their order: these sets
  * are left to the other sorts.
+ *
+ * A sample also says whether one thread's quicksort, which others help, is to count or set apart what is frequent: of
+ * keys alone, and of pairs.
  */
 #include "job.h"
 

@@ -21,7 +21,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
         writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
     static constexpr int together = 4; /* rows whose values are asked for together */
-    static constexpr int late_row = rows > 6 ? (rows - 6) / together *together : 0;
+    static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
     static constexpr int ticket_row = shape::large ? 0 : late_row;
     static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
