@@ -6,7 +6,7 @@
  */
 #include "sort_oracle.h"
 
-enum { MAX_N = 1500 };
+enum { MAX_N = 3600, LONG = 100037 };
 
 typedef struct fixture {
     scan_ctx *ctx[CONTEXTS];
@@ -131,18 +131,19 @@ static void test_ordered(void **state) {
     }
 }
 
-/* Keys that are one again and again, as far as a border of blocks or one further or less; then another one once, or
- * again and again, or two others. */
+/* Keys that are one again and again, as far as a border of blocks or one further or less; then another one once, which
+ * may be amid them, or again and again, or two others. */
 static void test_same_at_first(void **state) {
     fixture *f = *state;
     static const scan_type types[] = {SCAN_I8, SCAN_U16, SCAN_U32, SCAN_F32, SCAN_I64, SCAN_F64};
-    for (size_t same = 127; same < 1290; same += same % 128 == 1 ? 126 : 1)
+    for (size_t same = 127; same < 3400; same += same % 128 != 1 ? 1 : same < 1290 ? 126 : 1022)
         for (unsigned k = 0; k < 36; k++) {
             const sort_case c = {types[k / 6], k & 1, false, 0, type_bits(types[k / 6])};
             const size_t n = same + (k % 3 == 0 ? 1 : 200);
             for (size_t i = 0; i < n; i++) {
                 const double behind = random_u64(&f->random) % 2 && k % 3 == 2 ? 8 : k % 4 < 2 ? 3 : 9;
-                set_key_bits(f->keys, i, c.type, bits_of_double(i < same ? 7 : behind, c.type));
+                set_key_bits(f->keys, i, c.type,
+                             bits_of_double(i < same || (i > same && k % 6 == 4) ? 7 : behind, c.type));
             }
             sort_oracle(f->items, f->keys, n, c);
             check(f, n, c, 0, random_u64(&f->random) % 2);
@@ -176,7 +177,7 @@ static void test_few_pairs_of_several_threads(void **state) {
 /* What is in order is copied block by block as it is looked at, by each thread its part: here of many blocks. All is in
  * order, or all but the last two keys. */
 static void check_long(uint32_t threads, size_t key_bytes, uint32_t value_bytes, bool broken) {
-    enum { LONG = 100037, GUARD = 0x5c };
+    enum { GUARD = 0x5c };
     scan_ctx *ctx = context_with_threads(threads);
     const scan_sort_desc desc = {
         .struct_size = sizeof desc, .type = key_bytes == 4 ? SCAN_U32 : SCAN_F64, .value_bytes = value_bytes};
@@ -221,12 +222,43 @@ static void test_long(void **state) {
     check_long(2, 4, 4, true);
 }
 
+/* Sevens, then threes and nines in turn, or one three amid them: the blocks that are compared with the first key grow.
+ */
+static void check_long_same(uint32_t threads, scan_type type, size_t same, bool once, bool in_place) {
+    scan_ctx *ctx = context_with_threads(threads);
+    const scan_sort_desc desc = {.struct_size = sizeof desc, .type = type};
+    void *keys = malloc(LONG * 8), *out = in_place ? keys : malloc(LONG * 8);
+    const size_t threes = once ? 1 : (LONG - same + 1) / 2, sevens = once ? LONG - 1 : same;
+    size_t wrong = 0;
+    for (size_t i = 0; i < LONG; i++) {
+        const double behind = i == same ? 3 : once ? 7 : (i - same) % 2 ? 9 : 3;
+        set_key_bits(keys, i, type, bits_of_double(i < same ? 7 : behind, type));
+    }
+    assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, LONG), SCAN_OK);
+    for (size_t i = 0; i < LONG; i++)
+        wrong += key_bits(out, i, type) != bits_of_double(i < threes ? 3 : i < threes + sevens ? 7 : 9, type);
+    assert_int_equal(wrong, 0);
+    if (!in_place)
+        free(out);
+    free(keys);
+    scan_ctx_destroy(ctx);
+}
+
+static void test_long_same(void **state) {
+    (void)state;
+    static const scan_type types[] = {SCAN_U8, SCAN_I32, SCAN_F32, SCAN_F64};
+    static const size_t same[] = {LONG - 1, LONG - 2, 3 * 16384, 3 * 16384 + 1, 40000, 8191};
+    for (unsigned k = 0; k < 48; k++)
+        check_long_same(k % 3 + 1, types[k % 4], same[k / 4 % 6], k % 5 < 2, k / 24);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_same_at_first),
         cmocka_unit_test(test_few_pairs_of_several_threads),
         cmocka_unit_test(test_long),
+        cmocka_unit_test(test_long_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

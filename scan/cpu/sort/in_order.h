@@ -18,7 +18,7 @@
 enum {
     ORDERED_AT_ONCE = 128,
     FIRST_LOOK = 8,     /* pairs of neighbours that say which order is left */
-    SAME_AT_ONCE = 1024 /* keys compared with their neighbours while all have been equal */
+    SAME_AT_ONCE = 1024 /* keys compared with the first one while all equal it; twice as many after each such block */
 };
 
 /* Whether a block of descending floats may have ties: if zero lies in its range, or NaN. */
@@ -46,8 +46,11 @@ SCAN_INLINE bool touches_ties(const void *keys, size_t first, size_t last, scan_
             return 0;                                                                                                  \
         if (at[count] == at[0] && !differ_##width(at, block, count))                                                   \
             return count;                                                                                              \
-        while (same + block < count && at[same + block] == at[0] && !differ_##width(at, same, same + block))           \
-            same += block;                                                                                             \
+        for (size_t step = count / 2; step >= ORDERED_AT_ONCE; step /= 2) {                                            \
+            const size_t next = (same + step) / ORDERED_AT_ONCE * ORDERED_AT_ONCE;                                     \
+            if (at[next] == at[0] && !differ_##width(at, same, next))                                                  \
+                same = next;                                                                                           \
+        }                                                                                                              \
         return same;                                                                                                   \
     }
 COUNT_SAME(8)
@@ -139,13 +142,15 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
     }                                                                                                                  \
     SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
                                          unsigned flags, scan_sort_kind kind) {                                        \
+        size_t at_once = SAME_AT_ONCE;                                                                                 \
         for (size_t i = begin, count; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);             \
              i += count) {                                                                                             \
-            count = end - 1 - i < SAME_AT_ONCE ? end - 1 - i : SAME_AT_ONCE;                                           \
+            count = end - 1 - i < at_once ? end - 1 - i : at_once;                                                     \
             const size_t same =                                                                                        \
                 flags & SCAN_SORT_ASCENDING && flags & SCAN_SORT_DESCENDING ? count_same_##width(keys, i, count) : 0;  \
             if (same > 0) {                                                                                            \
                 flags &= ~(unsigned)SCAN_SORT_NO_TIES;                                                                 \
+                at_once = same == count ? 2 * at_once : SAME_AT_ONCE;                                                  \
                 count = same;                                                                                          \
                 continue;                                                                                              \
             }                                                                                                          \
