@@ -26,21 +26,18 @@ static size_t units_of(size_t n) { return (n + UNIT - 1) / UNIT; }
 
 bool scan_cpu_sort_seems_runs(const scan_sort_job *j) {
     const unsigned key_bytes = (unsigned)j->plan.key_bytes;
-    uint64_t values[MAX_VALUES + 1];
-    size_t ends = 0, values_n = 0;
+    scan_sort_values seen = {.n = 0};
+    size_t ends = 0;
+    bool few = true;
     if (!j->plan.sort_runs || j->n < MIN_N || j->n > UINT32_MAX)
         return false;
-    for (size_t i = 0; i < SAMPLES && ends <= MAX_ENDS && (i < ENOUGH || values_n > 1); i++) {
+    for (size_t i = 0; i < SAMPLES && ends <= MAX_ENDS && (i < ENOUGH || seen.n > 1); i++) {
         const size_t at = scan_sort_anywhere(i, j->n - 1);
         const uint64_t key = scan_sort_load(j->in.keys, at, key_bytes);
-        bool known = values_n > MAX_VALUES;
         ends += key != scan_sort_load(j->in.keys, at + 1, key_bytes);
-        for (size_t v = 0; v < values_n; v++) /* to the end: which one it is could not be foreseen */
-            known |= values[v] == key;
-        if (!known)
-            values[values_n++] = key;
+        few = few && scan_sort_name(&seen, key) && seen.n <= MAX_VALUES;
     }
-    return ends <= MAX_ENDS && values_n > MAX_VALUES;
+    return ends <= MAX_ENDS && !few;
 }
 
 /* The runs of a part of the units, which are at its place of the lists. */
