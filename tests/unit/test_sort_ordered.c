@@ -252,6 +252,39 @@ static void test_long_same(void **state) {
         check_long_same(k % 3 + 1, types[k % 4], same[k / 4 % 6], k % 5 < 2, k / 24);
 }
 
+/* Five values: so many keys are in order, the others are not, and are counted. */
+static void check_long_few(uint32_t threads, sort_case c, size_t ordered, bool in_place, uint64_t *random) {
+    enum { VALUES = 5 };
+    scan_ctx *ctx = context_with_threads(threads);
+    const scan_sort_desc desc = {.struct_size = sizeof desc, .type = c.type, .descending = c.descending};
+    void *keys = malloc(LONG * 8), *out = in_place ? keys : malloc(LONG * 8);
+    size_t counts[VALUES] = {0}, wrong = 0, at = 0;
+    for (size_t i = 0; i < LONG; i++) {
+        const size_t value = i < ordered ? i * VALUES / ordered : random_u64(random) % VALUES;
+        set_key_bits(keys, i, c.type, bits_of_double((double)(c.descending ? VALUES - value : value + 1), c.type));
+        counts[value]++;
+    }
+    assert_int_equal(scan_sort(ctx, &desc, keys, out, NULL, NULL, LONG), SCAN_OK);
+    for (size_t value = 0; value < VALUES; value++)
+        for (size_t end = at + counts[value]; at < end; at++)
+            wrong += key_bits(out, at, c.type) !=
+                     bits_of_double((double)(c.descending ? VALUES - value : value + 1), c.type);
+    assert_int_equal(wrong, 0);
+    if (!in_place)
+        free(out);
+    free(keys);
+    scan_ctx_destroy(ctx);
+}
+
+static void test_long_few(void **state) {
+    static const scan_type types[] = {SCAN_U16, SCAN_I32, SCAN_F32, SCAN_U64, SCAN_F64};
+    fixture *f = *state;
+    for (unsigned k = 0; k < 40; k++) {
+        const sort_case c = {types[k % 5], k & 1, false, 0, type_bits(types[k % 5])};
+        check_long_few(k % 3 + 1, c, 1 + random_u64(&f->random) % LONG, k / 4 % 2, &f->random);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
@@ -259,6 +292,7 @@ int main(void) {
         cmocka_unit_test(test_few_pairs_of_several_threads),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_long_same),
+        cmocka_unit_test(test_long_few),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -141,11 +141,13 @@ SCAN_INLINE bool are_monotonic_floats(const void *keys, size_t begin, bool ascen
                !(strictly && kind.is_float && touches_ties(keys, begin, begin + ORDERED_AT_ONCE, order, kind));        \
     }                                                                                                                  \
     SCAN_INLINE unsigned ordered_##width(const void *keys, size_t begin, size_t end, scan_sort_order order,            \
-                                         unsigned flags, scan_sort_kind kind) {                                        \
+                                         unsigned flags, size_t *sorted, scan_sort_kind kind) {                        \
         size_t at_once = SAME_AT_ONCE;                                                                                 \
         for (size_t i = begin, count; i + 1 < end && flags & (SCAN_SORT_ASCENDING | SCAN_SORT_DESCENDING);             \
              i += count) {                                                                                             \
             count = end - 1 - i < at_once ? end - 1 - i : at_once;                                                     \
+            if (flags & SCAN_SORT_ASCENDING)                                                                           \
+                *sorted = i;                                                                                           \
             const size_t same =                                                                                        \
                 flags & SCAN_SORT_ASCENDING && flags & SCAN_SORT_DESCENDING ? count_same_##width(keys, i, count) : 0;  \
             if (same > 0) {                                                                                            \
@@ -180,14 +182,14 @@ ORDERED(32)
 ORDERED(64)
 #undef ORDERED
 
-/* What of `flags` is true of keys begin ... end. */
+/* What of `flags` is true of keys begin ... end. *sorted is set if they begin in ascending order: up to there. */
 SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags,
-                             scan_sort_kind kind) {
+                             size_t *sorted, scan_sort_kind kind) {
     switch (kind.key_bytes) {
-    case 1: return ordered_8(keys, begin, end, order, flags, kind);
-    case 2: return ordered_16(keys, begin, end, order, flags, kind);
-    case 4: return ordered_32(keys, begin, end, order, flags, kind);
-    default: return ordered_64(keys, begin, end, order, flags, kind);
+    case 1: return ordered_8(keys, begin, end, order, flags, sorted, kind);
+    case 2: return ordered_16(keys, begin, end, order, flags, sorted, kind);
+    case 4: return ordered_32(keys, begin, end, order, flags, sorted, kind);
+    default: return ordered_64(keys, begin, end, order, flags, sorted, kind);
     }
 }
 

@@ -183,9 +183,9 @@ SCAN_INLINE void fetch(const void *keys, const void *indices, scan_sort_columns 
     static uint64_t code_##name(const void *keys, size_t i, scan_sort_order order) {                                   \
         return load_code(keys, i, order, kind_##name);                                                                 \
     }                                                                                                                  \
-    static unsigned ordered_##name(const void *keys, size_t begin, size_t end, scan_sort_order order,                  \
-                                   unsigned flags) {                                                                   \
-        return ordered(keys, begin, end, order, flags, kind_##name);                                                   \
+    static unsigned ordered_##name(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags,  \
+                                   size_t *sorted) {                                                                   \
+        return ordered(keys, begin, end, order, flags, sorted, kind_##name);                                           \
     }                                                                                                                  \
     static void reverse_##name(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n) {     \
         reverse(from, to, begin, end, n, kind_##name);                                                                 \

@@ -35,9 +35,10 @@ void scan_cpu_sort_copy_part(const scan_sort_job *j, scan_sort_range r, scan_sor
 }
 
 unsigned scan_cpu_sort_order_of_part(const scan_sort_job *j, const void *keys, size_t begin, size_t end, size_t n) {
-    return begin == end
-               ? SCAN_SORT_ORDERS
-               : j->plan.kernels->ordered(keys, begin, scan_sort_smaller(end + 1, n), j->order, SCAN_SORT_ORDERS);
+    size_t sorted;
+    return begin == end ? SCAN_SORT_ORDERS
+                        : j->plan.kernels->ordered(keys, begin, scan_sort_smaller(end + 1, n), j->order,
+                                                   SCAN_SORT_ORDERS, &sorted);
 }
 
 static size_t element_bytes(const scan_sort_job *j) { return j->plan.key_bytes + j->plan.value_bytes; }
@@ -66,13 +67,15 @@ static void look_at(void *arg, size_t begin, size_t end) {
         const bool copies = flags & SCAN_SORT_ASCENDING && !is_in_place(j);
         const size_t block = (copies ? BLOCK_BYTES : LOOKED_AT * BLOCK_BYTES) / element_bytes(j);
         const size_t stop = scan_sort_smaller(end, begin + block);
+        size_t sorted = begin;
         const unsigned found =
-            j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(stop + 1, j->n), j->order, flags);
+            j->plan.kernels->ordered(j->in.keys, begin, scan_sort_smaller(stop + 1, j->n), j->order, flags, &sorted);
         if (found & SCAN_SORT_ASCENDING) {
             j->plan.kernels->copy(j->in, sorted_columns(j), begin, stop);
-            if (begin == atomic_load_explicit(&look->sorted_n, memory_order_relaxed))
-                atomic_store_explicit(&look->sorted_n, stop, memory_order_relaxed);
+            sorted = stop;
         }
+        if (begin == atomic_load_explicit(&look->sorted_n, memory_order_relaxed))
+            atomic_store_explicit(&look->sorted_n, sorted, memory_order_relaxed);
         flags = atomic_fetch_and_explicit(&look->flags, found, memory_order_relaxed) & found;
         begin = stop;
     }

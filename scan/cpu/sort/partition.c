@@ -46,9 +46,10 @@ void scan_cpu_sort_locally(const scan_sort_job *j, scan_sort_range r, char *scra
                              .counts = (uint32_t *)(void *)scratch,
                              .team = j->team,
                              .sorted_n = r.where == SCAN_SORT_IN ? j->sorted_n : 0};
+    size_t sorted;
     /* Pairs of one value, which a bin of their own has brought together, cost nothing but this. */
     if (p->value_bytes > 0 && r.where != SCAN_SORT_IN &&
-        (p->kernels->ordered(local.from.keys, 0, r.n, j->order, SCAN_SORT_ASCENDING) & SCAN_SORT_ASCENDING)) {
+        (p->kernels->ordered(local.from.keys, 0, r.n, j->order, SCAN_SORT_ASCENDING, &sorted) & SCAN_SORT_ASCENDING)) {
         if (j->drop_keys)
             local.to.keys = NULL;
         p->kernels->copy(local.from, local.to, 0, r.n);

@@ -23,6 +23,7 @@ enum {
     QUICK_BLOCK = 2048,                 /* keys that are looked up, and counted then */
     QUICK_PER_OTHER = 8,                /* keys for each of another value */
     QUICK_COUNT_COST = 12,              /* what counting a key takes, in bytes of a simple pass */
+    QUICK_SORTED_BYTES = 1 << 14,       /* of keys in order, from which on they are counted by runs */
     QUICK_SURVEY_N = 1024,              /* keys from which on they are looked for */
     QUICK_PLACES_SAMPLE = 32,           /* keys that quick_places.h looks at first */
     QUICK_L1_BYTES = 1 << 15,           /* of keys; more are partitioned with a view to the lines that leave the L1 */

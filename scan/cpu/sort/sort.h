@@ -159,8 +159,10 @@ enum { SCAN_SORT_ASCENDING = 1, SCAN_SORT_DESCENDING = 2, SCAN_SORT_NO_TIES = 4,
 
 typedef struct scan_sort_kernels {
     uint64_t (*code)(const void *keys, size_t i, scan_sort_order order);
-    /* what of `flags`, some SCAN_SORT_ORDERS, is true of keys begin ... end */
-    unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags);
+    /* what of `flags`, some SCAN_SORT_ORDERS, is true of keys begin ... end; if they do not all ascend, but `flags` has
+     * that, *sorted is how far they are known to */
+    unsigned (*ordered)(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags,
+                        size_t *sorted);
     void (*reverse)(scan_sort_columns from, scan_sort_columns to, size_t begin, size_t end, size_t n);
     void (*turn_ties)(const void *keys, size_t last, scan_sort_columns to, size_t begin, size_t end,
                       scan_sort_order order);
