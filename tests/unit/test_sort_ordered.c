@@ -285,6 +285,44 @@ static void test_long_few(void **state) {
     }
 }
 
+/* One number, then that and zeros of both signs, which keep their order; or zeros first, and then rarely. One zero in
+ * so many, about, is negative. */
+static void check_long_zeros(uint32_t threads, sort_case c, size_t same, bool first, unsigned minus, uint64_t *random) {
+    scan_ctx *ctx = context_with_threads(threads);
+    const scan_sort_desc desc = {.struct_size = sizeof desc, .type = c.type, .descending = c.descending};
+    const uint64_t seven = bits_of_double(7, c.type);
+    void *keys = malloc(LONG * 8);
+    uint64_t *zeros = malloc(LONG * sizeof *zeros);
+    size_t zeros_n = 0, wrong = 0;
+    for (size_t i = 0; i < LONG; i++) {
+        const uint64_t r = random_u64(random), zero = (uint64_t)((r & 0xff) % minus == 0) << (type_bits(c.type) - 1);
+        const bool is_zero = i < same ? first : (r >> 8) % (first ? 4096 : 2) == 0;
+        set_key_bits(keys, i, c.type, is_zero ? zero : seven);
+        zeros[zeros_n] = zero;
+        zeros_n += is_zero;
+    }
+    assert_int_equal(scan_sort(ctx, &desc, keys, keys, NULL, NULL, LONG), SCAN_OK);
+    const size_t sevens_n = LONG - zeros_n, zeros_at = c.descending ? sevens_n : 0;
+    for (size_t i = 0; i < LONG; i++) {
+        const bool is_zero = i >= zeros_at && i < zeros_at + zeros_n;
+        wrong += key_bits(keys, i, c.type) != (is_zero ? zeros[i - zeros_at] : seven);
+    }
+    assert_int_equal(wrong, 0);
+    free(zeros);
+    free(keys);
+    scan_ctx_destroy(ctx);
+}
+
+static void test_long_zeros(void **state) {
+    fixture *f = *state;
+    for (unsigned k = 0; k < 48; k++) {
+        const sort_case c = {k & 1 ? SCAN_F32 : SCAN_F64, k >> 1 & 1, false, 0, k & 1 ? 32 : 64};
+        const bool first = k >> 2 & 1;
+        const size_t same = (first ? 2100u << (k & 1) : 1) + random_u64(&f->random) % (first ? 1000 : LONG - 1);
+        check_long_zeros(k % 3 + 1, c, same, first, k < 24 ? 2 : 250, &f->random);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
@@ -293,6 +331,7 @@ int main(void) {
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_long_same),
         cmocka_unit_test(test_long_few),
+        cmocka_unit_test(test_long_zeros),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

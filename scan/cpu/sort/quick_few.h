@@ -189,7 +189,8 @@ static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip
     s.values[few->most] = few->values[0];
     s.key = s.values[0] ^ inverted;
     s.seems_one = few->share >= QUICK_SAMPLES / 16 * 15;
-    const size_t rest_n = NAME(sift_all)(&s, n, few->sorted, team, counts), most = counts[0];
+    const size_t sorted = few->sorted * sizeof(KEY) < QUICK_SORTED_BYTES ? 0 : few->sorted;
+    const size_t rest_n = NAME(sift_all)(&s, n, sorted, team, counts), most = counts[0];
     counts[0] = counts[few->most];
     counts[few->most] = most;
     return rest_n;

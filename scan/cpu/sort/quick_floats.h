@@ -178,6 +178,12 @@ static bool NAME(find_few_floats)(const KEY *x, size_t n, KEY flip, NAME(few) * 
     return few->count > 0;
 }
 
+/* Whether keys, which are in order, are one number other than zero: others of them would be no ties. */
+static bool NAME(are_one_number)(const KEY *x, size_t n) {
+    const KEY magnitude = x[0] & ~SIGN;
+    return n > 0 && x[n - 1] == x[0] && magnitude != 0 && magnitude <= INFINITY_BITS;
+}
+
 /* Sorts floats of which most are one of a few values: these are counted, and only the others sorted. Returns false if
  * there are none, or if one of them is a zero and others are, too, which must have their places. Then keys have changed
  * places, perhaps, but not zeros among each other, nor NaNs. */
@@ -188,6 +194,8 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     NAME(few) few;
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few))
         return false;
+    if (NAME(are_one_number)(x, l->sorted_n))
+        few.sorted = l->sorted_n; /* else ties may lie among them */
     /* Few keys are written sooner at last than where they are looked at first. */
     const bool fills = to == x && few.share >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
     const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, 0, l->team);

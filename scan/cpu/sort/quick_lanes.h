@@ -271,7 +271,7 @@ static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY
         NAME(few) few;
         pivot = NAME(survey)(from, n, flip, &few);
         if (few.count > 0) {
-            few.sorted = sorted * sizeof(KEY) < QUICK_SORTED_BYTES ? 0 : sorted;
+            few.sorted = sorted;
             NAME(sort_few)(job, &few, from, flip, to, other, n, n, depth);
             return;
         }
