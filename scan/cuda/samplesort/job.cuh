@@ -66,13 +66,20 @@ struct bucket {
     uint32_t sorted; /* a copy is enough; of 4 bytes, so that no byte of a bucket is undefined */
 };
 
-/* Zero before each sort: by the host, or, before a planned one, by the survey. */
 struct level_counts {
     unsigned long long words;
     uint32_t regions, units, children;
 };
+
+/* A phase whose tasks CTAs take one by one, see kernel.cuh. */
+struct phase_counts {
+    uint32_t taken, done; /* tasks */
+};
+
+/* Zero before each sort: by the host, or, before a planned one, by the survey. */
 struct list_counts {
     level_counts level[most_levels + 1];
+    phase_counts splitters[most_levels], places[most_levels];
     unsigned long long totals[most_children]; /* keys of the children of level 0 */
     uint32_t buckets;
     /* set before level 0 */

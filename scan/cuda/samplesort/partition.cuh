@@ -11,8 +11,8 @@
  *     unit 0     3 of A, 2 of B            A at 0, B at 7
  *     unit 1     4 of A, 1 of B     ──>    A at 3, B at 9
  *
- * No CTA waits for another one: counts by unit take the place of look-back, and results depend on nothing but the keys.
- * A pure child goes to `out` at once, where that is not read at the time.
+ * No unit waits for another one: counts by unit take the place of look-back, and results depend on nothing but the
+ * keys. A pure child goes to `out` at once, where that is not read at the time.
  *
  * Work: a key is classified twice and ranked twice. Traffic: two reads of the keys and one of the values, one write of
  * both; a unit has its child's counts of 8 bytes three times.
@@ -68,32 +68,27 @@ __device__ void count_keys(const sort_job &job, const source<K, value_bytes> &fr
 }
 
 template <class K, int value_bytes>
-__global__ void __launch_bounds__(threads, 2) count_kernel(const __grid_constant__ job j, uint32_t level) {
-    __shared__ count_shared<K> shared;
-    grid_dependency_wait();
-    const uint32_t units = j.counts->level[level].units;
-    const source<K, value_bytes> from(j, level);
-    for (uint32_t u = blockIdx.x; u < units; u += gridDim.x) {
-        const unit own = j.units[u];
-        const region &r = j.regions[level % 2][own.region];
-        shared.tables.load(j, r);
-        for (uint32_t i = threadIdx.x; i < warps * most_children; i += threads)
-            shared.counters[i / most_children][i % most_children] = 0;
-        __syncthreads();
-        const uint64_t begin = r.begin + own.part * j.unit_keys, end = r.begin + r.size;
-        count_keys(j.sort, from, shared, begin, end - begin < j.unit_keys ? end : begin + j.unit_keys);
-        __syncthreads();
-        for (uint32_t child = threadIdx.x; child < r.children; child += threads) {
-            unsigned long long count = 0;
+__device__ void count_unit(const job &j, count_shared<K> &shared, const source<K, value_bytes> &from, uint32_t level,
+                           uint32_t u) {
+    const unit own = j.units[u];
+    const region &r = j.regions[level % 2][own.region];
+    shared.tables.load(j, r);
+    for (uint32_t i = threadIdx.x; i < warps * most_children; i += threads)
+        shared.counters[i / most_children][i % most_children] = 0;
+    __syncthreads();
+    const uint64_t begin = r.begin + own.part * j.unit_keys, end = r.begin + r.size;
+    count_keys(j.sort, from, shared, begin, end - begin < j.unit_keys ? end : begin + j.unit_keys);
+    __syncthreads();
+    for (uint32_t child = threadIdx.x; child < r.children; child += threads) {
+        unsigned long long count = 0;
 #pragma unroll
-            for (int w = 0; w < warps; w++)
-                count += shared.counters[w][child];
-            j.words[r.first_word + uint64_t(own.part) * r.children + child] = count;
-            if (level == 0 && count)
-                atomicAdd(&j.counts->totals[child], count);
-        }
-        __syncthreads();
+        for (int w = 0; w < warps; w++)
+            count += shared.counters[w][child];
+        j.words[r.first_word + uint64_t(own.part) * r.children + child] = count;
+        if (level == 0 && count)
+            atomicAdd(&j.counts->totals[child], count);
     }
+    __syncthreads();
 }
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -102,12 +97,11 @@ constexpr uint32_t most_pieces = 1024; /* of a pure child, which CTAs share */
 
 /* A CTA has a region's children or, of the one region of level 0, which has many units, a slice of them. Groups of its
  * threads take shares of the units; a thread of each has a child. */
-constexpr int places_threads = 4 * int(most_children);
-constexpr uint32_t first_slices = 8;
-static_assert(places_threads <= 1024 && most_children % first_slices == 0, "threads of a CTA");
+constexpr uint32_t first_slices = 16;
+static_assert(threads >= int(most_children) && most_children % first_slices == 0, "threads of a CTA");
 
 struct places_shared {
-    unsigned long long sums[places_threads], begins[most_children], totals[places_threads / 32];
+    unsigned long long sums[threads], begins[most_children], totals[warps];
     uint32_t first_bucket, first_region;
 };
 
@@ -123,7 +117,7 @@ __device__ inline unsigned long long exclusive_in_cta(places_shared &shared, uns
     __syncthreads();
     unsigned long long before = inclusive - x;
     total = 0;
-    for (int w = 0; w < places_threads / 32; w++) {
+    for (int w = 0; w < warps; w++) {
         before += w < warp ? shared.totals[w] : 0;
         total += shared.totals[w];
     }
@@ -178,44 +172,43 @@ __device__ inline void list_children(const job &j, places_shared &shared, uint32
     }
 }
 
-static __global__ void __launch_bounds__(places_threads) places_kernel(const __grid_constant__ job j, uint32_t level) {
-    __shared__ places_shared shared;
-    grid_dependency_wait();
-    const uint32_t slices = level ? 1 : first_slices, each = most_children / slices, groups = places_threads / each,
+/* The regions' slices of a level. */
+__device__ inline uint32_t slices_of(uint32_t level) { return level ? 1 : first_slices; }
+
+/* By the CTA. */
+__device__ inline void place_slice(const job &j, places_shared &shared, uint32_t level, uint32_t i) {
+    const uint32_t slices = slices_of(level), each = most_children / slices, groups = threads / each,
                    group = threadIdx.x / each;
     const bool in_out = is_in_out(j, level + 1), direct = level == 0 && !in_out && !j.counts->from_out;
-    for (uint32_t i = blockIdx.x; i < j.counts->level[level].regions * slices; i += gridDim.x) {
-        const region &r = j.regions[level % 2][i / slices];
-        const uint32_t child = i % slices * each + threadIdx.x % each;
-        const bool exists = child < r.children;
-        const uint32_t share = (r.units + groups - 1) / groups, first = min(group * share, r.units),
-                       end = min(first + share, r.units);
-        unsigned long long *words = j.words + r.first_word + child, sum = 0, size = 0, before = 0, all;
-        if (exists)
+    const region &r = j.regions[level % 2][i / slices];
+    const uint32_t child = i % slices * each + threadIdx.x % each;
+    const bool exists = child < r.children;
+    const uint32_t share = (r.units + groups - 1) / groups, first = min(group * share, r.units),
+                   end = min(first + share, r.units);
+    unsigned long long *words = j.words + r.first_word + child, sum = 0, size = 0, before = 0, all;
+    if (exists)
 #pragma unroll 8
-            for (uint32_t u = first; u < end; u++)
-                sum += words[uint64_t(u) * r.children];
-        shared.sums[threadIdx.x] = sum;
-        __syncthreads();
-        for (uint32_t g = 0; g < groups; g++) {
-            const unsigned long long part = shared.sums[g * each + threadIdx.x % each];
-            before += g < group ? part : 0;
-            size += part;
-        }
-        unsigned long long total = 0; /* of the child that has this thread's number */
-        if (threadIdx.x < most_children)
-            total = level ? size : j.counts->totals[threadIdx.x];
-        const unsigned long long begin_in_region = exclusive_in_cta(shared, total, all);
-        if (threadIdx.x < most_children)
-            shared.begins[threadIdx.x] = begin_in_region;
-        __syncthreads();
-        const uint64_t begin = r.begin + shared.begins[child];
-        const bool pure = exists && (size == 1 || is_pure(j, r, child));
-        if (exists)
-            place_units(words, r, first, end, (begin + before) | (direct && pure ? word_flag : 0));
-        list_children(j, shared, level, begin, size, pure, !exists || group || !size || (pure && (in_out || direct)));
-        __syncthreads();
+        for (uint32_t u = first; u < end; u++)
+            sum += words[uint64_t(u) * r.children];
+    shared.sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (uint32_t g = 0; g < groups; g++) {
+        const unsigned long long part = shared.sums[g * each + threadIdx.x % each];
+        before += g < group ? part : 0;
+        size += part;
     }
+    unsigned long long total = 0; /* of the child that has this thread's number */
+    if (threadIdx.x < most_children)
+        total = level ? size : j.counts->totals[threadIdx.x];
+    const unsigned long long begin_in_region = exclusive_in_cta(shared, total, all);
+    if (threadIdx.x < most_children)
+        shared.begins[threadIdx.x] = begin_in_region;
+    __syncthreads();
+    const uint64_t begin = r.begin + shared.begins[child];
+    const bool pure = exists && (size == 1 || is_pure(j, r, child));
+    if (exists)
+        place_units(words, r, first, end, (begin + before) | (direct && pure ? word_flag : 0));
+    list_children(j, shared, level, begin, size, pure, !exists || group || !size || (pure && (in_out || direct)));
 }
 
 /* ---- move -------------------------------------------------------------------------------------------------------- */
@@ -226,26 +219,20 @@ template <class K, int value_bytes> struct partition_shared {
 };
 
 template <class K, int value_bytes>
-__global__ void __launch_bounds__(threads, 2) move_kernel(const __grid_constant__ job j, uint32_t level) {
+__device__ void move_unit(const job &j, partition_shared<K, value_bytes> &shared, const source<K, value_bytes> &from,
+                          const move_targets<K, value_bytes> &to, uint32_t level, uint32_t u) {
     using shape = move_shared<K, value_bytes>;
-    grid_dependency_wait();
-    auto &shared = *dynamic_shared<partition_shared<K, value_bytes>>();
-    const uint32_t units = j.counts->level[level].units;
-    const source<K, value_bytes> from(j, level);
-    const move_targets<K, value_bytes> to = {target<K, value_bytes>(j, level + 1), target<K, value_bytes>(j.sort)};
-    for (uint32_t u = blockIdx.x; u < units; u += gridDim.x) {
-        const unit own = j.units[u];
-        const region &r = j.regions[level % 2][own.region];
-        shared.tables.load(j, r);
-        for (uint32_t d = threadIdx.x; d < radix; d += threads)
-            shared.move.next[d] = d < r.children ? j.words[r.first_word + uint64_t(own.part) * r.children + d] : 0;
-        __syncthreads();
-        const uint64_t part = own.part * j.unit_keys, end = r.size - part < j.unit_keys ? r.size : part + j.unit_keys;
-        for (uint64_t at = part; at < end; at += shape::tile)
-            move_tile<K, value_bytes>(shared.move, from, to, r.begin + at,
-                                      uint32_t(end - at < shape::tile ? end - at : shape::tile),
-                                      [&](K key) { return shared.tables.child_of(code_of(key, j.sort)); });
-    }
+    const unit own = j.units[u];
+    const region &r = j.regions[level % 2][own.region];
+    shared.tables.load(j, r);
+    for (uint32_t d = threadIdx.x; d < radix; d += threads)
+        shared.move.next[d] = d < r.children ? j.words[r.first_word + uint64_t(own.part) * r.children + d] : 0;
+    __syncthreads();
+    const uint64_t part = own.part * j.unit_keys, end = r.size - part < j.unit_keys ? r.size : part + j.unit_keys;
+    for (uint64_t at = part; at < end; at += shape::tile)
+        move_tile<K, value_bytes>(shared.move, from, to, r.begin + at,
+                                  uint32_t(end - at < shape::tile ? end - at : shape::tile),
+                                  [&](K key) { return shared.tables.child_of(code_of(key, j.sort)); });
 }
 
 } /* namespace samplesort */

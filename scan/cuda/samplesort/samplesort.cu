@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample sort: the launches. Four for a level, one for the local stage; levels that no region is left for end at once.
+ * Sample sort: the launches, two for a level, one for the local stage; levels that no region is left for end at once.
  *
  * It is for keys of any distribution: the radix sort's buckets are as large as the keys make them (sort/plan.cuh), here
  * a sample makes them equally large. Stable, and the same result in every run: ranks come from places in the input.
@@ -8,10 +8,8 @@
  * Source: Leischner, Osipov, Sanders, "GPU sample sort", 2010; Axtmann et al., "In-place parallel super scalar
  * samplesort", 2017; Stehle, Jacobsen, "A memory bandwidth-efficient hybrid radix sort on GPUs", 2017.
  */
-#include "../device/kernel.cuh"
+#include "kernel.cuh"
 #include "layout.h"
-#include "local.cuh"
-#include "partition.cuh"
 #include "samplesort.h"
 
 namespace scan_cuda {
@@ -25,18 +23,19 @@ struct cut {
 };
 
 struct kernels {
-    const void *splitters, *count;
+    const void *split;
     cut move, local;
 };
 
 template <class K, int value_bytes> kernels kernels_of() {
     using tight = local_shape<K, value_bytes, false>;
     using roomy = local_shape<K, value_bytes, true>;
-    constexpr size_t moved = sizeof(partition_shared<K, value_bytes>), room = size_t(64) << 10;
+    constexpr size_t partition = sizeof(partition_shared<K, value_bytes>),
+                     moved = partition > sizeof(places_shared) ? partition : sizeof(places_shared),
+                     room = size_t(64) << 10;
     static_assert(moved <= room && local_bytes<K, value_bytes, tight>() + 4 * sizeof(bucket) <= room,
                   "a CTA of sm_75 has no more");
-    return {address(splitters_kernel<K>),
-            address(count_kernel<K, value_bytes>),
+    return {address(split_kernel<K, value_bytes>),
             {address(move_kernel<K, value_bytes>), {moved, moved}},
             {address(local_kernel<K, value_bytes>),
              {local_bytes<K, value_bytes, tight>(), local_bytes<K, value_bytes, roomy>()}}};
@@ -76,15 +75,6 @@ static job job_of(const layout &l, const sort_job &given, char *scratch, bool in
     return j;
 }
 
-static scan_status run_level(scan_ctx *ctx, const kernels &k, job j, uint32_t level, uint64_t regions, uint64_t ctas) {
-    void *arguments[] = {&j, &level};
-    const uint64_t listed = level == 0 ? 1 : regions < ctas ? regions : ctas;
-    SCAN_TRY(launch_pdl(ctx, k.splitters, listed, threads, arguments, 0));
-    SCAN_TRY(launch_pdl(ctx, k.count, ctas, threads, arguments, 0));
-    SCAN_TRY(launch_pdl(ctx, address(places_kernel), level ? listed : first_slices, places_threads, arguments, 0));
-    return launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[roomy(ctx)]);
-}
-
 static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool in_place, bool planned) {
     const layout l = layout_of(ctx, given.key_bytes, given.value_bytes, given.n, given.keys_out == nullptr);
     const kernels &k = table[given.key_bytes / 4 - 1][given.value_bytes / 4];
@@ -93,8 +83,11 @@ static scan_status run(scan_ctx *ctx, const sort_job &given, char *scratch, bool
     const uint64_t units = given.n / l.unit_keys + l.most_regions, ctas = units < most ? units : most;
     if (l.levels && !planned)
         SCAN_CUDA_TRY(ctx, cudaMemsetAsync(j.counts, 0, sizeof *j.counts, state_of(ctx)->stream));
-    for (uint32_t level = 0; level < l.levels; level++)
-        SCAN_TRY(run_level(ctx, k, j, level, l.most_regions, ctas));
+    for (uint32_t level = 0; level < l.levels; level++) {
+        void *arguments[] = {&j, &level};
+        SCAN_TRY(launch_pdl(ctx, k.split, ctas, threads, arguments, 0));
+        SCAN_TRY(launch_pdl(ctx, k.move.kernel, ctas, threads, arguments, k.move.shared_bytes[roomy(ctx)]));
+    }
     void *arguments[] = {&j};
     return launch_pdl(ctx, k.local.kernel, l.levels ? most : 1, threads, arguments, k.local.shared_bytes[roomy(ctx)]);
 }
@@ -123,9 +116,9 @@ scan_status samplesort_open(scan_ctx *ctx) {
 scan_status samplesort_load(scan_ctx *ctx) {
     for (const auto &row : samplesort::table)
         for (const samplesort::kernels &k : row)
-            for (const void *kernel : {k.splitters, k.count, k.move.kernel, k.local.kernel})
+            for (const void *kernel : {k.split, k.move.kernel, k.local.kernel})
                 SCAN_TRY(load_kernel(ctx, kernel));
-    return load_kernel(ctx, address(samplesort::places_kernel));
+    return SCAN_OK;
 }
 
 scan_status samplesort_run(scan_ctx *ctx, const sort_job &job, char *lists, bool in_place, bool planned) {

@@ -105,57 +105,53 @@ template <class K> __device__ void lay_cells(region *r, const K *sorted) {
     r->shift = range_bits > cell_bits ? range_bits - cell_bits : 0;
 }
 
-/* Says where the keys of level 0 are. Returns false if the plan needs no sample sort. By one thread. */
-__device__ inline bool find_origin(const job &j) {
+/* Says where the keys of level 0 are. By one thread. */
+__device__ inline void find_origin(const job &j) {
     const sort_plan *plan = j.sort.plan;
-    if (j.planned && (!plan->again || plan->passes_again))
-        return false;
     list_counts *counts = j.counts;
     const bool moved = j.planned && j.in_place && plan->local_keys != BUFFER_IN; /* by passes */
     counts->keys = moved ? keys_source(j.sort, plan->local_keys) : j.sort.keys_in;
     counts->values = moved ? values_source(j.sort, plan->local_keys) : j.sort.values_in;
     counts->to_out = moved && plan->local_keys == BUFFER_FIRST;
     counts->from_out = j.in_place && !counts->to_out;
-    return true;
 }
 
-template <class K>
-__global__ void __launch_bounds__(threads, 2) splitters_kernel(const __grid_constant__ job j, uint32_t level) {
-    __shared__ K codes[most_samples];
-    __shared__ region r;
-    grid_dependency_wait();
+template <class K> struct splitters_shared {
+    K codes[most_samples];
+    region r;
+};
+
+/* Region i of a level; of level 0 all keys are one. By the CTA. */
+template <class K> __device__ void split_region(const job &j, splitters_shared<K> &shared, uint32_t level, uint32_t i) {
+    region &r = shared.r;
     level_counts *counts = &j.counts->level[level];
-    region *regions = j.regions[level % 2];
-    const uint32_t count = level ? counts->regions : 1;
-    for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
-        if (threadIdx.x == 0) {
-            if (level) {
-                r = regions[i];
-            } else {
-                r.begin = 0;
-                r.size = find_origin(j) ? sort_count(j.sort) : 0;
-            }
-            if (r.size > j.most)
-                open_region(j, counts, &r);
-            else if (r.size > 0) /* of level 0 alone: there are few keys on the device */
-                j.buckets[atomicAdd(&j.counts->buckets, 1u)] = {0, r.size, 0, false};
+    if (threadIdx.x == 0) {
+        if (level) {
+            r = j.regions[level % 2][i];
+        } else {
+            find_origin(j);
+            r.begin = 0;
+            r.size = sort_count(j.sort);
         }
-        __syncthreads();
-        if (r.size <= j.most)
-            return;
-        take_sample(j, r, level, codes);
-        if (threadIdx.x == 0) {
-            lay_cells(&r, codes);
-            regions[i] = r;
-            if (level == 0)
-                counts->regions = 1;
-        }
-        __syncthreads();
-        make_tables(j, r, codes);
-        for (uint32_t part = threadIdx.x; part < r.units; part += threads)
-            j.units[r.first_unit + part] = {i, part};
-        __syncthreads();
+        if (r.size > j.most)
+            open_region(j, counts, &r);
+        else if (r.size > 0) /* of level 0 alone: there are few keys on the device */
+            j.buckets[atomicAdd(&j.counts->buckets, 1u)] = {0, r.size, 0, false};
     }
+    __syncthreads();
+    if (r.size <= j.most)
+        return;
+    take_sample(j, r, level, shared.codes);
+    if (threadIdx.x == 0) {
+        lay_cells(&r, shared.codes);
+        j.regions[level % 2][i] = r;
+        if (level == 0)
+            counts->regions = 1;
+    }
+    __syncthreads();
+    make_tables(j, r, shared.codes);
+    for (uint32_t part = threadIdx.x; part < r.units; part += threads)
+        j.units[r.first_unit + part] = {i, part};
 }
 
 /* ---- a key's child ----------------------------------------------------------------------------------------------- */
