@@ -182,7 +182,7 @@ ORDERED(32)
 ORDERED(64)
 #undef ORDERED
 
-/* What of `flags` is true of keys begin ... end. *sorted is set if they begin in ascending order: up to there. */
+/* What of `flags` is true of keys begin ... end, and how far they ascend, as `ordered` of sort.h says. */
 SCAN_INLINE unsigned ordered(const void *keys, size_t begin, size_t end, scan_sort_order order, unsigned flags,
                              size_t *sorted, scan_sort_kind kind) {
     switch (kind.key_bytes) {
