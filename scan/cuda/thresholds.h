@@ -49,6 +49,8 @@ template <class Key, int value_bytes> constexpr int local_rows = sizeof(Key) == 
 constexpr uint32_t crowded_share = 4, crowded_passes = 4;
 /* From so many bytes of keys on the plan takes a larger sample to see whether bins will be crowded, in some 40 us. */
 constexpr uint64_t bins_sampled_least = 1u << 29;
+/* From so many keys on there is time for larger parts of a larger sample. */
+constexpr uint64_t parts_least = 1u << 26;
 /* From so many keys on the gaps of the sample are looked at although three top digits may be enough: of fewer that
  * takes longer than it saves on average. */
 constexpr uint64_t gaps_least = 1u << 25;

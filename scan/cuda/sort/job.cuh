@@ -21,8 +21,9 @@ constexpr int counted_rows = max_digits + 2;           /* of counts: digits of c
 constexpr uint32_t packed_passes = 4;                  /* digits of a packed code, see pack.cuh */
 constexpr int max_rows = counted_rows + packed_passes; /* and then those of codes by intervals, see intervals.cuh */
 constexpr uint32_t sample_size = 2048;                 /* keys, see sample.cuh */
-constexpr uint32_t wide_sample_size = 1u << 14;        /* see intervals.cuh */
-constexpr uint32_t max_large_notes = 2 * sample_size;  /* see large.cuh */
+constexpr uint32_t larger_part = 1u << 12, larger_parts = 4; /* see larger_sample.cuh */
+constexpr uint32_t wide_sample_size = 1u << 14;              /* see intervals.cuh */
+constexpr uint32_t max_large_notes = 2 * sample_size;        /* see large.cuh */
 
 /* Where a pass reads and writes. The plan names buffers, and the job has their addresses: the compiler then knows them
  * for global memory. */
@@ -60,6 +61,11 @@ struct sort_narrow {
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
+/* Of a part of a larger sample. */
+struct larger_counts {
+    uint32_t once, twice; /* values that it has once, and twice */
+};
+
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_VALUES, FINISH_REVERSE };
 
 /* In the scratch part of the workspace. The survey zeroes all that precedes the array `before`. */
@@ -91,7 +97,8 @@ struct sort_plan {
     bool ties;                                    /* keys of equal order can be told apart, or carry values */
     sort_pass pass[2 * max_digits];               /* in order; those of `again` from max_digits on */
     alignas(16) uint64_t before[max_rows][radix]; /* keys whose digit is less */
-    uint64_t carry[2][radix];               /* the same with the keys of earlier portions added, see pass_tiles.cuh */
+    uint64_t carry[2][radix]; /* the same with the keys of earlier portions added, see pass_tiles.cuh */
+    larger_counts larger[larger_parts];
     uint64_t splitters[sample_size];        /* where intervals begin, but the first; the last one is not used */
     uint64_t wide_sample[wide_sample_size]; /* codes, if they may be made by intervals */
     union {
@@ -141,6 +148,7 @@ struct sort_job {
     bool large_follows; /* buckets too large for the local stage, and runs too long for a CTA, are sorted: large.cuh */
     bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
+    bool larger;        /* the survey is that of many keys, and may take a larger sample (larger_sample.cuh) */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
     scan_state state;

@@ -145,6 +145,8 @@ __device__ void sort_tiles(const sort_job &job, local_shared &shared) {
         /* These come later, where the keys of others take no registers. */
         for (uint32_t left = shared.crowded; left; left &= left - 1) {
             const local_cut &low = shared.cut[__ffs(int(left)) - 1], &high = (&low)[1];
+            if (__syncthreads_or(job.again_follows && threadIdx.x == 0 && __ldcg(&job.plan->again)))
+                return; /* the stage has given up */
             if (form != LOCAL_LABELS && !(may_share && shared.some_share))
                 tile(job, shared).take_crowded(low, high);
             else if (form != LOCAL_LABELS || !key_tile(job, shared).take(low, high))

@@ -195,11 +195,11 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * values with dozens of copies each, its local stage takes as long as five passes more: 2^26 u64 of 10^6 values took
  * 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28). equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
-                                   uint64_t n, const sample_counts &equal, sample_gaps &gaps) {
+                                   uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
-    const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size, copies = copies_of(equal, n);
+    const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size;
     if (!job.value_bytes && rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
         return false;
     if (job.key_bytes == 4)
@@ -251,19 +251,20 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     sample_counts equal = {};
     if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.again_follows))
         equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
+    const float copies = is_word ? copies_found(job, n, equal) : 0;
     sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     top_choice choice = {};
     if constexpr (is_word)
         if (scattered && !only_even)
-            choice = choose_top<Key>(job, digits, spread, n, equal, gaps, memory, words);
+            choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
     const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
                             digits.count >= even_digits(job) + job.local.cost;
     if (tries_even)
-        choice = even_choice(job, spread, n, equal, memory);
+        choice = even_choice(job, spread, n, copies, memory);
     const bool by_even = tries_even && choice.digits > 0;
     const uint32_t top = choice.digits;
     const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory, words),
-               sampled = is_word && scattered && samples_pay(job, digits, only_even, top > 0, n, equal, gaps),
+               sampled = is_word && scattered && samples_pay(job, digits, only_even, top > 0, n, equal, copies, gaps),
                intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
                            !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)

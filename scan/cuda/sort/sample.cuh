@@ -196,12 +196,10 @@ struct sample_gaps {
     }
 };
 
-/* How many copies a value has, on average over those of which the sample has one or two keys: the number of such values
- * is estimated from how many it has once and how many twice. Source: Chao, "Nonparametric estimation of the number of
- * classes in a population", 1984. */
-__device__ inline float copies_of(const sample_counts &equal, uint64_t n) {
-    const float once = float(equal.singles), twice = float(equal.doubles);
-    return once > 0 ? float(n) * ((once + 2 * twice) / sample_size) * (2 * twice) / (once * once) : 0;
+/* How many copies a value has, on average over those of which a sample has one or two keys: of values of which it has
+ * lambda each it has lambda exp(-lambda) once, and half of lambda times that twice. */
+__device__ inline float copies_of(float once, float twice, uint32_t samples, uint64_t n) {
+    return once > 0 ? float(n) / float(samples) * (2 * twice / once) : 0;
 }
 
 /* How many pairs of a sample share a bucket, on average, where a key has so many in its bucket. */

@@ -9,7 +9,8 @@
  *
  * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
  * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
- * more. The last CTA to finish turns the counts into the plan.
+ * more. The last CTA to finish turns the counts into the plan. Of many keys, the first CTAs count a larger sample
+ * before they read (larger_sample.cuh).
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
@@ -72,6 +73,36 @@ template <class Key, int threads> class order_sample {
     }
 };
 
+/* Where a CTA's tiles begin: all take turns, but those that count a larger sample first come late, and sit out about as
+ * many rounds as that takes. */
+class survey_turns {
+    uint64_t step;  /* keys from a tile to the next */
+    uint32_t early; /* steps left until all take turns */
+
+  public:
+    uint64_t first;
+
+    __device__ survey_turns(uint32_t late, uint64_t n, uint64_t tile)
+        : step(gridDim.x * tile), early(0), first(blockIdx.x * tile) {
+        if (late == 0)
+            return;
+        const uint64_t fewer = (gridDim.x - late) * tile, missed = max(min(n / step / 3, uint64_t(12)), uint64_t(4));
+        if (blockIdx.x < late) {
+            first += missed * fewer;
+        } else {
+            first -= late * tile;
+            step = fewer;
+            early = uint32_t(missed) - 1;
+        }
+    }
+    __device__ bool more(uint64_t n) const { return n - first > step; }
+    __device__ void next(uint64_t tile) {
+        first += step;
+        if (early > 0 && --early == 0)
+            step = gridDim.x * tile;
+    }
+};
+
 /* second: the second survey, of floats, which counts codes. */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
@@ -88,8 +119,11 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
             return;
     }
     const int rows = shape::tries_even || wide ? shape::digits : int((job.bits + digit_bits - 1) / digit_bits);
-    for (int i = threadIdx.x; i < rows * (radix * shape::columns / 4); i += shape::threads)
-        reinterpret_cast<uint4 *>(counts)[i] = uint4{};
+    const auto clear = [&] {
+        for (int i = threadIdx.x; i < rows * (radix * shape::columns / 4); i += shape::threads)
+            reinterpret_cast<uint4 *>(counts)[i] = uint4{};
+    };
+    clear();
     if (!second)
         grid_dependency_wait();
     __syncthreads();
@@ -97,7 +131,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (!second)
         start.open(job);
 
-    const uint64_t n = sort_count(job), tile = shape::tile_of(n), stride = gridDim.x * tile;
+    const uint64_t n = sort_count(job), tile = shape::tile_of(n);
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
@@ -117,14 +151,26 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         falls = sample.falls();
         rises = falls && sample.rises();
     }
+    uint32_t late = 0; /* CTAs */
+    if constexpr (sizeof(Key) >= 4 && wide)
+        if (!second && takes_larger_sample(job, n)) {
+            late = larger_parts < gridDim.x ? larger_parts : 0; /* or else all are */
+            __syncthreads();
+            for (uint32_t part = blockIdx.x; part < larger_parts; part += gridDim.x)
+                count_part<Key>(job, n, part, counts);
+            if (blockIdx.x < larger_parts)
+                clear();
+            __syncthreads();
+        }
     survey<Key, wide> s(job, n, counts + threadIdx.x % shape::columns, even);
     /* What is not in order is not copied up to the first descent, which may come late; and if it is neither sorted nor
      * reversed, nobody looks at order. */
     bool in_order = !falls, rose = rises;
     uint32_t asked = 0;
-    uint64_t first = blockIdx.x * tile;
-    for (; first < n && !rose && !second; first += stride) {
-        const bool more = n - first > stride;
+    survey_turns turns(late, n, tile);
+    for (; turns.first < n && !rose && !second; turns.next(tile)) {
+        const uint64_t first = turns.first;
+        const bool more = turns.more(n);
         s.template tile<true>(first, min(n, first + tile), aligned, in_order && copies_keys);
         if (in_order) {
             start.wait(job);
@@ -136,8 +182,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         if (!in_order && more && asked++ < survey_asks)
             rose = __syncthreads_or(s.rose());
     }
-    for (; first < n; first += stride) {
-        s.template tile<false>(first, min(n, first + tile), aligned, false);
+    for (; turns.first < n; turns.next(tile)) {
+        s.template tile<false>(turns.first, min(n, turns.first + tile), aligned, false);
         if (!second)
             start.wait(job); /* here no warp waits for another one's */
     }

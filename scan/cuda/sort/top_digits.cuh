@@ -11,6 +11,7 @@
 
 #include "digits.cuh"
 #include "even.cuh"
+#include "larger_sample.cuh"
 
 namespace scan_cuda {
 
@@ -34,15 +35,36 @@ __device__ inline bool is_worth(uint32_t top, uint32_t count, float bucket, floa
     return explains_pairs(bucket, pairs, n) || pairs <= pairs_of(saved * float(widest), n);
 }
 
+/* Whether counts say that the largest bucket by the top digits is too large to be sorted, and not of one value: it
+ * lacks `others` keys at most, and more of all keys than these have another digit below than most have. */
+__device__ inline bool is_mixed(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
+                                uint64_t n, uint32_t top, uint64_t others) {
+    const uint64_t large = job.large_follows ? large_reach(n) : job.local.reach;
+    if (others >= n || n - others <= 2 * large)
+        return false;
+    bool mixed = false;
+    for (uint32_t i = 0; i + top < digits.count; i++)
+        mixed |= n - spread[digits.row[i]].most > others;
+    return mixed;
+}
+
+/* Whether the bucket of which the sample has `most` keys is too large to be sorted: small ones have three at most. */
+__device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
+    const uint64_t large = job.large_follows ? large_reach(n) : widest_bucket(job);
+    return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
+}
+
+constexpr uint32_t too_large_least = 8;      /* keys of a sample that small buckets do not have by chance */
 constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
  * count. equal: of the sample's codes. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                        uint64_t n, const sample_counts &equal, uint32_t *table) {
+                                        uint64_t n, const sample_counts &equal, float copies, uint32_t *table) {
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
+    uint64_t others = 0;     /* keys outside the largest bucket, at most */
     const uint32_t most_top = job.sampled ? sampled_top : digits.count;
     sample_counts counted = {}; /* by the codes above counted_shift */
     uint32_t counted_shift = ~0u;
@@ -54,12 +76,13 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     for (uint32_t top = 1; job.local.stride && top + job.local.cost <= digits.count && top <= most_top; top++) {
         const uint32_t row = digits.row[digits.count - top];
         bucket *= float(spread[row].most) / float(n);
+        others += n - spread[row].most;
         if (top == 1 && bucket <= float(job.local.reach))
             return {1, uint32_t(spread[row].most), false, false};
         if (!job.again_follows || !takes_sample(job, n))
             break;
         const bool values = equal.singles == 0;
-        if (copies_of(equal, n) > (job.local.labels ? many_copies_labelled : many_copies))
+        if (copies > (job.local.labels ? many_copies_labelled : many_copies))
             return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
         float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
@@ -68,9 +91,12 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             if (counted.most >= bucket_sample_least)
                 largest = fmaxf(largest, largest_bucket(size, equal.repeats));
         }
-        if (!values && (top == 1 || largest > float(widest)))
+        if ((!values && (top == 1 || largest > float(widest))) || is_mixed(job, digits, spread, n, top, others))
             continue;
         count(row * digit_bits);
+        if (!values && job.large_follows && counted.most >= max(too_large_least, 2 * equal.most) &&
+            shows_too_large(job, n, counted.most))
+            continue; /* that bucket is of several values */
         const uint32_t pairs = counted.pairs;
         if (values ? pairs == equal.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
@@ -136,9 +162,9 @@ __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t to
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
 template <class Key>
 __device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                 uint64_t n, const sample_counts &equal, sample_gaps &gaps, uint32_t *table,
-                                 uint32_t words) {
-    const top_choice choice = top_digits(job, digits, spread, n, equal, table);
+                                 uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
+                                 uint32_t *table, uint32_t words) {
+    const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
@@ -150,15 +176,9 @@ __device__ top_choice choose_top(const sort_job &job, const varying_digits &digi
     return choice;
 }
 
-/* Whether the bucket of which the sample has `most` keys is too large to be sorted: small ones have three at most. */
-__device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
-    const uint64_t large = job.large_follows ? large_reach(n) : widest_bucket(job);
-    return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
-}
-
-/* Whether the even code's digits, which have the rows after the codes', make buckets. equal: as above. By the CTA. */
-__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n,
-                                         const sample_counts &equal, uint32_t *table) {
+/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
+__device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, float copies,
+                                         uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
         return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
@@ -167,7 +187,7 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (before[1] > widest || n - before[radix - 1] > widest)
         return {};
     const float size = float(spread[row].most) * (float(spread[row + 1].most) / float(n));
-    if (copies_of(equal, n) > many_copies)
+    if (copies > many_copies)
         return {};
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
     const float largest = largest_bucket(size, sample.repeats);
