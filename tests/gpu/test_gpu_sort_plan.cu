@@ -265,7 +265,7 @@ static void check_plan(const plan_case *c, const sort_survey_kernel &survey, con
     }
     sort_job job =
         job_of(c, gpu_put(&d_keys, keys, n, size, 0), gpu_put(&d_keys_out, NULL, n, size, 0), any_plan(plan));
-    job.larger = wide;
+    job.wide_survey = wide;
     bool second = false;
     void *arguments[] = {&job, &second};
     cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));

@@ -21,7 +21,8 @@ __device__ inline uint32_t part_size(uint64_t n) { return n >= parts_least ? lar
 
 /* Whether there is one, in a survey of many keys: while fewer are read there is no time to count it. */
 __device__ inline bool takes_larger_sample(const sort_job &job, uint64_t n) {
-    return job.larger && n >= larger_parts * larger_part && takes_sample(job, n) && (job.again_follows || job.sampled);
+    return job.wide_survey && n >= larger_parts * larger_part && takes_sample(job, n) &&
+           (job.again_follows || job.sampled);
 }
 
 /* Counts a part. table: 2 * larger_part words of shared memory. By the CTA. Not inlined: the survey's loops would lose

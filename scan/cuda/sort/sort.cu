@@ -44,11 +44,6 @@ static bool counts_wide(const scan_ctx *ctx, const sort_kernels *k) {
     return size_t(k->survey[1].shared_bytes) <= sort_dynamic_room(ctx);
 }
 
-/* Whether the survey is that of many keys. */
-static bool surveys_wide(const scan_ctx *ctx, const sort_choice &c) {
-    return c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
-}
-
 /* Of shared memory for the larger sample, or a quarter of it, see intervals.cuh. */
 static size_t intervals_bytes(bool many) {
     return 2 * (many ? wide_sample_size : wide_sample_size / 4) * sizeof(uint32_t);
@@ -218,7 +213,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
 
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
     void *arguments[] = {&job, &second};
-    const auto &survey = c.kernels->survey[surveys_wide(ctx, c)];
+    const auto &survey = c.kernels->survey[job.wide_survey];
     return launch_pdl(ctx, survey.kernel, persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas)),
                       survey.threads, arguments, size_t(survey.shared_bytes));
 }
@@ -291,7 +286,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.again_follows = c.again_follows;
     job.large_follows = c.packed ? may_try_intervals(c) : c.local_kernel && c.again_follows && c.n > fused_passes_most;
     job.sampled = c.sampled;
-    job.larger = surveys_wide(ctx, c);
+    job.wide_survey = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     job.packed = c.packed;
     job.narrow_counts = reinterpret_cast<unsigned long long *>(scratch);
     job.narrow_codes = c.narrow_codes;

@@ -48,13 +48,13 @@ __device__ inline bool is_mixed(const sort_job &job, const varying_digits &digit
     return mixed;
 }
 
-/* Whether the bucket of which the sample has `most` keys is too large to be sorted: small ones have three at most. */
+/* Whether the bucket of which the sample has `most` keys is too large to be sorted: a small one has three at most. */
 __device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
     const uint64_t large = job.large_follows ? large_reach(n) : widest_bucket(job);
     return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
 }
 
-constexpr uint32_t too_large_least = 8;      /* keys of a sample that small buckets do not have by chance */
+constexpr uint32_t too_large_least = 8;      /* keys of a sample that the largest of many small buckets seldom has */
 constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
