@@ -100,7 +100,7 @@ static void unseen_runs(void **state) {
         size_t stretches, run;
     } emulated[] = {{48, 300}, {48, 1500}, {10, 2000}}, device[] = {{8193, 2000}, {8200, 1300}, {8193, 1900}}, *cases;
     cases = GPU_EMULATED ? emulated : device;
-    for (int round = 0; round < (gpu_is_racecheck ? 0 : GPU_EMULATED ? 12 : gpu_is_small ? 1 : 6); round++) {
+    for (int round = 0; round < (gpu_is_racecheck ? 0 : GPU_EMULATED ? 8 : gpu_is_small ? 1 : 6); round++) {
         const size_t n = cases[round % 3].stretches * 2048 - 1, bound = n + (round % 5 ? 0 : 100);
         const sort_case order = {round % 2 ? SCAN_F64 : SCAN_U64, round / 2 % 2, false, 0, 64};
         make_room(bound);

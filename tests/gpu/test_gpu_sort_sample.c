@@ -196,11 +196,12 @@ static void many_keys(void **state) {
     }
 }
 
-/* Keys of every kind by the calls [first_call, end_call), in turns of three types; half: every other call. */
-static void hand_over(const scan_type *three, size_t least, int first_call, int end_call, bool half) {
+/* Keys of every kind by the calls [first_call, end_call), in turns of three types: one in `share` of these cases, from
+ * `first` on. */
+static void hand_over(const scan_type *three, size_t least, int first_call, int end_call, int share, int first) {
     for (int kind = 0; kind < HARD; kind++)
         for (int call = first_call; call < end_call; call++)
-            if (!half || (kind + call) % 2 == 0)
+            if ((kind + call) % share == first)
                 check_hard(kind, three[(kind + call) % 3], SCAN_SORT_AUTO, least + random_below(&rng, least / 8), call);
 }
 
@@ -210,14 +211,15 @@ static void radix_hands_over(void **state) {
     (void)state;
     gpu_need();
     static const scan_type wide[] = {SCAN_U64, SCAN_I64, SCAN_F64};
-    hand_over(wide, GPU_EMULATED ? 25000 : (size_t)1 << 24, 0, CALL_KINDS, gpu_is_small);
+    hand_over(wide, GPU_EMULATED ? 25000 : (size_t)1 << 24, 0, CALL_KINDS, gpu_is_small ? 2 : 1, 0);
 }
 
-/* Pairs with 4-byte keys, from a number of their own on. test_gpu_sort_plan.cu sees which are handed over. */
+/* Pairs with 4-byte keys, from a number of their own on: half of the cases in the emulator, the others on a GPU.
+ * test_gpu_sort_plan.cu sees which are handed over. */
 static void radix_hands_over_pairs(void **state) {
     (void)state;
     gpu_need();
-    hand_over(types, GPU_EMULATED ? 70000 : (size_t)3 << 25, 1, 3, !GPU_EMULATED);
+    hand_over(types, GPU_EMULATED ? 70000 : (size_t)3 << 25, 1, 3, 2, GPU_EMULATED);
 }
 
 /* ---- buckets that no sample shows -------------------------------------------------------------------------------- */
