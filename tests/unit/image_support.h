@@ -13,6 +13,22 @@
 #define SLOW_BUILD 0
 #endif
 
+/* Whether SCAN_SIMD names the highest level of the processor, or none. Kernels get blocks and rows: beyond 32 bits all
+ * levels do the same. */
+static inline bool is_highest_level(void) {
+    char *level = getenv("SCAN_SIMD");
+    if (!level || !level[0])
+        return true;
+    level = strdup(level);
+    unsetenv("SCAN_SIMD");
+    scan_ctx *ctx = context_with_threads(1);
+    const bool is_highest = strcmp(scan_simd_name(scan_cpu(ctx)->simd), level) == 0;
+    scan_ctx_destroy(ctx);
+    setenv("SCAN_SIMD", level, 1);
+    free(level);
+    return is_highest;
+}
+
 typedef enum picture { UNIFORM, LOW_CONTRAST, CONSTANT, TWO_LEVELS, GRADIENT, SKEWED, RUNS, PICTURES } picture;
 
 static inline uint32_t sample_get(scan_type type, const void *samples, size_t i) {
