@@ -41,8 +41,7 @@ struct part_counts {
 };
 
 /* By a warp. */
-__device__ inline row_part find_part(const sort_plan *plan, int row, int part, int lane) {
-    const part_counts own(plan, row, part, lane);
+__device__ inline row_part find_part(const part_counts &own, int part, int lane) {
     uint64_t keys = 0, most = 0;
     uint32_t set = 0, clear = 0;
 #pragma unroll
@@ -63,6 +62,7 @@ __device__ inline void place_part(sort_plan *plan, int row, int part, const row_
 #pragma unroll
     for (int k = 0; k < part_values / 32; k++)
         keys += own.count[k];
+#pragma unroll 1
     for (int p = 0; p < part; p++)
         before += parts[p].keys;
     before += warp_inclusive<add<uint64_t>>(keys, lane) - keys;
@@ -98,8 +98,13 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     __shared__ row_part parts[counted_rows][row_parts];
     const int rows = int((job.bits + digit_bits - 1) / digit_bits), all = (rows + even_rows) * row_parts,
               warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
-    for (int i = warp_of_cta(); i < all; i += warps) {
-        const row_part part = find_part(job.plan, i / row_parts, i % row_parts, lane);
+    part_counts next(job.plan, warp_of_cta() / row_parts, warp_of_cta() % row_parts, lane);
+#pragma unroll 1
+    for (int i = warp_of_cta(); i < all; i += warps) { /* counts are loaded a turn ahead */
+        const part_counts own = next;
+        if (i + warps < all)
+            next = part_counts(job.plan, (i + warps) / row_parts, (i + warps) % row_parts, lane);
+        const row_part part = find_part(own, i % row_parts, lane);
         if (lane == 0)
             parts[i / row_parts][i % row_parts] = part;
     }
@@ -108,12 +113,14 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
         spread[threadIdx.x] = spread_of(parts[threadIdx.x], n);
     __syncthreads();
     if (warp_of_cta() > 0)
+#pragma unroll 1
         for (int i = warp_of_cta() - 1; i < all; i += warps - 1)
             place_part(job.plan, i / row_parts, i % row_parts, parts[i / row_parts], lane);
     varying_digits digits;
     digits.count = digits.crowded = 0;
     digits.even = {};
     digits.coded = job.is_float && !__ldcg(&job.plan->odd);
+#pragma unroll 1
     for (int row = 0; row < rows; row++) {
         digits.crowded |= uint32_t(spread[row].crowded) << row;
         if (!spread[row].constant)

@@ -122,7 +122,8 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
  * not even enough. table: as has_large_buckets() has it. The same in every CTA, by all of its threads. */
-template <class Key, int threads> __device__ even_code find_even(const sort_job &job, uint64_t n, uint32_t *table) {
+template <class Key, int threads>
+__device__ even_code find_even(const sort_job &job, uint64_t n, key_bits<Key> key, uint32_t *table) {
     using K = key_bits<Key>;
     using word = std::conditional_t<sizeof(K) == 8, unsigned long long, unsigned>;
     __shared__ word lowest, highest;
@@ -134,7 +135,7 @@ template <class Key, int threads> __device__ even_code find_even(const sort_job 
     }
     __syncthreads();
     const uint64_t i = sample_at(threadIdx.x, n / threads);
-    const K *keys = static_cast<const K *>(job.keys_in), key = keys[i], neighbour = keys[i ? i - 1 : 1];
+    const K *keys = static_cast<const K *>(job.keys_in), neighbour = job.again_follows ? keys[i ? i - 1 : 1] : 0;
     const K low = ~warp_total<maximum<K>>(~exact_code<Key>(key, {})),
             high = warp_total<maximum<K>>(exact_code<Key>(key, {}));
     if (threadIdx.x % 32 == 0) {

@@ -175,7 +175,8 @@ __device__ inline void place_interval_digits(sort_plan *plan) {
     __shared__ row_part parts[packed_passes][row_parts];
     const int warps = int(blockDim.x) / 32, lane = threadIdx.x % 32, all = int(packed_passes) * row_parts;
     for (int i = warp_of_cta(); i < all; i += warps) {
-        const row_part part = find_part(plan, counted_rows + i / row_parts, i % row_parts, lane);
+        const part_counts own(plan, counted_rows + i / row_parts, i % row_parts, lane);
+        const row_part part = find_part(own, i % row_parts, lane);
         if (lane == 0)
             parts[i / row_parts][i % row_parts] = part;
     }

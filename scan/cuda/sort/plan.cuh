@@ -229,6 +229,9 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
              at == BUFFER_IN ? job.keys_in != job.keys_out && digits.count % 2 != 0 : at != BUFFER_OUT);
 }
 
+/* Whether there is more to choose from than passes over all digits that vary. */
+__device__ inline bool has_choice(const sort_job &job) { return job.local.stride || job.packed || job.sampled; }
+
 /* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for
  * its pass. memory: `words` of shared memory, at least sample_slots for keys of four bytes and more. Type by type, for
  * most of it is for some types only, and code that runs once takes as long as it takes to fetch. */
@@ -249,24 +252,27 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         return;
     }
     sample_counts equal = {};
-    if (is_word && scattered && takes_sample(job, n) && (job.sampled || job.again_follows))
-        equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
-    const float copies = is_word ? copies_found(job, n, equal) : 0;
     sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     top_choice choice = {};
-    if constexpr (is_word)
-        if (scattered && !only_even)
-            choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
-    const bool tries_even = is_float && scattered && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
-                            digits.count >= even_digits(job) + job.local.cost;
-    if (tries_even)
-        choice = even_choice(job, spread, n, copies, memory);
-    const bool by_even = tries_even && choice.digits > 0;
+    bool by_even = false, runs = false, sampled = false, intervals = false;
+    if (is_word && scattered && has_choice(job)) {
+        if (takes_sample(job, n) && (job.sampled || job.again_follows))
+            equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
+        const float copies = copies_found(job, n, equal);
+        if constexpr (is_word)
+            if (!only_even)
+                choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
+        if (is_float && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
+            digits.count >= even_digits(job) + job.local.cost) {
+            choice = even_choice(job, spread, n, copies, memory);
+            by_even = choice.digits > 0;
+        }
+        runs = is_long && short_runs(job, digits, spread, n, memory, words);
+        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal, copies, gaps);
+        intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
+                    !(sampled && rare_share(equal) < intervals_rare);
+    }
     const uint32_t top = choice.digits;
-    const bool runs = is_long && scattered && short_runs(job, digits, spread, n, memory, words),
-               sampled = is_word && scattered && samples_pay(job, digits, only_even, top > 0, n, equal, copies, gaps),
-               intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
-                           !(sampled && rare_share(equal) < intervals_rare);
     if (warp_of_cta() > 0)
         return;
 

@@ -33,23 +33,43 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
 }
 
 /* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
- * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. Returns how many of its keys
- * repeat the one before: those of a warp to one of its lanes. */
-template <class Key> __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
-    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
-    uint32_t repeats = 0;
-    for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < sample_size; s += gridDim.x * blockDim.x) {
+ * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. A thread's first key is
+ * loaded long before it is looked at. */
+template <class Key> class key_sample {
+    using K = key_bits<Key>;
+    const bool taken;
+    uint32_t s; /* of the next key */
+    K key, before;
+
+    __device__ void load(const sort_job &job, uint64_t n) {
+        if (!taken || s >= sample_size)
+            return;
+        const K *keys = static_cast<const K *>(job.keys_in);
         const uint64_t i = sample_at(s, n / sample_size);
-        const auto key = keys[i];
-        job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
-        if constexpr (sort_key<Key>::is_float)
-            if (even.exists())
-                job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
-        repeats += key == keys[i ? i - 1 : 1];
+        key = keys[i];
+        before = keys[i ? i - 1 : 1];
     }
-    repeats = warp_sum(repeats);
-    return threadIdx.x % 32 == 0 ? repeats : 0;
-}
+
+  public:
+    __device__ key_sample(const sort_job &job, uint64_t n, bool taken)
+        : taken(taken), s(threadIdx.x * gridDim.x + blockIdx.x), key(0), before(0) {
+        load(job, n);
+    }
+    /* Returns how many keys repeat the one before: those of a warp to one of its lanes. */
+    __device__ uint32_t write(const sort_job &job, uint64_t n, const even_code &even) {
+        uint32_t repeats = 0;
+        for (; taken && s < sample_size; load(job, n)) {
+            job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
+            if constexpr (sort_key<Key>::is_float)
+                if (even.exists())
+                    job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
+            repeats += key == before;
+            s += gridDim.x * blockDim.x;
+        }
+        repeats = warp_sum(repeats);
+        return threadIdx.x % 32 == 0 ? repeats : 0;
+    }
+};
 
 /* Whether codes may be made by intervals: the survey then takes a larger sample too. */
 __device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return job.packed && n >= intervals_least; }
@@ -110,10 +130,11 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     __shared__ sample_counts counts;
     uint64_t prefix[sample_each];
 #pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++) { /* not from L1: other SMs wrote it */
-        const uint32_t s = k * blockDim.x + threadIdx.x;
-        prefix[k] = s < sample_size ? __ldcg(&plan->sample[codes][s]) >> shift : 0;
-    }
+    for (uint32_t k = 0; k < sample_each; k++) /* not from L1: other SMs wrote it */
+        prefix[k] = __ldcg(&plan->sample[codes][(k * blockDim.x + threadIdx.x) % sample_size]);
+#pragma unroll
+    for (uint32_t k = 0; k < sample_each; k++)
+        prefix[k] >>= shift;
     for (uint32_t i = threadIdx.x; i < sample_slots / 4; i += blockDim.x)
         reinterpret_cast<uint4 *>(table)[i] = uint4{};
     if (threadIdx.x == 0)

@@ -51,19 +51,22 @@ __device__ void add_counts(const uint32_t *counts, sort_plan *plan, int first_ro
 }
 
 /* Keys at some places of the input, the first and the last among them: if one is less than the one before it, some key
- * is less than its neighbour. Of n > 0 keys. */
+ * is less than its neighbour. */
 template <class Key, int threads> class order_sample {
     using K = key_bits<Key>;
     const sort_order order;
     K own, after; /* loaded before they are looked at */
 
   public:
-    __device__ order_sample(const sort_job &job, uint64_t n) : order(job.order) {
+    __device__ order_sample(const sort_job &job, uint64_t n) : order(job.order), own(0), after(0) {
+        if (n == 0)
+            return;
         const K *keys = static_cast<const K *>(job.keys_in);
         const auto place = [&](uint32_t s) { return s < threads ? sample_at(s, n / threads) : n - 1; };
         own = keys[place(threadIdx.x)];
         after = keys[place(threadIdx.x + 1)];
     }
+    __device__ K key() const { return own; } /* at sample_at(threadIdx.x, n / threads) */
     /* By the CTA. */
     __device__ bool falls() const {
         return __syncthreads_or(sort_code<Key>(after, order) < sort_code<Key>(own, order));
@@ -127,29 +130,30 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (!second)
         grid_dependency_wait();
     __syncthreads();
+    const uint64_t n = sort_count(job), tile = shape::tile_of(n);
+    const bool samples = !second && n > 0;
+    const order_sample<Key, shape::threads> order(job, samples ? n : 0);
+    key_sample<Key> sample(job, n, samples && sizeof(Key) >= 4 && takes_sample(job, n));
     survey_start start;
     if (!second)
         start.open(job);
 
-    const uint64_t n = sort_count(job), tile = shape::tile_of(n);
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
     uint32_t repeats = 0;
-    if constexpr (shape::tries_even)
-        if (!second && (!wide || job.again_follows))
-            even = find_even<Key, shape::threads>(job, n, counts);
     bool falls = false, rises = false; /* in a sample */
-    if (!second && n > 0) {
-        const order_sample<Key, shape::threads> sample(job, n);
+    if (samples) {
+        if constexpr (shape::tries_even)
+            if (!wide || job.again_follows)
+                even = find_even<Key, shape::threads>(job, n, order.key(), counts);
         if constexpr (sizeof(Key) >= 4)
-            if (takes_sample(job, n))
-                repeats = take_sample<Key>(job, n, even);
+            repeats = sample.write(job, n, even);
         if constexpr (sizeof(Key) == 8)
             if (tries_intervals(job, n))
                 take_wide_sample<Key>(job, n);
-        falls = sample.falls();
-        rises = falls && sample.rises();
+        falls = order.falls();
+        rises = falls && order.rises();
     }
     uint32_t late = 0; /* CTAs */
     if constexpr (sizeof(Key) >= 4 && wide)
