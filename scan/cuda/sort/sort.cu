@@ -237,10 +237,10 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     return SCAN_OK;
 }
 
-/* Where launches of passes end that can do what is left after them: the last launches of a sort of few keys. A launch
- * for that alone has more threads, for many keys. */
+/* Where launches of passes end that can do what is left after them: the last ones of a sort of fewer than finish_least
+ * keys, but for a sample sort, which leaves nothing. A launch for that alone has more threads, for many keys. */
 static uint32_t finishing_passes(const sort_choice &c) {
-    if (c.n >= wide_survey_least || c.n > c.cut.portion || c.sampled || (c.local_kernel && !c.again_follows))
+    if (c.n >= finish_least || c.n > c.cut.portion || (c.local_kernel && !c.again_follows))
         return 0;
     return c.again_follows || (c.packed && c.digits > packed_passes) ? max_digits + c.digits : c.digits;
 }
