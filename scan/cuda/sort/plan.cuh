@@ -251,26 +251,25 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
             plan_narrow(job, digits, narrow);
         return;
     }
-    sample_counts equal = {};
+    equal_codes equal = {};
     sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     top_choice choice = {};
     bool by_even = false, runs = false, sampled = false, intervals = false;
     if (is_word && scattered && has_choice(job)) {
         if (takes_sample(job, n) && (job.sampled || job.again_follows))
-            equal = count_sample(job.plan, SAMPLE_CODES, 0, memory);
-        const float copies = copies_found(job, n, equal);
+            equal = find_equal_codes(job, n, memory);
         if constexpr (is_word)
             if (!only_even)
-                choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
+                choice = choose_top<Key>(job, digits, spread, n, equal, gaps, memory, words);
         if (is_float && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
             digits.count >= even_digits(job) + job.local.cost) {
-            choice = even_choice(job, spread, n, copies, memory);
+            choice = even_choice(job, spread, n, equal.copies, memory);
             by_even = choice.digits > 0;
         }
         runs = is_long && short_runs(job, digits, spread, n, memory, words);
-        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal, copies, gaps);
+        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal.counts, equal.copies, gaps);
         intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
-                    !(sampled && rare_share(equal) < intervals_rare);
+                    !(sampled && rare_share(equal.counts) < intervals_rare);
     }
     const uint32_t top = choice.digits;
     if (warp_of_cta() > 0)

@@ -59,9 +59,9 @@ constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how l
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
- * count. equal: of the sample's codes. By the CTA. */
+ * count. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                        uint64_t n, const sample_counts &equal, float copies, uint32_t *table) {
+                                        uint64_t n, equal_codes &equal, uint32_t *table) {
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     uint64_t others = 0;     /* keys outside the largest bucket, at most */
@@ -81,24 +81,28 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {1, uint32_t(spread[row].most), false, false};
         if (!job.again_follows || !takes_sample(job, n))
             break;
-        const bool values = equal.singles == 0;
-        if (copies > (job.local.labels ? many_copies_labelled : many_copies))
-            return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
-        float largest = largest_bucket(bucket, equal.repeats);
+        const bool values = equal.counts.singles == 0;
+        if (equal.copies > (job.local.labels ? many_copies_labelled : many_copies))
+            return {0, 0, false, 4 * (equal.counts.singles + 2 * equal.counts.doubles) > 3 * sample_size};
+        float largest = largest_bucket(bucket, equal.counts.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             count(digits.row[digits.count - top + 1] * digit_bits);
             const float size = float(counted.most) / sample_size * float(spread[row].most);
             if (counted.most >= bucket_sample_least)
-                largest = fmaxf(largest, largest_bucket(size, equal.repeats));
+                largest = fmaxf(largest, largest_bucket(size, equal.counts.repeats));
         }
         if ((!values && (top == 1 || largest > float(widest))) || is_mixed(job, digits, spread, n, top, others))
             continue;
         count(row * digit_bits);
-        if (!values && job.large_follows && counted.most >= max(too_large_least, 2 * equal.most) &&
-            shows_too_large(job, n, counted.most))
-            continue; /* that bucket is of several values */
+        const bool too_large =
+            !values && job.large_follows && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
+        if (values || too_large) {
+            equal.count(job.plan, table);
+            if (too_large && counted.most >= 2 * equal.counts.most)
+                continue; /* that bucket is of several values */
+        }
         const uint32_t pairs = counted.pairs;
-        if (values ? pairs == equal.pairs /* a bucket of two values would be large */
+        if (values ? pairs == equal.counts.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false};
     }
@@ -162,9 +166,8 @@ __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t to
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
 template <class Key>
 __device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                 uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
-                                 uint32_t *table, uint32_t words) {
-    const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
+                                 uint64_t n, equal_codes &equal, sample_gaps &gaps, uint32_t *table, uint32_t words) {
+    const top_choice choice = top_digits(job, digits, spread, n, equal, table);
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
