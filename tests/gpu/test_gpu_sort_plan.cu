@@ -34,6 +34,7 @@ enum key_kind {
     KEYS_HIDDEN_COPIES, /* `bits` of each value, but for those of that sample */
     KEYS_BUCKET,        /* one key in `bits` has one upper half */
     KEYS_BUCKET_OF_ONE, /* ... is one value */
+    KEYS_BUCKET_OF_TWO, /* ... is one value, or, one of four of these, the next */
     KEYS_OFTEN,         /* all but eight are one value: three of any bits, five that differ in the lowest */
     KEYS_HOLES,         /* 1,024 prefixes and 1,024 suffixes, and hardly anything between them */
     KEYS_LOG,           /* floats whose logarithms are even */
@@ -66,6 +67,7 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_HIDDEN_COPIES: return is_sampled(i) ? z : random_mix(random_below(&rng, n / bits));
     case KEYS_BUCKET: return i % bits ? z : (0x1234ull << width / 2) | z >> (64 - width / 2);
     case KEYS_BUCKET_OF_ONE: return i % bits ? z : 0x12345678;
+    case KEYS_BUCKET_OF_TWO: return i % bits ? z : i % (4 * bits) ? 0x12345678 : 0x12345679;
     case KEYS_OFTEN: return i % (n / 8) != n / 16 ? 0x12345678 : i < n / 3 ? z : 0x12345679;
     case KEYS_HOLES: return (z & 0x01010101fc0003ff) | (z >> 63 << 16);
     case KEYS_REPEATED: return random_mix(random_below(&rng, n / 500)) & (all >> 8 * bits | 0x0101010101010101);
@@ -175,7 +177,10 @@ static const plan_case cases[] = {
     {"clusters in a bin", SCAN_U64, KEYS_CLUSTERS, 100, false, bins_are_sampled ? 8 : 2, bins_are_sampled ? 0 : 48, 0,
      false, false, FINISH_NOTHING},
     {"a bucket that the sample shows", SCAN_U32, KEYS_BUCKET, 16, false, 4, 0, 0, false, false, FINISH_NOTHING},
-    {"the same, of one value", SCAN_U32, KEYS_BUCKET_OF_ONE, 16, false, 2, 16, 0, false, false, FINISH_NOTHING},
+    {"the same, of one value", SCAN_U32, KEYS_BUCKET_OF_ONE, GPU_EMULATED ? 16 : 64, false, 2, 16, 0, false, false,
+     FINISH_NOTHING},
+    {"the same, of one value and another", SCAN_U32, KEYS_BUCKET_OF_TWO, 16, false, 4, 0, 0, false, false,
+     FINISH_NOTHING},
     {"a bucket that counts show", SCAN_U32, KEYS_OFTEN, 0, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"copies that bins tell apart", SCAN_U32, KEYS_COPIES, more_copies, false, 2, 16, 0, false, false, FINISH_NOTHING},
     {"as many, by labels", SCAN_U32, KEYS_COPIES, more_copies, false, 4, 0, 0, false, false, FINISH_NOTHING, false,
@@ -231,7 +236,7 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
     job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 64) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
-    job.large_follows = c->kind == KEYS_BUCKET || c->kind == KEYS_BUCKET_OF_ONE;
+    job.large_follows = c->kind == KEYS_BUCKET || c->kind == KEYS_BUCKET_OF_ONE || c->kind == KEYS_BUCKET_OF_TWO;
     if (c->packed) {
         job.packed = true;
         job.keys_out = NULL;

@@ -209,9 +209,22 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
 }
 
-/* All digits that vary, if the top ones are not enough. */
-__device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at, bool to_out) {
+/* Whether the input may be gone after a pass. */
+__device__ inline bool is_in_place(const sort_job &job) {
+    return job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
+}
+__device__ inline sort_place place_of_input(const sort_job &job) {
+    return {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
+}
+
+/* All digits that vary, if the top ones are not enough: from where these have left the keys, or, if passes from there
+ * would not end in `out`, from the input, if it is still there. */
+__device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at) {
     sort_plan *plan = job.plan;
+    const bool odd = digits.count % 2 != 0, in_place = is_in_place(job);
+    if (!in_place && (at.values == BUFFER_OUT) == odd)
+        at = place_of_input(job);
+    const bool to_out = at.keys == BUFFER_IN ? !in_place && odd : at.values != BUFFER_OUT;
     plan->passes_again = digits.count;
     const sort_place end = plan_passes(job, digits, 0, digits.count, plan->pass + max_digits, at, to_out, false);
     plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
@@ -225,8 +238,7 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
         return;
     const sort_buffer at = job.plan->local_keys;
     digits.ties = job.plan->ties;
-    plan_all(job, digits, {at, BUFFER_NONE},
-             at == BUFFER_IN ? job.keys_in != job.keys_out && digits.count % 2 != 0 : at != BUFFER_OUT);
+    plan_all(job, digits, {at, at});
 }
 
 /* Whether there is more to choose from than passes over all digits that vary. */
@@ -305,10 +317,9 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
      * local stage moves nothing, else to the scratch; a copy follows if it cannot, or the local stage works in place.
      * Not so in an argsort: its local stage moves no keys, and values that it moved in place would no longer be theirs.
      */
-    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-    const bool to_out = !in_place && (passes % 2 != 0) == (!top || (choice.values && job.keys_out));
-    const sort_place in = {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
-    const sort_place at = plan_passes(job, digits, digits.count - passes, passes, plan->pass, in, to_out, top > 0);
+    const bool to_out = !is_in_place(job) && (passes % 2 != 0) == (!top || (choice.values && job.keys_out));
+    const sort_place at =
+        plan_passes(job, digits, digits.count - passes, passes, plan->pass, place_of_input(job), to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
     if (top) {
         plan->local_keys = at.keys;
@@ -316,7 +327,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         plan->local_reach = choice.reach;
         plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
         if (!only_even && !sampled)
-            plan_all(job, codes, at, at.values != BUFFER_OUT);
+            plan_all(job, codes, at);
     }
 }
 

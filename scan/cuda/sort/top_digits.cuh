@@ -98,7 +98,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             !values && job.large_follows && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
         if (values || too_large) {
             equal.count(job.plan, table);
-            if (too_large && counted.most >= 2 * equal.counts.most)
+            if (too_large && counted.most > equal.counts.most)
                 continue; /* that bucket is of several values */
         }
         const uint32_t pairs = counted.pairs;
