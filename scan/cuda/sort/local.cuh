@@ -18,7 +18,7 @@
  * are where they belong. Each tile copies its stretch of such a bucket, and compares every key with one at a tile's
  * position; the tiles on both sides of a position compare with the same key, and so all are compared with each other.
  * If two differ, a cluster sorts the bucket afterwards (large.cuh), or, if there are too many keys for that, all digits
- * are sorted after all (plan.cuh), from the keys that were given.
+ * are sorted after all (plan_all(), plan.cuh).
  *
  *     load     the tile to registers
  *       |

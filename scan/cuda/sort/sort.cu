@@ -238,7 +238,7 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
 }
 
 /* Where launches of passes end that can do what is left after them: the last ones of a sort of fewer than finish_least
- * keys, but for a sample sort, which leaves nothing. A launch for that alone has more threads, for many keys. */
+ * keys. A sample sort that follows leaves nothing. A launch for that alone has more threads, for many keys. */
 static uint32_t finishing_passes(const sort_choice &c) {
     if (c.n >= finish_least || c.n > c.cut.portion || (c.local_kernel && !c.again_follows))
         return 0;

@@ -4,7 +4,7 @@
  *
  * For one digit the survey knows every bucket. For more this guesses: from the counts of the digits, which show a value
  * that many keys have, and from a sample (sample.cuh). A wrong guess costs time only: the local stage finds a bucket
- * that is too large, and all digits are sorted after all, from the keys that it was given.
+ * that is too large, and all digits are sorted after all (plan_all()).
  */
 #ifndef SCAN_CUDA_SORT_TOP_DIGITS_CUH
 #define SCAN_CUDA_SORT_TOP_DIGITS_CUH
