@@ -92,10 +92,8 @@ template <class Code> class cooperative_sort {
 
     __device__ Code code_at(uint32_t position) const { return code_of_key<Code>(job, keys, position); }
 
-    __device__ bool is_in_order(const cooperative_look &all) const { return !all.falls || (!all.rises && !in_place()); }
-
-    __device__ bool in_place() const {
-        return job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
+    __device__ bool is_in_order(const cooperative_look &all) const {
+        return !all.falls || (!all.rises && !is_in_place(job));
     }
 
     /* Looks at a key, and the one before it. */
@@ -257,7 +255,7 @@ template <class Code> class cooperative_sort {
             });
             if (!looked)
                 exchange.give_look(seen.ones, seen.zeros, seen.falls, seen.rises);
-            sort_tile(pass, keys == job.keys_in && in_place());
+            sort_tile(pass, keys == job.keys_in && is_in_place(job));
             if (by_buckets && exchange.largest() <= room) {
                 scatter_tile(job.keys_first, job.values_first);
                 meet();

@@ -100,7 +100,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
               warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
     part_counts next(job.plan, warp_of_cta() / row_parts, warp_of_cta() % row_parts, lane);
 #pragma unroll 1
-    for (int i = warp_of_cta(); i < all; i += warps) { /* counts are loaded a turn ahead */
+    for (int i = warp_of_cta(); i < all; i += warps) { /* counts are loaded an iteration ahead */
         const part_counts own = next;
         if (i + warps < all)
             next = part_counts(job.plan, (i + warps) / row_parts, (i + warps) % row_parts, lane);

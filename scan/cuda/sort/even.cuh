@@ -121,7 +121,8 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 }
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
- * not even enough. table: as has_large_buckets() has it. The same in every CTA, by all of its threads. */
+ * not even enough. key: the thread's, of those at sample_at(threadIdx.x, n / threads). table: as has_large_buckets()
+ * has it. The same in every CTA, by all of its threads. */
 template <class Key, int threads>
 __device__ even_code find_even(const sort_job &job, uint64_t n, key_bits<Key> key, uint32_t *table) {
     using K = key_bits<Key>;

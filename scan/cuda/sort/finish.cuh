@@ -2,9 +2,9 @@
  *
  * What the plan leaves to be done when the passes are over: nothing, as a rule; a copy, if a sort in place took an odd
  * number of passes; the copy of the values, if the input is sorted and the survey has copied the keys; or, for reversed
- * input, the reversal, which exchanges the two ends pair by pair and so may be in place. Where keys are few the last
- * launch of passes or of the local stage does it too, and where they are many, or that launch is neither, a launch of
- * its own.
+ * input, the reversal, which exchanges the two ends pair by pair and so may be in place. Of fewer than
+ * finish_least keys the last launch of passes does it too, of any number the local stage if no passes may follow that,
+ * and else a launch of its own.
  */
 #ifndef SCAN_CUDA_SORT_FINISH_CUH
 #define SCAN_CUDA_SORT_FINISH_CUH

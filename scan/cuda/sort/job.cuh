@@ -154,6 +154,11 @@ struct sort_job {
     scan_state state;
 };
 
+/* Whether keys, or values, are written where they are read. */
+__host__ __device__ inline bool is_in_place(const sort_job &job) {
+    return job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
+}
+
 /* How far a large bucket may reach from a note. */
 __device__ inline uint64_t large_reach(uint64_t n) { return min(n / large_share, large_most); }
 

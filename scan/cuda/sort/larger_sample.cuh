@@ -73,7 +73,7 @@ __attribute__((noinline)) __device__ void count_part(const sort_job &job, uint64
 /* What the samples tell of equal keys. */
 struct equal_codes {
     sample_counts counts;
-    bool whole;   /* the counts: else there are singles, doubles and repeats alone */
+    bool whole;   /* counts are those of the smaller sample; else there are singles, doubles and repeats alone */
     float copies; /* of a value that is not frequent, on average */
 
     /* By the CTA. table: sample_slots words of shared memory. */
@@ -84,8 +84,8 @@ struct equal_codes {
     }
 };
 
-/* From the larger sample, if there is one and it has enough values that are not frequent, which are fewer in it; the
- * smaller one is counted then only where more is asked. Counting it takes 5 us on an H200, a fiftieth of the time in
+/* Finds these from the larger sample, if there is one in which enough values are not frequent. The smaller one is then
+ * counted only where more is asked. Counting it takes 5 us on an H200, a fiftieth of the time in
  * which 10^7 4-byte keys are sorted (2026-11-29). By the CTA. */
 __device__ inline equal_codes find_equal_codes(const sort_job &job, uint64_t n, uint32_t *table) {
     uint32_t once = 0, twice = 0;

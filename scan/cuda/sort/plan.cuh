@@ -209,16 +209,12 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
 }
 
-/* Whether the input may be gone after a pass. */
-__device__ inline bool is_in_place(const sort_job &job) {
-    return job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
-}
 __device__ inline sort_place place_of_input(const sort_job &job) {
     return {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
 }
 
-/* All digits that vary, if the top ones are not enough: from where these have left the keys, or, if passes from there
- * would not end in `out`, from the input, if it is still there. */
+/* Plans passes over all digits that vary, for when the top ones are not enough. at: where these leave the keys. Passes
+ * from there that would not end in `out` begin with the input instead, unless the sort is in place. */
 __device__ inline void plan_all(const sort_job &job, const varying_digits &digits, sort_place at) {
     sort_plan *plan = job.plan;
     const bool odd = digits.count % 2 != 0, in_place = is_in_place(job);
@@ -241,7 +237,7 @@ __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
     plan_all(job, digits, {at, at});
 }
 
-/* Whether there is more to choose from than passes over all digits that vary. */
+/* Whether the plan has more to choose from than passes over all digits that vary. */
 __device__ inline bool has_choice(const sort_job &job) { return job.local.stride || job.packed || job.sampled; }
 
 /* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for

@@ -32,9 +32,9 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
     return (job.local.stride || job.packed || job.sampled) && n >= sample_least_keys;
 }
 
-/* By all CTAs, each some of it, while they wait for their keys anyway. Two counts of a sample that the plan's CTA took
- * itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12 and 17. A thread's first key is
- * loaded long before it is looked at. */
+/* A thread's share of the sample. All CTAs take some of it while they wait for their keys anyway. Two counts of a
+ * sample that the plan's CTA took itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12
+ * and 17. A thread's first key is loaded long before it is looked at. */
 template <class Key> class key_sample {
     using K = key_bits<Key>;
     const bool taken;

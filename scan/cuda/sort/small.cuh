@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(small_most_threads) small_kernel(const __grid_
         const uint32_t found = small_places(codes, n, first + g, lane);
         place = lane / small_group == g / small_group ? found : place;
     }
-    if (job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out)) {
+    if (is_in_place(job)) {
         __syncwarp();
         cluster_arrive();
         cluster_wait();

@@ -237,8 +237,9 @@ static scan_status run_again(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     return SCAN_OK;
 }
 
-/* Where launches of passes end that can do what is left after them: the last ones of a sort of fewer than finish_least
- * keys. A sample sort that follows leaves nothing. A launch for that alone has more threads, for many keys. */
+/* The number of the pass at which the last launch of passes ends, if that launch also finishes the sort (finish.cuh),
+ * or else 0. A sample sort may follow it, which leaves nothing to finish. Of many keys a launch of its own does that,
+ * which has more threads. */
 static uint32_t finishing_passes(const sort_choice &c) {
     if (c.n >= finish_least || c.n > c.cut.portion || (c.local_kernel && !c.again_follows))
         return 0;
@@ -270,7 +271,8 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     if (desc->method == SCAN_SORT_SAMPLE && !samplesort_serves(scan_type_size(desc->type)))
         return scan_fail(ctx, SCAN_ERR_ALGORITHM, "method sample sorts keys of 4 and 8 bytes, %s has %zu",
                          scan_type_name(desc->type), scan_type_size(desc->type));
-    const bool in_place = job.keys_in == job.keys_out || (desc->value_bytes && job.values_in == job.values_out);
+    job.value_bytes = desc->value_bytes;
+    const bool in_place = is_in_place(job);
     const sort_choice c = choose_sort(ctx, desc, job.n, argsort, in_place);
     char *state = nullptr, *scratch = nullptr;
     if (c.path > PATH_CLUSTER)
@@ -279,7 +281,6 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.order = sort_order_of(desc);
     job.bits = c.bits;
     job.key_bytes = uint32_t(scan_type_size(desc->type));
-    job.value_bytes = desc->value_bytes;
     job.is_float = scan_is_float(desc->type);
     job.ties = c.ties;
     job.local = c.local;

@@ -109,9 +109,8 @@ scan_status split_sort(scan_ctx *ctx, sort_job job, char *sections_memory) {
     uint64_t *ones_before = reinterpret_cast<uint64_t *>(sections_memory);
     uint32_t *ones = reinterpret_cast<uint32_t *>(sections_memory + align_up((sections + 1) * sizeof(uint64_t)));
     const void *count = address(split_count_kernel), *move_kernel = address(split_move_kernel);
-    const bool in_place = job.keys_in == job.keys_out || (job.value_bytes && job.values_in == job.values_out);
     uint32_t moves = job.bits ? job.bits : 1;
-    moves += in_place && moves % 2;
+    moves += is_in_place(job) && moves % 2;
     split_move move = {job.keys_in, nullptr, job.values_in, nullptr, 0, ones_before};
     for (uint32_t m = 0; m < moves; m++) {
         const bool to_out = (moves - m) % 2;

@@ -59,7 +59,7 @@ constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how l
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
- * count. By the CTA. */
+ * count. equal: counted whole where that is needed. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                         uint64_t n, equal_codes &equal, uint32_t *table) {
     const uint32_t widest = widest_bucket(job);
