@@ -92,6 +92,9 @@ struct varying_digits {
     even_code even;   /* of which they are, or of codes */
 };
 
+/* Where so many digits at the top of the even code begin. */
+__device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
+
 /* From the counts of rows, some of the even code. plan->before is there after the CTA's next barrier: the first warp,
  * which makes the plan, leaves it to the others. By the CTA. */
 __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {

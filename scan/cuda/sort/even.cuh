@@ -15,14 +15,14 @@
 
 #include <type_traits>
 
+#include "digits.cuh"
 #include "sample.cuh"
 
 namespace scan_cuda {
 
-/* Digits of the even code that make buckets, the ones at its top, and where they begin. Their counts have the rows
- * after those of the codes' digits. */
+/* Digits of the even code that make buckets, the ones at its top. Their counts have the rows after those of the codes'
+ * digits. */
 __device__ inline uint32_t even_digits(const sort_job &job) { return job.again_follows ? 2 : 1; }
-__device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
 /* Whether only digits of the even code are counted. */
 __device__ inline bool counts_even_only(const sort_job &job, const even_code &even) {

@@ -148,6 +148,7 @@ struct sort_job {
     bool large_follows; /* buckets too large for the local stage, and runs too long for a CTA, are sorted: large.cuh */
     bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
+    bool one_digit;     /* one digit decides, and the launch of its pass makes the plan (plan_passes.cuh) */
     bool wide_survey;   /* the survey is that of many keys, and may take a larger sample (larger_sample.cuh) */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;

@@ -51,6 +51,7 @@
 #include "finish.cuh"
 #include "kernels.h"
 #include "pass_rank.cuh"
+#include "plan_passes.cuh"
 
 namespace scan_cuda {
 
@@ -135,6 +136,8 @@ __global__ void __launch_bounds__(pass_shape<Key, value_bytes, roomy_here, size>
     __shared__ pass_shared<shape> shared;
     pass_launch &launch = shared.launch;
     grid_dependency_wait();
+    if (job.one_digit)
+        plan_one_digit(job);
     {
         const uint64_t n = sort_count(job), first = portion * portion_tiles<shape> * shape::tile;
         const uint32_t end = pass_end(job.plan, which);

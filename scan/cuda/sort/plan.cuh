@@ -20,58 +20,10 @@
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
 
+#include "plan_passes.cuh"
 #include "top_digits.cuh"
 
 namespace scan_cuda {
-
-/* Where elements are. */
-struct sort_place {
-    sort_buffer keys, values;
-};
-
-/* Passes over `count` digits from the `first` that varies. to_out: where the first one goes, to `out` or else to the
- * scratch; the others take turns. more: something follows them. Returns where the last one goes. By the first warp, a
- * lane for a pass. */
-__device__ inline sort_place plan_passes(const sort_job &job, const varying_digits &digits, uint32_t first,
-                                         uint32_t count, sort_pass *pass, sort_place at, bool to_out, bool more) {
-    const auto place_after = [&](uint32_t passes) -> sort_place {
-        if (passes == 0)
-            return at;
-        const bool odd = passes % 2 != 0;
-        const sort_buffer turn = to_out == odd ? BUFFER_OUT : BUFFER_FIRST;
-        if (job.keys_out)
-            return {turn, turn};
-        /* argsort: back and forth in the scratch, no keys from the last pass of all */
-        return {passes == count && !more           ? BUFFER_NONE
-                : (at.keys == BUFFER_FIRST) == odd ? BUFFER_SECOND
-                                                   : BUFFER_FIRST,
-                turn};
-    };
-    const uint32_t i = threadIdx.x;
-    if (i < count) {
-        sort_pass &p = pass[i];
-        const sort_place from = place_after(i), to = place_after(i + 1);
-        p.order = job.order;
-        p.order.even = digits.even;
-        p.row = digits.row[first + i];
-        if (digits.even.exists()) {
-            p.shift = even_shift(digits.count - i);
-            p.digit_mask = radix - 1;
-        } else {
-            p.shift = job.order.begin + p.row * digit_bits;
-            p.digit_mask = (1u << min(digit_bits, int(job.bits - p.row * digit_bits))) - 1;
-        }
-        p.coded = digits.coded && !digits.even.exists();
-        p.codes_from = p.coded && i > 0;
-        p.codes_to = p.coded && i + 1 < count;
-        p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
-        p.keys_from = from.keys;
-        p.values_from = from.values;
-        p.keys_to = to.keys;
-        p.values_to = to.values;
-    }
-    return place_after(count);
-}
 
 /* Passes of a packed argsort read and write codes: rounds of four digits, each from the first buffer. ends: what
  * becomes of the codes in the last one. intervals: they are codes by intervals. */
@@ -207,10 +159,6 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     const sampled_cost cost = cost_of_samples(job, passes, n);
     const float saved = float(passes) - sampled_launches / float(n) - cost.any - cost.rare * rare - (tops ? 2 : 0);
     return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());
-}
-
-__device__ inline sort_place place_of_input(const sort_job &job) {
-    return {BUFFER_IN, job.values_in ? BUFFER_IN : BUFFER_NONE};
 }
 
 /* Plans passes over all digits that vary, for when the top ones are not enough. at: where these leave the keys. Passes

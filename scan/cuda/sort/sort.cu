@@ -248,6 +248,7 @@ static uint32_t finishing_passes(const sort_choice &c) {
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     job.finishing = finishing_passes(c);
+    job.one_digit = job.finishing == 1 && !c.packed;
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));

@@ -9,8 +9,8 @@
  *
  * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
  * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
- * more. The last CTA to finish turns the counts into the plan. Of many keys, the first CTAs count a larger sample
- * before they read (larger_sample.cuh).
+ * more. The last CTA to finish turns the counts into the plan, but for sorts by one digit (plan_passes.cuh). Of many
+ * keys, the first CTAs count a larger sample before they read (larger_sample.cuh).
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
@@ -205,6 +205,8 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
 
     const bool only_even = shape::tries_even && counts_even_only(job, even);
     add_counts<Key, wide>(counts, plan, only_even ? int(sizeof(Key)) : 0, only_even ? 2 : rows);
+    if (job.one_digit)
+        return start.close(job);
     __syncthreads();
     if (threadIdx.x == 0) {
         gpu_fence(); /* for what the CTA added before the barrier, and what the others did */
