@@ -94,6 +94,8 @@ constexpr uint64_t one_digit_most = ~0ull;
  * reaches no further than 1 / large_share of the keys, and large_most of them; up to large_alone keys are sorted by a
  * CTA. A tile of a CTA has up to large_rows keys of each thread. */
 constexpr uint64_t large_share = 256, large_most = 1u << 17, large_alone = 1u << 13;
+/* Clusters take as long as so many passes would over the same keys. */
+constexpr uint32_t large_passes_each = 32;
 constexpr int large_threads = 512;
 constexpr uint32_t large_ctas = 8, large_rows = 8;
 /* From wide_survey_least keys on the survey's large tables pay for being cleared and summed, from labels_least on a

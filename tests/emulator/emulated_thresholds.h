@@ -27,7 +27,7 @@ constexpr uint64_t one_digit_most =
 constexpr uint64_t fused_passes_most = 30000, pass_kinds_least = 50000, large_share = 24, large_most = 1u << 17,
                    large_alone = 600;
 constexpr int large_threads = 256;
-constexpr uint32_t large_ctas = 4, large_rows = 2;
+constexpr uint32_t large_passes_each = 32, large_ctas = 4, large_rows = 2;
 constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least = 9000, narrow_least = 9000,
                    fill_words_least = 9000;
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;

@@ -4,6 +4,7 @@
  * slowly, and no comparison of results finds that.
  */
 #include <utility>
+#include <vector>
 
 #include "direct.cuh"
 #include "scan/cuda/sort/instance.cuh"
@@ -46,8 +47,13 @@ enum key_kind {
 
 /* Whether the survey's sample, the smaller one, has key i. */
 static bool is_sampled(size_t i) {
-    const uint64_t stretch = n / sample_size, s = min(i / stretch, uint64_t(sample_size - 1));
-    return i == sample_at(uint32_t(s), stretch);
+    static std::vector<bool> sampled;
+    if (sampled.empty()) {
+        sampled.resize(n);
+        for (uint32_t s = 0; s < sample_size; s++)
+            sampled[sample_place(s, n)] = true;
+    }
+    return sampled[i];
 }
 
 static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t i) {
@@ -64,7 +70,10 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_STEPS: return z & (all >> 8 * bits | 0x0101010101010101);
     case KEYS_GAPS: return z & (bits == 3 ? 0x0101ff03010101ff : i % 2 ? 0x010101ffffffffff : 0x010101ff010101ff);
     case KEYS_HIDDEN: return i % 32 || is_sampled(i) ? z : 0x1234567800000000 | z >> 32;
-    case KEYS_HIDDEN_COPIES: return is_sampled(i) ? z : random_mix(random_below(&rng, n / bits));
+    case KEYS_HIDDEN_COPIES: {
+        const uint64_t value = random_mix(random_below(&rng, n / bits));
+        return is_sampled(i) ? z : value;
+    }
     case KEYS_BUCKET: return i % bits ? z : (0x1234ull << width / 2) | z >> (64 - width / 2);
     case KEYS_BUCKET_OF_ONE:
     case KEYS_BUCKET_OF_TWO:
@@ -246,7 +255,8 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
     job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 64) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
-    job.large_follows = c->kind == KEYS_BUCKET || c->kind == KEYS_BUCKET_OF_ONE || c->kind == KEYS_BUCKET_OF_TWO;
+    job.large_notes_most =
+        c->kind == KEYS_BUCKET || c->kind == KEYS_BUCKET_OF_ONE || c->kind == KEYS_BUCKET_OF_TWO ? max_large_notes : 0;
     if (c->packed) {
         job.packed = true;
         job.keys_out = NULL;
@@ -266,7 +276,9 @@ static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
         return p->counts_missing == (!many || c->bits == 8);
     return p->finish_again == FINISH_NOTHING && p->passes == c->passes && p->local_shift == c->shift &&
            p->narrow.codes == c->codes && (p->even.scale != 0) == c->even && (p->again != 0) == c->again &&
-           p->finish == c->finish && p->intervals == (c->packed && c->shift == 0);
+           p->finish == c->finish && p->intervals == (c->packed && c->shift == 0) &&
+           /* the local stage has room for most clusters, which digits do not show */
+           (c->kind != KEYS_CLUSTERS || c->passes != 2 || p->local_reach >= c->bits * 5 / 4);
 }
 
 static void check_plan(const plan_case *c, const sort_survey_kernel &survey, const char *how, bool wide) {

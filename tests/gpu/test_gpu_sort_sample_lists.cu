@@ -248,9 +248,8 @@ static handed sort_by_radix(std::vector<double> &keys, radix_call call) {
 /* Whether the radix sort's sample has the key. */
 static std::vector<bool> sampled_by_radix(size_t n) {
     std::vector<bool> sampled(n);
-    const uint64_t stretch = n / scan_cuda::sample_size;
     for (uint32_t s = 0; s < scan_cuda::sample_size; s++)
-        sampled[scan_cuda::sample_at(s, stretch)] = true;
+        sampled[scan_cuda::sample_place(s, n)] = true;
     return sampled;
 }
 

@@ -88,7 +88,7 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     uint64_t sample[each];
 #pragma unroll
     for (uint32_t k = 0; k < each; k++)
-        sample[k] = keys[sample_at(k * threads + threadIdx.x, n / even_samples)];
+        sample[k] = keys[sample_place(k * threads + threadIdx.x, n)];
 #pragma unroll
     for (uint32_t k = 0; k < each; k++) {
         const uint32_t code = even.of<Key>(key_bits<Key>(sample[k]));

@@ -44,7 +44,7 @@ __attribute__((noinline)) __device__ void count_part(const sort_job &job, uint64
 #pragma unroll
         for (uint32_t k = 0; k < sample_each; k++) {
             const uint32_t place = min(s + k * blockDim.x, size - 1) * larger_parts + part;
-            key[k] = keys[sample_at(place, n / (larger_parts * size))];
+            key[k] = keys[sample_place(sample_size + place, n)]; /* others than those of the smaller one */
         }
 #pragma unroll
         for (uint32_t k = 0; k < sample_each; k++)
@@ -96,7 +96,7 @@ __device__ inline equal_codes find_equal_codes(const sort_job &job, uint64_t n, 
         }
     const bool enough = once + twice >= sample_size / 16;
     const uint32_t times = larger_parts * part_size(n) / sample_size;
-    equal_codes equal = {{0, (once + times - 1) / times, twice / times, 0, 0, __ldcg(&job.plan->repeats)}, false, 0};
+    equal_codes equal = {{0, 0, (once + times - 1) / times, twice / times, 0, 0, __ldcg(&job.plan->repeats)}, false, 0};
     if (job.sampled || !enough)
         equal.count(job.plan, table);
     equal.copies = enough ? copies_of(float(once), float(twice), part_size(n), n)

@@ -21,10 +21,18 @@ constexpr uint64_t sample_least_keys = 4 * sample_size;
  * more would run into the tags of its table; top digits that leave so large a share to a bucket are not chosen. */
 constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
 
-/* Where the sample's key s is: anywhere in its stretch of the keys, as if by chance; key 0 is the first of all. Places
- * at a regular distance would meet fewer copies than there are in keys that repeat after a while. */
+/* Where key s of a sample of all parts of the keys is: anywhere in its stretch of them, as if by chance; key 0 is the
+ * first of all. */
 __host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
     return s * stretch + hash_below(s, stretch);
+}
+
+/* Where key s of a sample that tells of buckets is: anywhere, as if by chance. One in each stretch would meet fewer
+ * keys of a bucket, or copies, than there are where these lie together; places at a regular distance, where they repeat
+ * after a while. Some places are taken twice, as if a key had one copy more. */
+__host__ __device__ inline uint64_t sample_place(uint32_t s, uint64_t n) {
+    const uint64_t step = (n >> 32) + 1; /* hash_below() has 32 bits */
+    return hash_below(s, n / step) * step;
 }
 
 /* Whether the plan may look at a sample. */
@@ -45,7 +53,7 @@ template <class Key> class key_sample {
         if (!taken || s >= sample_size)
             return;
         const K *keys = static_cast<const K *>(job.keys_in);
-        const uint64_t i = sample_at(s, n / sample_size);
+        const uint64_t i = sample_place(s, n);
         key = keys[i];
         before = keys[i ? i - 1 : 1];
     }
@@ -87,6 +95,7 @@ constexpr uint32_t frequent_least = 12;
 /* Of a sample of keys, by their codes above some shift. */
 struct sample_counts {
     uint32_t pairs;    /* whose codes agree */
+    uint32_t triples;  /* likewise, each counted thrice: of 2,048 keys there are less than 2^32 */
     uint32_t singles;  /* keys in none of them */
     uint32_t doubles;  /* codes of exactly two */
     uint32_t most;     /* keys whose codes agree, at most */
@@ -138,7 +147,7 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
     for (uint32_t i = threadIdx.x; i < sample_slots / 4; i += blockDim.x)
         reinterpret_cast<uint4 *>(table)[i] = uint4{};
     if (threadIdx.x == 0)
-        counts = {0, 0, 0, 0, 0, __ldcg(&plan->repeats)};
+        counts = {0, 0, 0, 0, 0, 0, __ldcg(&plan->repeats)};
     __syncthreads();
 #pragma unroll 1
     for (uint32_t s = threadIdx.x; s < sample_size; s += blockDim.x) {
@@ -148,23 +157,27 @@ __attribute__((noinline)) __device__ inline sample_counts count_sample(const sor
             prefix[k] = prefix[k + 1];
     }
     __syncthreads();
-    uint32_t pairs = 0, singles = 0, doubles = 0, most = 0, frequent = 0;
+    uint32_t pairs = 0, triples = 0, singles = 0, doubles = 0, most = 0, frequent = 0;
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < sample_slots; i += blockDim.x) {
         const uint32_t agree = table[i] % (1u << sample_count_bits);
-        pairs += agree * (agree - 1) / 2; /* none of 0, and of 2,048 some 2^21 */
+        const uint32_t own_pairs = agree * (agree - 1) / 2; /* none of 0, and of 2,048 some 2^21 */
+        pairs += own_pairs;
+        triples += own_pairs * (agree - 2);
         singles += agree == 1;
         doubles += agree == 2;
         most = max(most, agree);
         frequent += agree >= frequent_least ? agree : 0;
     }
     pairs = warp_sum(pairs);
+    triples = warp_sum(triples);
     singles = warp_sum(singles);
     doubles = warp_sum(doubles);
     most = warp_max(most);
     frequent = warp_sum(frequent);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts.pairs, pairs);
+        atomicAdd(&counts.triples, triples);
         atomicAdd(&counts.singles, singles);
         atomicAdd(&counts.doubles, doubles);
         atomicMax(&counts.most, most);

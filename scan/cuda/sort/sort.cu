@@ -205,7 +205,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
         if (k == 0 && c.digits > packed_passes)
             SCAN_TRY(launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads,
                                 arguments, 0));
-        if (k == 0 && job.large_follows)
+        if (k == 0 && job.large_notes_most)
             SCAN_TRY(run_large(ctx, job));
     }
     return SCAN_OK;
@@ -257,13 +257,23 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
-    if (job.large_follows && !c.packed)
+    if (job.large_notes_most && !c.packed)
         SCAN_TRY(run_large(ctx, job));
     SCAN_TRY(run_again(ctx, c, job, in_place));
     if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
         return SCAN_OK;
     return launch_pdl(ctx, sort_common.finish, persistent(ctx, ceil_div(c.n, uint64_t(sort_common.finish_threads)), 8),
                       sort_common.finish_threads, arguments, 0);
+}
+
+/* How many notes of large buckets there may be. A tile of the local stage makes two, as a rule, and with more than this
+ * passes over all digits take less time than the clusters (large_passes_each). */
+static uint32_t most_large_notes(const sort_choice &c) {
+    if (c.packed)
+        return may_try_intervals(c) ? max_large_notes : 0;
+    if (!c.local_kernel || !c.again_follows || c.n <= fused_passes_most)
+        return 0;
+    return uint32_t(min(uint64_t(max_large_notes), 2 * ceil_div(c.n, c.local.stride) * c.digits / large_passes_each));
 }
 
 static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, bool argsort) {
@@ -286,7 +296,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
-    job.large_follows = c.packed ? may_try_intervals(c) : c.local_kernel && c.again_follows && c.n > fused_passes_most;
+    job.large_notes_most = most_large_notes(c);
     job.sampled = c.sampled;
     job.wide_survey = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     job.packed = c.packed;

@@ -25,37 +25,69 @@ struct top_choice {
 /* Top digits, at most, where a sample sort may follow: more would leave it too little to save. */
 constexpr uint32_t sampled_top = 4;
 
+constexpr float local_passes = 1.5f; /* that take as long as the local stage, at most */
+
 /* Whether passes over `top` of `count` digits are worth the risk that a bucket of more than `widest` keys makes all
  * digits follow. pairs: of the sample, different keys of one bucket; bucket: the largest, if digits do not hang
  * together. If that explains the pairs, there are none larger. Else sizes vary as nobody knows, but where a key's
  * bucket is a tenth of the widest on average, one key in ten at most has a larger one: that may be the share of the
  * passes that is saved, but for one and a half, which the local stage costs at most. */
 __device__ inline bool is_worth(uint32_t top, uint32_t count, float bucket, float pairs, uint64_t n, uint32_t widest) {
-    const float saved = (float(count - top) - 1.5f) / float(count);
+    const float saved = (float(count - top) - local_passes) / float(count);
     return explains_pairs(bucket, pairs, n) || pairs <= pairs_of(saved * float(widest), n);
 }
 
-/* Whether counts say that the largest bucket by the top digits is too large to be sorted, and not of one value: it
- * lacks `others` keys at most, and more of all keys than these have another digit below than most have. */
+/* Whether counts say that the largest bucket by the top digits is too large to be sorted, and not of one value. It
+ * lacks `others` keys at most, and at least as many as have another value of one of these digits than most have. More
+ * of all keys than these have another digit below: surely, if they are more than `others`, and as a rule if they are
+ * more than an eighth more than the least. */
 __device__ inline bool is_mixed(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                 uint64_t n, uint32_t top, uint64_t others) {
-    const uint64_t large = job.large_follows ? large_reach(n) : job.local.reach;
+    const uint64_t large = job.large_notes_most ? large_reach(n) : job.local.reach;
     if (others >= n || n - others <= 2 * large)
         return false;
-    bool mixed = false;
-    for (uint32_t i = 0; i + top < digits.count; i++)
-        mixed |= n - spread[digits.row[i]].most > others;
-    return mixed;
+    uint64_t above = 0, below = 0; /* keys with another digit than most, of the digit that has the most such keys */
+    for (uint32_t i = 0; i < digits.count; i++) {
+        uint64_t &least = i + top < digits.count ? below : above;
+        least = max(least, n - spread[digits.row[i]].most);
+    }
+    return below > min(others, above + above / 8);
 }
 
 /* Whether the bucket of which the sample has `most` keys is too large to be sorted: a small one has three at most. */
 __device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
-    const uint64_t large = job.large_follows ? large_reach(n) : widest_bucket(job);
+    const uint64_t large = job.large_notes_most ? large_reach(n) : widest_bucket(job);
     return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
 }
 
 constexpr uint32_t too_large_least = 8;      /* keys of a sample that the largest of many small buckets seldom has */
 constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
+
+constexpr float triples_least = 24; /* of a sample, each counted thrice, that tell a size; even keys have one */
+
+/* Keys in a bucket for which the local stage should have room, from how many pairs and triples of the sample share one,
+ * those of equal keys left out; 0 where they ask for no more than it has anyway; or more than any tile has, where that
+ * costs more than the passes that are `saved`.
+ *
+ * Of keys in buckets of one size there are pairs by that size, triples by its square; where sizes differ, larger
+ * buckets have more of both. So triples and pairs tell the size of the buckets in which pairs meet, on average, and
+ * then pairs the share of the keys that are in such buckets, if all others are small. If so large a bucket fits, tiles
+ * are dealt out at shorter strides, and there are more of them. If not, clusters sort it: on an H200 such keys took as
+ * long as 21 passes of 8-byte keys, and as 32 of pairs of 4-byte ones (2026-11-29: tools/bench --device cuda --hunt 1
+ * --seed 9531206545206719084, and 18075017180354747330). Called, for most sorts do without. */
+__attribute__((noinline)) __device__ inline float reach_of_shared(const sort_job &job, uint64_t n, float pairs,
+                                                                  float triples, float saved) {
+    if (triples < triples_least)
+        return 0;
+    const float widest = float(widest_bucket(job)), usual = float(job.local.reach),
+                size = triples / (pairs * sample_size) * float(n), share = 2 * pairs * pairs / (triples * sample_size),
+                large = job.large_notes_most ? large_passes_each * share : float(max_digits);
+    if (large <= 0.5f || 1.5f * size <= usual)
+        return 0;
+    const float reach = size > 0.75f * widest ? 0 : fminf(1.5f * size, 0.8f * widest),
+                longer = local_passes * (reach - usual) / (float(job.local.stride) + usual - reach);
+    return (reach > 0 ? longer : large) > saved ? 2 * widest : reach;
+}
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
@@ -95,11 +127,20 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             continue;
         count(row * digit_bits);
         const bool too_large =
-            !values && job.large_follows && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
+            !values && job.large_notes_most && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
         if (values || too_large) {
             equal.count(job.plan, table);
             if (too_large && counted.most > equal.counts.most)
                 continue; /* that bucket is of several values */
+        }
+        if (!values && counted.triples >= triples_least) {
+            equal.count(job.plan, table);
+            const float reach = reach_of_shared(job, n, float(counted.pairs - equal.counts.pairs),
+                                                float(counted.triples - equal.counts.triples),
+                                                float(digits.count - top) - local_passes);
+            if (reach > float(widest))
+                continue;
+            largest = fmaxf(largest, reach);
         }
         const uint32_t pairs = counted.pairs;
         if (values ? pairs == equal.counts.pairs /* a bucket of two values would be large */
@@ -127,7 +168,7 @@ __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint6
             key_bits<Key> key[sample_each];
 #pragma unroll
             for (uint32_t k = 0; k < sample_each; k++)
-                key[k] = keys[sample_at(min(s + k * blockDim.x, size - 1), n / size)];
+                key[k] = keys[sample_place(min(s + k * blockDim.x, size - 1), n)];
 #pragma unroll
             for (uint32_t k = 0; k < sample_each; k++)
                 if (s + k * blockDim.x < size) {
@@ -193,7 +234,9 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
     if (copies > many_copies)
         return {};
     const sample_counts sample = count_sample(job.plan, SAMPLE_EVEN_CODES, even_shift(digits), table);
-    const float largest = largest_bucket(size, sample.repeats);
+    const float largest =
+        fmaxf(largest_bucket(size, sample.repeats), reach_of_shared(job, n, float(sample.pairs), float(sample.triples),
+                                                                    float(job.key_bytes - digits) - local_passes));
     if (largest > float(widest) || !few_pairs(float(sample.pairs), n, widest) || shows_too_large(job, n, sample.most))
         return {};
     return {digits, max(job.local.reach, uint32_t(largest)), false, false};
