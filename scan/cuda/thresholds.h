@@ -67,8 +67,12 @@ constexpr uint32_t max_thread_run = 8, max_warp_run = 256, max_cta_run = 1280;
  * what it had of each digit to where the next one's keys begin. */
 constexpr uint64_t max_portion_keys = 1u << 30;
 
-/* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more. */
+/* An argsort of up to so many 8-byte keys moves them as they are, in a workspace that would be too large for more; of
+ * more keys, if no more digits than max_unpacked_digits decide, for which a second buffer of keys is not needed: 92 us
+ * in place of 108 for one digit of 2^23 keys (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed
+ * 17335798748901143967). */
 constexpr uint64_t plain_argsort_most = 7u << 18;
+constexpr uint32_t max_unpacked_digits = 2;
 /* An argsort of so many 8-byte keys, or more, may be by codes that follow a sample of them (intervals.cuh). Finding
  * that they do not serve takes some 60 us on an H200, 2026-11-27: 4 % of the least of these sorts. From so many on runs
  * of one code that are too long for a CTA are sorted (large.cuh). */
@@ -94,7 +98,8 @@ constexpr uint64_t one_digit_most = ~0ull;
  * reaches no further than 1 / large_share of the keys, and large_most of them; up to large_alone keys are sorted by a
  * CTA. A tile of a CTA has up to large_rows keys of each thread. */
 constexpr uint64_t large_share = 256, large_most = 1u << 17, large_alone = 1u << 13;
-/* Clusters take as long as so many passes would over the same keys. */
+/* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see
+ * reach_of_shared(). */
 constexpr uint32_t large_passes_each = 32;
 constexpr int large_threads = 512;
 constexpr uint32_t large_ctas = 8, large_rows = 8;

@@ -20,6 +20,7 @@ constexpr uint64_t bins_sampled_least = 480000, gaps_least = 40000, parts_least 
 constexpr uint32_t max_thread_run = 4, max_warp_run = 64, max_cta_run = 200;
 constexpr uint32_t far_tiles = 1, group_tiles = 4;
 constexpr uint64_t max_portion_keys = 50000;
+constexpr uint32_t max_unpacked_digits = 2;
 constexpr uint64_t plain_argsort_most = 9000, intervals_least = 18000;
 constexpr float intervals_rare = 0.5f;
 constexpr uint64_t one_digit_most =

@@ -51,7 +51,7 @@ static bool is_sampled(size_t i) {
     if (sampled.empty()) {
         sampled.resize(n);
         for (uint32_t s = 0; s < sample_size; s++)
-            sampled[sample_place(s, n)] = true;
+            sampled[uniform_place(s, n)] = true;
     }
     return sampled[i];
 }
@@ -255,7 +255,7 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     /* where tiles are small, logarithms crowd parts of the range too much, not only its thousandths */
     job.local = {c->kind == KEYS_LOG ? 100u : 2000u, c->one_digit ? uint32_t(n / 64) : 150, 2, c->labels};
     job.again_follows = !c->one_digit;
-    job.large_notes_most =
+    job.max_notes =
         c->kind == KEYS_BUCKET || c->kind == KEYS_BUCKET_OF_ONE || c->kind == KEYS_BUCKET_OF_TWO ? max_large_notes : 0;
     if (c->packed) {
         job.packed = true;

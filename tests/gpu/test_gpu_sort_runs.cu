@@ -126,11 +126,11 @@ template <class Key, class V> static void check_runs(scan_type type, long_keys l
     job.order.mask = job.order.nan = ~0ull;
     job.is_float = scan_is_float(type);
     job.packed = true;
-    job.large_notes_most = become != LONG_GIVEN_UP ? max_large_notes : 0;
+    job.max_notes = become != LONG_GIVEN_UP ? max_large_notes : 0;
     job.values_first = gpu_put(&d_indices_first, NULL, n, sizeof(V), 0);
     void *arguments[] = {&job};
     direct_launch(address(runs_kernel<Key>), 3, pack_threads, arguments, 0);
-    if (job.large_notes_most)
+    if (job.max_notes)
         direct_launch(address(long_runs_kernel), 3, large_threads, arguments, 0);
     gpu_get(&d_plan, &plan);
     gpu_get(&d_indices, indices.data());

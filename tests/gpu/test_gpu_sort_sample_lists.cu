@@ -249,7 +249,7 @@ static handed sort_by_radix(std::vector<double> &keys, radix_call call) {
 static std::vector<bool> sampled_by_radix(size_t n) {
     std::vector<bool> sampled(n);
     for (uint32_t s = 0; s < scan_cuda::sample_size; s++)
-        sampled[scan_cuda::sample_place(s, n)] = true;
+        sampled[scan_cuda::uniform_place(s, n)] = true;
     return sampled;
 }
 

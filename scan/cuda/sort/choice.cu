@@ -19,7 +19,6 @@ const sort_kernels *const sort_kernels_of_type[] = {
 };
 
 constexpr uint32_t local_least_stride = 256;
-constexpr uint32_t unpacked_digits = 2; /* of an argsort of 8-byte keys: codes of more are packed (pack.cuh) */
 /* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
 constexpr size_t static_bytes = 4096;
 constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
@@ -178,7 +177,7 @@ sort_choice choose_sort(const scan_ctx *ctx, const scan_sort_desc *desc, size_t 
     }
     c.cooperative = desc->method == SCAN_SORT_AUTO &&
                     cooperative_sort_serves(ctx, uint32_t(key_bytes), desc->value_bytes, c.bits, n);
-    c.packed = argsort && key_bytes == 8 && c.digits > unpacked_digits && n > plain_argsort_most &&
+    c.packed = argsort && key_bytes == 8 && c.digits > max_unpacked_digits && n > plain_argsort_most &&
                desc->method != SCAN_SORT_SPLIT && !c.cooperative;
     c.pass = &choose_pass(ctx, c.packed ? sort_u32 : *c.kernels, desc->value_bytes, n);
     c.cut = cut_of(ctx, *c.pass);

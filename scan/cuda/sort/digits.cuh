@@ -92,7 +92,7 @@ struct varying_digits {
     even_code even;   /* of which they are, or of codes */
 };
 
-/* Where so many digits at the top of the even code begin. */
+/* Returns the lowest bit of the top `digits` digits of the even code. */
 __device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
 /* From the counts of rows, some of the even code. plan->before is there after the CTA's next barrier: the first warp,

@@ -88,7 +88,7 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
     uint64_t sample[each];
 #pragma unroll
     for (uint32_t k = 0; k < each; k++)
-        sample[k] = keys[sample_place(k * threads + threadIdx.x, n)];
+        sample[k] = keys[uniform_place(k * threads + threadIdx.x, n)];
 #pragma unroll
     for (uint32_t k = 0; k < each; k++) {
         const uint32_t code = even.of<Key>(key_bits<Key>(sample[k]));
@@ -121,8 +121,8 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 }
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
- * not even enough. key: the thread's, of those at sample_at(threadIdx.x, n / threads). table: as has_large_buckets()
- * has it. The same in every CTA, by all of its threads. */
+ * not even enough. key: the thread's, of those at stratified_place(threadIdx.x, n / threads). table: as
+ * has_large_buckets() has it. The same in every CTA, by all of its threads. */
 template <class Key, int threads>
 __device__ even_code find_even(const sort_job &job, uint64_t n, key_bits<Key> key, uint32_t *table) {
     using K = key_bits<Key>;
@@ -135,7 +135,7 @@ __device__ even_code find_even(const sort_job &job, uint64_t n, key_bits<Key> ke
         highest = 0;
     }
     __syncthreads();
-    const uint64_t i = sample_at(threadIdx.x, n / threads);
+    const uint64_t i = stratified_place(threadIdx.x, n / threads);
     const K *keys = static_cast<const K *>(job.keys_in), neighbour = job.again_follows ? keys[i ? i - 1 : 1] : 0;
     const K low = ~warp_total<maximum<K>>(~exact_code<Key>(key, {})),
             high = warp_total<maximum<K>>(exact_code<Key>(key, {}));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What every kernel of the radix sort is told: the job, which the host knows, and the plan, which the first kernel
- * makes on the device (survey.cuh) and the others follow. The host launches all that could be needed and reads nothing
- * back.
+ * makes on the device (survey.cuh), of a sort by one digit the second (plan_passes.cuh), and the others follow. The
+ * host launches all that could be needed and reads nothing back.
  */
 #ifndef SCAN_CUDA_SORT_JOB_CUH
 #define SCAN_CUDA_SORT_JOB_CUH
@@ -145,11 +145,11 @@ struct sort_job {
     bool ties;          /* keys of equal order can be told apart, or carry values; of floats alone the survey says */
     sort_local local;   /* after passes over the top digits */
     bool again_follows; /* so a bucket may be too large: several top digits may be tried */
-    uint32_t large_notes_most; /* with so many notes, buckets too large for the local stage, and runs too long for a
-                                * CTA, are sorted (large.cuh), with more all keys are; 0: none are */
-    bool sampled;              /* a sample sort may follow: if `again`, and no passes or rounds do */
+    uint32_t max_notes; /* up to so many notes, clusters sort the buckets and runs that are noted (large.cuh); of more,
+                         * or if this is 0, all digits take passes */
+    bool sampled;       /* a sample sort may follow: if `again`, and no passes or rounds do */
     uint32_t finishing; /* the launch of passes that end before this one does what is left after them; 0: none does */
-    bool one_digit;     /* one digit decides, and the launch of its pass makes the plan (plan_passes.cuh) */
+    bool pass_plans;    /* one digit decides, and the launch of its pass makes the plan (plan_passes.cuh) */
     bool wide_survey;   /* the survey is that of many keys, and may take a larger sample (larger_sample.cuh) */
     bool packed;        /* argsort of 8-byte keys: what is sorted are 4-byte codes made of the digits that vary */
     sort_plan *plan;
@@ -166,8 +166,8 @@ __device__ inline uint64_t large_reach(uint64_t n) { return min(n / large_share,
 
 /* Notes a position in a large bucket (large.cuh). By one thread. */
 __device__ inline void note_large(const sort_job &job, uint64_t at) {
-    const uint32_t note = job.large_notes_most ? atomicAdd(&job.plan->large_notes, 1u) : 0;
-    if (note < job.large_notes_most)
+    const uint32_t note = job.max_notes ? atomicAdd(&job.plan->large_notes, 1u) : 0;
+    if (note < job.max_notes)
         job.plan->large_at[note] = at;
     else
         atomicOr(&job.plan->again, 1u);

@@ -44,7 +44,7 @@ __attribute__((noinline)) __device__ void count_part(const sort_job &job, uint64
 #pragma unroll
         for (uint32_t k = 0; k < sample_each; k++) {
             const uint32_t place = min(s + k * blockDim.x, size - 1) * larger_parts + part;
-            key[k] = keys[sample_place(sample_size + place, n)]; /* others than those of the smaller one */
+            key[k] = keys[uniform_place(sample_size + place, n)]; /* others than those of the smaller one */
         }
 #pragma unroll
         for (uint32_t k = 0; k < sample_each; k++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan, made by the last CTA of the survey from what all of them counted.
+ * The plan, made by the last CTA of the survey from what all of them counted; that of a sort by one digit is made by
+ * its pass (plan_passes.cuh).
  *
  *     sorted, reversed       no passes
  *     few bits vary          integers alone: a pass at most, then they are counted (narrow.cuh)
@@ -12,8 +13,8 @@
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets; likewise pairs with 4-byte keys, of more
- *     8-byte keys, argsort   of many: passes over 4-byte codes made of the digits that vary, the top four alone if they
- *                            leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
+ *     8-byte keys, argsort   of many, by three digits and more: passes over 4-byte codes made of the digits that vary,
+ * the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
  *                            (intervals.cuh); a sample sort, if it takes less time than rounds, where fewer than half
  *                            of the keys are rare, or where neither serves
  */

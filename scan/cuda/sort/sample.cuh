@@ -23,14 +23,15 @@ constexpr uint32_t bins_samples = 1u << 14, bins_samples_fewer = 1u << 12;
 
 /* Where key s of a sample of all parts of the keys is: anywhere in its stretch of them, as if by chance; key 0 is the
  * first of all. */
-__host__ __device__ inline uint64_t sample_at(uint32_t s, uint64_t stretch) {
+__host__ __device__ inline uint64_t stratified_place(uint32_t s, uint64_t stretch) {
     return s * stretch + hash_below(s, stretch);
 }
 
 /* Where key s of a sample that tells of buckets is: anywhere, as if by chance. One in each stretch would meet fewer
  * keys of a bucket, or copies, than there are where these lie together; places at a regular distance, where they repeat
- * after a while. Some places are taken twice, as if a key had one copy more. */
-__host__ __device__ inline uint64_t sample_place(uint32_t s, uint64_t n) {
+ * after a while. Some places are taken twice: distinct keys seem to have a copy each. Intervals begin at keys of this
+ * sample too (intervals.cuh). */
+__host__ __device__ inline uint64_t uniform_place(uint32_t s, uint64_t n) {
     const uint64_t step = (n >> 32) + 1; /* hash_below() has 32 bits */
     return hash_below(s, n / step) * step;
 }
@@ -53,7 +54,7 @@ template <class Key> class key_sample {
         if (!taken || s >= sample_size)
             return;
         const K *keys = static_cast<const K *>(job.keys_in);
-        const uint64_t i = sample_place(s, n);
+        const uint64_t i = uniform_place(s, n);
         key = keys[i];
         before = keys[i ? i - 1 : 1];
     }
@@ -85,7 +86,7 @@ __device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return
 template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     for (uint32_t s = threadIdx.x * gridDim.x + blockIdx.x; s < wide_sample_size; s += gridDim.x * blockDim.x)
-        job.plan->wide_sample[s] = sort_code<Key>(keys[sample_at(s, n / wide_sample_size)], job.order);
+        job.plan->wide_sample[s] = sort_code<Key>(keys[stratified_place(s, n / wide_sample_size)], job.order);
 }
 
 /* A value with so many keys in the sample, one and a half times what one of 256 children has, gets a child of its own
@@ -95,7 +96,7 @@ constexpr uint32_t frequent_least = 12;
 /* Of a sample of keys, by their codes above some shift. */
 struct sample_counts {
     uint32_t pairs;    /* whose codes agree */
-    uint32_t triples;  /* likewise, each counted thrice: of 2,048 keys there are less than 2^32 */
+    uint32_t triples;  /* three times the number of triples whose codes agree: of 2,048 keys less than 2^32 */
     uint32_t singles;  /* keys in none of them */
     uint32_t doubles;  /* codes of exactly two */
     uint32_t most;     /* keys whose codes agree, at most */

@@ -205,7 +205,7 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
         if (k == 0 && c.digits > packed_passes)
             SCAN_TRY(launch_pdl(ctx, c.kernels->runs, persistent(ctx, work, runs_ctas), sort_common.pack_threads,
                                 arguments, 0));
-        if (k == 0 && job.large_notes_most)
+        if (k == 0 && job.max_notes)
             SCAN_TRY(run_large(ctx, job));
     }
     return SCAN_OK;
@@ -248,7 +248,7 @@ static uint32_t finishing_passes(const sort_choice &c) {
 
 static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, bool in_place) {
     job.finishing = finishing_passes(c);
-    job.one_digit = job.finishing == 1 && !c.packed;
+    job.pass_plans = job.finishing == 1 && !c.packed;
     void *arguments[] = {&job};
     SCAN_TRY(run_survey(ctx, c, job, false));
     SCAN_TRY(c.packed ? run_rounds(ctx, c, job) : run_passes(ctx, c, job, 0, c.digits));
@@ -257,7 +257,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
     if (c.local_kernel)
         SCAN_TRY(launch_pdl(ctx, c.local_kernel->kernel, persistent(ctx, ceil_div(c.n, c.local.stride), c.local_ctas),
                             c.local_threads, arguments, c.local_shared_bytes));
-    if (job.large_notes_most && !c.packed)
+    if (job.max_notes && !c.packed)
         SCAN_TRY(run_large(ctx, job));
     SCAN_TRY(run_again(ctx, c, job, in_place));
     if (job.finishing || (c.local_kernel && !c.again_follows)) /* which has finished too */
@@ -268,7 +268,7 @@ static scan_status run_radix(scan_ctx *ctx, const sort_choice &c, sort_job job, 
 
 /* How many notes of large buckets there may be. A tile of the local stage makes two, as a rule, and with more than this
  * passes over all digits take less time than the clusters (large_passes_each). */
-static uint32_t most_large_notes(const sort_choice &c) {
+static uint32_t max_notes_of(const sort_choice &c) {
     if (c.packed)
         return may_try_intervals(c) ? max_large_notes : 0;
     if (!c.local_kernel || !c.again_follows || c.n <= fused_passes_most)
@@ -296,7 +296,7 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, sort_job job, 
     job.ties = c.ties;
     job.local = c.local;
     job.again_follows = c.again_follows;
-    job.large_notes_most = most_large_notes(c);
+    job.max_notes = max_notes_of(c);
     job.sampled = c.sampled;
     job.wide_survey = c.n >= wide_survey_least && counts_wide(ctx, c.kernels);
     job.packed = c.packed;

@@ -62,11 +62,11 @@ template <class Key, int threads> class order_sample {
         if (n == 0)
             return;
         const K *keys = static_cast<const K *>(job.keys_in);
-        const auto place = [&](uint32_t s) { return s < threads ? sample_at(s, n / threads) : n - 1; };
+        const auto place = [&](uint32_t s) { return s < threads ? stratified_place(s, n / threads) : n - 1; };
         own = keys[place(threadIdx.x)];
         after = keys[place(threadIdx.x + 1)];
     }
-    __device__ K key() const { return own; } /* at sample_at(threadIdx.x, n / threads) */
+    __device__ K key() const { return own; } /* at stratified_place(threadIdx.x, n / threads) */
     /* By the CTA. */
     __device__ bool falls() const {
         return __syncthreads_or(sort_code<Key>(after, order) < sort_code<Key>(own, order));
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
 
     const bool only_even = shape::tries_even && counts_even_only(job, even);
     add_counts<Key, wide>(counts, plan, only_even ? int(sizeof(Key)) : 0, only_even ? 2 : rows);
-    if (job.one_digit)
+    if (job.pass_plans)
         return start.close(job);
     __syncthreads();
     if (threadIdx.x == 0) {

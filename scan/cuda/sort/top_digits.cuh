@@ -40,30 +40,31 @@ __device__ inline bool is_worth(uint32_t top, uint32_t count, float bucket, floa
 /* Whether counts say that the largest bucket by the top digits is too large to be sorted, and not of one value. It
  * lacks `others` keys at most, and at least as many as have another value of one of these digits than most have. More
  * of all keys than these have another digit below: surely, if they are more than `others`, and as a rule if they are
- * more than an eighth more than the least. */
+ * more than 9/8 of that least number. */
 __device__ inline bool is_mixed(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
                                 uint64_t n, uint32_t top, uint64_t others) {
-    const uint64_t large = job.large_notes_most ? large_reach(n) : job.local.reach;
+    const uint64_t large = job.max_notes ? large_reach(n) : job.local.reach;
     if (others >= n || n - others <= 2 * large)
         return false;
     uint64_t above = 0, below = 0; /* keys with another digit than most, of the digit that has the most such keys */
     for (uint32_t i = 0; i < digits.count; i++) {
-        uint64_t &least = i + top < digits.count ? below : above;
-        least = max(least, n - spread[digits.row[i]].most);
+        uint64_t &outside = i + top < digits.count ? below : above;
+        outside = max(outside, n - spread[digits.row[i]].most);
     }
     return below > min(others, above + above / 8);
 }
 
 /* Whether the bucket of which the sample has `most` keys is too large to be sorted: a small one has three at most. */
 __device__ inline bool shows_too_large(const sort_job &job, uint64_t n, uint32_t most) {
-    const uint64_t large = job.large_notes_most ? large_reach(n) : widest_bucket(job);
+    const uint64_t large = job.max_notes ? large_reach(n) : widest_bucket(job);
     return float(most) > 3 + 0.9f * sample_size * (float(large) / float(n));
 }
 
 constexpr uint32_t too_large_least = 8;      /* keys of a sample that the largest of many small buckets seldom has */
 constexpr uint32_t bucket_sample_least = 16; /* keys of a sample that tell how large their bucket is */
 
-constexpr float triples_least = 24; /* of a sample, each counted thrice, that tell a size; even keys have one */
+/* Fewer, each counted thrice, tell no size: keys that are spread evenly have about one. */
+constexpr float triples_least = 24;
 
 /* Keys in a bucket for which the local stage should have room, from how many pairs and triples of the sample share one,
  * those of equal keys left out; 0 where they ask for no more than it has anyway; or more than any tile has, where that
@@ -81,7 +82,7 @@ __attribute__((noinline)) __device__ inline float reach_of_shared(const sort_job
         return 0;
     const float widest = float(widest_bucket(job)), usual = float(job.local.reach),
                 size = triples / (pairs * sample_size) * float(n), share = 2 * pairs * pairs / (triples * sample_size),
-                large = job.large_notes_most ? large_passes_each * share : float(max_digits);
+                large = job.max_notes ? large_passes_each * share : float(max_digits);
     if (large <= 0.5f || 1.5f * size <= usual)
         return 0;
     const float reach = size > 0.75f * widest ? 0 : fminf(1.5f * size, 0.8f * widest),
@@ -127,7 +128,7 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             continue;
         count(row * digit_bits);
         const bool too_large =
-            !values && job.large_notes_most && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
+            !values && job.max_notes && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
         if (values || too_large) {
             equal.count(job.plan, table);
             if (too_large && counted.most > equal.counts.most)
@@ -168,7 +169,7 @@ __attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint6
             key_bits<Key> key[sample_each];
 #pragma unroll
             for (uint32_t k = 0; k < sample_each; k++)
-                key[k] = keys[sample_place(min(s + k * blockDim.x, size - 1), n)];
+                key[k] = keys[uniform_place(min(s + k * blockDim.x, size - 1), n)];
 #pragma unroll
             for (uint32_t k = 0; k < sample_each; k++)
                 if (s + k * blockDim.x < size) {
