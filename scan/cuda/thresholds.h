@@ -89,8 +89,7 @@ constexpr uint64_t fused_passes_most = 1u << 22;
 constexpr uint64_t pass_kinds_least = 1u << 25;
 /* From so many keys on a launch of its own does what is left when passes are over (finish.cuh). Of fewer it would take
  * a hundredth of the sort's time, as a rule for nothing (H200, 2026-11-29: 80 sets, tools/bench --device cuda --hunt 80
- * --seed 888
- * --type f32,u32,i32 --min-n 8400000 --max-n 33000000). */
+ * --seed 888 --type f32,u32,i32 --min-n 8400000 --max-n 33000000). */
 constexpr uint64_t finish_least = 1u << 25;
 /* One digit at the top is tried for up to so many keys. */
 constexpr uint64_t one_digit_most = ~0ull;

@@ -4,9 +4,9 @@
  * slowly, and no comparison of results finds that.
  */
 #include <utility>
-#include <vector>
 
 #include "direct.cuh"
+#include "sampled_keys.cuh"
 #include "scan/cuda/sort/instance.cuh"
 
 using namespace scan_cuda;
@@ -47,12 +47,7 @@ enum key_kind {
 
 /* Whether the survey's sample, the smaller one, has key i. */
 static bool is_sampled(size_t i) {
-    static std::vector<bool> sampled;
-    if (sampled.empty()) {
-        sampled.resize(n);
-        for (uint32_t s = 0; s < sample_size; s++)
-            sampled[uniform_place(s, n)] = true;
-    }
+    static const std::vector<bool> sampled = sampled_keys(n);
     return sampled[i];
 }
 

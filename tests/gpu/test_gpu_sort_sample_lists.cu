@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gpu_support.h"
+#include "sampled_keys.cuh"
 #include "scan/cuda/samplesort/layout.h"
 #include "scan/cuda/samplesort/splitters.cuh"
-#include "scan/cuda/sort/sample.cuh"
 
 using namespace scan_cuda::samplesort;
 
@@ -245,14 +245,6 @@ static handed sort_by_radix(std::vector<double> &keys, radix_call call) {
     return {again != 0, passes, counts.level[0].regions};
 }
 
-/* Whether the radix sort's sample has the key. */
-static std::vector<bool> sampled_by_radix(size_t n) {
-    std::vector<bool> sampled(n);
-    for (uint32_t s = 0; s < scan_cuda::sample_size; s++)
-        sampled[scan_cuda::uniform_place(s, n)] = true;
-    return sampled;
-}
-
 /* scan.h's bound on the workspace holds on every GPU, whichever this one is: lists take more where a CTA has less
  * shared memory. */
 static void lists_are_within_bounds(void **state) {
@@ -329,7 +321,7 @@ static void radix_hands_over(void **state) {
     static_assert(scan_cuda::sampled_launches / 3 > scan_cuda::sampled_least, "the plan refuses, not the host");
     const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
                             GPU_EMULATED ? 2000 : n / 160};
-    const std::vector<bool> sampled = sampled_by_radix(n);
+    const std::vector<bool> sampled = sampled_keys(n);
     for (const radix_call call : {PAIRS, PAIRS_IN_PLACE}) {
         if (gpu_is_racecheck && call != PAIRS)
             break; /* a sort takes most of a minute */

@@ -85,8 +85,8 @@ struct equal_codes {
 };
 
 /* Finds these from the larger sample, if there is one in which enough values are not frequent. The smaller one is then
- * counted only where more is asked. Counting it takes 5 us on an H200, a fiftieth of the time in
- * which 10^7 4-byte keys are sorted (2026-11-29). By the CTA. */
+ * counted only where more is asked. Counting it takes 5 us on an H200, a fiftieth of the time in which 10^7 4-byte keys
+ * are sorted (2026-11-29). By the CTA. */
 __device__ inline equal_codes find_equal_codes(const sort_job &job, uint64_t n, uint32_t *table) {
     uint32_t once = 0, twice = 0;
     if (takes_larger_sample(job, n))

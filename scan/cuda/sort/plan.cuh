@@ -13,10 +13,10 @@
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
  *                            those leave too large buckets; likewise pairs with 4-byte keys, of more
- *     8-byte keys, argsort   of many, by three digits and more: passes over 4-byte codes made of the digits that vary,
- * the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of places among a sample's keys
- *                            (intervals.cuh); a sample sort, if it takes less time than rounds, where fewer than half
- *                            of the keys are rare, or where neither serves
+ *     8-byte keys, argsort   of many by three digits and more: passes over 4-byte codes made of the digits that vary,
+ *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of
+ *                            places among a sample's keys (intervals.cuh); a sample sort, if it takes less time than
+ *                            rounds, where fewer than half of the keys are rare, or where neither serves
  */
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
