@@ -18,7 +18,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     using writer = pass_writer<Key, value_bytes, coded, Shape>;
     using shape = Shape;
     using V = typename writer::V;
-    using writer::digit_mask, writer::digit_of, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
+    using writer::digit_mask, writer::job, writer::order, writer::rows, writer::shared, writer::shift,
         writer::sorted_keys, writer::sorted_values, writer::thread, writer::warp;
     static constexpr int together = 4; /* rows whose values are asked for together */
     static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
@@ -46,7 +46,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         if constexpr (keeps_digits)
             return digit.get(i);
         else
-            return digit_of(key[i]);
+            return writer::digit_of_code(key[i]);
     }
     /* Where this thread's rows begin in the tile. */
     __device__ int at() const { return warp * (32 * rows) + thread % 32; }
@@ -68,16 +68,12 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
             for (int i = 0; i < rows; i++)
                 key[i] = exact_code<Key>(key[i], order);
         if constexpr (keeps_digits) {
-            if (order.even.exists())
-                keep_digits([&](K key) { return order.even.template of<Key>(key); });
-            else
-                keep_digits([&](K key) { return plain_code<Key>(key, order); });
-        }
-    }
-    template <class F> __device__ void keep_digits(F code) {
+            writer::with_digits([&](auto digit_of) {
 #pragma unroll
-        for (int i = 0; i < rows; i++)
-            digit.set(i, there(i) ? uint32_t(code(key[i]) >> shift) & digit_mask : digit_mask);
+                for (int i = 0; i < rows; i++)
+                    digit.set(i, there(i) ? digit_of(key[i]) : digit_mask);
+            });
+        }
     }
 
     __device__ void count_keys() {

@@ -46,11 +46,17 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
           sorted_keys(reinterpret_cast<K *>(dynamic + shape::counter_bytes)),
           sorted_values(reinterpret_cast<V *>(dynamic + shape::counter_bytes + shape::tile * sizeof(K))) {}
 
-    __device__ uint32_t digit_of(K key) const { /* see table_place() */
-        if constexpr (sort_key<Key>::is_float && !coded)
-            return uint32_t(raw_code<Key>(key, order) >> shift) & digit_mask;
+    __device__ uint32_t digit_of_code(K code) const { return uint32_t(code >> shift) & digit_mask; }
+
+    /* f(digit_of), one that finds a key's digit (see table_place()): asked for each key, which one it is would keep
+     * loads of several keys from being on their way together. */
+    template <class F> __device__ void with_digits(F f) const {
+        if constexpr (!sort_key<Key>::is_float || coded)
+            f([&](K key) { return digit_of_code(key); });
+        else if (order.even.exists())
+            f([&](K key) { return digit_of_code(order.even.template of<Key>(key)); });
         else
-            return uint32_t(key >> shift) & digit_mask;
+            f([&](K key) { return digit_of_code(plain_code<Key>(key, order)); });
     }
 
   private:
@@ -140,7 +146,8 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
     }
 
     /* Slot s goes to base[digit] + s. */
-    template <written_keys which, bool whole> __device__ void write_slots(uint32_t count, const uint64_t *base) {
+    template <written_keys which, bool whole, class Digit>
+    __device__ void write_slots(uint32_t count, const uint64_t *base, Digit digit_of) {
         K *to = opaque_global(static_cast<K *>(keys_target(job, shared.pass.keys_to)) + thread);
         V *values_to = opaque_global(static_cast<V *>(values_target(job, shared.pass.values_to)) + thread);
 #pragma unroll
@@ -166,10 +173,12 @@ template <class Key, int value_bytes, bool coded, class Shape> class pass_writer
             if (!longs)
                 return write_runs<which>(turn);
         }
-        if (count == shape::tile && (!sort_key<Key>::is_float || coded)) /* loops of others are long */
-            write_slots<which, true>(count, shared.base[turn]);
-        else
-            write_slots<which, false>(count, shared.base[turn]);
+        with_digits([&](auto digit_of) {
+            if (count == shape::tile)
+                write_slots<which, true>(count, shared.base[turn], digit_of);
+            else
+                write_slots<which, false>(count, shared.base[turn], digit_of);
+        });
     }
 
   protected:
