@@ -122,7 +122,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     varying_digits digits;
     digits.count = digits.crowded = 0;
     digits.even = {};
-    digits.coded = job.is_float && !__ldcg(&job.plan->odd);
+    digits.coded = job.is_float && (!job.keys_out || !__ldcg(&job.plan->odd));
 #pragma unroll 1
     for (int row = 0; row < rows; row++) {
         digits.crowded |= uint32_t(spread[row].crowded) << row;

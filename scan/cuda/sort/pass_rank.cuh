@@ -63,10 +63,17 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
 #pragma unroll
         for (int i = 0; i < rows; i++)
             key[i] = there(i) ? __ldcs(from + i * 32) : absent;
-        if (from_keys)
+        if (from_keys) {
+            if (value_bytes > 0 && !job.keys_out) {
 #pragma unroll
-            for (int i = 0; i < rows; i++)
-                key[i] = exact_code<Key>(key[i], order);
+                for (int i = 0; i < rows; i++)
+                    key[i] = there(i) ? plain_code<Key>(key[i], order) : K(~K(0));
+            } else {
+#pragma unroll
+                for (int i = 0; i < rows; i++)
+                    key[i] = exact_code<Key>(key[i], order);
+            }
+        }
         if constexpr (keeps_digits) {
             writer::with_digits([&](auto digit_of) {
 #pragma unroll
