@@ -10,13 +10,10 @@
 
 namespace scan_cuda {
 
-/* crowded: one value has more than an eighth of the keys. A pass in any order adds to one counter for each, where lanes
- * take turns: then the ballots of a stable pass are quicker. */
 struct digit_spread {
     uint64_t most;    /* keys of one value */
     uint32_t varying; /* bits in which values differ; 0 where nothing was counted */
     bool constant;    /* not where nothing was counted */
-    bool crowded;
 };
 
 /* What some warps find of a row, each of a part of its values. Code that runs once takes as long as it takes to fetch:
@@ -80,13 +77,12 @@ __device__ inline digit_spread spread_of(const row_part *parts, uint64_t n) {
         all.set |= parts[p].set;
         all.clear |= parts[p].clear;
     }
-    return {all.most, all.set & all.clear, all.most == n, all.most > n / 8};
+    return {all.most, all.set & all.clear, all.most == n};
 }
 
 /* The digits that vary, the lowest first. */
 struct varying_digits {
     uint32_t row[max_digits], count;
-    uint32_t crowded; /* a bit a row */
     bool ties;        /* sort_plan.ties */
     bool coded;       /* floats, none of which shares its code */
     even_code even;   /* of which they are, or of codes */
@@ -120,12 +116,11 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
         for (int i = warp_of_cta() - 1; i < all; i += warps - 1)
             place_part(job.plan, i / row_parts, i % row_parts, parts[i / row_parts], lane);
     varying_digits digits;
-    digits.count = digits.crowded = 0;
+    digits.count = 0;
     digits.even = {};
     digits.coded = job.is_float && (!job.keys_out || !__ldcg(&job.plan->odd));
 #pragma unroll 1
     for (int row = 0; row < rows; row++) {
-        digits.crowded |= uint32_t(spread[row].crowded) << row;
         if (!spread[row].constant)
             digits.row[digits.count++] = uint32_t(row);
     }

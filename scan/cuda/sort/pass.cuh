@@ -82,8 +82,8 @@ __device__ inline void copy_pass(sort_pass &to, const sort_pass &from, uint32_t 
 template <class Shape> __device__ void begin_pass(sort_plan *plan, pass_shared<Shape> &shared, uint32_t which) {
     const uint32_t pass = shared.next / shared.launch.tiles;
     if (pass > 0) {
+        copy_pass(shared.pass, plan->pass[which + pass], 0, 1); /* the plan is complete: this may come first */
         wait_for(&plan->tiles_done[which + pass - 1], shared.launch.tiles);
-        copy_pass(shared.pass, plan->pass[which + pass], 0, 1);
     }
     shared.passed = pass * shared.launch.tiles;
     shared.first = {shared.launch.epoch + pass, shared.next - shared.passed};

@@ -23,6 +23,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     static constexpr int together = 4; /* rows whose values are asked for together */
     static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
     static constexpr int ticket_row = shape::large ? 0 : late_row;
+    static constexpr uint32_t places_alike = 6; /* lanes of a row that have one digit, from which on ballots are quicker */
     static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
     const uint32_t epoch, tiles;
@@ -32,6 +33,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     uint64_t first; /* elements before the tile */
     uint32_t count; /* elements in it */
     bool one_digit; /* all keys of this warp have one */
+    bool places;    /* of this warp's keys: in any order */
     K key[rows];
     packed_u8<keeps_digits ? rows : 1> digit; /* of key[i] */
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
@@ -51,8 +53,13 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     /* Where this thread's rows begin in the tile. */
     __device__ int at() const { return warp * (32 * rows) + thread % 32; }
     __device__ bool there(int i) const { return at() + i * 32 < int(count); }
-    __device__ bool any_order() const {
-        return value_bytes == 0 && shared.pass.any_order && count == shape::tile; /* what lies past has to come last */
+    /* Whether this warp's keys with the same digit change places. Each adds one to the digit's counter and takes what
+     * was there, which takes turns where lanes have the same digit: then ballots are quicker. Two rows tell. */
+    __device__ bool finds_places() const {
+        if (value_bytes > 0 || !shared.pass.any_order || count < shape::tile) /* what lies past has to come last */
+            return false;
+        const uint32_t alike = max(__popc(lanes_with_byte(row_digit(0))), __popc(lanes_with_byte(row_digit(rows / 2))));
+        return warp_max(alike) < places_alike;
     }
 
     /* What lies past the tile's count has the last digit, so that it comes last. */
@@ -89,7 +96,8 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
             own_counters[d] = 0;
         __syncwarp();
         if constexpr (value_bytes == 0) {
-            if (any_order()) {
+            places = finds_places();
+            if (places) {
 #pragma unroll
                 for (int i = 0; i < rows; i++)
                     place.set(i, atomicAdd(own_counters + row_digit(i), 1u));
@@ -174,7 +182,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     __device__ void rank(uint32_t *next) {
         uint32_t taken = 0;
         shift = shared.pass.shift; /* read again: digits are found again, not kept in registers */
-        if (any_order()) {
+        if (value_bytes == 0 && places) {
             if (thread == 0)
                 taken = take_ticket(job.state).number - shared.passed;
             if (shape::large && thread == 0)

@@ -249,7 +249,6 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         digits.count = top;
         for (uint32_t i = 0; i < top; i++)
             digits.row[i] = job.key_bytes + i;
-        digits.crowded = uint32_t(spread[job.key_bytes].crowded) << job.key_bytes;
     }
     const uint32_t passes = top ? top : digits.count;
     plan->passes = passes;

@@ -54,7 +54,7 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
         p.coded = digits.coded && !digits.even.exists();
         p.codes_from = p.coded && i > 0;
         p.codes_to = p.coded && i + 1 < count;
-        p.any_order = i == 0 && !digits.ties && !(digits.crowded >> p.row & 1);
+        p.any_order = i == 0 && !digits.ties;
         p.keys_from = from.keys;
         p.values_from = from.values;
         p.keys_to = to.keys;
