@@ -91,9 +91,10 @@ struct varying_digits {
 /* Returns the lowest bit of the top `digits` digits of the even code. */
 __device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
-/* From the counts of rows, some of the even code. plan->before is there after the CTA's next barrier: the first warp,
+/* From the counts of rows, some of the even code. odd: sort_plan.odd. plan->before is there after the CTA's next barrier: the first warp,
  * which makes the plan, leaves it to the others. By the CTA. */
-__device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread) {
+__device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread,
+                                             bool odd) {
     __shared__ row_part parts[counted_rows][row_parts];
     const int rows = int((job.bits + digit_bits - 1) / digit_bits), all = (rows + even_rows) * row_parts,
               warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
@@ -118,7 +119,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     varying_digits digits;
     digits.count = 0;
     digits.even = {};
-    digits.coded = job.is_float && (!job.keys_out || !__ldcg(&job.plan->odd));
+    digits.coded = job.is_float && (!job.keys_out || !odd);
 #pragma unroll 1
     for (int row = 0; row < rows; row++) {
         if (!spread[row].constant)

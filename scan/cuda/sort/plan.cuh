@@ -178,7 +178,7 @@ __device__ inline void plan_all(const sort_job &job, const varying_digits &digit
 /* By the last CTA of a second survey, of floats alone. */
 __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
     __shared__ digit_spread spread[counted_rows];
-    varying_digits digits = find_digits(job, n, 0, spread);
+    varying_digits digits = find_digits(job, n, 0, spread, job.plan->odd != 0);
     if (warp_of_cta() > 0)
         return;
     const sort_buffer at = job.plan->local_keys;
@@ -199,8 +199,9 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[counted_rows];
     const uint32_t falls = __ldcg(&plan->falls), rises = __ldcg(&plan->rises), odds = __ldcg(&plan->odd);
-    varying_digits digits = find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, spread);
-    const bool sorted = falls == 0, odd = odds != 0, scattered = !sorted && rises != 0,
+    const bool odd = odds != 0;
+    varying_digits digits = find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, spread, odd);
+    const bool sorted = falls == 0, scattered = !sorted && rises != 0,
                only_even = is_float && counts_even_only(job, even);
     const sort_narrow narrow = is_word && !is_float && scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
     if (narrow.codes) {
