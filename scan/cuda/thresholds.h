@@ -121,8 +121,8 @@ constexpr uint64_t sampled_pairs_least = 3u << 25;
 constexpr uint32_t sampled_pairs_digits = 4;
 /* The launches of a sample sort take as long as a pass over so many keys: fitted with cost_of_samples(). */
 constexpr float sampled_launches = 14e6f;
-/* More keys take a third level, as a rule. */
-constexpr uint64_t sampled_surely_most = 1u << 28;
+/* Of more keys rare ones take longer, see cost_of_samples(). */
+constexpr uint64_t sampled_surely_most = 3u << 25;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 

@@ -106,9 +106,10 @@ struct sampled_cost {
 
 /* Of an argsort the passes are over codes, which are made first and, if there are more than four digits, a second time
  * in the order of the first round: that takes as long as some passes, the more the rarer keys are. Of very many keys
- * rare ones take a third level. Fitted to the 225 sets that are not in order on an H200, 2026-11-28: tools/bench
- * --device cuda --hunt 260 --seed 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592, with --algorithm radix
- * and with sample. */
+ * some buckets of rare ones take a third level. Fitted to the 225 sets that are not in order on an H200, 2026-11-28:
+ * tools/bench --device cuda --hunt 260 --seed 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592, with
+ * --algorithm radix and with sample; of very many keys to 20 sets, 2026-11-29: likewise --hunt 36 --seed 661 --min-n
+ * 60000000 --max-n 2^28. */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
     const bool many = n > sampled_surely_most;
     if (job.packed && digits > packed_passes)
@@ -116,7 +117,7 @@ __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t dig
     if (job.packed)
         return {3, many ? 18 : 7.6f, 22};
     if (job.value_bytes)
-        return {job.value_bytes == 4 ? 2 : 2.3f, many ? 6 : 3.3f, 8};
+        return job.value_bytes == 4 ? sampled_cost{2, many ? 6 : 3.3f, 8} : sampled_cost{2.3f, many ? 4.5f : 3.3f, 8};
     return {2.9f, many ? 6 : job.is_float ? 4.8f : 3.3f, 8};
 }
 
@@ -144,19 +145,19 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
  * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
- * follows, so that has to save two passes. The gaps are looked at only if they can decide. Most keys alone being of
- * values with dozens of copies each, its local stage takes as long as five passes more: 2^26 u64 of 10^6 values took
- * 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28). equal: of the sample's codes. By the CTA. */
+ * follows, so that has to save two passes. The gaps are looked at only if they can decide. Most 8-byte keys being of
+ * values with dozens of copies each, its local stage takes as long as five passes more: 2^26 u64 of 10^6 values took 4.5 ms,
+ * where eight passes over other keys take 3.4 (H200, 2026-11-28). equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
         return job.sampled;
     const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
     const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size;
-    if (!job.value_bytes && rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
-        return false;
     if (job.key_bytes == 4)
         return float(passes) > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
+    if (rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
+        return false;
     const sampled_cost cost = cost_of_samples(job, passes, n);
     const float saved = float(passes) - sampled_launches / float(n) - cost.any - cost.rare * rare - (tops ? 2 : 0);
     return saved > 0 && (saved > cost.uneven * rare || saved > cost.uneven * rare * gaps.uneven());

@@ -32,8 +32,10 @@ __host__ __device__ inline uint64_t stratified_place(uint32_t s, uint64_t stretc
  * after a while. Some places are taken twice: distinct keys seem to have a copy each. Intervals begin at keys of this
  * sample too (intervals.cuh). */
 __host__ __device__ inline uint64_t uniform_place(uint32_t s, uint64_t n) {
+    if (n >> 32 == 0)
+        return hash_below(s, n);
     const uint64_t step = (n >> 32) + 1; /* hash_below() has 32 bits */
-    return hash_below(s, n / step) * step;
+    return hash_below(s, n / step) * step + s % step;
 }
 
 /* Whether the plan may look at a sample. */

@@ -78,7 +78,7 @@ constexpr float triples_least = 24;
  * --seed 9531206545206719084, and 18075017180354747330). Called, for most sorts do without. */
 __attribute__((noinline)) __device__ inline float reach_of_shared(const sort_job &job, uint64_t n, float pairs,
                                                                   float triples, float saved) {
-    if (triples < triples_least)
+    if (triples < triples_least || pairs <= 0)
         return 0;
     const float widest = float(widest_bucket(job)), usual = float(job.local.reach),
                 size = triples / (pairs * sample_size) * float(n), share = 2 * pairs * pairs / (triples * sample_size),
@@ -136,9 +136,10 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         }
         if (!values && counted.triples >= triples_least) {
             equal.count(job.plan, table);
-            const float reach = reach_of_shared(job, n, float(counted.pairs - equal.counts.pairs),
-                                                float(counted.triples - equal.counts.triples),
-                                                float(digits.count - top) - local_passes);
+            const float reach =
+                reach_of_shared(job, n, float(counted.pairs) - float(equal.counts.pairs),
+                                float(counted.triples) - float(equal.counts.triples),
+                                float(digits.count - top) - local_passes);
             if (reach > float(widest))
                 continue;
             largest = fmaxf(largest, reach);
