@@ -424,9 +424,31 @@ static void places_in_intervals(void **state) {
     }
 }
 
+/* Samples of any number of keys have them from everywhere, beyond 2^32 keys from places of every remainder too. */
+static void places_of_samples(void **state) {
+    (void)state;
+    const uint64_t sizes[] = {1, 5, 1ull << 20, ~0u, 1ull << 32, (1ull << 32) + 1, 5ull << 32, 1ull << 40};
+    for (uint64_t n : sizes) {
+        const uint64_t step = (n >> 32) + 1;
+        uint32_t parts[8] = {}, multiples = 0;
+        for (uint32_t s = 0; s < sample_size; s++) {
+            const uint64_t place = uniform_place(s, n);
+            assert_true(place < n);
+            parts[place / (n / 8 + 1)]++;
+            multiples += place % step == 0;
+        }
+        for (uint32_t part : parts)
+            if (n >= 1 << 20 && (part < sample_size / 8 - 64 || part > sample_size / 8 + 64))
+                fail_msg("of %llu keys the sample has %u from an eighth", (unsigned long long)n, part);
+        if (step > 1 && multiples > sample_size / step + 1)
+            fail_msg("of %llu keys %u of the sample have places that are multiples of %llu", (unsigned long long)n,
+                     multiples, (unsigned long long)step);
+    }
+}
+
 int main(int argc, char **argv) {
-    static const gpu_test tests[] = {GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way),
-                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts),
-                                     GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_intervals)};
+    static const gpu_test tests[] = {
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, places_of_samples), GPU_TEST(GPU_MATRIX | GPU_SMALL, every_way),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, order_and_counts), GPU_TEST(GPU_MATRIX | GPU_SMALL, places_in_intervals)};
     return gpu_main("gpu_sort_plan", tests, sizeof tests / sizeof tests[0], argc, argv);
 }

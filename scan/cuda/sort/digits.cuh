@@ -83,16 +83,16 @@ __device__ inline digit_spread spread_of(const row_part *parts, uint64_t n) {
 /* The digits that vary, the lowest first. */
 struct varying_digits {
     uint32_t row[max_digits], count;
-    bool ties;        /* sort_plan.ties */
-    bool coded;       /* floats, none of which shares its code */
-    even_code even;   /* of which they are, or of codes */
+    bool ties;      /* sort_plan.ties */
+    bool coded;     /* floats that travel as codes, see key_bits.cuh */
+    even_code even; /* of which they are, or of codes */
 };
 
 /* Returns the lowest bit of the top `digits` digits of the even code. */
 __device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
-/* From the counts of rows, some of the even code. odd: sort_plan.odd. plan->before is there after the CTA's next barrier: the first warp,
- * which makes the plan, leaves it to the others. By the CTA. */
+/* From the counts of rows, some of the even code. odd: sort_plan.odd. plan->before is there after the CTA's next
+ * barrier: the first warp, which makes the plan, leaves it to the others. By the CTA. */
 __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread,
                                              bool odd) {
     __shared__ row_part parts[counted_rows][row_parts];

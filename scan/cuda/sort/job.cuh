@@ -36,7 +36,7 @@ struct sort_pass {
     uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
-    bool coded;                 /* floats, none of which shares its code: in registers they are exact_code() */
+    bool coded;                 /* floats as codes in registers: none shares its code, or it is an argsort */
     bool codes_from, codes_to;  /* what this pass reads, and writes, is so too */
 };
 

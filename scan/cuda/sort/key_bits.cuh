@@ -7,10 +7,10 @@
  *              flip all for descending. Then -0 takes the code of +0, and all NaNs one code at an end: no number has
  *              the code 0 or ~0, which belong to NaNs of either sign.
  *
- * Codes exist in registers only, where a digit is taken, while some float shares its code with others: the keys that
+ * Where some float shares its code with others, codes exist in registers only, where a digit is taken: the keys that
  * travel are the caller's bits, so that -0 and the payloads of NaNs come out as they went in. Where none does, floats
- * travel from pass to pass as exact_code(). Descending order is a flipped code, not a reversed sort, so ties keep
- * their input order in both directions.
+ * travel from pass to pass as exact_code(), and those of an argsort, of which no key comes out, as their codes.
+ * Descending order is a flipped code, not a reversed sort, so ties keep their input order in both directions.
  */
 #ifndef SCAN_CUDA_SORT_KEY_BITS_CUH
 #define SCAN_CUDA_SORT_KEY_BITS_CUH
@@ -65,6 +65,7 @@ sort_order sort_order_of(const scan_sort_desc *desc);
 /* All bits like the highest one. */
 template <class K> __device__ K spread_sign(K x) { return K(std::make_signed_t<K>(x) >> (8 * sizeof(K) - 1)); }
 
+/* The code with the bits below `begin` still there and those above the window too. */
 template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, const sort_order &order) {
     using K = key_bits<Key>;
     if constexpr (!sort_key<Key>::is_float) {
@@ -74,14 +75,6 @@ template <class Key> __device__ key_bits<Key> plain_code(key_bits<Key> key, cons
         const K code = key == bits::sign ? bits::sign : key ^ (spread_sign(key) | bits::sign);
         return (key & ~bits::sign) > bits::infinity ? K(order.nan) : code ^ K(order.flip);
     }
-}
-
-/* The code with the bits below `begin` still there and those above the window too. */
-template <class Key> __device__ key_bits<Key> raw_code(key_bits<Key> key, const sort_order &order) {
-    if constexpr (sort_key<Key>::is_float)
-        if (order.even.exists())
-            return order.even.of<Key>(key);
-    return plain_code<Key>(key, order);
 }
 
 template <class Key> __device__ key_bits<Key> sort_code(key_bits<Key> key, const sort_order &order) {

@@ -23,7 +23,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     static constexpr int together = 4; /* rows whose values are asked for together */
     static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
     static constexpr int ticket_row = shape::large ? 0 : late_row;
-    static constexpr uint32_t places_alike = 6; /* lanes of a row that have one digit, from which on ballots are quicker */
+    static constexpr uint32_t places_alike = 6; /* lanes of a row that have one digit: see finds_places() */
     static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
     const uint32_t epoch, tiles;
@@ -53,8 +53,11 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     /* Where this thread's rows begin in the tile. */
     __device__ int at() const { return warp * (32 * rows) + thread % 32; }
     __device__ bool there(int i) const { return at() + i * 32 < int(count); }
-    /* Whether this warp's keys with the same digit change places. Each adds one to the digit's counter and takes what
-     * was there, which takes turns where lanes have the same digit: then ballots are quicker. Two rows tell. */
+    /* Whether this warp's keys with the same digit may change places: then each adds one to the digit's counter and
+     * takes what was there as its place. Lanes with the same digit take turns at that, so that from some on, in one of
+     * two rows, ballots are quicker: sorted stretches, whose lowest digit that varies is the same for many neighbours,
+     * took up to 1.24 times as long (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 6968373898966553843,
+     * and 14979195710621080496). */
     __device__ bool finds_places() const {
         if (value_bytes > 0 || !shared.pass.any_order || count < shape::tile) /* what lies past has to come last */
             return false;
@@ -71,7 +74,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         for (int i = 0; i < rows; i++)
             key[i] = there(i) ? __ldcs(from + i * 32) : absent;
         if (from_keys) {
-            if (value_bytes > 0 && !job.keys_out) {
+            if (value_bytes > 0 && !job.keys_out) { /* what comes out of codes that are shared is nobody's key */
 #pragma unroll
                 for (int i = 0; i < rows; i++)
                     key[i] = there(i) ? plain_code<Key>(key[i], order) : K(~K(0));

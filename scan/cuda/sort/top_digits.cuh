@@ -136,10 +136,9 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
         }
         if (!values && counted.triples >= triples_least) {
             equal.count(job.plan, table);
-            const float reach =
-                reach_of_shared(job, n, float(counted.pairs) - float(equal.counts.pairs),
-                                float(counted.triples) - float(equal.counts.triples),
-                                float(digits.count - top) - local_passes);
+            const float reach = reach_of_shared(job, n, float(counted.pairs) - float(equal.counts.pairs),
+                                                float(counted.triples) - float(equal.counts.triples),
+                                                float(digits.count - top) - local_passes);
             if (reach > float(widest))
                 continue;
             largest = fmaxf(largest, reach);
