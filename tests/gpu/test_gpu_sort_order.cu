@@ -4,6 +4,9 @@
  * events could matter: keys and values in the one stable order every time. And whole sorts on eight streams at once,
  * beside kernels that hold the device.
  */
+#include <algorithm>
+#include <vector>
+
 #include "delays.cuh"
 #include "hold.cuh"
 #include "scan/cuda/sort/instance.cuh"
@@ -39,6 +42,8 @@ struct pass_case {
     uint32_t shift, digit_mask;
     unsigned values; /* how many values the digit has */
     bool numbers;    /* the values beside the keys are the numbers of the elements */
+    bool stretches;  /* all digits of every second stretch of keys are the same */
+    bool any_order;  /* of keys with the same digit */
 };
 
 static uint64_t element(const char *array, size_t size, size_t i) {
@@ -66,8 +71,15 @@ static pass_arrays make_arrays(const pass_case *c) {
     for (char **array : all)
         *array = static_cast<char *>(malloc(n * 8 + 8));
     a.plan = static_cast<sort_plan *>(calloc(1, sizeof *a.plan));
+    uint64_t value = 0, stretch_end = 0;
+    bool draws = true;
     for (size_t i = 0; i < n; i++) {
-        const uint64_t digit = random_mix(random_below(&rng, c->values)) & c->digit_mask;
+        if (c->stretches && i == stretch_end) { /* as a warp of a tile has them, some are alike and some are not */
+            stretch_end += 1 + random_below(&rng, 2000);
+            draws = !draws;
+        }
+        value = draws || i == 0 ? random_below(&rng, c->values) : value;
+        const uint64_t digit = random_mix(value) & c->digit_mask;
         const uint64_t others = random_u64(&rng) & ~(uint64_t(c->digit_mask) << c->shift);
         put_element(a.keys, size, i, others | digit << c->shift);
         if (value_size)
@@ -95,6 +107,7 @@ static pass_arrays make_arrays(const pass_case *c) {
     p.order.mask = ~0ull;
     p.shift = c->shift;
     p.digit_mask = c->digit_mask;
+    p.any_order = c->any_order;
     return a;
 }
 
@@ -102,9 +115,24 @@ static void release(pass_arrays *a) {
     free(a->keys), free(a->values), free(a->want_keys), free(a->want_values), free(a->plan);
 }
 
+/* Keys of one digit, which follow each other, in order. */
+static void order_within_digits(const pass_case *c, char *keys) {
+    const size_t size = c->of->key_bytes;
+    for (size_t i = 0, end; i < c->n; i = end) {
+        std::vector<uint64_t> own;
+        for (end = i; end < c->n && digit_at(c, keys, end) == digit_at(c, keys, i); end++)
+            own.push_back(element(keys, size, end));
+        std::sort(own.begin(), own.end());
+        for (size_t k = 0; k < own.size(); k++)
+            put_element(keys, size, i + k, own[k]);
+    }
+}
+
 static void same(const pass_case *c, const char *what, gpu_array *array, const char *want, size_t size) {
     char *got = static_cast<char *>(malloc(array->bytes + 1));
     gpu_get(array, got);
+    if (c->any_order)
+        order_within_digits(c, got);
     const size_t wrong = gpu_first_difference(got, want, c->n, size);
     if (wrong != c->n)
         fail_msg("%s, %u CTAs, n %zu, bits from %u, mask %u, %u digits: %s: element %zu", c->of->name, c->ctas, c->n,
@@ -126,6 +154,8 @@ static void check(const pass_case *c, unsigned repeats) {
     const uint64_t portion_keys = c->n < cut.portion ? c->n : cut.portion;
     const size_t bytes = scan_state_bytes(0, 0) + (portion_keys + cut.tile - 1) / cut.tile * cut.state_bytes;
     pass_arrays a = make_arrays(c);
+    if (c->any_order)
+        order_within_digits(c, a.want_keys);
     void *zero = calloc(bytes, 1), *state = gpu_put(&d_state, zero, bytes / 8, 8, 0);
     free(zero);
     for (unsigned repeat = 0; repeat < repeats; repeat++) {
@@ -176,6 +206,8 @@ static void with_delays(unsigned mode, unsigned rounds, unsigned repeats) {
                     c.n = 45000 + random_below(&rng, 15000);
                 c.values = values[random_below(&rng, 4)];
                 c.numbers = k.value_bytes && random_bool(&rng);
+                c.stretches = random_bool(&rng);
+                c.any_order = !k.value_bytes && random_bool(&rng);
                 c.digit_mask = random_below(&rng, 4) ? 255 : 31;
                 c.shift = random_bool(&rng) ? uint32_t(8 * k.key_bytes) - (c.digit_mask == 255 ? 8 : 5) : 0;
                 const unsigned delay_seed = unsigned(random_u64(&rng));
