@@ -82,9 +82,10 @@ constexpr float intervals_rare = 0.5f;
 /* The passes of up to so many keys are one launch, and so do not wait for launches that are not needed; of more keys
  * each pass is one, which waits for the one before in less time. */
 constexpr uint64_t fused_passes_most = 1u << 22;
-/* From so many 4-byte floats with values, or indices, of 4 bytes on each pass, if by large tiles, has a launch for keys
- * and one for codes, of which one returns at once: passes of codes alone take 3 to 4 % less time on an H200, those of
- * other floats no less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt 25 --seed 5100 --verb pairs
+/* From so many 4-byte floats with values of 4 bytes on each pass, if by large tiles, has a launch for keys and one for
+ * codes, of which one returns at once, and that of an argsort the one for codes: passes of codes alone take 3 to 4 %
+ * less time on an H200, those of other floats no less, 2026-11-27 (tools/bench --device cuda --algorithm radix --hunt
+ * 25 --seed 5100 --verb pairs
  * --type f32 --min-n 2^23 --max-n 2^28). */
 constexpr uint64_t pass_kinds_least = 1u << 25;
 /* From so many keys on a launch of its own does what is left when passes are over (finish.cuh). Of fewer it would take
@@ -121,8 +122,8 @@ constexpr uint64_t sampled_pairs_least = 3u << 25;
 constexpr uint32_t sampled_pairs_digits = 4;
 /* The launches of a sample sort take as long as a pass over so many keys: fitted with cost_of_samples(). */
 constexpr float sampled_launches = 14e6f;
-/* Of more keys rare ones take longer, see cost_of_samples(). */
-constexpr uint64_t sampled_surely_most = 3u << 25;
+/* A sample sort of more keys takes longer for rare ones, see cost_of_samples(). */
+constexpr uint64_t sampled_many = 3u << 25;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 

@@ -34,7 +34,7 @@ constexpr uint64_t finish_least = 40000, wide_survey_least = 20000, labels_least
 constexpr int samplesort_threads = 128, samplesort_children = 16, samplesort_units_each = 1;
 constexpr uint64_t sampled_least = 25000, sampled_pairs_least = 70000, sampled_argsort_least = 26000;
 constexpr uint32_t sampled_digits = 6, sampled_pairs_digits = 4;
-constexpr uint64_t sampled_surely_most = 60000;
+constexpr uint64_t sampled_many = 60000;
 constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;

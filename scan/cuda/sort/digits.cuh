@@ -119,7 +119,7 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
     varying_digits digits;
     digits.count = 0;
     digits.even = {};
-    digits.coded = job.is_float && (!job.keys_out || !odd);
+    digits.coded = job.is_float && (!job.keys_out || !odd); /* an argsort writes no keys */
 #pragma unroll 1
     for (int row = 0; row < rows; row++) {
         if (!spread[row].constant)

@@ -33,7 +33,7 @@ struct sort_pass {
     sort_buffer keys_from, keys_to;     /* to NONE: the last pass of an argsort needs no keys */
     sort_buffer values_from, values_to; /* from NONE: the values are 0, 1, 2, ... */
     sort_order order;
-    uint32_t shift, digit_mask; /* digit = raw code >> shift & digit_mask */
+    uint32_t shift, digit_mask; /* digit = code, or even code, >> shift & digit_mask */
     uint32_t row;               /* of sort_plan.before */
     bool any_order;             /* keys with the same digit may change places: what follows tells them apart */
     bool coded;                 /* floats as codes in registers: none shares its code, or it is an argsort */

@@ -33,7 +33,8 @@
  *
  * Why stable. Warps take the tile in order, rows in order within the warp, lanes in order within the row, and ranks
  * count exactly what comes before in that order; tiles add up in order. Only the first pass of keys alone may let equal
- * digits change places (sort_pass.any_order): the keys' other digits tell them apart later.
+ * digits change places (sort_pass.any_order): the keys' other digits tell them apart later. There a warp's keys take
+ * places by atomics, unless many lanes of a row share a digit (pass_rank.cuh).
  *
  * Progress. Tiles are tickets (tickets.cuh): a tile waits only for counts of lower tickets, which CTAs that run publish
  * before they wait for anything but counts of tickets lower still. A grid smaller than the number of tiles takes them

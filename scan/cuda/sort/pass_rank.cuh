@@ -23,17 +23,17 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     static constexpr int together = 4; /* rows whose values are asked for together */
     static constexpr int late_row = rows > 6 ? rows - 6 - (rows - 6) % together : 0;
     static constexpr int ticket_row = shape::large ? 0 : late_row;
-    static constexpr uint32_t places_alike = 6; /* lanes of a row that have one digit: see finds_places() */
+    static constexpr uint32_t most_alike = 5; /* lanes of a row with one digit, see ranks_by_atomics() */
     static constexpr bool keeps_digits = sort_key<Key>::is_float && !coded; /* they cost more to find again */
 
     const uint32_t epoch, tiles;
     uint32_t *const counters;     /* `radix` of each warp: keys of a digit, then where the next one goes */
     uint32_t *const own_counters; /* of this warp */
 
-    uint64_t first; /* elements before the tile */
-    uint32_t count; /* elements in it */
-    bool one_digit; /* all keys of this warp have one */
-    bool places;    /* of this warp's keys: in any order */
+    uint64_t first;  /* elements before the tile */
+    uint32_t count;  /* elements in it */
+    bool one_digit;  /* all keys of this warp have one */
+    bool by_atomics; /* this warp's keys have `place` */
     K key[rows];
     packed_u8<keeps_digits ? rows : 1> digit; /* of key[i] */
     packed_u16<value_bytes ? 1 : rows> place; /* among the warp's keys of its digit, in any order */
@@ -53,16 +53,16 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     /* Where this thread's rows begin in the tile. */
     __device__ int at() const { return warp * (32 * rows) + thread % 32; }
     __device__ bool there(int i) const { return at() + i * 32 < int(count); }
-    /* Whether this warp's keys with the same digit may change places: then each adds one to the digit's counter and
-     * takes what was there as its place. Lanes with the same digit take turns at that, so that from some on, in one of
-     * two rows, ballots are quicker: sorted stretches, whose lowest digit that varies is the same for many neighbours,
-     * took up to 1.24 times as long (H200, 2026-11-29: tools/bench --device cuda --hunt 1 --seed 6968373898966553843,
-     * and 14979195710621080496). */
-    __device__ bool finds_places() const {
+    /* Whether this warp's keys, those with the same digit in any order, take places by atomics: each adds one to the
+     * digit's counter and has what was there. Lanes with the same digit take turns at that, so that where in one of two
+     * rows there are more than most_alike, ballots are quicker: sorted stretches, whose lowest digit that varies is the
+     * same for many neighbours, took up to 1.2 times as long by atomics (H200, 2026-11-29: tools/bench --device cuda
+     * --hunt 1 --seed 6968373898966553843, and 14979195710621080496). */
+    __device__ bool ranks_by_atomics() const {
         if (value_bytes > 0 || !shared.pass.any_order || count < shape::tile) /* what lies past has to come last */
             return false;
         const uint32_t alike = max(__popc(lanes_with_byte(row_digit(0))), __popc(lanes_with_byte(row_digit(rows / 2))));
-        return warp_max(alike) < places_alike;
+        return warp_max(alike) <= most_alike;
     }
 
     /* What lies past the tile's count has the last digit, so that it comes last. */
@@ -74,7 +74,9 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
         for (int i = 0; i < rows; i++)
             key[i] = there(i) ? __ldcs(from + i * 32) : absent;
         if (from_keys) {
-            if (value_bytes > 0 && !job.keys_out) { /* what comes out of codes that are shared is nobody's key */
+            /* An argsort writes no keys: those that share a code travel as it. No key is sure to have the last code, so
+             * that what lies past the count gets it here. */
+            if (value_bytes > 0 && !job.keys_out) {
 #pragma unroll
                 for (int i = 0; i < rows; i++)
                     key[i] = there(i) ? plain_code<Key>(key[i], order) : K(~K(0));
@@ -99,8 +101,8 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
             own_counters[d] = 0;
         __syncwarp();
         if constexpr (value_bytes == 0) {
-            places = finds_places();
-            if (places) {
+            by_atomics = ranks_by_atomics();
+            if (by_atomics) {
 #pragma unroll
                 for (int i = 0; i < rows; i++)
                     place.set(i, atomicAdd(own_counters + row_digit(i), 1u));
@@ -185,7 +187,7 @@ class pass_tile : pass_writer<Key, value_bytes, coded, Shape> {
     __device__ void rank(uint32_t *next) {
         uint32_t taken = 0;
         shift = shared.pass.shift; /* read again: digits are found again, not kept in registers */
-        if (value_bytes == 0 && places) {
+        if (value_bytes == 0 && by_atomics) {
             if (thread == 0)
                 taken = take_ticket(job.state).number - shared.passed;
             if (shape::large && thread == 0)

@@ -20,7 +20,8 @@
 
 namespace scan_cuda {
 
-/* What a pass writes of keys. The last of several that read and write codes restores the keys. */
+/* What a pass writes of keys. The last pass over codes restores the keys; in an argsort, where some may share a code,
+ * a key with that code, for the local stage. */
 enum class written_keys { none, same, restored };
 
 /* coded: sort_pass.coded, of floats. Keys are codes then between the load and the write. */

@@ -108,10 +108,12 @@ struct sampled_cost {
  * in the order of the first round: that takes as long as some passes, the more the rarer keys are. Of very many keys
  * rare ones take longer, some of them at a third level. Fitted to the 225 sets that are not in order on an H200,
  * 2026-11-28: tools/bench --device cuda --hunt 260 --seed 280611 --type u64,i64,f64 --min-n 3000000 --max-n 201326592,
- * with --algorithm radix and with sample; for very many keys to 20 sets, 2026-11-29: likewise --hunt 36 --seed 661
- * --min-n 60000000 --max-n 2^28, and to such sets of other hunts as CUB sorted sooner. */
+ * with --algorithm radix and with sample, few of them of very many keys. For these, 2026-11-29: likewise --hunt 36
+ * --seed 661 --min-n 60000000 --max-n 2^28, and eight sets (--hunt 1 --seed 9618660624760044698, 11788180079625556691,
+ * 15104008879403383893, 5267983157267038707, 5379195315072581226, 15755457406118044538, 14486429002170596251,
+ * 8724747359207291667); of argsorts, which had none of rare keys that a sample sort suits, no more is known. */
 __device__ inline sampled_cost cost_of_samples(const sort_job &job, uint32_t digits, uint64_t n) {
-    const bool many = n > sampled_surely_most;
+    const bool many = n > sampled_many;
     if (job.packed && digits > packed_passes)
         return {1.2f, many ? 18 : 6.5f, 22};
     if (job.packed)
@@ -146,8 +148,10 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
  * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
  * follows, so that has to save two passes. The gaps are looked at only if they can decide. Most 8-byte keys being of
- * values with dozens of copies each, its local stage takes as long as five passes more: 2^26 u64 of 10^6 values took
- * 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28). equal: of the sample's codes. By the CTA. */
+ * values with dozens of copies each, the sample sort's local stage takes as long as up to five passes more: 2^26 u64 of
+ * 10^6 values took 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28); 218 million pairs 17.0 and
+ * 14.7 by passes, an argsort of 11 million 0.97 and 0.79 (2026-11-29: tools/bench --device cuda --hunt 1 --algorithm
+ * radix --seed 11637570248411603890, and 5248774646319774545). equal: of the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))

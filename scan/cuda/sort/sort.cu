@@ -143,16 +143,18 @@ static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
 }
 
 /* Few keys: all passes of the plan in one launch, as are passes that are seldom needed. More: a launch for each pass,
- * or two of which one returns at once (pass_kinds_least). Of many keys, the same for each portion. */
+ * or two of which one returns at once (pass_kinds_least), but that floats of an argsort are always codes. Of many keys,
+ * the same for each portion. */
 static scan_status run_passes(scan_ctx *ctx, const sort_choice &c, sort_job job, uint32_t first, uint32_t count) {
     const uint32_t portions = uint32_t(ceil_div(c.n, c.cut.portion)),
                    together = portions == 1 && (c.n <= fused_passes_most || (c.again_follows && first == max_digits))
                                   ? count
                                   : 1;
     const bool kinds = together == 1 && c.pass->of_codes && c.n >= pass_kinds_least;
-    const void *kernels[] = {together > 1 ? c.pass->several
-                             : kinds      ? c.pass->of_keys
-                                          : c.pass->kernel,
+    const void *kernels[] = {together > 1   ? c.pass->several
+                             : !kinds       ? c.pass->kernel
+                             : job.keys_out ? c.pass->of_keys
+                                            : nullptr,
                              kinds ? c.pass->of_codes : nullptr};
     for (uint32_t which = first; which < first + count; which += together)
         for (uint32_t portion = 0; portion < portions; portion++) {
