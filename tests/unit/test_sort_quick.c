@@ -114,6 +114,13 @@ static uint64_t data_two(uint64_t *s, size_t i, size_t n, scan_type type) {
     return i == place ? data_specials(s, i, n, type) : bits_of_double(pairs[n / 3 % kinds][random_u64(s) & 1], type);
 }
 
+/* One value after another, of floats perhaps a zero, in whichever order, and perhaps a third at last. */
+static uint64_t data_halves(uint64_t *s, size_t i, size_t n, scan_type type) {
+    static const double pairs[][2] = {{0.0, 3.0}, {3.0, 0.0}, {-1.5, 2.0}, {2.0, -1.5}};
+    (void)s;
+    return bits_of_double(i == n - 1 && n % 3 == 0 ? 7.0 : pairs[n / 3 % 4][i >= n / 5 * (2 + n % 2)], type);
+}
+
 /* Mostly zeros of one sign and another value, and late a zero of the other sign perhaps. */
 static uint64_t data_late_zero(uint64_t *s, size_t i, size_t n, scan_type type) {
     const uint64_t r = random_u64(s);
@@ -150,9 +157,10 @@ static uint64_t data_nearly_one(uint64_t *s, size_t i, size_t n, scan_type type)
 }
 
 static void test_depths(void **state) {
-    static distribution *const data[] = {data_specials,     data_uniform,    data_bell,       data_few_distinct,
-                                         data_two,          data_clusters,   data_mostly_few, data_late_zero,
-                                         data_mostly_zeros, data_mostly_nan, data_one_often,  data_nearly_one};
+    static distribution *const data[] = {data_specials,  data_uniform,      data_bell,       data_few_distinct,
+                                         data_two,       data_clusters,     data_mostly_few, data_late_zero,
+                                         data_halves,    data_mostly_zeros, data_mostly_nan, data_one_often,
+                                         data_nearly_one};
     fixture *f = *state;
     if (!f->table)
         skip();

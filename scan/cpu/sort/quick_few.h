@@ -8,9 +8,10 @@
 /* Values that make up most of an array, in order. */
 typedef struct NAME(few) {
     KEY values[QUICK_FEW];
-    unsigned count; /* 0: there are none */
-    unsigned most;  /* the one that seems to be most frequent */
-    unsigned share; /* of QUICK_SAMPLES, that it has */
+    unsigned count;             /* 0: there are none */
+    unsigned most;              /* the one that seems to be most frequent */
+    unsigned share;             /* of QUICK_SAMPLES, that it has */
+    unsigned shares[QUICK_FEW]; /* likewise, of each value; 0: of one that the sample has missed */
     bool three;     /* there are none, but the pivot has so many keys that a partition should leave them out */
     size_t sorted;  /* keys at the front that are in order */
     unsigned equal; /* neighbours in the sorted sample */
@@ -36,7 +37,7 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
     for (size_t i = 0; i < SAMPLES; i++)
         differ |= sample[i] ^ sample[0];
     if (differ == 0) { /* to sort the sample would take a tenth to a quarter of the time for a thousand keys */
-        *few = (NAME(few)){.values = {sample[0]}, .count = 1, .share = SAMPLES};
+        *few = (NAME(few)){.values = {sample[0]}, .count = 1, .share = SAMPLES, .shares = {SAMPLES}};
         return sample[0];
     }
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
@@ -63,6 +64,7 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
                 continue;
             if (few->count < QUICK_FEW) {
                 few->values[few->count] = sample[runs[r]];
+                few->shares[few->count] = length;
                 few->most = length > longest ? few->count : few->most;
             }
             longest = length > longest ? length : longest;
@@ -109,7 +111,9 @@ QUICK_APART static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, con
 /* Adds a value, which is before those from place k on. */
 static void NAME(add_value)(NAME(few) * few, KEY value, unsigned k) {
     memmove(few->values + k + 1, few->values + k, (few->count - k) * sizeof(KEY));
+    memmove(few->shares + k + 1, few->shares + k, (few->count - k) * sizeof few->shares[0]);
     few->values[k] = value;
+    few->shares[k] = 0;
     few->most += few->most >= k;
     few->count++;
 }
@@ -138,19 +142,31 @@ static void NAME(count_less)(const KEY *values, unsigned count, const KEY *codes
     }
 }
 
+static void NAME(fill_range)(KEY *to, size_t begin, size_t end, KEY key, scan_sort_team *team) {
+    if (begin < end)
+        scan_sort_pass(team, NAME(fill_places), &(NAME(filling)){to + begin, key}, end - begin,
+                       (end - begin) * sizeof(KEY));
+}
+
 /* Puts keys, as often as they were counted, between the other ones, which are sorted at the end of `to`: behind the
- * first less[k] of these. What lies before the other ones is filled with keys[filled]; with none if that is `count`. */
+ * first less[k] of these. What lies before the other ones is filled as `guess` says, if that is not NULL. */
 static void NAME(put_between)(const KEY *keys, unsigned count, const size_t *counts, const size_t *less, KEY *to,
-                              size_t n, size_t rest_n, unsigned filled, scan_sort_team *team) {
+                              size_t n, size_t rest_n, const NAME(guess) * guess, scan_sort_team *team) {
     const KEY *rest = to + (n - rest_n);
     size_t at = 0;
     for (size_t k = 0, before = 0; k < count; before = less[k++]) {
         memmove(to + at, rest + before, (less[k] - before) * sizeof(KEY));
         at += less[k] - before;
-        const size_t end = at + counts[k], from = k == filled && n - rest_n > at ? n - rest_n : at;
-        if (from < end)
-            scan_sort_pass(team, NAME(fill_places), &(NAME(filling)){to + from, keys[k]}, end - from,
-                           (end - from) * sizeof(KEY));
+        const size_t end = at + counts[k];
+        size_t right = at, right_end = at; /* there the key is already */
+        if (guess) {
+            const size_t last = guess->begins[k + 1] < n - rest_n ? guess->begins[k + 1] : n - rest_n;
+            right = guess->begins[k] > at ? guess->begins[k] : at;
+            right = right < end ? right : end;
+            right_end = last > right ? last < end ? last : end : right;
+        }
+        NAME(fill_range)(to, at, right, keys[k], team);
+        NAME(fill_range)(to, right_end, end, keys[k], team);
         at = end;
     }
 }
@@ -172,22 +188,39 @@ static KEY NAME(survey)(const KEY *x, size_t n, KEY flip, NAME(few) * few) {
 
 static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other, size_t n, size_t room, unsigned depth);
 
-/* Counts the few values, and copies the other codes to `rest`, in order. `to`, x or NULL, is filled with the
- * most frequent key meanwhile: lines that have just been read are written soonest. A key is a code with `inverted`
- * bits. Returns how many other codes there are, or SIZE_MAX. */
+/* Where the sample expects the keys of the few values, codes with `inverted` bits; the most frequent everywhere, if it
+ * has others too. */
+static void NAME(guess_places)(const NAME(few) * few, size_t n, KEY inverted, NAME(guess) * guess) {
+    unsigned before = 0, all = 0;
+    for (unsigned k = 0; k < few->count; k++)
+        all += few->shares[k];
+    for (unsigned k = 0; k < few->count; k++) {
+        guess->begins[k] = all == QUICK_SAMPLES ? n / NAME(SIFT_UNIT) * before / all * NAME(SIFT_UNIT)
+                           : k > few->most      ? n
+                                                : 0;
+        before += few->shares[k];
+        guess->keys[k] = few->values[k] ^ inverted;
+    }
+    guess->begins[0] = 0;
+    guess->begins[few->count] = n;
+}
+
+/* Counts the few values, and copies the other codes to `rest`, in order. `to`, x or NULL, is filled as guessed
+ * meanwhile: lines that have just been read are written soonest. Returns how many other codes there are, or SIZE_MAX.
+ */
 static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip, KEY *rest, size_t *counts, KEY *to,
-                         KEY inverted, scan_sort_team *team) {
+                         const NAME(guess) * guess, scan_sort_team *team) {
     NAME(sieve)
     s = {.x = x,
          .flip = flip,
          .count = few->count,
          .rest = rest,
          .to = to == x ? to : NULL,
+         .guess = guess,
          .magnitude = few->magnitude};
     memcpy(s.values, few->values, sizeof s.values);
     s.values[0] = few->values[few->most];
     s.values[few->most] = few->values[0];
-    s.key = s.values[0] ^ inverted;
     s.seems_one = few->share >= QUICK_SAMPLES / 16 * 15;
     const size_t sorted = few->sorted * sizeof(KEY) < QUICK_SORTED_BYTES ? 0 : few->sorted;
     const size_t rest_n = NAME(sift_all)(&s, n, sorted, team, counts), most = counts[0];
@@ -203,7 +236,9 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     KEY keys[QUICK_FEW];
     scan_sort_team *team = job->local->team;
     const bool fills = to == x && few->share >= QUICK_PART;
-    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, fills ? to : NULL, (KEY)job->flip, team);
+    NAME(guess) guess;
+    NAME(guess_places)(few, n, (KEY)job->flip, &guess);
+    const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, fills ? to : NULL, &guess, team);
     atomic_uint unfinished = 0;
     quick_job of_rest = *job;
     of_rest.unfinished = &unfinished;
@@ -212,5 +247,5 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     NAME(count_less)(few->values, few->count, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < few->count; k++)
         keys[k] = few->values[k] ^ (KEY)job->flip;
-    NAME(put_between)(keys, few->count, counts, less, to, n, rest_n, fills ? few->most : few->count, team);
+    NAME(put_between)(keys, few->count, counts, less, to, n, rest_n, fills ? &guess : NULL, team);
 }

@@ -198,7 +198,9 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
         few.sorted = l->sorted_n; /* else ties may lie among them */
     /* Few keys are written sooner at last than where they are looked at first. */
     const bool fills = to == x && few.share >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
-    const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, 0, l->team);
+    NAME(guess) guess;
+    NAME(guess_places)(&few, n, 0, &guess);
+    const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, &guess, l->team);
     if (rest_n == SIZE_MAX)
         return false;
     KEY *rest = to + (n - rest_n);
@@ -213,7 +215,7 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     }
     FLOAT(count_less)(numbers.values, numbers.count, rest, a.numbers, sign, less);
     n -= a.zeros + a.nans;
-    NAME(put_between)(few.values, few.count, counts, less, to, n, a.numbers, fills ? few.most : few.count, l->team);
+    NAME(put_between)(few.values, few.count, counts, less, to, n, a.numbers, fills ? &guess : NULL, l->team);
     a.numbers = n;
     NAME(put_together)(&a, to, other);
     return true;

@@ -14,6 +14,29 @@ SCAN_INLINE size_t NAME(sum_of_lanes)(V tally) {
     return sum;
 }
 
+enum { NAME(SIFT_UNIT) = 64 * LANES /* codes, of which parts consist */ };
+
+/* Which key a sample expects in each place of the result: keys[k] from begins[k] on, a number of units. With one key
+ * for all places, half of them were written twice where there are two values: 31,256 u64 took 1.25 times as long (Xeon
+ * with AVX-512, 2026-11-29: tools/bench --hunt 1 --seed 560230042566317958 --threads 2). */
+typedef struct NAME(guess) {
+    size_t begins[QUICK_FEW + 1];
+    KEY keys[QUICK_FEW];
+} NAME(guess);
+
+/* Fills places [begin, end), which have one key, with those that are expected there. */
+static void NAME(fill_guessed)(const NAME(guess) * g, KEY *to, size_t begin, size_t end) {
+    const KEY there = to[begin];
+    for (unsigned k = 0; begin < end; k++) {
+        const size_t stop = g->begins[k + 1] < end ? g->begins[k + 1] : end;
+        if (begin < stop) {
+            if (g->keys[k] != there)
+                NAME(fill)(to + begin, stop - begin, V_SET1(g->keys[k]));
+            begin = stop;
+        }
+    }
+}
+
 /* A pass over codes x[i] ^ flip: which are counted, and where the others go. A part's others go to the part's place in
  * `rest`, which may be x. */
 typedef struct NAME(sieve) {
@@ -22,8 +45,9 @@ typedef struct NAME(sieve) {
     unsigned count;
     bool seems_one; /* nearly all are the first value */
     KEY *rest;
-    KEY *to; /* x, where lines that have just been read become `key`, the first value; or NULL */
+    KEY *to; /* x, where lines that have just been read become `key`; or NULL */
     KEY key;
+    const NAME(guess) * guess; /* which key that is, by its place */
     KEY magnitude; /* bits of which one is set in each of the others, or the pass fails; 0: they may be any */
 } NAME(sieve);
 
@@ -126,8 +150,6 @@ SIFT_OF(7)
 SIFT_OF(8)
 #undef SIFT_OF
 
-enum { NAME(SIFT_UNIT) = 64 * LANES /* codes, of which parts consist */ };
-
 /* Some steps of the pass, by the number of values. */
 static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts, bool often_one,
                               bool mostly_few) {
@@ -141,8 +163,9 @@ static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY
 static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
     enum { RARE = 2 /* in less than one step in so many */, MAX_N = 16 * NAME(SIFT_UNIT) };
     _Static_assert(sizeof(KEY) > 2 || MAX_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
-    const bool leaves_firsts = !s->to || s->key == (KEY)(s->values[0] ^ s->flip);
-    bool often_one = leaves_firsts && s->seems_one, mostly_few = true;
+    NAME(sieve) own = *s;
+    unsigned k = 0;
+    bool few_differ = s->seems_one, mostly_few = true;
     *part = (NAME(sifted)){.begin = begin, .end = begin};
     for (size_t n = end - begin > MAX_N ? NAME(SIFT_UNIT) : MAX_N; part->end < end;
          n = s->magnitude && s->to ? MAX_N / 4 : MAX_N) {
@@ -152,8 +175,15 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
             before = *part;
         KEY *rest = s->rest + begin + part->rest_n;
         n = n < end - at ? n : end - at;
+        if (s->to) {
+            while (s->guess->begins[k + 1] <= at)
+                k++;
+            own.key = s->guess->keys[k];
+            n = n < s->guess->begins[k + 1] - at ? n : s->guess->begins[k + 1] - at;
+        }
         const size_t steps = n / (4 * LANES);
-        const size_t others = NAME(sift_some)(s, at, n, rest, part->counts, often_one, mostly_few);
+        const bool leaves_firsts = !s->to || own.key == (KEY)(s->values[0] ^ s->flip);
+        const size_t others = NAME(sift_some)(&own, at, n, rest, part->counts, leaves_firsts && few_differ, mostly_few);
         KEY ties = 0;
         for (size_t i = 0; s->magnitude && i < others; i++)
             ties |= (rest[i] & s->magnitude) == 0;
@@ -166,9 +196,9 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
         part->rest_n += others;
         part->end += n;
         const size_t differing = n - (part->counts[0] - firsts);
-        if (s->to && s->magnitude && differing > 0)
-            NAME(fill)(s->to + at, n, V_SET1(s->key));
-        often_one = leaves_firsts && differing * RARE <= steps;
+        if (s->to && s->magnitude && (differing > 0 || !leaves_firsts))
+            NAME(fill)(s->to + at, n, V_SET1(own.key));
+        few_differ = differing * RARE <= steps;
         mostly_few = others * RARE <= steps;
     }
 }
@@ -209,8 +239,8 @@ static void NAME(sift_runs)(const NAME(sieve) * s, size_t n, NAME(sifted) * part
             NAME(fill)(s->rest + part->rest_n, end - begin, V_SET1(code));
             part->rest_n += end - begin;
         }
-        if (s->to && s->key != s->x[begin])
-            NAME(fill)(s->to + begin, end - begin, V_SET1(s->key));
+        if (s->to)
+            NAME(fill_guessed)(s->guess, s->to, begin, end);
         part->end = *done = end;
     }
 }

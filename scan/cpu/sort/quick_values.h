@@ -226,6 +226,6 @@ QUICK_APART static bool NAME(sort_values)(const quick_job *job, const KEY *x, KE
     NAME(count_less)(d.keys, d.count, to + (n - rest_n), rest_n, (KEY)job->flip, less);
     for (unsigned k = 0; k < d.count; k++)
         d.keys[k] ^= (KEY)job->flip;
-    NAME(put_between)(d.keys, d.count, counts, less, to, n, rest_n, d.count, job->local->team);
+    NAME(put_between)(d.keys, d.count, counts, less, to, n, rest_n, NULL, job->local->team);
     return true;
 }
