@@ -63,6 +63,8 @@ static inline bool quick_may_share(const scan_sort_local *l, size_t n, size_t ra
             range_bytes >= QUICK_WAKE_BYTES + QUICK_WAKE_BYTES * QUICK_REPEATS * repeats / candidates);
 }
 
+static inline size_t quick_clamp(size_t x, size_t low, size_t high) { return x < low ? low : x < high ? x : high; }
+
 /* Waits for what has been shared. */
 static inline void quick_join(const scan_sort_local *l, atomic_uint *unfinished) {
     if (l->team)

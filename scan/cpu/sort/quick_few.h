@@ -10,8 +10,7 @@ typedef struct NAME(few) {
     KEY values[QUICK_FEW];
     unsigned count;             /* 0: there are none */
     unsigned most;              /* the one that seems to be most frequent */
-    unsigned share;             /* of QUICK_SAMPLES, that it has */
-    unsigned shares[QUICK_FEW]; /* likewise, of each value; 0: of one that the sample has missed */
+    unsigned shares[QUICK_FEW]; /* of QUICK_SAMPLES, that each value has; 0: the sample has missed it */
     bool three;     /* there are none, but the pivot has so many keys that a partition should leave them out */
     size_t sorted;  /* keys at the front that are in order */
     unsigned equal; /* neighbours in the sorted sample */
@@ -37,7 +36,7 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
     for (size_t i = 0; i < SAMPLES; i++)
         differ |= sample[i] ^ sample[0];
     if (differ == 0) { /* to sort the sample would take a tenth to a quarter of the time for a thousand keys */
-        *few = (NAME(few)){.values = {sample[0]}, .count = 1, .share = SAMPLES, .shares = {SAMPLES}};
+        *few = (NAME(few)){.values = {sample[0]}, .count = 1, .shares = {SAMPLES}};
         return sample[0];
     }
     NAME(network)(sample, sample, SAMPLES, SAMPLES, V_SET1(0));
@@ -72,7 +71,6 @@ static KEY NAME(find_few)(KEY *sample, bool many, NAME(few) * few) {
             covered += length;
         }
     }
-    few->share = longest;
     if (covered < SAMPLES / 2) {
         few->count = 0;
         return median;
@@ -98,7 +96,7 @@ QUICK_APART static bool NAME(find_another)(const KEY *x, size_t n, KEY flip, con
         return false;
     memcpy(s.values, few->values, sizeof s.values);
     for (size_t k = 0; k < PLACES; k++)
-        rest_n += NAME(sift_some)(&s, NAME(sample_place)(k * (QUICK_SAMPLES / PLACES), n - AT_ONCE), AT_ONCE,
+        rest_n += NAME(sift_some)(&s, NAME(sample_place)(k * (QUICK_SAMPLES / PLACES), n - AT_ONCE), AT_ONCE, 0,
                                   rest + rest_n, counts, true, true);
     if (rest_n < ENOUGH)
         return false;
@@ -160,10 +158,9 @@ static void NAME(put_between)(const KEY *keys, unsigned count, const size_t *cou
         const size_t end = at + counts[k];
         size_t right = at, right_end = at; /* there the key is already */
         if (guess) {
-            const size_t last = guess->begins[k + 1] < n - rest_n ? guess->begins[k + 1] : n - rest_n;
-            right = guess->begins[k] > at ? guess->begins[k] : at;
-            right = right < end ? right : end;
-            right_end = last > right ? last < end ? last : end : right;
+            const size_t filled = quick_clamp(n - rest_n, at, end);
+            right = quick_clamp(guess->begins[k], at, filled);
+            right_end = quick_clamp(guess->begins[k + 1], right, filled);
         }
         NAME(fill_range)(to, at, right, keys[k], team);
         NAME(fill_range)(to, right_end, end, keys[k], team);
@@ -221,7 +218,7 @@ static size_t NAME(sift)(const NAME(few) * few, const KEY *x, size_t n, KEY flip
     memcpy(s.values, few->values, sizeof s.values);
     s.values[0] = few->values[few->most];
     s.values[few->most] = few->values[0];
-    s.seems_one = few->share >= QUICK_SAMPLES / 16 * 15;
+    s.seems_one = few->shares[few->most] >= QUICK_SAMPLES / 16 * 15;
     const size_t sorted = few->sorted * sizeof(KEY) < QUICK_SORTED_BYTES ? 0 : few->sorted;
     const size_t rest_n = NAME(sift_all)(&s, n, sorted, team, counts), most = counts[0];
     counts[0] = counts[few->most];
@@ -235,7 +232,7 @@ static void NAME(sort_few)(const quick_job *job, NAME(few) * few, const KEY *x, 
     size_t counts[QUICK_FEW], less[QUICK_FEW];
     KEY keys[QUICK_FEW];
     scan_sort_team *team = job->local->team;
-    const bool fills = to == x && few->share >= QUICK_PART;
+    const bool fills = to == x && few->shares[few->most] >= QUICK_PART;
     NAME(guess) guess;
     NAME(guess_places)(few, n, (KEY)job->flip, &guess);
     const size_t rest_n = NAME(sift)(few, x, n, flip, other, counts, fills ? to : NULL, &guess, team);

@@ -197,7 +197,8 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     if (NAME(are_one_number)(x, l->sorted_n))
         few.sorted = l->sorted_n; /* else ties may lie among them */
     /* Few keys are written sooner at last than where they are looked at first. */
-    const bool fills = to == x && few.share >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
+    const bool fills =
+        to == x && few.shares[few.most] >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
     NAME(guess) guess;
     NAME(guess_places)(&few, n, 0, &guess);
     const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, &guess, l->team);

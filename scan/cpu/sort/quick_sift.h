@@ -45,9 +45,8 @@ typedef struct NAME(sieve) {
     unsigned count;
     bool seems_one; /* nearly all are the first value */
     KEY *rest;
-    KEY *to; /* x, where lines that have just been read become `key`; or NULL */
-    KEY key;
-    const NAME(guess) * guess; /* which key that is, by its place */
+    KEY *to; /* x, where lines that have just been read are filled as `guess` says; or NULL */
+    const NAME(guess) * guess;
     KEY magnitude; /* bits of which one is set in each of the others, or the pass fails; 0: they may be any */
 } NAME(sieve);
 
@@ -69,14 +68,15 @@ SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned co
     return V_UNSET(same);
 }
 
-/* Some steps of the pass: n codes from `begin` on, of which the others go to `rest`. Counts are added. Returns how many
- * others there are. Two branches save work, and cost more where the processor cannot foresee them: often_one looks
- * for steps of the first value alone, whose keys are there; mostly_few for steps without others. */
-SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts,
+/* Some steps of the pass: n codes from `begin` on, of which the others go to `rest`, and whose places in s->to, if
+ * there is one, are filled with `key`. Counts are added. Returns how many others there are. Two branches save work, and
+ * cost more where the processor cannot foresee them: often_one looks for steps of the first value alone, whose keys are
+ * there; mostly_few for steps without others. */
+SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY key, KEY *rest, size_t *counts,
                                  unsigned count, bool often_one, bool mostly_few) {
     const KEY *x = s->x + begin;
     KEY *to = s->to && !s->magnitude ? s->to + begin : NULL;
-    const V flip = V_SET1(s->flip), key = V_SET1(s->key);
+    const V flip = V_SET1(s->flip), filling = V_SET1(key);
     V values[QUICK_FEW], tally[QUICK_FEW];
     size_t rest_n = 0, i = 0, some = n * sizeof(KEY) < QUICK_L1_BYTES ? 0 : NAME(to_boundary)(x);
 #pragma GCC unroll 8
@@ -91,7 +91,7 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
             const V_BITS others = NAME(sift_vector)(v, values, tally, count);
             const size_t others_n = quick_count(others, LANES);
             if (to)
-                V_MASK_STORE(to + i, valid, key);
+                V_MASK_STORE(to + i, valid, filling);
             if (others)
                 V_MASK_STORE(rest + rest_n, V_BELOW(V_SET1(others_n), 0), V_XOR(flip, V_COMPRESS(v, others)));
             rest_n += others_n;
@@ -114,7 +114,7 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
                 v[k] = V_LOAD(x + i + k * LANES);
                 others[k] = NAME(sift_vector)(v[k], values, tally, count);
                 if (to)
-                    V_STORE(to + i + k * LANES, key);
+                    V_STORE(to + i + k * LANES, filling);
             }
             if (mostly_few && (others[0] | others[1] | others[2] | others[3]) == 0)
                 continue;
@@ -136,9 +136,9 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
 }
 
 #define SIFT_OF(count)                                                                                                 \
-    static size_t NAME(sift_##count)(const NAME(sieve) * s, size_t begin, size_t n, KEY * rest, size_t * counts,       \
-                                     bool often_one, bool mostly_few) {                                                \
-        return NAME(sift_of)(s, begin, n, rest, counts, count, often_one, mostly_few);                                 \
+    static size_t NAME(sift_##count)(const NAME(sieve) * s, size_t begin, size_t n, KEY key, KEY * rest,               \
+                                     size_t * counts, bool often_one, bool mostly_few) {                               \
+        return NAME(sift_of)(s, begin, n, key, rest, counts, count, often_one, mostly_few);                            \
     }
 SIFT_OF(1)
 SIFT_OF(2)
@@ -151,11 +151,11 @@ SIFT_OF(8)
 #undef SIFT_OF
 
 /* Some steps of the pass, by the number of values. */
-static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY *rest, size_t *counts, bool often_one,
-                              bool mostly_few) {
-    static size_t (*const sifts[QUICK_FEW])(const NAME(sieve) *, size_t, size_t, KEY *, size_t *, bool, bool) = {
+static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY key, KEY *rest, size_t *counts,
+                              bool often_one, bool mostly_few) {
+    static size_t (*const sifts[QUICK_FEW])(const NAME(sieve) *, size_t, size_t, KEY, KEY *, size_t *, bool, bool) = {
         NAME(sift_1), NAME(sift_2), NAME(sift_3), NAME(sift_4), NAME(sift_5), NAME(sift_6), NAME(sift_7), NAME(sift_8)};
-    return sifts[s->count - 1](s, begin, n, rest, counts, often_one, mostly_few);
+    return sifts[s->count - 1](s, begin, n, key, rest, counts, often_one, mostly_few);
 }
 
 /* A part of the pass. What came before says what can be foreseen. Where it may fail keys are written when those of some
@@ -163,8 +163,8 @@ static size_t NAME(sift_some)(const NAME(sieve) * s, size_t begin, size_t n, KEY
 static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAME(sifted) * part) {
     enum { RARE = 2 /* in less than one step in so many */, MAX_N = 16 * NAME(SIFT_UNIT) };
     _Static_assert(sizeof(KEY) > 2 || MAX_N / LANES <= UINT16_MAX, "a lane counts all that it meets");
-    NAME(sieve) own = *s;
     unsigned k = 0;
+    KEY key = 0;
     bool few_differ = s->seems_one, mostly_few = true;
     *part = (NAME(sifted)){.begin = begin, .end = begin};
     for (size_t n = end - begin > MAX_N ? NAME(SIFT_UNIT) : MAX_N; part->end < end;
@@ -178,12 +178,13 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
         if (s->to) {
             while (s->guess->begins[k + 1] <= at)
                 k++;
-            own.key = s->guess->keys[k];
+            key = s->guess->keys[k];
             n = n < s->guess->begins[k + 1] - at ? n : s->guess->begins[k + 1] - at;
         }
         const size_t steps = n / (4 * LANES);
-        const bool leaves_firsts = !s->to || own.key == (KEY)(s->values[0] ^ s->flip);
-        const size_t others = NAME(sift_some)(&own, at, n, rest, part->counts, leaves_firsts && few_differ, mostly_few);
+        const bool leaves_firsts = !s->to || key == (KEY)(s->values[0] ^ s->flip);
+        const size_t others =
+            NAME(sift_some)(s, at, n, key, rest, part->counts, leaves_firsts && few_differ, mostly_few);
         KEY ties = 0;
         for (size_t i = 0; s->magnitude && i < others; i++)
             ties |= (rest[i] & s->magnitude) == 0;
@@ -197,7 +198,7 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
         part->end += n;
         const size_t differing = n - (part->counts[0] - firsts);
         if (s->to && s->magnitude && (differing > 0 || !leaves_firsts))
-            NAME(fill)(s->to + at, n, V_SET1(own.key));
+            NAME(fill)(s->to + at, n, V_SET1(key));
         few_differ = differing * RARE <= steps;
         mostly_few = others * RARE <= steps;
     }
