@@ -42,11 +42,24 @@ __device__ inline even_code even_between(double first, double last, bool descend
 }
 
 constexpr uint32_t even_samples = 4096;
-constexpr uint32_t even_slots = 4 * even_samples;                          /* words of the table in which they meet */
+constexpr uint32_t even_slots = 4 * even_samples;                          /* of the table in which they meet */
 constexpr uint32_t even_part_bits = 10, even_parts = 1u << even_part_bits; /* parts of the code that are looked at */
 constexpr int even_only_threads = 1024; /* of a CTA of the survey of many keys, which may count no other digits */
 
-/* Pairs of prefixes that agree, of which each thread has some. table: even_slots words, zero; they are zero again. By
+/* Returns how many prefixes of this hash came to the table before. A slot has two words, the hash and how many came:
+ * all that agree come to one slot, in whatever order they come, so that all CTAs find the same. */
+__device__ inline uint32_t meet_by_hash(uint32_t *table, uint64_t prefix) {
+    const uint32_t hash = max(sample_hash(prefix), 1u), step = hash >> 15 | 1; /* an odd one visits all slots */
+    for (uint32_t slot = hash % even_slots;; slot = (slot + step) % even_slots) {
+        uint32_t old = *static_cast<volatile uint32_t *>(table + 2 * slot);
+        if (old == 0)
+            old = atomicCAS(table + 2 * slot, 0u, hash);
+        if (old == 0 || old == hash)
+            return atomicAdd(table + 2 * slot + 1, 1u);
+    }
+}
+
+/* Pairs of prefixes that agree, of which each thread has some. table: two words a slot, zero; they are zero again. By
  * the CTA. */
 template <uint32_t each>
 __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefix)[each], uint32_t *table) {
@@ -57,12 +70,12 @@ __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefi
     uint32_t met = 0;
 #pragma unroll
     for (uint32_t k = 0; k < each; k++)
-        met += meet_in_table<even_slots>(table, prefix[k]);
+        met += meet_by_hash(table, prefix[k]);
     met = warp_sum(met);
     if (threadIdx.x % 32 == 0)
         atomicAdd(&pairs, met);
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < even_slots / 4; i += blockDim.x)
+    for (uint32_t i = threadIdx.x; i < 2 * even_slots / 4; i += blockDim.x)
         reinterpret_cast<uint4 *>(table)[i] = uint4{};
     const float answer = float(pairs);
     __syncthreads();
@@ -72,8 +85,8 @@ __attribute__((noinline)) __device__ float agreeing_pairs(const uint64_t (&prefi
 /* Whether by two digits of the code some buckets would be too large, as the plan would find when codes had not been
  * counted: a part of it, or a finer one, has too many keys, or they come in runs, or have many copies, or too many
  * share a bucket. Keys whose logarithms are even crowd a fine part. repeats: keys of a sample of `threads` that are
- * equal to the one before. table: even_parts words, and even_slots for even_only_threads; they are zero, and zero again
- * afterwards. By the CTA. */
+ * equal to the one before. table: even_parts words, and two a slot for even_only_threads; they are zero, and zero
+ * again afterwards. By the CTA. */
 template <class Key, int threads>
 __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_code &even, uint32_t repeats,
                                   uint32_t *table) {
@@ -122,7 +135,8 @@ __device__ bool has_large_buckets(const sort_job &job, uint64_t n, const even_co
 
 /* An even code between the limits of a sample, with some room, more if there are few keys near them; none if that is
  * not even enough. key: the thread's, of those at stratified_place(threadIdx.x, n / threads). table: as
- * has_large_buckets() has it. The same in every CTA, by all of its threads. */
+ * has_large_buckets() has it. By all threads of a CTA, and the same in every CTA of the survey and of the plan, which
+ * relies on it: products and sums are not fused (-fmad=false). */
 template <class Key, int threads>
 __device__ even_code find_even(const sort_job &job, uint64_t n, key_bits<Key> key, uint32_t *table) {
     using K = key_bits<Key>;

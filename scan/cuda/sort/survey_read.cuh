@@ -30,7 +30,7 @@ template <class Key, bool wide> struct survey_shape {
     static constexpr int counters = digits * radix;
     static constexpr int words = counters * columns;
     static_assert(!tries_even || wide == (threads == even_only_threads), "even.cuh tells them apart so");
-    static_assert(!tries_even || words >= int(wide ? even_slots : even_parts), "the sample's");
+    static_assert(!tries_even || words >= int(wide ? 2 * even_slots : even_parts), "the sample's");
     static_assert(narrow || (words >= int(sample_slots) && threads * sample_each >= int(sample_size)), "the plan's");
     static_assert(narrow || words >= int(2 * bins_samples_fewer), "the plan's");
 
