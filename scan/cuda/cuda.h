@@ -128,8 +128,8 @@ scan_status launch(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threa
                    size_t shared_bytes);
 
 /* launch() with programmatic dependent launch: the kernel starts on the SMs while the launch before it ends, which
- * saves most of a microsecond on an H200. Every thread of the kernel must call grid_dependency_wait() (device/ptx.cuh)
- * before it reads or writes global memory. In clusters of `cluster` CTAs. */
+ * saves most of a microsecond on an H200, or beside it (grid_dependents_launch() of device/ptx.cuh). Every thread of
+ * the kernel must call grid_dependency_wait() of that file, as is said there. In clusters of `cluster` CTAs. */
 scan_status launch_pdl(scan_ctx *ctx, const void *kernel, uint64_t blocks, int threads, void **arguments,
                        size_t shared_bytes, int cluster = 1);
 

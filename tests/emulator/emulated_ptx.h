@@ -17,6 +17,7 @@ inline void perturb() { emulator::maybe_switch(); }
 #endif
 
 inline void grid_dependency_wait() { emulator::wait_for_previous(); }
+inline void grid_dependents_launch() {}
 inline uint32_t opaque(uint32_t x) { return x; }
 template <class T> T *opaque_shared(T *p) { return p; }
 template <class T> T *opaque_global(T *p) { return p; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plans that the survey makes for keys of every kind. A plan with more work than necessary still sorts, only more
- * slowly, and no comparison of results finds that.
+ * The plans that are made from surveys of keys of every kind. A plan with more work than necessary still sorts, only
+ * more slowly, and no comparison of results finds that.
  */
 #include <utility>
 
@@ -31,7 +31,7 @@ enum key_kind {
     KEYS_STEPS,    /* the top `bits` bytes have two values each */
     KEYS_REPEATED, /* the same, with 500 copies of each */
     KEYS_GAPS,   /* wide gaps between keys and narrow ones; all if `bits` bytes make buckets and are three, else some */
-    KEYS_HIDDEN, /* one key in 32 has one upper half, none of the survey's sample */
+    KEYS_HIDDEN, /* one key in 32 has one upper half, none of the smaller sample */
     KEYS_HIDDEN_COPIES, /* `bits` of each value, but for those of that sample */
     KEYS_BUCKET,        /* one key in `bits` has one upper half */
     KEYS_BUCKET_OF_ONE, /* ... is one value */
@@ -45,7 +45,7 @@ enum key_kind {
     KEYS_EVEN_VALUES    /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
 
-/* Whether the survey's sample, the smaller one, has key i. */
+/* Whether the smaller sample has key i. */
 static bool is_sampled(size_t i) {
     static const std::vector<bool> sampled = sampled_keys(n);
     return sampled[i];
@@ -266,6 +266,16 @@ static sort_job job_of(const plan_case *c, const void *in, void *out, sort_plan 
     return job;
 }
 
+static void run_survey(const sort_survey_kernel &survey, sort_job job, uint64_t ctas) {
+    bool second = false;
+    uint32_t survey_ctas = uint32_t(ctas);
+    void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
+    for (const void *kernel : {survey.kernel, survey.plan_kernel})
+        cuda_ok(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
+    direct_launch(survey.kernel, ctas, survey.threads, arguments, size_t(survey.shared_bytes));
+    direct_launch(survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
+}
+
 static bool is_as_wanted(const plan_case *c, const sort_plan *p) {
     if (c->kind == KEYS_EVEN_VALUES)
         return p->counts_missing == (!many || c->bits == 8);
@@ -288,11 +298,8 @@ static void check_plan(const plan_case *c, const sort_survey_kernel &survey, con
     sort_job job =
         job_of(c, gpu_put(&d_keys, keys, n, size, 0), gpu_put(&d_keys_out, NULL, n, size, 0), any_plan(plan));
     job.wide_survey = wide;
-    bool second = false;
-    void *arguments[] = {&job, &second};
-    cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
     /* four CTAs of the survey of many keys read late, if there is a larger sample, and one does not */
-    direct_launch(survey.kernel, 5, survey.threads, arguments, size_t(survey.shared_bytes));
+    run_survey(survey, job, 5);
     gpu_get(&d_plan, plan);
     uint64_t counted = 0;
     for (int digit = 0; digit < radix; digit++)
@@ -372,10 +379,7 @@ static void check_order(scan_type type, bool wide, int round) {
         last = code;
     }
     const sort_survey_kernel survey = wide ? survey_of_type<true>(type) : survey_of_type<false>(type);
-    bool second = false;
-    void *arguments[] = {&job, &second};
-    cuda_ok(cudaFuncSetAttribute(survey.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, survey.shared_bytes));
-    direct_launch(survey.kernel, 3, survey.threads, arguments, size_t(survey.shared_bytes));
+    run_survey(survey, job, 3);
     gpu_get(&d_plan, &plan);
     if ((plan.falls != 0) != falls || (plan.rises != 0) != rises || memcmp(plan.counts[0], counts, sizeof counts) != 0)
         fail_msg("%s, round %d, %zu keys: falls %u, not %d, rises %u, not %d, or other counts", scan_type_name(type),

@@ -59,11 +59,21 @@ template <class T> __device__ T *opaque_global(T *p) {
 }
 
 /* Waits until the launches before this one have ended and what they wrote is visible. In a kernel launched by
- * launch_pdl() every thread calls it before it reads or writes global memory. A thread with nothing to do calls it too,
+ * launch_pdl() every thread calls it before it reads or writes global memory, but in one that begins beside the launch
+ * before it (grid_dependents_launch()), which calls it before it ends. A thread with nothing to do calls it too,
  * or the launch after this one could begin while those before it still run. */
 __device__ inline void grid_dependency_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the launch after this one begin, if it was launched by launch_pdl(), as soon as all CTAs have called this or
+ * have ended. It then runs beside this launch up to its grid_dependency_wait(), and sees of it only what is handed
+ * over. */
+__device__ inline void grid_dependents_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

@@ -10,7 +10,8 @@
  *
  * Before the epoch wraps, once in some 2^32 launches, CTAs are counted as they end, and the last clears every word.
  *
- * Launches on one state must be ordered, as launches on one stream are.
+ * Launches on one state must be ordered, as launches on one stream are. Two that overlap may share an epoch, if both
+ * know how many tickets they take together.
  */
 #ifndef SCAN_CUDA_DEVICE_TICKETS_CUH
 #define SCAN_CUDA_DEVICE_TICKETS_CUH
@@ -61,8 +62,9 @@ __device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
         *state.ticket = uint64_t(epoch) << 32;
 }
 
-/* By every thread of every CTA, once its work is done. epoch: likewise. */
-__device__ inline void leave(const scan_state &state, uint32_t epoch) {
+/* By every thread of every CTA, once its work is done. epoch: likewise. tickets: of all CTAs
+ * that take one of this epoch, if the next launch's do too. */
+__device__ inline void leave(const scan_state &state, uint32_t epoch, uint32_t tickets) {
     if (epoch < last_epoch)
         return;
     __syncwarp(); /* lanes may have waited each for itself */
@@ -70,7 +72,7 @@ __device__ inline void leave(const scan_state &state, uint32_t epoch) {
     bool last = false;
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicAdd(reinterpret_cast<unsigned long long *>(state.left), 1ull) == gridDim.x - 1;
+        last = atomicAdd(reinterpret_cast<unsigned long long *>(state.left), 1ull) == tickets - 1;
         __threadfence();
     }
     if (!__syncthreads_or(last))
@@ -82,6 +84,7 @@ __device__ inline void leave(const scan_state &state, uint32_t epoch) {
         *state.ticket = 0;
     }
 }
+__device__ inline void leave(const scan_state &state, uint32_t epoch) { leave(state, epoch, gridDim.x); }
 
 } /* namespace scan_cuda */
 

@@ -91,10 +91,10 @@ struct varying_digits {
 /* Returns the lowest bit of the top `digits` digits of the even code. */
 __device__ constexpr uint32_t even_shift(uint32_t digits) { return 32 - digits * digit_bits; }
 
-/* From the counts of rows, some of the even code. odd: sort_plan.odd. plan->before is there after the CTA's next
- * barrier: the first warp, which makes the plan, leaves it to the others. By the CTA. */
-__device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, int even_rows, digit_spread *spread,
-                                             bool odd) {
+/* From the counts of rows, some of the even code. spread, digits: in shared memory. odd: sort_plan.odd. plan->before is
+ * there after the CTA's next barrier: the first warp, which makes the plan, leaves it to the others. By the CTA. */
+__device__ inline void find_digits(const sort_job &job, uint64_t n, int even_rows, bool odd, digit_spread *spread,
+                                   varying_digits &digits) {
     __shared__ row_part parts[counted_rows][row_parts];
     const int rows = int((job.bits + digit_bits - 1) / digit_bits), all = (rows + even_rows) * row_parts,
               warps = int(blockDim.x) / 32, lane = threadIdx.x % 32;
@@ -109,23 +109,25 @@ __device__ inline varying_digits find_digits(const sort_job &job, uint64_t n, in
             parts[i / row_parts][i % row_parts] = part;
     }
     __syncthreads();
-    if (int(threadIdx.x) < rows + even_rows)
-        spread[threadIdx.x] = spread_of(parts[threadIdx.x], n);
+    if (warp_of_cta() == 0) {
+        digit_spread own = {};
+        if (lane < rows + even_rows)
+            spread[lane] = own = spread_of(parts[lane], n);
+        const bool varies = lane < rows && !own.constant;
+        const unsigned all_varying = __ballot_sync(all_lanes, varies);
+        if (varies)
+            digits.row[__popc(all_varying & ((1u << lane) - 1))] = uint32_t(lane);
+        if (lane == 0) {
+            digits.count = uint32_t(__popc(all_varying));
+            digits.even = {};
+            digits.coded = job.is_float && (!job.keys_out || !odd); /* an argsort writes no keys */
+        }
+    }
     __syncthreads();
     if (warp_of_cta() > 0)
 #pragma unroll 1
         for (int i = warp_of_cta() - 1; i < all; i += warps - 1)
             place_part(job.plan, i / row_parts, i % row_parts, parts[i / row_parts], lane);
-    varying_digits digits;
-    digits.count = 0;
-    digits.even = {};
-    digits.coded = job.is_float && (!job.keys_out || !odd); /* an argsort writes no keys */
-#pragma unroll 1
-    for (int row = 0; row < rows; row++) {
-        if (!spread[row].constant)
-            digits.row[digits.count++] = uint32_t(row);
-    }
-    return digits;
 }
 
 } /* namespace scan_cuda */

@@ -18,7 +18,11 @@ namespace scan_cuda {
 
 template <class Key, bool wide> sort_survey_kernel survey_of() {
     using shape = survey_shape<Key, wide>;
-    return {address(survey_kernel<Key, wide>), shape::threads, shape::ctas, shape::words * 4,
+    return {address(survey_kernel<Key, wide>),
+            address(plan_kernel<Key, wide>),
+            shape::threads,
+            shape::ctas,
+            shape::words * 4,
             wide ? shape::tile : shape::layer};
 }
 

@@ -125,8 +125,8 @@ struct splitter_tree {
 
 /* ---- from a sample ----------------------------------------------------------------------------------------------- */
 
-/* Where intervals begin, from the survey's sample, of which the last key is left out: at each of its codes, and behind
- * one that it has twice. By the CTA. */
+/* Where intervals begin, from the sample (sample.cuh), of which the last key is left out: at each of its codes, and
+ * behind one that it has twice. By the CTA. */
 __device__ inline void find_splitters(sort_plan *plan, uint64_t *sorted) {
     for (uint32_t s = threadIdx.x; s < interval_count; s += blockDim.x)
         sorted[s] = s + 1 < interval_count ? __ldcg(&plan->sample[SAMPLE_CODES][s]) : ~uint64_t(0);

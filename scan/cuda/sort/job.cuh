@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every kernel of the radix sort is told: the job, which the host knows, and the plan, which the first kernel
- * makes on the device (survey.cuh), of a sort by one digit the second (plan_passes.cuh), and the others follow. The
+ * What every kernel of the radix sort is told: the job, which the host knows, and the plan, which the second kernel
+ * makes on the device (plan.cuh), of a sort by one digit its pass (plan_passes.cuh), and the others follow. The
  * host launches all that could be needed and reads nothing back.
  */
 #ifndef SCAN_CUDA_SORT_JOB_CUH
@@ -68,7 +68,7 @@ struct larger_counts {
 
 enum sort_finish { FINISH_NOTHING, FINISH_COPY, FINISH_VALUES, FINISH_REVERSE };
 
-/* In the scratch part of the workspace. The survey zeroes all that precedes the array `before`. */
+/* In the scratch part of the workspace. All that precedes the array `before` is zeroed first (survey_start.cuh). */
 struct sort_plan {
     /* rows: the codes' digits, after them those of the even code, if there is one, and of codes by intervals */
     unsigned long long counts[max_rows][radix];

@@ -12,8 +12,9 @@
 
 namespace scan_cuda {
 
+/* The survey, and the kernel that makes a plan from it: one CTA. */
 struct sort_survey_kernel {
-    const void *kernel;
+    const void *kernel, *plan_kernel;
     int threads, ctas; /* of an SM */
     int shared_bytes;
     uint64_t tile; /* elements of a CTA, at a time, at least */

@@ -2,12 +2,12 @@
  *
  * A larger sample of many keys, which tells how many copies values have, counted while the survey reads them.
  *
- *     CTA 0 ... 3    a part each    ──> how many values it has once, and twice ──> the plan, made by the last CTA
+ *     CTA 0 ... 3    a part each    ──> how many values it has once, and twice ──> the plan
  *     others         read keys
  *
- * The sample that all CTAs take (sample.cuh) has a pair or two of keys of which there are dozens of copies: of sets
- * with 50 copies of each value it took one in fifteen for keys without, and the local stage, which gave up in the end,
- * doubled their time (H200, 2026-11-28: tools/bench --device cuda --hunt 1 --seed 15645309850218905155).
+ * The sample that the plan's CTA takes (sample.cuh) has a pair or two of keys of which there are dozens of copies: of
+ * sets with 50 copies of each value it took one in fifteen for keys without, and the local stage, which gave up in the
+ * end, doubled their time (H200, 2026-11-28: tools/bench --device cuda --hunt 1 --seed 15645309850218905155).
  */
 #ifndef SCAN_CUDA_SORT_LARGER_SAMPLE_CUH
 #define SCAN_CUDA_SORT_LARGER_SAMPLE_CUH
@@ -70,38 +70,17 @@ __attribute__((noinline)) __device__ void count_part(const sort_job &job, uint64
     __syncthreads();
 }
 
-/* What the samples tell of equal keys. */
-struct equal_codes {
-    sample_counts counts;
-    bool whole;   /* counts are those of the smaller sample; else there are singles, doubles and repeats alone */
-    float copies; /* of a value that is not frequent, on average */
-
-    /* By the CTA. table: sample_slots words of shared memory. */
-    __device__ void count(const sort_plan *plan, uint32_t *table) {
-        if (!whole)
-            counts = count_sample(plan, SAMPLE_CODES, 0, table);
-        whole = true;
-    }
-};
-
-/* Finds these from the larger sample, if there is one in which enough values are not frequent. The smaller one is then
- * counted only where more is asked. Counting it takes 5 us on an H200, a fiftieth of the time in which 10^7 4-byte keys
- * are sorted (2026-11-29). By the CTA. */
-__device__ inline equal_codes find_equal_codes(const sort_job &job, uint64_t n, uint32_t *table) {
+/* How many copies a value that is not frequent has, on average: from the larger sample, if there is one in which enough
+ * values are not frequent. equal: counts of the smaller one. */
+__device__ inline float find_copies(const sort_job &job, uint64_t n, const sample_counts &equal) {
     uint32_t once = 0, twice = 0;
     if (takes_larger_sample(job, n))
         for (const larger_counts &part : job.plan->larger) { /* not from L1: other SMs wrote them */
             once += __ldcg(&part.once);
             twice += __ldcg(&part.twice);
         }
-    const bool enough = once + twice >= sample_size / 16;
-    const uint32_t times = larger_parts * part_size(n) / sample_size;
-    equal_codes equal = {{0, 0, (once + times - 1) / times, twice / times, 0, 0, __ldcg(&job.plan->repeats)}, false, 0};
-    if (job.sampled || !enough)
-        equal.count(job.plan, table);
-    equal.copies = enough ? copies_of(float(once), float(twice), part_size(n), n)
-                          : copies_of(float(equal.counts.singles), float(equal.counts.doubles), sample_size, n);
-    return equal;
+    return once + twice >= sample_size / 16 ? copies_of(float(once), float(twice), part_size(n), n)
+                                            : copies_of(float(equal.singles), float(equal.doubles), sample_size, n);
 }
 
 } /* namespace scan_cuda */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan, made by the last CTA of the survey from what all of them counted; that of a sort by one digit is made by
- * its pass (plan_passes.cuh).
+ * The plan, made from what the survey counts by a kernel of its own, which begins beside it; that of a sort by one
+ * digit is made by its pass (plan_passes.cuh).
  *
  *     sorted, reversed       no passes
  *     few bits vary          integers alone: a pass at most, then they are counted (narrow.cuh)
@@ -12,7 +12,8 @@
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
- *                            those leave too large buckets; likewise pairs with 4-byte keys, of more
+ *                            those leave too large buckets; likewise pairs with 4-byte keys, of
+ *                            more if values have 4 bytes
  *     8-byte keys, argsort   of many by three digits and more: passes over 4-byte codes made of the digits that vary,
  *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of
  *                            places among a sample's keys (intervals.cuh); a sample sort, if it takes less time than
@@ -21,7 +22,10 @@
 #ifndef SCAN_CUDA_SORT_PLAN_CUH
 #define SCAN_CUDA_SORT_PLAN_CUH
 
+#include "../device/kernel.cuh"
 #include "plan_passes.cuh"
+#include "survey_read.cuh"
+#include "survey_start.cuh"
 #include "top_digits.cuh"
 
 namespace scan_cuda {
@@ -146,12 +150,14 @@ __device__ inline uint32_t sampled_digits_of(const sort_plan *plan) {
  * buckets merged, rare keys cost more. A sort of pairs with 4-byte keys takes as long as 2.4 passes or, with 4-byte
  * values, 3.4, and 2 more for keys that are not frequent, which the first level does not put where they belong, and 4
  * more for rare ones: fitted to 246 sets, 2026-11-27, --verb pairs --seed 4343 and 5151 --min-n 2^26 --max-n 2^28
- * --type u32,i32,f32. tops: top digits are tried first. The local stage after them gives up sooner where a sample sort
- * follows, so that has to save two passes. The gaps are looked at only if they can decide. Most 8-byte keys being of
- * values with dozens of copies each, the sample sort's local stage takes as long as up to five passes more: 2^26 u64 of
- * 10^6 values took 4.5 ms, where eight passes over other keys take 3.4 (H200, 2026-11-28); 218 million pairs 17.0 and
- * 14.7 by passes, an argsort of 11 million 0.97 and 0.79 (2026-11-29: tools/bench --device cuda --hunt 1 --algorithm
- * radix --seed 11637570248411603890, and 5248774646319774545). equal: of the sample's codes. By the CTA. */
+ * --type u32,i32,f32; of fewer it took up to 0.8 passes more (2026-11-29: 8.4 to 60 million, --verb pairs --seed 5512,
+ * and --hunt 1 --seed 8333104584235227492), so it has to save one. tops: top digits are tried first. The local stage
+ * after them gives up sooner where a sample sort follows, so that has to save two passes. The gaps are looked at only
+ * if they can decide. Most 8-byte keys being of values with dozens of copies each, the sample sort's local stage takes
+ * as long as up to five passes more: 2^26 u64 of 10^6 values took 4.5 ms, where eight passes over other keys take 3.4
+ * (H200, 2026-11-28); 218 million pairs 17.0 and 14.7 by passes, an argsort of 11 million 0.97 and 0.79 (2026-11-29:
+ * tools/bench --device cuda --hunt 1 --algorithm radix --seed 11637570248411603890, and 5248774646319774545). equal: of
+ * the sample's codes. By the CTA. */
 __device__ inline bool samples_pay(const sort_job &job, const varying_digits &digits, bool only_even, bool tops,
                                    uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps) {
     if (!job.sampled || !takes_sample(job, n))
@@ -159,7 +165,8 @@ __device__ inline bool samples_pay(const sort_job &job, const varying_digits &di
     const uint32_t passes = only_even ? sampled_digits_of(job.plan) : digits.count;
     const float rare = rare_share(equal), frequent = float(equal.frequent) / sample_size;
     if (job.key_bytes == 4)
-        return float(passes) > (job.value_bytes == 8 ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
+        return float(passes) >
+               (job.value_bytes == 8 && n >= sampled_pairs_least ? 2.4f : 3.4f) + 2 * (1 - frequent) + 4 * rare;
     if (rare > 0.5f && copies > many_copies && copies < own_bucket_copies)
         return false;
     const sampled_cost cost = cost_of_samples(job, passes, n);
@@ -180,65 +187,73 @@ __device__ inline void plan_all(const sort_job &job, const varying_digits &digit
     plan->finish_again = end.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
 }
 
-/* By the last CTA of a second survey, of floats alone. */
-__device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
+/* By the last CTA of a second survey, of floats alone. Called, not made part of its kernel: its loops would lose
+ * registers. */
+__attribute__((noinline)) __device__ inline void make_second_plan(const sort_job &job, uint64_t n) {
     __shared__ digit_spread spread[counted_rows];
-    varying_digits digits = find_digits(job, n, 0, spread, job.plan->odd != 0);
+    __shared__ varying_digits digits;
+    find_digits(job, n, 0, job.plan->odd != 0, spread, digits);
     if (warp_of_cta() > 0)
         return;
     const sort_buffer at = job.plan->local_keys;
     digits.ties = job.plan->ties;
+    __syncwarp();
     plan_all(job, digits, {at, at});
 }
 
 /* Whether the plan has more to choose from than passes over all digits that vary. */
 __device__ inline bool has_choice(const sort_job &job) { return job.local.stride || job.packed || job.sampled; }
 
-/* By the last CTA of the first survey; what is written at the end, its first warp writes, each lane the same but for
- * its pass. memory: `words` of shared memory, at least sample_slots for keys of four bytes and more. Type by type, for
- * most of it is for some types only, and code that runs once takes as long as it takes to fetch. */
+/* Whether the plan looks at equal keys of the sample. */
+__device__ inline bool counts_equal(const sort_job &job, uint64_t n) {
+    return takes_sample(job, n) && (job.sampled || job.again_follows);
+}
+
+/* When the survey has counted. What is written at the end, the first warp writes, each lane the same but for its pass.
+ * memory: `words` of shared memory, at least sample_slots for keys of four bytes and more. equal: counts_equal(), of
+ * the sample's codes. Type by type, for most of it is for some types only, and code that runs once takes as long as it
+ * takes to fetch. By the CTA. */
 template <class Key>
-__device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words,
-                                const even_code &even) {
+__device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words, const even_code &even,
+                          const sample_counts &equal, sample_gaps &gaps) {
     constexpr bool is_word = sizeof(Key) >= 4, is_long = sizeof(Key) == 8, is_float = sort_key<Key>::is_float;
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[counted_rows];
+    __shared__ varying_digits digits, digits_of_even;
     const uint32_t falls = __ldcg(&plan->falls), rises = __ldcg(&plan->rises), odds = __ldcg(&plan->odd);
-    const bool odd = odds != 0;
-    varying_digits digits = find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, spread, odd);
-    const bool sorted = falls == 0, scattered = !sorted && rises != 0,
+    const bool odd = odds != 0, sorted = falls == 0, scattered = !sorted && rises != 0,
                only_even = is_float && counts_even_only(job, even);
+    find_digits(job, n, is_float && even.exists() ? int(even_digits(job)) : 0, odd, spread, digits);
     const sort_narrow narrow = is_word && !is_float && scattered ? narrow_keys(job, digits, spread, n) : sort_narrow{};
     if (narrow.codes) {
         if (warp_of_cta() == 0)
             plan_narrow(job, digits, narrow);
         return;
     }
-    equal_codes equal = {};
-    sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
     top_choice choice = {};
     bool by_even = false, runs = false, sampled = false, intervals = false;
     if (is_word && scattered && has_choice(job)) {
-        if (takes_sample(job, n) && (job.sampled || job.again_follows))
-            equal = find_equal_codes(job, n, memory);
+        const float copies = counts_equal(job, n) ? find_copies(job, n, equal) : 0;
         if constexpr (is_word)
             if (!only_even)
-                choice = choose_top<Key>(job, digits, spread, n, equal, gaps, memory, words);
+                choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
         if (is_float && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
             digits.count >= even_digits(job) + job.local.cost) {
-            choice = even_choice(job, spread, n, equal.copies, memory);
+            choice = even_choice(job, spread, n, copies, memory);
             by_even = choice.digits > 0;
         }
         runs = is_long && short_runs(job, digits, spread, n, memory, words);
-        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal.counts, equal.copies, gaps);
+        sampled = samples_pay(job, digits, only_even, choice.digits > 0, n, equal, copies, gaps);
         intervals = is_long && tries_intervals(job, n) && digits.count > packed_passes && !runs &&
-                    !(sampled && rare_share(equal.counts) < intervals_rare);
+                    !(sampled && rare_share(equal) < intervals_rare);
     }
     const uint32_t top = choice.digits;
     if (warp_of_cta() > 0)
         return;
 
-    plan->ties = digits.ties = job.ties && (!is_float || job.value_bytes || odd);
+    const bool ties = job.ties && (!is_float || job.value_bytes || odd);
+    plan->ties = digits.ties = ties;
+    __syncwarp();
     plan->counts_missing = only_even && !sampled;
     if (!scattered) {
         plan->finish = !sorted ? FINISH_REVERSE : job.value_bytes ? FINISH_VALUES : FINISH_NOTHING;
@@ -249,16 +264,19 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         plan->local_keys = BUFFER_IN;
         return;
     }
-    const varying_digits codes = digits;
     if (by_even) {
-        plan->even = digits.even = even;
-        digits.count = top;
-        for (uint32_t i = 0; i < top; i++)
-            digits.row[i] = job.key_bytes + i;
+        if (threadIdx.x < top)
+            digits_of_even.row[threadIdx.x] = job.key_bytes + threadIdx.x;
+        digits_of_even.count = top;
+        digits_of_even.ties = ties;
+        digits_of_even.coded = false;
+        plan->even = digits_of_even.even = even;
+        __syncwarp();
     }
-    const uint32_t passes = top ? top : digits.count;
+    const varying_digits &first = by_even ? digits_of_even : digits; /* the first passes are over some of these */
+    const uint32_t passes = top ? top : first.count;
     plan->passes = passes;
-    plan->local_shift = top ? by_even ? even_shift(top) : digits.row[digits.count - top] * digit_bits : 0;
+    plan->local_shift = top ? by_even ? even_shift(top) : first.row[first.count - top] * digit_bits : 0;
     if (is_long && job.packed) {
         plan_packed(job, digits, runs, intervals, sampled);
         return;
@@ -269,7 +287,7 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
      */
     const bool to_out = !is_in_place(job) && (passes % 2 != 0) == (!top || (choice.values && job.keys_out));
     const sort_place at =
-        plan_passes(job, digits, digits.count - passes, passes, plan->pass, place_of_input(job), to_out, top > 0);
+        plan_passes(job, first, first.count - passes, passes, plan->pass, place_of_input(job), to_out, top > 0);
     plan->finish = top || at.values == BUFFER_OUT ? FINISH_NOTHING : FINISH_COPY;
     if (top) {
         plan->local_keys = at.keys;
@@ -277,24 +295,57 @@ __device__ void make_first_plan(const sort_job &job, uint64_t n, uint32_t *memor
         plan->local_reach = choice.reach;
         plan->local_stride = job.local.stride - (max(choice.reach, job.local.reach) - job.local.reach);
         if (!only_even && !sampled)
-            plan_all(job, codes, at);
+            plan_all(job, digits, at);
     }
 }
 
-template <class Key>
-__device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words, const even_code &even,
-                          bool second) {
-    if (sort_key<Key>::is_float && second)
-        make_second_plan(job, n);
-    else
-        make_first_plan<Key>(job, n, memory, words, even);
-}
-
-/* Called, not made part of the survey's kernel: its loops would lose registers. */
-template <class Key>
-__attribute__((noinline)) __device__ void call_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words,
-                                                    const even_code &even, bool second) {
-    make_plan<Key>(job, n, memory, words, even, second);
+/* One CTA, which begins while those of the survey read the keys, and fits beside one of them. What the plan asks of the
+ * sample whatever their digits, it finds then. Made by the last of the others instead, the plan took 4 to 9 us of an
+ * H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys (2026-11-29: tools/bench --device cuda --hunt 100
+ * --seed 4343 --min-n 600000
+ * --max-n 4200000). */
+template <class Key, bool wide>
+__global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
+    plan_kernel(const __grid_constant__ sort_job job, uint32_t survey_ctas) {
+    using shape = survey_shape<Key, wide>;
+    uint32_t *memory = dynamic_shared<uint32_t>();
+    sort_plan *plan = job.plan;
+    survey_start start(survey_ctas + 1);
+    start.open(job);
+    start.wait(job); /* for the survey, which has waited for the launches before: keys and *n_device are there */
+    __syncthreads();
+    const uint64_t n = sort_count(job);
+    even_code even = {};
+    sample_counts equal = {};
+    sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
+    if constexpr (sizeof(Key) >= 4)
+        if (takes_sample(job, n)) {
+            if constexpr (shape::tries_even)
+                if (!wide || job.again_follows) {
+                    for (int i = threadIdx.x; i < shape::words / 4; i += shape::threads)
+                        reinterpret_cast<uint4 *>(memory)[i] = uint4{};
+                    const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
+                    const key_bits<Key> key = keys[stratified_place(threadIdx.x, n / shape::threads)];
+                    __syncthreads();
+                    even = find_even<Key, shape::threads>(job, n, key, memory);
+                }
+            const uint32_t repeats = take_sample<Key, shape::threads>(job, n, even);
+            if (repeats)
+                atomicAdd(&plan->repeats, repeats);
+            __syncthreads();
+            if (counts_equal(job, n))
+                equal = count_sample(plan, SAMPLE_CODES, 0, memory);
+            if (wide && sizeof(Key) == 8 && job.sampled) /* samples_pay() asks for it, as a rule */
+                gaps.uneven();
+        }
+    if (threadIdx.x == 0) {
+        wait_for(&plan->done, survey_ctas);
+        plan->done = 0; /* for a second survey */
+    }
+    __syncthreads();
+    make_plan<Key>(job, n, memory, shape::words, even, equal, gaps);
+    start.close(job);
+    grid_dependency_wait(); /* passes wait for this launch alone, so it ends after the survey has */
 }
 
 } /* namespace scan_cuda */

@@ -2,7 +2,7 @@
  *
  * What a sample of the keys tells of buckets, before any key has moved: keys of large buckets meet in it, and keys
  * equal to their neighbours tell of runs, by which sizes of buckets vary more than those of scattered keys. Wide gaps
- * beside narrow ones between its codes tell of keys that crowd. The survey takes it while it reads, the plan counts it.
+ * beside narrow ones between its codes tell of keys that crowd. The CTA that makes the plan takes it while others read.
  */
 #ifndef SCAN_CUDA_SORT_SAMPLE_CUH
 #define SCAN_CUDA_SORT_SAMPLE_CUH
@@ -43,46 +43,35 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
     return (job.local.stride || job.packed || job.sampled) && n >= sample_least_keys;
 }
 
-/* A thread's share of the sample. All CTAs take some of it while they wait for their keys anyway. Two counts of a
- * sample that the plan's CTA took itself lasted 21 us on an H200, and 43 us where it has 256 threads; like this 12
- * and 17. A thread's first key is loaded long before it is looked at. */
-template <class Key> class key_sample {
+/* Takes the sample. Returns how many keys repeat the one before: those of a warp to one of its lanes. By a CTA of
+ * `threads`. */
+template <class Key, int threads>
+__device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
     using K = key_bits<Key>;
-    const bool taken;
-    uint32_t s; /* of the next key */
-    K key, before;
-
-    __device__ void load(const sort_job &job, uint64_t n) {
-        if (!taken || s >= sample_size)
-            return;
-        const K *keys = static_cast<const K *>(job.keys_in);
-        const uint64_t i = uniform_place(s, n);
-        key = keys[i];
-        before = keys[i ? i - 1 : 1];
+    constexpr int each = int(sample_size) / threads;
+    const K *keys = static_cast<const K *>(job.keys_in);
+    K key[each], before[each]; /* loaded before they are looked at */
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        const uint64_t i = uniform_place(k * threads + threadIdx.x, n);
+        key[k] = keys[i];
+        before[k] = keys[i ? i - 1 : 1];
     }
-
-  public:
-    __device__ key_sample(const sort_job &job, uint64_t n, bool taken)
-        : taken(taken), s(threadIdx.x * gridDim.x + blockIdx.x), key(0), before(0) {
-        load(job, n);
+    uint32_t repeats = 0;
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+        const uint32_t s = k * threads + threadIdx.x;
+        job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key[k], job.order);
+        if constexpr (sort_key<Key>::is_float)
+            if (even.exists())
+                job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key[k]);
+        repeats += key[k] == before[k];
     }
-    /* Returns how many keys repeat the one before: those of a warp to one of its lanes. */
-    __device__ uint32_t write(const sort_job &job, uint64_t n, const even_code &even) {
-        uint32_t repeats = 0;
-        for (; taken && s < sample_size; load(job, n)) {
-            job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key, job.order);
-            if constexpr (sort_key<Key>::is_float)
-                if (even.exists())
-                    job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key);
-            repeats += key == before;
-            s += gridDim.x * blockDim.x;
-        }
-        repeats = warp_sum(repeats);
-        return threadIdx.x % 32 == 0 ? repeats : 0;
-    }
-};
+    repeats = warp_sum(repeats);
+    return threadIdx.x % 32 == 0 ? repeats : 0;
+}
 
-/* Whether codes may be made by intervals: the survey then takes a larger sample too. */
+/* Whether codes may be made by intervals: the survey then takes a wide sample too. */
 __device__ inline bool tries_intervals(const sort_job &job, uint64_t n) { return job.packed && n >= intervals_least; }
 
 template <class Key> __device__ void take_wide_sample(const sort_job &job, uint64_t n) {
@@ -136,13 +125,13 @@ template <uint32_t slots> __device__ uint32_t meet_in_table(uint32_t *table, uin
 }
 
 /* By the codes above `shift`. table: sample_slots words of shared memory. By the CTA. Short and not inlined: the time
- * is that of fetching code that runs once a sort, and the survey of fewer keys would take more registers. */
+ * is that of fetching code that runs once a sort, and several places call it. */
 __attribute__((noinline)) __device__ inline sample_counts count_sample(const sort_plan *plan, sample_codes codes,
                                                                        uint32_t shift, uint32_t *table) {
     __shared__ sample_counts counts;
     uint64_t prefix[sample_each];
 #pragma unroll
-    for (uint32_t k = 0; k < sample_each; k++) /* not from L1: other SMs wrote it */
+    for (uint32_t k = 0; k < sample_each; k++)
         prefix[k] = __ldcg(&plan->sample[codes][(k * blockDim.x + threadIdx.x) % sample_size]);
 #pragma unroll
     for (uint32_t k = 0; k < sample_each; k++)

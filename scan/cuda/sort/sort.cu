@@ -68,8 +68,9 @@ scan_status sort_open(scan_ctx *ctx) {
         if (!k)
             continue;
         if (counts_wide(ctx, k))
-            SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(k->survey[1].kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    k->survey[1].shared_bytes));
+            for (const void *kernel : {k->survey[1].kernel, k->survey[1].plan_kernel})
+                SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                        k->survey[1].shared_bytes));
         SCAN_TRY(each_pass_kernel(ctx, *k, [&](const void *kernel, const sort_pass_kernel &pass) {
             SCAN_CUDA_TRY(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     cut_of(ctx, pass).shared_bytes));
@@ -94,8 +95,10 @@ scan_status sort_load(scan_ctx *ctx) {
     for (const sort_kernels *k : sort_kernels_of_type) {
         if (!k)
             continue;
-        SCAN_TRY(load_kernel(ctx, k->survey[0].kernel));
-        SCAN_TRY(load_kernel(ctx, k->survey[1].kernel));
+        for (const sort_survey_kernel &survey : k->survey) {
+            SCAN_TRY(load_kernel(ctx, survey.kernel));
+            SCAN_TRY(load_kernel(ctx, survey.plan_kernel));
+        }
         SCAN_TRY(load_kernel(ctx, k->pack));
         SCAN_TRY(load_kernel(ctx, k->interval_codes));
         SCAN_TRY(load_kernel(ctx, k->runs));
@@ -213,11 +216,25 @@ static scan_status run_rounds(scan_ctx *ctx, const sort_choice &c, sort_job job)
     return SCAN_OK;
 }
 
+/* Zeroes the state, and returns what has failed: of a launch that shares an epoch with the one before. */
+static scan_status reset_state(const scan_ctx *ctx, const scan_state &state, scan_status failed) {
+    cudaMemsetAsync(state.ticket, 0, scan_state_bytes(state.words, 0), state_of(ctx)->stream);
+    return failed;
+}
+
+/* The survey, and the CTA that makes the plan, for which the first one leaves room. */
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
-    void *arguments[] = {&job, &second};
     const auto &survey = c.kernels->survey[job.wide_survey];
-    return launch_pdl(ctx, survey.kernel, persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas)),
-                      survey.threads, arguments, size_t(survey.shared_bytes));
+    const bool plan_follows = !second && !job.pass_plans;
+    const uint64_t all = uint64_t(state_of(ctx)->sm_count) * uint64_t(survey.ctas);
+    uint32_t survey_ctas = uint32_t(min(ceil_div(c.n, survey.tile), max(all - plan_follows, uint64_t(1))));
+    void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
+    SCAN_TRY(launch_pdl(ctx, survey.kernel, survey_ctas, survey.threads, arguments, size_t(survey.shared_bytes)));
+    if (!plan_follows)
+        return SCAN_OK;
+    const scan_status status =
+        launch_pdl(ctx, survey.plan_kernel, 1, survey.threads, plan_arguments, size_t(survey.shared_bytes));
+    return status == SCAN_OK ? SCAN_OK : reset_state(ctx, job.state, status);
 }
 
 static scan_status run_narrow(scan_ctx *ctx, const sort_choice &c, sort_job job) {

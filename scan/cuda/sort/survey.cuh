@@ -9,8 +9,8 @@
  *
  * Copying costs an unsorted input next to nothing: a CTA does not begin if a sample is not in order, and stops at the
  * first descent that it sees, or hears of; and where it, or the sample, has shown a rise too, it looks at order no
- * more. The last CTA to finish turns the counts into the plan, but for sorts by one digit (plan_passes.cuh). Of many
- * keys, the first CTAs count a larger sample before they read (larger_sample.cuh).
+ * more. A CTA of another launch, which begins beside it, turns the counts into the plan (plan.cuh), but for sorts by
+ * one digit (plan_passes.cuh). Of many keys, the first CTAs count a larger sample before they read (larger_sample.cuh).
  *
  * Of floats alone that a sample finds spread evenly between two limits, digits of their values as integers are counted
  * (even.cuh): the top one beside the codes' if it is enough for the local stage, else the top two alone, and a second
@@ -114,7 +114,6 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     if (!shape::tries_even)
         second = false; /* for the compiler: integers have none */
     uint32_t *counts = dynamic_shared<uint32_t>();
-    __shared__ bool last;
     sort_plan *plan = job.plan;
     if (second) {
         grid_dependency_wait();
@@ -133,22 +132,23 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     const uint64_t n = sort_count(job), tile = shape::tile_of(n);
     const bool samples = !second && n > 0;
     const order_sample<Key, shape::threads> order(job, samples ? n : 0);
-    key_sample<Key> sample(job, n, samples && sizeof(Key) >= 4 && takes_sample(job, n));
-    survey_start start;
-    if (!second)
+    const bool plan_follows = !second && !job.pass_plans;
+    survey_start start(gridDim.x + plan_follows);
+    if (!second) {
+        start.zero_counts(job);
         start.open(job);
+    }
+    if (plan_follows && threadIdx.x == 0) /* when the CTA has its ticket: the plan's gets the last one */
+        grid_dependents_launch();
 
     const bool copies_keys = job.keys_out && job.keys_out != job.keys_in;
     const bool aligned = (uintptr_t(job.keys_in) | (copies_keys ? uintptr_t(job.keys_out) : 0)) % 16 == 0;
     even_code even = {};
-    uint32_t repeats = 0;
     bool falls = false, rises = false; /* in a sample */
     if (samples) {
         if constexpr (shape::tries_even)
             if (!wide || job.again_follows)
                 even = find_even<Key, shape::threads>(job, n, order.key(), counts);
-        if constexpr (sizeof(Key) >= 4)
-            repeats = sample.write(job, n, even);
         if constexpr (sizeof(Key) == 8)
             if (tries_intervals(job, n))
                 take_wide_sample<Key>(job, n);
@@ -198,27 +198,26 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         atomicOr(&plan->rises, 1u);
     if (tells && falls && threadIdx.x == 0)
         atomicOr(&plan->falls, 1u);
-    if (repeats)
-        atomicAdd(&plan->repeats, repeats);
     if (shape::tries_even && __syncthreads_or(s.is_odd()) && threadIdx.x == 0)
         atomicOr(&plan->odd, 1u);
 
     const bool only_even = shape::tries_even && counts_even_only(job, even);
     add_counts<Key, wide>(counts, plan, only_even ? int(sizeof(Key)) : 0, only_even ? 2 : rows);
-    if (job.pass_plans)
-        return start.close(job);
     __syncthreads();
+    if (!second) {
+        if (plan_follows && threadIdx.x == 0)
+            add_release(&plan->done, 1u);
+        return start.close(job);
+    }
+    __shared__ bool last;
     if (threadIdx.x == 0) {
         gpu_fence(); /* for what the CTA added before the barrier, and what the others did */
-        last = atomicAdd(&plan->done, 1u) == (second ? 2 : 1) * gridDim.x - 1;
+        last = atomicAdd(&plan->done, 1u) == gridDim.x - 1;
         gpu_fence();
     }
     __syncthreads();
-    if (!second)
-        start.close(job);
-    if (!last)
-        return;
-    call_plan<Key>(job, n, counts, shape::words, even, second);
+    if (last)
+        make_second_plan(job, n);
 }
 
 } /* namespace scan_cuda */

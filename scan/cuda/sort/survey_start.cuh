@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a survey begins: what it adds to is zeroed by itself, so that no launch before it has to.
+ * How a survey and the plan's kernel begin: what they add to they zero themselves, so that no launch before them has
+ * to.
  */
 #ifndef SCAN_CUDA_SORT_SURVEY_START_CUH
 #define SCAN_CUDA_SORT_SURVEY_START_CUH
@@ -13,11 +14,12 @@
 namespace scan_cuda {
 
 /* The plan is zero before anything is added to it: the CTA with the first ticket sees to that, while the others read
- * keys. They all zero the counts of narrow keys and of a sample sort, which nobody touches before the survey is over.
- * The first warp alone knows that the plan is zero. */
+ * keys. All of the survey zero the counts of narrow keys and of a sample sort, which nobody touches before the survey
+ * is over. The first warp alone knows that the plan is zero. */
 class survey_start {
-    ticket own;   /* of the CTA */
-    bool is_open; /* the plan is zero */
+    const uint32_t tickets; /* for the CTAs of the survey, and for the plan's */
+    ticket own;             /* of the CTA */
+    bool is_open;           /* the plan is zero */
 
     __device__ static void zero(void *at, size_t bytes, uint64_t first, uint64_t step) {
         for (uint64_t i = first; i < bytes / sizeof(uint4); i += step)
@@ -25,13 +27,19 @@ class survey_start {
     }
 
   public:
-    __device__ void open(const sort_job &job) {
+    __device__ explicit survey_start(uint32_t tickets) : tickets(tickets) {}
+
+    /* By the CTAs of the survey. */
+    __device__ void zero_counts(const sort_job &job) {
         const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x,
                        threads = uint64_t(gridDim.x) * blockDim.x;
         if (job.narrow_codes)
             zero(job.narrow_counts, fill_counts_bytes(job.narrow_codes), thread, threads);
         if (job.sampled)
             zero(job.lists, job.lists_zeroed, thread, threads);
+    }
+
+    __device__ void open(const sort_job &job) {
         if (warp_of_cta() > 0)
             return;
         if (threadIdx.x == 0)
@@ -48,7 +56,7 @@ class survey_start {
                 publish(job.state.tiles, own.epoch, 1u);
             }
         }
-        if (threadIdx.x == 0 && own.number == gridDim.x - 1)
+        if (threadIdx.x == 0 && own.number == tickets - 1)
             hand_over(job.state, own.epoch);
     }
 
@@ -70,7 +78,7 @@ class survey_start {
         if (threadIdx.x == 0)
             epoch = own.epoch;
         __syncthreads();
-        leave(job.state, epoch);
+        leave(job.state, epoch, tickets);
     }
 };
 

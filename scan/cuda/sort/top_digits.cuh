@@ -92,9 +92,9 @@ __attribute__((noinline)) __device__ inline float reach_of_shared(const sort_job
 
 /* How many of the top digits that vary make buckets for the local stage; none if they are too many to save the passes
  * that it costs. If no key of the sample is alone, all buckets may be of one value: then pairs of equal keys do not
- * count. equal: counted whole where that is needed. By the CTA. */
+ * count. By the CTA. */
 __device__ inline top_choice top_digits(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                        uint64_t n, equal_codes &equal, uint32_t *table) {
+                                        uint64_t n, const sample_counts &equal, float copies, uint32_t *table) {
     const uint32_t widest = widest_bucket(job);
     float bucket = float(n); /* the largest, if digits did not hang together */
     uint64_t others = 0;     /* keys outside the largest bucket, at most */
@@ -114,37 +114,33 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
             return {1, uint32_t(spread[row].most), false, false};
         if (!job.again_follows || !takes_sample(job, n))
             break;
-        const bool values = equal.counts.singles == 0;
-        if (equal.copies > (job.local.labels ? many_copies_labelled : many_copies))
-            return {0, 0, false, 4 * (equal.counts.singles + 2 * equal.counts.doubles) > 3 * sample_size};
-        float largest = largest_bucket(bucket, equal.counts.repeats);
+        const bool values = equal.singles == 0;
+        if (copies > (job.local.labels ? many_copies_labelled : many_copies))
+            return {0, 0, false, 4 * (equal.singles + 2 * equal.doubles) > 3 * sample_size};
+        float largest = largest_bucket(bucket, equal.repeats);
         if (!values && top > 2 && largest <= float(widest)) { /* do the digits above hang together? */
             count(digits.row[digits.count - top + 1] * digit_bits);
             const float size = float(counted.most) / sample_size * float(spread[row].most);
             if (counted.most >= bucket_sample_least)
-                largest = fmaxf(largest, largest_bucket(size, equal.counts.repeats));
+                largest = fmaxf(largest, largest_bucket(size, equal.repeats));
         }
         if ((!values && (top == 1 || largest > float(widest))) || is_mixed(job, digits, spread, n, top, others))
             continue;
         count(row * digit_bits);
         const bool too_large =
             !values && job.max_notes && counted.most >= too_large_least && shows_too_large(job, n, counted.most);
-        if (values || too_large) {
-            equal.count(job.plan, table);
-            if (too_large && counted.most > equal.counts.most)
-                continue; /* that bucket is of several values */
-        }
+        if (too_large && counted.most > equal.most)
+            continue; /* that bucket is of several values */
         if (!values && counted.triples >= triples_least) {
-            equal.count(job.plan, table);
-            const float reach = reach_of_shared(job, n, float(counted.pairs) - float(equal.counts.pairs),
-                                                float(counted.triples) - float(equal.counts.triples),
+            const float reach = reach_of_shared(job, n, float(counted.pairs) - float(equal.pairs),
+                                                float(counted.triples) - float(equal.triples),
                                                 float(digits.count - top) - local_passes);
             if (reach > float(widest))
                 continue;
             largest = fmaxf(largest, reach);
         }
         const uint32_t pairs = counted.pairs;
-        if (values ? pairs == equal.counts.pairs /* a bucket of two values would be large */
+        if (values ? pairs == equal.pairs /* a bucket of two values would be large */
                    : few_pairs(float(pairs), n, widest) && is_worth(top, digits.count, bucket, float(pairs), n, widest))
             return {top, values ? job.local.reach : max(job.local.reach, uint32_t(largest)), values, false};
     }
@@ -155,11 +151,10 @@ constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: 
 constexpr float crowded_bin = 16;     /* keys in one */
 
 /* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
- * in a bin where bins are as narrow as they may be. From a larger sample, read by the CTA itself: two keys of the
+ * in a bin where bins are as narrow as they may be. From a larger sample: two keys of the
  * smaller one seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
 template <class Key>
-__attribute__((noinline)) __device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table,
-                                                      uint32_t words) {
+__device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table, uint32_t words) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
     const bool many = words >= 2 * bins_samples;
     const uint32_t size = many ? bins_samples : bins_samples_fewer, bin_shift = shift - min(shift, below_bucket);
@@ -208,8 +203,9 @@ __device__ inline bool crowds_tiles(const sort_job &job, uint64_t n, uint32_t to
 /* The top digits, unless the local stage's bins would be crowded. By the CTA. */
 template <class Key>
 __device__ top_choice choose_top(const sort_job &job, const varying_digits &digits, const digit_spread *spread,
-                                 uint64_t n, equal_codes &equal, sample_gaps &gaps, uint32_t *table, uint32_t words) {
-    const top_choice choice = top_digits(job, digits, spread, n, equal, table);
+                                 uint64_t n, const sample_counts &equal, float copies, sample_gaps &gaps,
+                                 uint32_t *table, uint32_t words) {
+    const top_choice choice = top_digits(job, digits, spread, n, equal, copies, table);
     if (choice.digits > 1 && !choice.values && n >= bins_sampled_least / sizeof(Key) &&
         crowds_bins<Key>(job, n, digits.row[digits.count - choice.digits] * digit_bits, table, words))
         return {};
@@ -245,8 +241,8 @@ __device__ inline top_choice even_choice(const sort_job &job, const digit_spread
 
 /* Whether keys share their digits from `shift` on with one other at most, on average, by the larger sample. table:
  * `words` of shared memory. By the CTA. */
-__attribute__((noinline)) __device__ inline bool few_share_digits(const sort_plan *plan, uint64_t n, uint32_t shift,
-                                                                  uint32_t *table, uint32_t words) {
+__device__ inline bool few_share_digits(const sort_plan *plan, uint64_t n, uint32_t shift, uint32_t *table,
+                                        uint32_t words) {
     const auto digits_of = [&](uint64_t code, uint64_t &digits) {
         digits = code >> shift;
         return true;
