@@ -96,8 +96,10 @@ constexpr uint64_t finish_least = 1u << 25;
 constexpr uint64_t one_digit_most = ~0ull;
 /* A cluster of up to large_ctas CTAs sorts a bucket that is too large for the local stage if from a place in it it
  * reaches no further than 1 / large_share of the keys, and large_most of them; up to large_alone keys are sorted by a
- * CTA. A tile of a CTA has up to large_rows keys of each thread. */
-constexpr uint64_t large_share = 256, large_most = 1u << 17, large_alone = 1u << 13;
+ * CTA. A tile of a CTA has up to large_rows keys of each thread. With half as much of all keys the sort of 16,839,757
+ * of which 71,727 are in one bucket took 1,342 us in place of 606 (H200, 2026-11-29: tools/bench --device cuda --hunt 1
+ * --seed 1319808593819143193), and 60 others the same time. */
+constexpr uint64_t large_share = 128, large_most = 1u << 17, large_alone = 1u << 13;
 /* Clusters take as long for keys of such buckets as so many passes over them would, or less: measured 21 and 32, see
  * reach_of_shared(). */
 constexpr uint32_t large_passes_each = 32;
@@ -116,9 +118,11 @@ constexpr int samplesort_threads = 512, samplesort_children = 256, samplesort_un
  * says whether. Of an argsort, from its own number on. */
 constexpr uint64_t sampled_least = fused_passes_most + 1, sampled_argsort_least = 1u << 23;
 constexpr uint32_t sampled_digits = 6;
-/* Of pairs with 4-byte keys. A sort that does not need it takes up to 21 us longer on an H200, 2026-11-27: 1 % of four
- * passes over the least of these, 3 % of a sort that takes a pass or none. */
-constexpr uint64_t sampled_pairs_least = 3u << 25;
+/* Of pairs with 4-byte keys, by the bytes of their values. A sort that does not need it takes up to 21 us longer on an
+ * H200, 2026-11-27: 1 % of four passes over the least of these, 3 % of a sort that takes a pass or none; with 8-byte
+ * values 15 us, 2 to 5 %, where one set in eight takes a fifth to a third less time (2026-11-29: tools/bench --device
+ * cuda --hunt 60 --seed 5512 --verb pairs --type u32,i32,f32 --min-n 8400000 --max-n 60000000). */
+constexpr uint64_t sampled_pairs_least = 3u << 25, sampled_wide_pairs_least = 1u << 23;
 constexpr uint32_t sampled_pairs_digits = 4;
 /* The launches of a sample sort take as long as a pass over so many keys: fitted with cost_of_samples(). */
 constexpr float sampled_launches = 14e6f;

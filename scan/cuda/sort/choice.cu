@@ -19,7 +19,8 @@ const sort_kernels *const sort_kernels_of_type[] = {
 };
 
 constexpr uint32_t local_least_stride = 256;
-/* Of shared memory beside the dynamic ones, in the survey and the local stage, at most. */
+/* Of shared memory beside the dynamic ones, in the survey, the plan's kernel and the local stage, at
+ * most. */
 constexpr size_t static_bytes = 4096;
 constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
 
@@ -127,7 +128,7 @@ static bool samples_may_pay(const sort_choice &c, size_t key_bytes, bool argsort
         return c.packed == argsort && c.digits >= sampled_digits &&
                c.n >= (argsort ? sampled_argsort_least : sampled_least);
     return key_bytes == 4 && c.value_bytes && !argsort && c.digits >= sampled_pairs_digits &&
-           c.n >= sampled_pairs_least;
+           c.n >= (c.value_bytes == 8 ? sampled_wide_pairs_least : sampled_pairs_least);
 }
 
 /* A sample sort that may follow, in the buffers that there are, if scan.h's bound leaves room for its lists. */
