@@ -476,6 +476,45 @@ static void clusters_that_find_room(void **state) {
     unsetenv("SCAN_EMULATED_RARE_CLUSTER");
 }
 
+/* A sort of which any call has failed leaves the next one of the context a state that serves. */
+static void sorts_after_a_failed_call(void **state) {
+    (void)state;
+    enum { N = 20011 }; /* a prime */
+    static uint32_t keys[N], sorted[N];
+    for (uint32_t i = 0; i < N; i++)
+        keys[i] = i * 7919 % N;
+    scan_ctx *ctx;
+    void *in, *out;
+    const scan_options options = {.struct_size = sizeof options, .backend = SCAN_BACKEND_CUDA};
+    const scan_sort_desc desc = {.struct_size = sizeof desc, .type = SCAN_U32, .method = SCAN_SORT_RADIX};
+    assert_int_equal(scan_ctx_create(&ctx, &options), SCAN_OK);
+    assert_int_equal(scan_malloc(ctx, sizeof keys, &in), SCAN_OK);
+    assert_int_equal(scan_malloc(ctx, sizeof keys, &out), SCAN_OK);
+    assert_int_equal(scan_upload(ctx, in, keys, sizeof keys), SCAN_OK);
+    assert_int_equal(scan_sort(ctx, &desc, in, out, NULL, NULL, N), SCAN_OK);
+    unsigned failures = 0;
+    bool reached = true;
+    for (long call = 1; reached; call++) {
+        emulator_fail_call(call, cudaErrorMemoryAllocation, false);
+        const scan_status status = scan_sort(ctx, &desc, in, out, NULL, NULL, N);
+        reached = emulator_calls() >= call;
+        emulator_fail_call(0, 0, false);
+        assert_true(status == SCAN_OK || status == SCAN_ERR_MEMORY);
+        failures += status != SCAN_OK;
+        memset(sorted, 0, sizeof sorted);
+        assert_int_equal(scan_upload(ctx, out, sorted, sizeof sorted), SCAN_OK);
+        assert_int_equal(scan_sort(ctx, &desc, in, out, NULL, NULL, N), SCAN_OK);
+        assert_int_equal(scan_download(ctx, sorted, out, sizeof sorted), SCAN_OK);
+        for (uint32_t i = 0; i < N; i++)
+            if (sorted[i] != i)
+                fail_msg("after call %ld failed: %u at %u", call, sorted[i], i);
+    }
+    assert_true(failures > 3);
+    scan_free(ctx, in);
+    scan_free(ctx, out);
+    scan_ctx_destroy(ctx);
+}
+
 /* The status that a failed call must lead to, where it leads to any. */
 static bool is_status_of(scan_status status, int error) {
     switch (error) {
@@ -544,6 +583,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_SMALL, plain_first_launches),
         GPU_TEST(GPU_SMALL, clusters_that_find_room),
         GPU_TEST(GPU_SMALL, every_call_fails_in_turn),
+        GPU_TEST(GPU_SMALL, sorts_after_a_failed_call),
 #endif
     };
     return gpu_main("gpu_context", tests, sizeof tests / sizeof tests[0], argc, argv);
