@@ -121,10 +121,10 @@ scan_status sort_load(scan_ctx *ctx) {
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* CTAs of a grid that takes its work piece by piece. */
-static uint64_t persistent(const scan_ctx *ctx, uint64_t work, uint64_t ctas_per_processor) {
+/* CTAs of a grid that takes its work piece by piece, and leaves room for some of another launch. */
+static uint64_t persistent(const scan_ctx *ctx, uint64_t work, uint64_t ctas_per_processor, uint64_t others = 0) {
     const uint64_t most = uint64_t(state_of(ctx)->sm_count) * ctas_per_processor;
-    return work < most ? work : most;
+    return min(work, max(most - others, uint64_t(1)));
 }
 
 static scan_status run_fill(scan_ctx *ctx, const sort_choice &c, sort_job job) {
@@ -226,8 +226,7 @@ static scan_status reset_state(const scan_ctx *ctx, const scan_state &state, sca
 static scan_status run_survey(scan_ctx *ctx, const sort_choice &c, sort_job job, bool second) {
     const auto &survey = c.kernels->survey[job.wide_survey];
     const bool plan_follows = !second && !job.pass_plans;
-    const uint64_t all = uint64_t(state_of(ctx)->sm_count) * uint64_t(survey.ctas);
-    uint32_t survey_ctas = uint32_t(min(ceil_div(c.n, survey.tile), max(all - plan_follows, uint64_t(1))));
+    uint32_t survey_ctas = uint32_t(persistent(ctx, ceil_div(c.n, survey.tile), uint64_t(survey.ctas), plan_follows));
     void *arguments[] = {&job, &second}, *plan_arguments[] = {&job, &survey_ctas};
     SCAN_TRY(launch_pdl(ctx, survey.kernel, survey_ctas, survey.threads, arguments, size_t(survey.shared_bytes)));
     if (!plan_follows)
