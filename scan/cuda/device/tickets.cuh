@@ -62,8 +62,8 @@ __device__ inline void hand_over(const scan_state &state, uint32_t epoch) {
         *state.ticket = uint64_t(epoch) << 32;
 }
 
-/* By every thread of every CTA, once its work is done. epoch: likewise. tickets: of all CTAs
- * that take one of this epoch, if the next launch's do too. */
+/* By every thread of every CTA, once its work is done. epoch: likewise. tickets: of all CTAs that take one of
+ * this epoch, if those of the next launch do too. */
 __device__ inline void leave(const scan_state &state, uint32_t epoch, uint32_t tickets) {
     if (epoch < last_epoch)
         return;

@@ -19,8 +19,7 @@ const sort_kernels *const sort_kernels_of_type[] = {
 };
 
 constexpr uint32_t local_least_stride = 256;
-/* Of shared memory beside the dynamic ones, in the survey, the plan's kernel and the local stage, at
- * most. */
+/* Of shared memory beside the dynamic ones, in the survey, the plan's kernel and the local stage, at most. */
 constexpr size_t static_bytes = 4096;
 constexpr size_t cta_bytes = 1024; /* of a CTA's shared memory are the system's, and of what a CTA may ask for none */
 

@@ -12,8 +12,8 @@
  *     even floats            keys that are spread evenly between two limits: passes over a digit or two of their values
  *                            as integers (even.cuh), if those make such buckets
  *     8-byte keys, many      a sample sort (samplesort/) in place of passes over many digits, or after the top ones if
- *                            those leave too large buckets; likewise pairs with 4-byte keys, of
- *                            more if values have 4 bytes
+ *                            those leave too large buckets; likewise pairs with 4-byte keys, of more if
+ *                            values have 4 bytes
  *     8-byte keys, argsort   of many by three digits and more: passes over 4-byte codes made of the digits that vary,
  *                            the top four alone if they leave few keys to be told apart (pack.cuh), or, of more, of
  *                            places among a sample's keys (intervals.cuh); a sample sort, if it takes less time than
@@ -300,10 +300,10 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
 }
 
 /* One CTA, which begins while those of the survey read the keys, and fits beside one of them. What the plan asks of the
- * sample whatever their digits, it finds then. Made by the last of the others instead, the plan took 4 to 9 us of an
- * H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys (2026-11-29: tools/bench --device cuda --hunt 100
- * --seed 4343 --min-n 600000
- * --max-n 4200000). */
+ * sample whatever their digits, it finds then. Made by the last CTA of the survey instead, the plan took 2 to 5 us of
+ * an H200 longer: 4 to 9 % of the time of 6 x 10^5 to 4 x 10^6 keys of four bytes (2026-11-29: tools/bench --device
+ * cuda
+ * --hunt 100 --seed 4343 --min-n 600000 --max-n 4200000). */
 template <class Key, bool wide>
 __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape<Key, wide>::ctas)
     plan_kernel(const __grid_constant__ sort_job job, uint32_t survey_ctas) {

@@ -65,11 +65,9 @@ __device__ inline sort_place plan_passes(const sort_job &job, const varying_digi
 
 /* Each CTA of the pass makes the plan of a sort by one digit from the survey's counts, which nobody changes any more.
  * All store equal values, and each reads them after its own barrier, so that stores of other CTAs change nothing. Keys
- * have ties and are no floats, and there are less than 2^32. A plan made before the pass
- * began took 2 to 4 us of an H200 more, a tenth of the time of 10^6 keys (2026-11-29: tools/bench --device cuda --hunt
- * 1
- * --seed 9013703220934676765). Called, for a pass has no registers to spare. By all threads of the CTA, `radix` at
- * least. */
+ * have ties and are no floats, and there are less than 2^32. A plan made before the pass began took
+ * 2 to 4 us of an H200 more, a tenth of the time of 10^6 keys (2026-11-29: tools/bench --device cuda --hunt 1 --seed
+ * 9013703220934676765). Called, for a pass has no registers to spare. By all threads of the CTA, `radix` at least. */
 __attribute__((noinline)) __device__ inline void plan_one_digit(const sort_job &job) {
     __shared__ uint32_t sums[radix / 32];
     sort_plan *plan = job.plan;

@@ -151,8 +151,8 @@ constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: 
 constexpr float crowded_bin = 16;     /* keys in one */
 
 /* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
- * in a bin where bins are as narrow as they may be. From a larger sample: two keys of the
- * smaller one seldom meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
+ * in a bin where bins are as narrow as they may be. From a larger sample: two keys of the smaller one seldom
+ * meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
 template <class Key>
 __device__ bool crowds_bins(const sort_job &job, uint64_t n, uint32_t shift, uint32_t *table, uint32_t words) {
     const auto *keys = static_cast<const key_bits<Key> *>(job.keys_in);
