@@ -37,7 +37,11 @@ template <class K> struct local_placed {
     }
 };
 
-constexpr uint32_t local_most_steps = 256, local_most_ties = 24; /* of a thread, and in a bin: digits cost less */
+/* Steps of a thread that inserts, at most; and keys in a bin, for which one with ties begins that, and that are
+ * compared with each other where insertion does not serve: digits cost less for more. With digits in place of that, one
+ * bin of 92 among 1,572,864 keys made the sort take 89 us in place of 50 (H200, 2026-11-29: tools/bench --device cuda
+ * --hunt 1 --seed 3070162248624386786). */
+constexpr uint32_t local_most_steps = 256, local_inserted = 24, local_compared = 96;
 constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
 static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
 
@@ -234,7 +238,7 @@ template <class Key, int value_bytes, local_form form> class local_bins {
     }
 
     /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. Answers whether
-     * nobody had much to do. */
+     * nobody had too much to do: then some keys have changed places in their bins. */
     __device__ bool insert() {
         const uint32_t each = (((members - 1) >> (bits_of(blockDim.x) - 1)) + 1) | 1;
         const uint32_t begin = bin_border(thread * each), end = bin_border(thread * each + each);
@@ -253,6 +257,38 @@ template <class Key, int value_bytes, local_form form> class local_bins {
                 put(to, own);
         }
         return !__syncthreads_or(steps >= local_most_steps);
+    }
+
+    /* Each key goes to where as many of its bin come before it, which all of its bin tell. By some rows of keys at a
+     * time, the last of which ends where a bin does. */
+    __device__ void rank_in_bins() {
+        constexpr int each = 4; /* of a thread */
+        for (uint32_t first = 0, end; first < members; first = end) {
+            end = bin_border(first + each * blockDim.x - (local_compared - 1));
+            placed own[each];
+            uint32_t to[each];
+#pragma unroll
+            for (int k = 0; k < each; k++) {
+                const uint32_t slot = first + k * blockDim.x + thread;
+                own[k] = {};
+                to[k] = slot;
+                if (slot < end) {
+                    own[k] = get(slot);
+                    const uint32_t bin = bin_of(own[k].key), begin = begins()[bin], past = begins()[bin + 1];
+                    to[k] = begin;
+                    for (uint32_t i = begin; i < past; i++) {
+                        const placed other = get(i);
+                        to[k] += other < own[k] || (i < slot && !(own[k] < other));
+                    }
+                }
+            }
+            __syncthreads();
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                if (first + k * blockDim.x + thread < end)
+                    put(to[k], own[k]);
+            __syncthreads();
+        }
     }
 
     /* Slots from `first` on, by one thread: neighbours change places until none of a bin within them is out of order,
@@ -281,27 +317,26 @@ template <class Key, int value_bytes, local_form form> class local_bins {
      * unneeded(): called as soon as nobody needs the counters. */
     template <class F> __device__ bool mend(F unneeded) {
         const uint32_t rounds = mends() ? shared.most + 1 : 0;
-        if constexpr (!ties)
-            if (rounds <= local_reach_of_border + 1) {
-                unneeded();
-                if (rounds == 0)
-                    return true;
-                for (uint32_t w = thread * local_window; w < members; w += blockDim.x * local_window)
-                    settle<local_window>(w, rounds);
-                __syncthreads();
-                for (uint32_t border = (thread + 1) * local_window; border < members;
-                     border += blockDim.x * local_window)
-                    settle<2 * local_reach_of_border>(border - local_reach_of_border, rounds);
-                __syncthreads();
-                return true;
+        if (ties || rounds > local_reach_of_border + 1) {
+            if ((ties && rounds > local_inserted) || !insert()) { /* equal keys with ties came in any order */
+                if (rounds > local_compared) {
+                    __syncthreads(); /* the next tile sets `most` */
+                    return false;
+                }
+                rank_in_bins();
             }
-        if (ties && rounds > local_most_ties) { /* equal keys came in any order, and change places as others do */
-            __syncthreads();                    /* the next tile sets `most` */
-            return false;
+            unneeded();
+            return true;
         }
-        if (rounds > 0 && !insert())
-            return false;
         unneeded();
+        if (rounds == 0)
+            return true;
+        for (uint32_t w = thread * local_window; w < members; w += blockDim.x * local_window)
+            settle<local_window>(w, rounds);
+        __syncthreads();
+        for (uint32_t border = (thread + 1) * local_window; border < members; border += blockDim.x * local_window)
+            settle<2 * local_reach_of_border>(border - local_reach_of_border, rounds);
+        __syncthreads();
         return true;
     }
 
