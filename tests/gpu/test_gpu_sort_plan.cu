@@ -42,6 +42,7 @@ enum key_kind {
     KEYS_EVEN,          /* floats in [0, 1) */
     KEYS_EVEN_ODD,      /* and -0 among them */
     KEYS_EVEN_HEAP,     /* and a 24th of them close together */
+    KEYS_EVEN_CROWDS,   /* ... of `bits` neighbours each, far apart */
     KEYS_EVEN_VALUES    /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
 
@@ -91,12 +92,15 @@ static uint64_t bits_of_key(scan_type type, key_kind kind, uint32_t bits, size_t
     case KEYS_EVEN:
     case KEYS_EVEN_ODD:
     case KEYS_EVEN_HEAP:
+    case KEYS_EVEN_CROWDS:
     case KEYS_EVEN_VALUES: {
         if (kind == KEYS_EVEN_ODD && i % 1000 == 77)
             return 1ull << (width - 1);
         double share = double(z >> 11) * 0x1p-53;
         if (kind == KEYS_EVEN_HEAP && i % 24 == 7)
             share = 0.3 + share * 0x1p-20;
+        if (kind == KEYS_EVEN_CROWDS)
+            share = floor(share * double(n / bits)) / double(n / bits) + double(z % 64) * 0x1p-27;
         if (kind == KEYS_EVEN_VALUES)
             share = floor(share * 256) / 256 + (bits > 8 ? double(random_mix(z >> 56) >> 11) * 0x1p-61 : 0);
         const float single = float(share) < 1 ? float(share) : 0;
@@ -167,6 +171,7 @@ static const plan_case cases[] = {
      FINISH_NOTHING, false, false, 0, false, true},
     {"many copies", SCAN_U32, KEYS_COPIES, 60, false, 4, 0, 0, false, false, FINISH_NOTHING},
     {"even floats, one digit", SCAN_F32, KEYS_EVEN, 0, true, 1, 24, 0, true, false, FINISH_NOTHING},
+    {"even floats that crowd bins", SCAN_F32, KEYS_EVEN_CROWDS, 200, true, 4, 0, 0, false, false, FINISH_NOTHING},
     {"even floats, two digits", SCAN_F32, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even doubles", SCAN_F64, KEYS_EVEN, 0, false, 2, 16, 0, true, false, FINISH_NOTHING},
     {"even floats and -0", SCAN_F32, KEYS_EVEN_ODD, 0, false, 0, 0, 0, false, true, FINISH_NOTHING},

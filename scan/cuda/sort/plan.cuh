@@ -215,7 +215,7 @@ __device__ inline bool counts_equal(const sort_job &job, uint64_t n) {
  * takes to fetch. By the CTA. */
 template <class Key>
 __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uint32_t words, const even_code &even,
-                          const sample_counts &equal, sample_gaps &gaps) {
+                          bool even_crowded, const sample_counts &equal, sample_gaps &gaps) {
     constexpr bool is_word = sizeof(Key) >= 4, is_long = sizeof(Key) == 8, is_float = sort_key<Key>::is_float;
     sort_plan *plan = job.plan;
     __shared__ digit_spread spread[counted_rows];
@@ -239,7 +239,7 @@ __device__ void make_plan(const sort_job &job, uint64_t n, uint32_t *memory, uin
                 choice = choose_top<Key>(job, digits, spread, n, equal, copies, gaps, memory, words);
         if (is_float && choice.digits == 0 && !choice.copies && even.exists() && !odd &&
             digits.count >= even_digits(job) + job.local.cost) {
-            choice = even_choice(job, spread, n, copies, memory);
+            choice = even_choice(job, spread, n, copies, even_crowded, memory);
             by_even = choice.digits > 0;
         }
         runs = is_long && short_runs(job, digits, spread, n, memory, words);
@@ -310,6 +310,9 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     using shape = survey_shape<Key, wide>;
     uint32_t *memory = dynamic_shared<uint32_t>();
     sort_plan *plan = job.plan;
+    __shared__ uint32_t in_bins; /* keys of the sample that lie in a bin with another value */
+    if (threadIdx.x == 0)
+        in_bins = 0;
     survey_start start(survey_ctas + 1);
     start.open(job);
     start.wait(job); /* for the survey, which has waited for the launches before: keys and *n_device are there */
@@ -318,6 +321,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
     even_code even = {};
     sample_counts equal = {};
     sample_gaps gaps = {plan, reinterpret_cast<uint64_t *>(memory)};
+    bool even_crowded = false;
     if constexpr (sizeof(Key) >= 4)
         if (takes_sample(job, n)) {
             if constexpr (shape::tries_even)
@@ -329,10 +333,14 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
                     __syncthreads();
                     even = find_even<Key, shape::threads>(job, n, key, memory);
                 }
-            const uint32_t repeats = take_sample<Key, shape::threads>(job, n, even);
-            if (repeats)
-                atomicAdd(&plan->repeats, repeats);
+            const bool by_one = shape::tries_even && !job.again_follows; /* memory is zero, if there is an even code */
+            const sample_neighbours found = take_sample<Key, shape::threads>(job, n, even, by_one ? memory : nullptr);
+            if (found.repeats)
+                atomicAdd(&plan->repeats, found.repeats);
+            if (found.in_bins)
+                atomicAdd(&in_bins, found.in_bins);
             __syncthreads();
+            even_crowded = !explains_pairs(crowded_bin, float(in_bins), n);
             if (counts_equal(job, n))
                 equal = count_sample(plan, SAMPLE_CODES, 0, memory);
             if (wide && sizeof(Key) == 8 && job.sampled) /* samples_pay() asks for it, as a rule */
@@ -343,7 +351,7 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
         plan->done = 0; /* for a second survey */
     }
     __syncthreads();
-    make_plan<Key>(job, n, memory, shape::words, even, equal, gaps);
+    make_plan<Key>(job, n, memory, shape::words, even, even_crowded, equal, gaps);
     start.close(job);
     grid_dependency_wait(); /* passes wait for this launch alone, so it ends after the survey has */
 }

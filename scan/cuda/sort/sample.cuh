@@ -43,10 +43,27 @@ __device__ inline bool takes_sample(const sort_job &job, uint64_t n) {
     return (job.local.stride || job.packed || job.sampled) && n >= sample_least_keys;
 }
 
-/* Takes the sample. Returns how many keys repeat the one before: those of a warp to one of its lanes. By a CTA of
- * `threads`. */
+/* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
+ * 2^k has k zeros there. The mixing is MurmurHash3's. */
+__host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
+    uint32_t x = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32);
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    return x ^ x >> 13;
+}
+
+constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: see local_bins.cuh */
+constexpr uint32_t crowded_bin = 16;  /* keys in one */
+
+/* Of the sample's keys, when it is taken: those of a warp, to one of its lanes. */
+struct sample_neighbours {
+    uint32_t repeats; /* that are equal to the one before them */
+    uint32_t in_bins; /* that lie in a bin with another value */
+};
+
+/* Takes the sample. table: NULL, or sample_slots words of shared memory, zero, in which keys meet that one digit of the
+ * even code, and the bins of the local stage below it, do not tell apart. By a CTA of `threads`. */
 template <class Key, int threads>
-__device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code &even) {
+__device__ sample_neighbours take_sample(const sort_job &job, uint64_t n, const even_code &even, uint32_t *table) {
     using K = key_bits<Key>;
     constexpr int each = int(sample_size) / threads;
     const K *keys = static_cast<const K *>(job.keys_in);
@@ -57,18 +74,26 @@ __device__ uint32_t take_sample(const sort_job &job, uint64_t n, const even_code
         key[k] = keys[i];
         before[k] = keys[i ? i - 1 : 1];
     }
-    uint32_t repeats = 0;
+    sample_neighbours found = {};
 #pragma unroll
     for (int k = 0; k < each; k++) {
         const uint32_t s = k * threads + threadIdx.x;
         job.plan->sample[SAMPLE_CODES][s] = sort_code<Key>(key[k], job.order);
         if constexpr (sort_key<Key>::is_float)
-            if (even.exists())
-                job.plan->sample[SAMPLE_EVEN_CODES][s] = even.of<Key>(key[k]);
-        repeats += key[k] == before[k];
+            if (even.exists()) {
+                const uint32_t code = even.of<Key>(key[k]);
+                job.plan->sample[SAMPLE_EVEN_CODES][s] = code;
+                if (table) {
+                    const uint32_t bin = code >> (32 - digit_bits - below_bucket), own = code | 1,
+                                   other = atomicCAS(table + sample_hash(bin) % sample_slots, 0u, own);
+                    found.in_bins += other != 0 && other != own && other >> (32 - digit_bits - below_bucket) == bin;
+                }
+            }
+        found.repeats += key[k] == before[k];
     }
-    repeats = warp_sum(repeats);
-    return threadIdx.x % 32 == 0 ? repeats : 0;
+    found.repeats = warp_sum(found.repeats);
+    found.in_bins = warp_sum(found.in_bins);
+    return threadIdx.x % 32 == 0 ? found : sample_neighbours{};
 }
 
 /* Whether codes may be made by intervals: the survey then takes a wide sample too. */
@@ -94,14 +119,6 @@ struct sample_counts {
     uint32_t frequent; /* keys in those of frequent_least and more */
     uint32_t repeats;  /* keys that are equal to the one before */
 };
-
-/* All 32 bits depend on the prefix, the lowest too, from which a table's slots are taken: the product of a multiple of
- * 2^k has k zeros there. The mixing is MurmurHash3's. */
-__host__ __device__ inline uint32_t sample_hash(uint64_t prefix) {
-    uint32_t x = uint32_t(prefix * 0x9e3779b97f4a7c15u >> 32);
-    x = (x ^ x >> 16) * 0x85ebca6bu;
-    return x ^ x >> 13;
-}
 
 /* Returns the word for a prefix in a table of `slots` words, each a tag from the hash of a prefix and how many keys
  * have it, and takes a free one for a new prefix. A tag is odd, so that no word is 0 that is taken. The next slot that

@@ -147,9 +147,6 @@ __device__ inline top_choice top_digits(const sort_job &job, const varying_digit
     return {};
 }
 
-constexpr uint32_t below_bucket = 13; /* bits that tell bins of a bucket apart: see local_bins.cuh */
-constexpr float crowded_bin = 16;     /* keys in one */
-
 /* Whether keys crowd the bins of the local stage, if the bits from `shift` on are in order before it: sixteen or more
  * in a bin where bins are as narrow as they may be. From a larger sample: two keys of the smaller one seldom
  * meet in a bin where there are many keys. table: `words` of shared memory. By the CTA. */
@@ -217,12 +214,15 @@ __device__ top_choice choose_top(const sort_job &job, const varying_digits &digi
     return choice;
 }
 
-/* Whether the even code's digits, which have the rows after the codes', make buckets. By the CTA. */
+/* Whether the even code's digits, which have the rows after the codes', make buckets. crowded: keys crowd the bins that
+ * follow one digit: then passes over codes took 68 us, and the local stage 113 (1,572,865 keys, H200, 2026-11-29:
+ * tools/bench --device cuda --hunt 1 --seed 8931749581087572817). By the CTA. */
 __device__ inline top_choice even_choice(const sort_job &job, const digit_spread *spread, uint64_t n, float copies,
-                                         uint32_t *table) {
+                                         bool crowded, uint32_t *table) {
     const uint32_t widest = widest_bucket(job), digits = even_digits(job), row = job.key_bytes;
     if (digits == 1)
-        return spread[row].most <= widest ? top_choice{1, uint32_t(spread[row].most), false, false} : top_choice{};
+        return spread[row].most <= widest && !crowded ? top_choice{1, uint32_t(spread[row].most), false, false}
+                                                      : top_choice{};
     __syncthreads();                                    /* see find_digits() */
     const uint64_t *before = job.plan->before[row + 1]; /* beyond the limits there may be many in a bucket */
     if (before[1] > widest || n - before[radix - 1] > widest)
