@@ -131,12 +131,14 @@ constexpr uint64_t sampled_many = 3u << 25;
 /* An argsort of up to so many keys moves them at every level, if the workspace may be as large. */
 constexpr uint64_t samplesort_dense_most = ~0ull;
 
-/* Threads of a CTA of the cooperative sort, the most keys for which it is taken, by their bytes, and how many digits
- * that differ take a pass each rather than one pass into buckets. Where hunts (`tools/bench --device cuda --hunt 4000
- * --seed 41 --min-n 300000 --max-n 1600000`) with it and without are even on an H200, 2026-11-27. */
+/* Threads of a CTA of the cooperative sort, and the most keys for which it is taken, by their bytes: where hunts
+ * (`tools/bench --device cuda --hunt 4000 --seed 41 --min-n 300000 --max-n 1600000`) with it and without are even on an
+ * H200, 2026-11-27. How many digits that differ take a pass each rather than one pass into buckets: with three, 98,304
+ * keys by 17 bits took 34 us in place of 27, and 509,812 pairs by 20 bits 38 in place of 32 (2026-11-29: --hunt 1
+ * --seed 6221056910647430914, and 17064758534122992402). */
 constexpr int cooperative_threads = 1024;
 constexpr uint64_t max_cooperative_keys(uint32_t key_bytes) { return key_bytes == 8 ? 1u << 20 : 5u << 17; }
-constexpr uint32_t cooperative_passes = 3;
+constexpr uint32_t cooperative_passes = 2;
 
 /* Threads of a CTA that merges a tile, and outputs of a thread: twice an odd number, so that the places of consecutive
  * threads' outputs lie in different banks of shared memory. Of the sizes up to 48 KB a CTA these take the least time

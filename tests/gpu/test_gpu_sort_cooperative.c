@@ -117,7 +117,7 @@ static void digits(void **state) {
 }
 
 /* Groups of keys that agree in all but the lowest bits, mixed: the highest digits of a bucket do not tell them apart.
- * In groups of up to 16 they are sorted as neighbours, in larger ones all digits are sorted; copies need neither. */
+ * In groups of up to 16 they are sorted as neighbours, in large ones all digits are sorted; copies need neither. */
 static void groups(void **state) {
     (void)state;
     gpu_need();
@@ -151,6 +151,28 @@ static void repeats(void **state) {
         }
         sort_all_kinds(SCAN_U64, n, round);
     }
+}
+
+/* Half of the keys have values of so many copies that they crowd bins of a bucket: pairs of them are compared, or bins
+ * of one value are not; bins of two values in a row, or too many crowded ones, are sorted by digits. */
+static void crowded(void **state) {
+    (void)state;
+    gpu_need();
+    static const uint32_t sizes_of_values[] = {1000, 20, 60, 130, 300};
+    for (size_t s = 0; s < (gpu_is_racecheck ? 1 : sizeof sizes_of_values / sizeof sizes_of_values[0]); s++)
+        for (int mixed = 0; mixed < 2; mixed++) {
+            const size_t n = a_size(), many = n / 2 / sizes_of_values[s] + 1;
+            const scan_type type = s % 2 ? SCAN_U32 : SCAN_U64;
+            make_room(n);
+            for (size_t i = 0; i < n; i++) {
+                const uint64_t value = random_mix(random_below(&rng, many));
+                set_key_bits(keys, i, type,
+                             random_bool(&rng) ? random_u64(&rng)
+                             : mixed           ? value ^ random_bool(&rng)
+                                               : value);
+            }
+            sort_all_kinds(type, n, (int)s);
+        }
 }
 
 /* Where CTA c of a grid takes sample i: as scan/cuda/cooperative/splitters.cuh does. */
@@ -247,6 +269,7 @@ int main(int argc, char **argv) {
         GPU_TEST(GPU_MATRIX | GPU_SMALL, digits),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, groups),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, repeats),
+        GPU_TEST(GPU_MATRIX | GPU_SMALL, crowded),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, misled),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, counts),
         GPU_TEST(GPU_MATRIX | GPU_SMALL, graphs),

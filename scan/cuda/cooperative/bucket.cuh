@@ -2,11 +2,17 @@
  *
  * A bucket of the cooperative sort (kernel.cuh), which a CTA sorts in its shared memory.
  *
- * What is sorted are indices of 2 bytes, by a pass over each digit of the codes, or of what they exceed the least one
- * by, whichever has fewer digits that differ; the codes stay where they are. Of more than four digits the highest three
- * are tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket apart,
- * and runs of those are sorted by insertion. If a run is too long, all digits follow. Then keys and values are taken to
- * shared memory, one after the other, and from there in the order of the indices to the output.
+ * What is sorted are indices of 2 bytes; the codes stay where they are. Bins of equal width between the least code and
+ * the greatest, about two for an element, put most elements where they belong; those of one bin are compared with each
+ * other, so that ties keep their order.
+ *
+ * Where a bin has too many elements there is a pass over each digit of the codes, or of what they exceed the least one
+ * by, whichever has fewer digits that differ. Of more than four digits the highest three are tried, unless a sample
+ * tells that they do not serve: mostly they tell all but a few elements of a bucket apart, and runs of those are sorted
+ * by insertion. If a run is too long, all digits follow.
+ *
+ * Then keys and values are taken to shared memory, one after the other, and from there in the order of the indices to
+ * the output.
  *
  *     shared memory   indices | indices | codes | ranks
  *     and then        indices | indices | keys, then values
@@ -57,6 +63,15 @@ __device__ inline uint32_t lowest_bit(uint64_t bits) { return uint32_t(__ffsll((
 __device__ inline uint64_t above_digit(uint64_t bits, uint32_t shift) {
     return shift + digit_bits < 64 ? bits >> (shift + digit_bits) << (shift + digit_bits) : 0;
 }
+/* The lowest bit of the top `count` digits. */
+__device__ inline uint32_t shift_of_top(uint64_t bits, uint32_t count) {
+    uint32_t shift = 0;
+    for (; count && bits; count--) {
+        shift = bits_of(bits) < digit_bits ? 0 : bits_of(bits) - digit_bits;
+        bits &= (uint64_t(1) << shift) - 1;
+    }
+    return shift;
+}
 /* How many passes take all these bits. */
 __device__ inline uint32_t digits_of(uint64_t differ) {
     uint32_t digits = 0;
@@ -76,6 +91,10 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 }
 
 template <class Code> class bucket_sort {
+    /* Elements of a bin, for which digits cost less. Keys that are spread evenly took 1.2 to 1.3 times as long by
+     * digits, others 0.98 times (H200, 2026-11-29: tools/bench --device cuda --type u32,u64 --n 100K,2^18,500K,1M, and
+     * --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
+    static constexpr uint32_t crowded_bin = 48;
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
     /* Elements of a run that is likely too long; and of a run in the sample, at least, for shorter runs show five at
      * most (five sets of keys in clusters, simulated, 2026-11-27). */
@@ -89,7 +108,8 @@ template <class Code> class bucket_sort {
     uint16_t *order, *next_order; /* indices in the order so far, and after the pass */
     char *const payload;
     Code *const codes;
-    Code base; /* from which digits are counted */
+    Code least, range; /* of the codes; the greatest less the least */
+    Code base;         /* from which digits are counted */
 
     template <class F> __device__ void for_elements(F f) const {
 #pragma unroll 2
@@ -97,11 +117,10 @@ template <class Code> class bucket_sort {
             f(i);
     }
 
-    /* Returns the bits in which codes differ, counted from `base`. Zeroes the table of has_long_run(). */
+    /* Returns the bits in which codes differ, counted from `base`. */
     __device__ uint64_t load_codes(const void *keys) {
-        for (uint32_t i = uint32_t(thread); i < slots; i += cooperative_threads)
-            tile.free_counters()[i] = 0;
-        Code least = ~Code(0), greatest = 0, ones = 0, zeros = 0;
+        Code greatest = 0, ones = 0, zeros = 0;
+        least = Code(~Code(0));
         for_elements([&](uint32_t i) {
             const Code code = code_of_key<Code>(job, keys, start + i);
             codes[i] = code;
@@ -113,7 +132,8 @@ template <class Code> class bucket_sort {
         __syncwarp();
         const uint64_t differ = exchange.differing(ones, zeros);
         exchange.find_bounds(least, greatest);
-        const uint32_t bits = greatest > least ? bits_of(Code(greatest - least)) : 0;
+        range = Code(greatest - least);
+        const uint32_t bits = range ? bits_of(range) : 0;
         base = 0;
         if (bits > digits_of(differ) * digit_bits)
             return differ;
@@ -127,8 +147,11 @@ template <class Code> class bucket_sort {
 
     /* Whether a sample, an element of each thread, shows a run that is too long: elements that agree above `shift` and
      * differ below. A slot of the table, for elements whose bits above `shift` have one hash, holds the thread that
-     * sampled one of them, and their number. The table is zero. */
+     * sampled one of them, and their number. */
     __device__ bool has_long_run(uint32_t shift) const {
+        for (uint32_t i = uint32_t(thread); i < slots; i += cooperative_threads)
+            tile.free_counters()[i] = 0;
+        __syncthreads();
         const uint32_t samples = min(count, uint32_t(cooperative_threads));
         const auto sample = [&](uint32_t s) {
             return counted(count > samples ? s * count / uint32_t(cooperative_threads) : s);
@@ -148,6 +171,12 @@ template <class Code> class bucket_sort {
     }
     static __device__ uint32_t hash_of(uint64_t code) { return uint32_t(code * 0x9e3779b97f4a7c15ull >> 32); }
 
+    __device__ void turn() {
+        uint16_t *const done = next_order;
+        next_order = order;
+        order = done;
+    }
+
     __device__ void pass(uint32_t shift, bool ordered) {
         tile.rank([&](uint32_t slot) {
             return slot < count ? uint32_t(counted(ordered ? order[slot] : slot) >> shift) & (radix - 1) : radix - 1;
@@ -158,14 +187,13 @@ template <class Code> class bucket_sort {
                 next_order[tile.place_of(slot)] = ordered ? order[slot] : uint16_t(slot);
         });
         __syncthreads();
-        uint16_t *const done = next_order;
-        next_order = order;
-        order = done;
+        turn();
     }
 
     __device__ Code code_in_order(uint32_t i) const { return counted(order[i]); }
 
-    __device__ bool agree(uint32_t i, uint32_t shift) const { /* above the shift, with the one before */
+    /* Whether the code at place i agrees above the shift with the one before. */
+    __device__ bool agrees(uint32_t i, uint32_t shift) const {
         return i > 0 && i < count && code_in_order(i - 1) >> shift == code_in_order(i) >> shift;
     }
 
@@ -174,35 +202,93 @@ template <class Code> class bucket_sort {
     __device__ bool sort_runs(uint32_t shift) {
         bool too_long = false;
         for_elements([&](uint32_t i) {
-            if (too_long || !agree(i, shift) || code_in_order(i - 1) <= code_in_order(i))
-                return;
             uint32_t begin = i, end = i + 1;
-            while (i - begin < longest_run && agree(begin, shift))
-                begin--;
-            while (end - i < longest_run && agree(end, shift))
+            tile.ranks[i] = 0;
+            if (agrees(i, shift)) { /* the first of a run looks at its length, others at its order */
+                if (code_in_order(i - 1) <= code_in_order(i))
+                    return;
+                while (i - begin < longest_run && agrees(begin, shift))
+                    begin--;
+            }
+            while (end - begin <= longest_run && agrees(end, shift))
                 end++;
-            too_long = end - begin > longest_run;
+            if (end - begin <= longest_run)
+                tile.ranks[i] = begin == i ? end : 0;
+            else
+                too_long |= begin < i;
         });
         if (__syncthreads_or(too_long))
             return false;
-        for_elements([&](uint32_t i) {
-            uint32_t end = i + 1;
-            if (!agree(i, shift))
-                while (end - i <= longest_run && agree(end, shift))
-                    end++;
-            tile.ranks[i] = end - i <= longest_run ? end : i;
-        });
-        __syncthreads(); /* now elements move within their runs */
+        /* Now elements move within their runs. */
         for_elements([&](uint32_t i) {
             const uint32_t end = tile.ranks[i];
             for (uint32_t k = i + 1; k < end; k++) {
                 const uint16_t own = order[k];
+                const Code code = codes[own];
                 uint32_t at = k;
-                for (; at > i && codes[order[at - 1]] > codes[own]; at--)
+                for (; at > i && codes[order[at - 1]] > code; at--)
                     order[at] = order[at - 1];
                 order[at] = own;
             }
         });
+        return true;
+    }
+
+    __device__ void sort_by_digits(uint64_t differ) {
+        uint32_t shift = 0; /* of the lowest digit that is tried */
+        if (digits_of(differ) > most_digits && !has_long_run(shift_of_top(differ, tried_digits)))
+            shift = shift_of_top(differ, tried_digits);
+        for (uint64_t left = differ >> shift << shift;; left = differ, shift = 0) {
+            for (bool ordered = false; left; ordered = true) {
+                const uint32_t low = lowest_bit(left);
+                left = above_digit(left, low);
+                pass(low, ordered);
+            }
+            if (shift == 0 || sort_runs(shift))
+                break;
+        }
+    }
+
+    /* ---- bins ---------------------------------------------------------------------------------------------------- */
+
+    __device__ uint32_t bin_of(uint32_t i, uint32_t shift) const { return uint32_t(Code(codes[i] - least) >> shift); }
+
+    /* Each element goes to where as many of its bin come before it, which all of its bin tell. False if a bin has too
+     * many; then nothing has changed. */
+    __device__ bool sort_by_bins() {
+        uint32_t shift = max(bits_of(range), bits_of(count)) - bits_of(count);
+        while (range >> shift > 2 * count - 3)
+            shift++;
+        const uint32_t bins = uint32_t(range >> shift) + 1, used = bins / 2 + 1; /* words, and a begin past the last */
+        uint32_t *const words = tile.ranks;                                      /* two counters each */
+        uint16_t *const begins = reinterpret_cast<uint16_t *>(words), *const rank = next_order;
+        for (uint32_t w = uint32_t(thread); w < used; w += cooperative_threads)
+            words[w] = 0;
+        __syncthreads();
+        uint32_t most = 0;
+        for_elements([&](uint32_t i) {
+            const uint32_t bin = bin_of(i, shift), half = bin % 2 * 16,
+                           before = atomicAdd(words + bin / 2, 1u << half) >> half & 0xffff;
+            rank[i] = uint16_t(before);
+            most = max(most, before);
+        });
+        if (__syncthreads_or(most >= crowded_bin))
+            return false;
+        tile.scan_pairs(words, used);
+        for_elements([&](uint32_t i) { order[begins[bin_of(i, shift)] + rank[i]] = uint16_t(i); });
+        __syncthreads();
+        for_elements([&](uint32_t s) {
+            const uint32_t i = order[s], bin = bin_of(i, shift), begin = begins[bin], end = begins[bin + 1];
+            const Code code = codes[i];
+            uint32_t at = begin;
+            for (uint32_t k = begin; k < end; k++) {
+                const uint32_t other = order[k];
+                at += codes[other] < code || (codes[other] == code && other < i);
+            }
+            next_order[at] = uint16_t(i);
+        });
+        __syncthreads();
+        turn();
         return true;
     }
 
@@ -221,7 +307,8 @@ template <class Code> class bucket_sort {
                            char *dynamic, uint32_t room, uint32_t start, uint32_t count)
         : job(job), exchange(exchange), tile(grid_tile), thread(threadIdx.x), start(start), count(count),
           order(reinterpret_cast<uint16_t *>(dynamic)), next_order(order + room),
-          payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)), base(0) {
+          payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)), least(0),
+          range(0), base(0) {
         tile.rows = (count + cooperative_threads - 1) / cooperative_threads;
         tile.ranks = reinterpret_cast<uint32_t *>(codes + room);
     }
@@ -229,26 +316,10 @@ template <class Code> class bucket_sort {
     /* From these arrays to the output. */
     __device__ void sort(const void *keys, const void *values) {
         const uint64_t differ = load_codes(keys);
-        uint32_t shift = 0; /* of the lowest digit that is tried */
-        uint64_t top = digits_of(differ) > most_digits ? differ : 0;
-        for (uint32_t digits = 0; top && digits < tried_digits; digits++) {
-            const uint32_t bits = bits_of(top);
-            shift = bits < digit_bits ? 0 : bits - digit_bits;
-            top &= (uint64_t(1) << shift) - 1;
-        }
-        if (top && has_long_run(shift))
-            top = shift = 0;
         if (!differ)
             for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
-        for (uint64_t left = differ >> shift << shift;; left = differ, top = 0) {
-            for (bool ordered = false; left; ordered = true) {
-                const uint32_t low = lowest_bit(left);
-                left = above_digit(left, low);
-                pass(low, ordered);
-            }
-            if (!top || sort_runs(shift))
-                break;
-        }
+        else if (digits_of(differ) == 1 || !sort_by_bins())
+            sort_by_digits(differ);
         if (job.keys_out)
             with_key_type<Code>(job, [&](auto t) { permute<decltype(t)>(keys, job.keys_out); });
         with_value_type(job, [&](auto t) { permute<decltype(t)>(values, job.values_out); });

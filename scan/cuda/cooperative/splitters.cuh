@@ -72,7 +72,7 @@ template <class Code> struct cooperative_splitters {
     __device__ void find(const cooperative_exchange &exchange, const scan_state &state, uint32_t ctas, uint32_t buckets,
                          Code *all) {
         const uint32_t thread = threadIdx.x, i = thread % samples, total = ctas * samples;
-#pragma unroll 3
+#pragma unroll 5
         for (uint32_t k = thread; k < total; k += cooperative_threads) {
             const uint32_t from = (k + blockIdx.x * samples) % total; /* as in find_bases() */
             all[from] = Code(__ldcg(&exchange.boards[from / samples].sample_codes[from % samples]));
@@ -102,11 +102,14 @@ template <class Code> struct cooperative_splitters {
         }
         for (uint32_t r = thread + 1; r < buckets; r += cooperative_threads) {
             uint64_t found;
-            while (!try_load(words + 2 * r, exchange.epoch(), found))
-                ;
+            uint32_t found_at;
+            bool has_code, has_at;
+            do {
+                has_code = try_load(words + 2 * r, exchange.epoch(), found);
+                has_at = try_load(at_words + r, exchange.epoch(), found_at);
+            } while (!has_code || !has_at);
             code[r - 1] = Code(found);
-            while (!try_load(at_words + r, exchange.epoch(), at[r - 1]))
-                ;
+            at[r - 1] = found_at;
         }
         __syncwarp();
         __syncthreads();

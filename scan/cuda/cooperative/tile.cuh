@@ -107,6 +107,28 @@ class cooperative_tile {
         __syncthreads();
     }
 
+    /* Makes the counters in so many words, two in each, what those before them add up to, less than 2^16. Uses
+     * free_counters(). */
+    __device__ void scan_pairs(uint32_t *words, uint32_t count) const {
+        const uint32_t each = (count + cooperative_threads - 1) / cooperative_threads | 1; /* lanes meet in no bank */
+        const uint32_t begin = min(thread * each, count), end = min(begin + each, count);
+        uint32_t *const sums = free_counters();
+        uint32_t sum = 0;
+        for (uint32_t w = begin; w < end; w++)
+            sum += (words[w] & 0xffff) + (words[w] >> 16);
+        const uint32_t through = warp_inclusive<add<uint32_t>>(sum, lane);
+        if (lane == 31)
+            sums[warp] = through;
+        __syncthreads();
+        uint32_t next = warp_sum(lane < warp ? sums[lane] : 0) + through - sum;
+        for (uint32_t w = begin; w < end; w++) {
+            const uint32_t low = words[w] & 0xffff, high = words[w] >> 16;
+            words[w] = next | (next + low) << 16;
+            next += low + high;
+        }
+        __syncthreads();
+    }
+
     /* The slot's place in the sorted tile, by the thread that has the slot. */
     __device__ uint32_t place_of(uint32_t slot) const {
         const uint32_t own = ranks[slot];
