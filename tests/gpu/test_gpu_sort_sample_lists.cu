@@ -320,7 +320,7 @@ static void radix_hands_over(void **state) {
                  few = size_t(scan_cuda::sampled_launches / 3);
     static_assert(scan_cuda::sampled_launches / 3 > scan_cuda::sampled_least, "the plan refuses, not the host");
     const size_t large[] = {0, GPU_EMULATED ? 500 : n / 2000, GPU_EMULATED ? 1200 : n / 400,
-                            GPU_EMULATED ? 2000 : n / 100};
+                            GPU_EMULATED ? 2000 : n / 120};
     const std::vector<bool> sampled = sampled_keys(n);
     for (const radix_call call : {PAIRS, PAIRS_IN_PLACE}) {
         if (gpu_is_racecheck && call != PAIRS)
