@@ -124,6 +124,26 @@ scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *j) {
     return runs ? SCAN_SORT_REPEATS_IN_RUNS : SCAN_SORT_REPEATS;
 }
 
+/* One thread, which the other helps from the second partition on, mostly needs longer, up to 1.4 times as long, for 8 to
+ * 64 values (Xeon with AVX-512, 2026-11-29: tools/bench --verb pairs --type f32,u32 --n 300000,500000 --distribution
+ * few:K --threads 2); but not if few of them are frequent or if many are equal to their neighbours, which it sees. */
+bool scan_cpu_sort_pairs_repeat(const scan_sort_job *j) {
+    enum { PAIRS = SAMPLES * SAMPLES / 2, MIN_ALIKE = 8, MAX_ALIKE = 64 /* values, if each is alike */ };
+    const unsigned key_bytes = (unsigned)j->plan.key_bytes;
+    uint64_t keys[SAMPLES];
+    size_t neighbours = 0, equal = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t at = scan_sort_anywhere(i, j->n - 1);
+        keys[i] = scan_sort_load(j->in.keys, at, key_bytes);
+        neighbours += keys[i] == scan_sort_load(j->in.keys, at + 1, key_bytes);
+    }
+    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    for (size_t i = 1, run = 0; i < SAMPLES; i++)
+        equal += run = keys[i] == keys[i - 1] ? run + 1 : 0;
+    /* In random order as many neighbours are equal as any two keys of the sample. */
+    return equal * MAX_ALIKE >= PAIRS && equal * MIN_ALIKE <= PAIRS && neighbours <= SAMPLES / 8 + 2 * equal / SAMPLES;
+}
+
 /* Adds one list to another, in order; false if two values have one code. */
 static bool merge(const scan_sort_job *j, scan_sort_count *all, size_t *n, const scan_sort_values *values) {
     for (size_t v = 0; v < values->n; v++) {

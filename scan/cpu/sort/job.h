@@ -37,6 +37,7 @@ typedef struct scan_sort_plan {
      * which on splitters are quicker than bits. */
     size_t skew;
     unsigned threads;   /* that have an area */
+    bool alone_or_two;  /* there are two areas, but one thread sorts sooner unless keys repeat */
     size_t spare_bytes; /* keys of local_n elements */
     size_t area_bytes;  /* a thread's: counts, positions, buffers or scratch */
     size_t stack_bytes, keys_bytes, values_bytes;
@@ -226,6 +227,9 @@ bool scan_cpu_sort_by_runs(const scan_sort_job *job, void *scratch, uint32_t *co
 /* few.c: whether the quicksort of one thread, which others help, counts most of the keys: they are of so few values
  * (quick_few.h). Of pairs, whether it sets those of one key apart, which most have (quick_pairs_often.h). */
 bool scan_cpu_sort_quick_counts(const scan_sort_job *job);
+
+/* Whether keys of pairs repeat, not in runs of equal ones, so that two threads divide them sooner than one. */
+bool scan_cpu_sort_pairs_repeat(const scan_sort_job *job);
 
 /* Whether keys seem to repeat so much that the quicksort of one thread, which one other helps, is quicker than a
  * partition; if they also come in runs of equal ones, than a hash table, whose counters wait for their own stores. */

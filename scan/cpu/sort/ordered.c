@@ -13,7 +13,8 @@ enum {
     LOOKED_AT = 4,          /* ... of input that is only looked at, so many times that */
     SHARED_BYTES = 2 << 20, /* read or written, from which on a team serves, where the input's begin is in order: one
                                thread takes 65 microseconds for them */
-    BEGIN_BYTES = 32 << 10
+    BEGIN_N = 1 << 12,      /* elements of the begin */
+    UNIT = 1 << 10          /* elements: parts begin where vectors do */
 };
 
 /* The output, of argsort without the keys. */
@@ -87,11 +88,11 @@ unsigned scan_cpu_sort_order_of_input(scan_sort_job *j, unsigned thread) {
     atomic_init(&look.sorted_n, 0);
     scan_sort_part_of(j, 0, j->n, thread, &begin, &end);
     if (may_share(j)) {
-        const size_t middle = begin + BEGIN_BYTES / element_bytes(j);
+        const size_t middle = begin + BEGIN_N;
         look_at(&look, begin, middle);
         begin = middle;
         if (may_be_ordered(atomic_load_explicit(&look.flags, memory_order_relaxed))) {
-            scan_cpu_sort_in_parts(j->team, look_at, &look, begin, end);
+            scan_cpu_sort_in_parts(j->team, look_at, &look, begin, end, UNIT);
             begin = end;
         }
     }
@@ -149,7 +150,7 @@ bool scan_cpu_sort_finish_ordered(const scan_sort_job *j, unsigned flags, unsign
         return false;
     scan_sort_part_of(j, 0, (j->n + 1) / 2, thread, &begin, &end);
     if (may_share(j))
-        scan_cpu_sort_in_parts(j->team, reverse_part, (void *)j, begin, end);
+        scan_cpu_sort_in_parts(j->team, reverse_part, (void *)j, begin, end, UNIT);
     else
         reverse_part((void *)j, begin, end);
     if (!(flags & SCAN_SORT_NO_TIES) && !j->only_codes)

@@ -8,7 +8,8 @@ enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
     ALONE_N = 1 << 17,  /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them */
-    HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
+    HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves, */
+    REPEATS_BYTES = 2 << 20,  /* and from here on also what one would sort alone, if keys repeat */
     BESIDE_SPARES = 96 << 10, /* of an area */
     BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner, in 10 to 20 microseconds, than all meet at a
                             partition's barriers */
@@ -185,10 +186,13 @@ scan_sort_plan scan_cpu_sort_plan(const scan_ctx *ctx, const scan_sort_desc *des
            budget = areas_budget(n, element_bytes) - pieces * piece_bytes;
     size_t most_threads = budget / (p.area_bytes + 2 * piece_bytes);
     const bool alone = n <= p.alone_n || (quick && p.key_bytes == 2 && threads <= 2 && n <= SCAN_SORT_QUICK_NARROW_N);
-    p.threads = alone ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
-    if (p.halves.count && threads == 2 && p.threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES)
+    const bool halves = p.halves.count && threads == 2 && !argsort && n * element_bytes <= HALVES_BYTES;
+    p.alone_or_two = alone && halves && !scan_sort_is_wide(&p) && n * element_bytes >= REPEATS_BYTES;
+    p.threads = alone && !p.alone_or_two ? 1 : (unsigned)scan_sort_larger(scan_sort_smaller(most_threads, threads), 1);
+    p.alone_or_two &= p.threads == 2;
+    if (halves && p.threads == 2)
         p.halves_n = n;
-    p.pieces_a_thread = n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
+    p.pieces_a_thread = p.threads == 1 && n <= p.alone_n && !scan_sort_is_wide(&p) ? 0 : pieces / p.threads + 2;
     p.pieces_bytes = scan_sort_round_up(p.threads * p.pieces_a_thread * piece_bytes);
     p.total_bytes = p.stack_bytes + p.heavy_bytes + p.threads * p.area_bytes + p.pieces_bytes + p.keys_bytes +
                     p.values_bytes + p.second_keys_bytes;

@@ -194,11 +194,12 @@ static bool NAME(quick_few_floats)(const scan_sort_local *l) {
     NAME(few) few;
     if (n < QUICK_SURVEY_N || x == other || !NAME(find_few_floats)(x, n, flip, &few))
         return false;
+    if (few.others_repeat && n >= QUICK_VALUES_N) /* the sort of numbers sees that */
+        return false;
     if (NAME(are_one_number)(x, l->sorted_n))
         few.sorted = l->sorted_n; /* else ties may lie among them */
     /* Few keys are written sooner at last than where they are looked at first. */
-    const bool fills =
-        to == x && few.shares[few.most] >= QUICK_PART && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
+    const bool fills = NAME(are_guessed)(&few, to == x) && !(few.magnitude && n < QUICK_L1_BYTES / sizeof(KEY));
     NAME(guess) guess;
     NAME(guess_places)(&few, n, 0, &guess);
     const size_t rest_n = NAME(sift)(&few, x, n, 0, other, counts, fills ? to : NULL, &guess, l->team);

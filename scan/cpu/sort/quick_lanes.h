@@ -155,6 +155,19 @@ QUICK_APART static NAME(parts)
 #include "quick_values.h"
 #endif
 
+/* Sorts the codes x[i] ^ flip, as quick() does, if a survey says that they may be of some dozens of values, rather than
+ * of a few and others, and they are. */
+static bool NAME(sort_alike)(const quick_job *job, const NAME(few) * few, const KEY *x, KEY flip, KEY *to, KEY *other,
+                             size_t n, size_t room, unsigned depth) {
+#ifdef V_LOOK_UP
+    return n >= QUICK_VALUES_N && (few->count > 0 ? few->others_repeat : few->equal >= QUICK_ALIKE) &&
+           NAME(sort_values)(job, x, flip, to, other, n, room, depth);
+#else
+    (void)job, (void)few, (void)x, (void)flip, (void)to, (void)other, (void)n, (void)room, (void)depth;
+    return false;
+#endif
+}
+
 /* The scratch of both parts of n codes, which may be sorted at the same time. */
 typedef struct NAME(scratch) {
     KEY *lows, *highs;
@@ -220,15 +233,12 @@ static void NAME(quick)(const quick_job *job, const KEY *x, KEY *to, KEY *other,
         if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
             NAME(few) few;
             pivot = NAME(survey)(x, n, 0, &few);
+            if (NAME(sort_alike)(job, &few, x, 0, to, other, n, room, depth))
+                return;
             if (few.count > 0) {
                 NAME(sort_few)(job, &few, x, 0, to, other, n, room, depth);
                 return;
             }
-#ifdef V_LOOK_UP
-            if (few.equal >= QUICK_ALIKE && n >= QUICK_VALUES_N &&
-                NAME(sort_values)(job, x, 0, to, other, n, room, depth))
-                return;
-#endif
             three = few.three;
         } else if (repeats && !NAME(cut_beside)(x, n, V_SET1(0), pivot, pivot, &pivot)) {
             NAME(fill)(to, n, V_SET1(pivot ^ (KEY)job->flip));
@@ -270,16 +280,13 @@ static void NAME(quick_keys)(const quick_job *job, const KEY *from, KEY *to, KEY
     if (n >= (repeats ? QUICK_SURVEY_N : 16384)) {
         NAME(few) few;
         pivot = NAME(survey)(from, n, flip, &few);
+        if (NAME(sort_alike)(job, &few, from, flip, to, other, n, n, depth))
+            return;
         if (few.count > 0) {
             few.sorted = sorted;
             NAME(sort_few)(job, &few, from, flip, to, other, n, n, depth);
             return;
         }
-#ifdef V_LOOK_UP
-        if (few.equal >= QUICK_ALIKE && n >= QUICK_VALUES_N &&
-            NAME(sort_values)(job, from, flip, to, other, n, n, depth))
-            return;
-#endif
         three = few.three;
     } else if (repeats && !NAME(cut_beside)(from, n, V_SET1(flip), pivot, pivot, &pivot)) {
         NAME(fill)(to, n, V_SET1(pivot ^ flip));

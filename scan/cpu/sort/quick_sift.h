@@ -24,13 +24,13 @@ typedef struct NAME(guess) {
     KEY keys[QUICK_FEW];
 } NAME(guess);
 
-/* Fills places [begin, end), which have one key, with those that are expected there. */
-static void NAME(fill_guessed)(const NAME(guess) * g, KEY *to, size_t begin, size_t end) {
+/* Fills places [begin, end) with the keys that are expected there. `have_one`: they have one key now. */
+static void NAME(fill_guessed)(const NAME(guess) * g, KEY *to, size_t begin, size_t end, bool have_one) {
     const KEY there = to[begin];
     for (unsigned k = 0; begin < end; k++) {
         const size_t stop = g->begins[k + 1] < end ? g->begins[k + 1] : end;
         if (begin < stop) {
-            if (g->keys[k] != there)
+            if (!have_one || g->keys[k] != there)
                 NAME(fill)(to + begin, stop - begin, V_SET1(g->keys[k]));
             begin = stop;
         }
@@ -45,7 +45,9 @@ typedef struct NAME(sieve) {
     unsigned count;
     bool seems_one; /* nearly all are the first value */
     KEY *rest;
-    KEY *to; /* x, where lines that have just been read are filled as `guess` says; or NULL */
+    /* Filled as `guess` says, or NULL: x, where lines that have just been read are written soonest; or another array,
+     * as one pass that reads and writes takes less time than two. */
+    KEY *to;
     const NAME(guess) * guess;
     KEY magnitude; /* bits of which one is set in each of the others, or the pass fails; 0: they may be any */
 } NAME(sieve);
@@ -71,11 +73,12 @@ SCAN_INLINE V_BITS NAME(sift_vector)(V v, const V *values, V *tally, unsigned co
 /* Some steps of the pass: n codes from `begin` on, of which the others go to `rest`, and whose places in s->to, if
  * there is one, are filled with `key`. Counts are added. Returns how many others there are. Two branches save work, and
  * cost more where the processor cannot foresee them: often_one looks for steps of the first value alone, whose keys are
- * there; mostly_few for steps without others. */
+ * there if to is x; mostly_few for steps without others. */
 SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, KEY key, KEY *rest, size_t *counts,
                                  unsigned count, bool often_one, bool mostly_few) {
     const KEY *x = s->x + begin;
     KEY *to = s->to && !s->magnitude ? s->to + begin : NULL;
+    const bool elsewhere = to && to != x;
     const V flip = V_SET1(s->flip), filling = V_SET1(key);
     V values[QUICK_FEW], tally[QUICK_FEW];
     size_t rest_n = 0, i = 0, some = n * sizeof(KEY) < QUICK_L1_BYTES ? 0 : NAME(to_boundary)(x);
@@ -106,8 +109,12 @@ SCAN_INLINE size_t NAME(sift_of)(const NAME(sieve) * s, size_t begin, size_t n, 
                 for (unsigned k = 1; k < 4; k++)
                     differ = V_OR(differ, V_XOR(V_LOAD(x + i + k * LANES), values[0]));
                 const V_BITS differing = V_UNSET(V_EQUAL(differ, V_SET1(0)));
-                if (differing == 0)
+                if (differing == 0) {
+#pragma GCC unroll 4
+                    for (unsigned k = 0; elsewhere && k < 4; k++)
+                        V_STORE(to + i + k * LANES, filling);
                     continue;
+                }
             }
 #pragma GCC unroll 4
             for (unsigned k = 0; k < 4; k++) {
@@ -182,9 +189,9 @@ static void NAME(sift_part)(const NAME(sieve) * s, size_t begin, size_t end, NAM
             n = n < s->guess->begins[k + 1] - at ? n : s->guess->begins[k + 1] - at;
         }
         const size_t steps = n / (4 * LANES);
-        const bool leaves_firsts = !s->to || key == (KEY)(s->values[0] ^ s->flip);
-        const size_t others =
-            NAME(sift_some)(s, at, n, key, rest, part->counts, leaves_firsts && few_differ, mostly_few);
+        const bool leaves_firsts = s->to == s->x && key == (KEY)(s->values[0] ^ s->flip);
+        const size_t others = NAME(sift_some)(s, at, n, key, rest, part->counts,
+                                              few_differ && (leaves_firsts || s->to != s->x), mostly_few);
         KEY ties = 0;
         for (size_t i = 0; s->magnitude && i < others; i++)
             ties |= (rest[i] & s->magnitude) == 0;
@@ -241,12 +248,17 @@ static void NAME(sift_runs)(const NAME(sieve) * s, size_t n, NAME(sifted) * part
             part->rest_n += end - begin;
         }
         if (s->to)
-            NAME(fill_guessed)(s->guess, s->to, begin, end);
+            NAME(fill_guessed)(s->guess, s->to, begin, end, s->to == s->x);
         part->end = *done = end;
     }
 }
 
-/* A pass by a team. */
+/* What a pass over n codes reads, and writes elsewhere. */
+static size_t NAME(sift_bytes)(const NAME(sieve) * s, size_t n) {
+    return (s->to && s->to != s->x ? 2 : 1) * n * sizeof(KEY);
+}
+
+/* A pass in parts. */
 typedef struct NAME(sifting) {
     const NAME(sieve) * sieve;
     size_t begin, n;
@@ -278,7 +290,7 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
         atomic_init(&s.parts_n, 1);
     }
     scan_sort_pass(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
-                   (n - s.begin) * sizeof(KEY));
+                   NAME(sift_bytes)(sieve, n - s.begin));
     const unsigned parts_n = atomic_load_explicit(&s.parts_n, memory_order_relaxed);
     for (unsigned p = 1; p < parts_n; p++) /* in order */
         for (unsigned at = p; at > 0 && s.parts[at].begin < s.parts[at - 1].begin; at--) {
@@ -289,7 +301,7 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
     bool failed = false;
     for (unsigned p = 0; p < parts_n; p++)
         failed |= s.parts[p].failed;
-    for (unsigned p = 0; failed && sieve->to && p < parts_n; p++)
+    for (unsigned p = 0; failed && sieve->to == sieve->x && p < parts_n; p++)
         NAME(write_back)(sieve, &s.parts[p]);
     if (failed)
         return SIZE_MAX;
@@ -307,11 +319,11 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
  * that may be ties. */
 static size_t NAME(sift_all)(const NAME(sieve) * sieve, size_t n, size_t sorted, scan_sort_team *team, size_t *counts) {
     NAME(sifted) part;
-    if (sorted > 0 || scan_sort_pays(team, n * sizeof(KEY), SCAN_SORT_PASS_BYTES))
+    if (sorted > 0 || NAME(sift_bytes)(sieve, n) >= SCAN_SORT_PASS_BYTES)
         return NAME(sift_shared)(sieve, n, sorted, team, counts);
     NAME(sift_part)(sieve, 0, n, &part);
     memcpy(counts, part.counts, sizeof part.counts);
-    if (part.failed && sieve->to)
+    if (part.failed && sieve->to == sieve->x)
         NAME(write_back)(sieve, &part);
     return part.failed ? SIZE_MAX : part.rest_n;
 }

@@ -7,7 +7,10 @@
 
 #include <sched.h>
 
-enum { SPINS = 1000 /* looks for a task until a thread yields its processor */ };
+enum {
+    SPINS = 1000, /* looks for a task until a thread yields its processor */
+    PARTS = 8     /* of a pass, for each thread: one that wakes late does fewer of them */
+};
 
 static void pause_or_yield(unsigned *looks) {
     if (++*looks < SPINS)
@@ -108,17 +111,23 @@ static void do_part(const scan_sort_task *task) {
     part->task(part->arg, part->begin, part->end);
 }
 
-void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end) {
-    const unsigned count = team->threads < SCAN_SORT_MAX_PARTS ? team->threads : SCAN_SORT_MAX_PARTS;
+void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end,
+                            size_t unit) {
+    const size_t wanted = PARTS * (team ? team->threads : 1), units = (end - begin) / unit,
+                 count = wanted < SCAN_SORT_MAX_PARTS ? wanted : SCAN_SORT_MAX_PARTS;
     part_of_places parts[SCAN_SORT_MAX_PARTS];
     atomic_uint unfinished = 0;
-    for (unsigned p = count; p-- > 0; end = parts[p].begin) {
-        parts[p] = (part_of_places){task, arg, end - (end - begin) / (p + 1), end};
+    for (size_t p = 0, from = begin, to; p < count; p++, from = to) {
+        to = p + 1 == count ? end : begin + units * (p + 1) / count * unit;
+        parts[team ? p : count - 1 - p] = (part_of_places){task, arg, from, to};
+    }
+    for (size_t p = 0; p < count; p++) {
         const scan_sort_task shared = {.run = do_part, .job = &parts[p], .unfinished = &unfinished};
-        if (p == 0 || !scan_cpu_sort_share(team, &shared))
+        if (!team || p + 1 == count || !scan_cpu_sort_share(team, &shared))
             do_part(&shared);
     }
-    scan_cpu_sort_join(team, &unfinished);
+    if (team)
+        scan_cpu_sort_join(team, &unfinished);
 }
 
 void scan_cpu_sort_end_team(scan_sort_team *team) {

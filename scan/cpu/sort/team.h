@@ -27,7 +27,7 @@ enum {
     SCAN_SORT_MAX_PARTS = 16,       /* of one pass, which are described on the stack */
     SCAN_SORT_PASS_BYTES = 1 << 20, /* of a pass that a team shares: 40 microseconds of work */
     SCAN_SORT_WAKING = 5 /* halves of that pay for threads that sleep: they come some 50 microseconds later, and to wake
-                            one costs the caller some more */
+                            one costs the caller 20 more */
 };
 
 /* The tasks that no thread has begun. */
@@ -58,21 +58,26 @@ void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 /* Does tasks, in the order in which they were shared, until no thread is busy. */
 void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 
-/* Calls `part` for parts of the places from `begin` to `end`, as many as there are threads, in the caller and in the
- * threads that come, and waits until all have returned. */
+/* Calls `part` for parts of the places from `begin` to `end`, several for each thread, in the caller and in the threads
+ * that come, and waits until all have returned. Parts are of whole units, but for the last one. The caller goes from
+ * the last part to the first, the others the other way: who has just written an array has the last ones in the cache,
+ * which those before them would replace. Without a team the caller does all. */
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
-void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end);
+void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end,
+                            size_t unit);
 
 /* Whether there is a team, and so much work that it pays to share some: `least`, or more where threads must wake. */
 static inline bool scan_sort_pays(const scan_sort_team *team, size_t work, size_t least) {
     return team && work >= (team->ready ? least : SCAN_SORT_WAKING * least / 2);
 }
 
-/* A pass over places from 0 on, which reads or writes so many bytes: by a team, if there is one and they are enough. */
+/* A pass over places from 0 on, which reads or writes so many bytes: in parts where a team pays, or where they are more
+ * than an L2 holds. */
 static inline void scan_sort_pass(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
                                   size_t bytes) {
-    if (scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES))
-        scan_cpu_sort_in_parts(team, task, arg, 0, places);
+    const bool shares = scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES);
+    if (shares || bytes >= 2 * SCAN_SORT_PASS_BYTES)
+        scan_cpu_sort_in_parts(shares ? team : NULL, task, arg, 0, places, 1);
     else
         task(arg, 0, places);
 }
