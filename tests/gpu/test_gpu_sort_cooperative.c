@@ -117,7 +117,7 @@ static void digits(void **state) {
 }
 
 /* Groups of keys that agree in all but the lowest bits, mixed: the highest digits of a bucket do not tell them apart.
- * In groups of up to 16 they are sorted as neighbours, in large ones all digits are sorted; copies need neither. */
+ * Those of small groups are compared in their bin, for large ones all digits are sorted; copies need neither. */
 static void groups(void **state) {
     (void)state;
     gpu_need();
@@ -153,23 +153,26 @@ static void repeats(void **state) {
     }
 }
 
-/* Half of the keys have values of so many copies that they crowd bins of a bucket: pairs of them are compared, or bins
- * of one value are not; bins of two values in a row, or too many crowded ones, are sorted by digits. */
+/* Keys that crowd bins of a bucket: half of them copies of some values, or of those and the next ones; or half of those
+ * that share a prefix lie so close together that the highest digits tell most of them apart, and bins do not. */
 static void crowded(void **state) {
     (void)state;
     gpu_need();
     static const uint32_t sizes_of_values[] = {1000, 20, 60, 130, 300};
+    enum { COPIES, NEXT, CLOSE, KINDS };
     for (size_t s = 0; s < (gpu_is_racecheck ? 1 : sizeof sizes_of_values / sizeof sizes_of_values[0]); s++)
-        for (int mixed = 0; mixed < 2; mixed++) {
+        for (int kind = 0; kind < KINDS; kind++) {
             const size_t n = a_size(), many = n / 2 / sizes_of_values[s] + 1;
-            const scan_type type = s % 2 ? SCAN_U32 : SCAN_U64;
+            const scan_type type = s % 2 && kind != CLOSE ? SCAN_U32 : SCAN_U64;
             make_room(n);
             for (size_t i = 0; i < n; i++) {
-                const uint64_t value = random_mix(random_below(&rng, many));
+                const bool half = random_bool(&rng);
+                const uint64_t value = random_mix(random_below(&rng, many)), z = random_u64(&rng);
                 set_key_bits(keys, i, type,
-                             random_bool(&rng) ? random_u64(&rng)
-                             : mixed           ? value ^ random_bool(&rng)
-                                               : value);
+                             kind == CLOSE  ? random_below(&rng, n / 2000 + 1) << 50 | z >> (half ? 14 : 26)
+                             : half         ? z
+                             : kind == NEXT ? value ^ z >> 63
+                                            : value);
             }
             sort_all_kinds(type, n, (int)s);
         }

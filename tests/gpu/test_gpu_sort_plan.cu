@@ -42,7 +42,7 @@ enum key_kind {
     KEYS_EVEN,          /* floats in [0, 1) */
     KEYS_EVEN_ODD,      /* and -0 among them */
     KEYS_EVEN_HEAP,     /* and a 24th of them close together */
-    KEYS_EVEN_CROWDS,   /* ... of `bits` neighbours each, far apart */
+    KEYS_EVEN_CROWDS,   /* floats in [0, 1), `bits` neighbours together, far from the next ones */
     KEYS_EVEN_VALUES    /* 256 doubles, even ones, that vary in few bits, if `bits` are few, or in all */
 };
 

@@ -124,9 +124,10 @@ scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *j) {
     return runs ? SCAN_SORT_REPEATS_IN_RUNS : SCAN_SORT_REPEATS;
 }
 
-/* One thread, which the other helps from the second partition on, mostly needs longer, up to 1.4 times as long, for 8 to
- * 64 values (Xeon with AVX-512, 2026-11-29: tools/bench --verb pairs --type f32,u32 --n 300000,500000 --distribution
- * few:K --threads 2); but not if few of them are frequent or if many are equal to their neighbours, which it sees. */
+/* Pairs of 8 to 64 values: one thread, which the other helps from the second partition on, takes up to 1.4 times as
+ * long as two that divide them (Xeon with AVX-512, 2026-11-29: tools/bench --verb pairs --type f32,u32 --threads 2
+ * --n 300000,500000 --distribution few:K). It does not where a few values are frequent, or where many keys equal their
+ * neighbours: one thread notices both. */
 bool scan_cpu_sort_pairs_repeat(const scan_sort_job *j) {
     enum { PAIRS = SAMPLES * SAMPLES / 2, MIN_ALIKE = 8, MAX_ALIKE = 64 /* values, if each is alike */ };
     const unsigned key_bytes = (unsigned)j->plan.key_bytes;
@@ -140,7 +141,7 @@ bool scan_cpu_sort_pairs_repeat(const scan_sort_job *j) {
     scan_cpu_sort_sort_codes(keys, SAMPLES);
     for (size_t i = 1, run = 0; i < SAMPLES; i++)
         equal += run = keys[i] == keys[i - 1] ? run + 1 : 0;
-    /* In random order as many neighbours are equal as any two keys of the sample. */
+    /* In random order the share of neighbours that are equal is that of any two keys of the sample. */
     return equal * MAX_ALIKE >= PAIRS && equal * MIN_ALIKE <= PAIRS && neighbours <= SAMPLES / 8 + 2 * equal / SAMPLES;
 }
 

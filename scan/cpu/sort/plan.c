@@ -8,8 +8,8 @@ enum {
     LOCAL_BYTES = 256 << 10, /* what one thread sorts alone by radix: a quarter of an L2, scratch not counted */
     ALONE_N = 1 << 17,  /* elements that one thread sorts by radix sooner than it partitions, or waits for others */
     NARROW_N = 1 << 17, /* keys of 2 bytes that one thread sorts by quicksort sooner than it counts them */
-    HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves, */
-    REPEATS_BYTES = 2 << 20,  /* and from here on also what one would sort alone, if keys repeat */
+    HALVES_BYTES = 32 << 20,  /* up to here two threads may divide in halves */
+    REPEATS_BYTES = 2 << 20,  /* from here on they may also divide what one would sort alone, if keys repeat */
     BESIDE_SPARES = 96 << 10, /* of an area */
     BARRIERS_N = 1 << 12 /* elements for each thread that one sorts sooner, in 10 to 20 microseconds, than all meet at a
                             partition's barriers */

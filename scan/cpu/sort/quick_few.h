@@ -148,8 +148,8 @@ static void NAME(count_less)(const KEY *values, unsigned count, const KEY *codes
 
 static void NAME(fill_range)(KEY *to, size_t begin, size_t end, KEY key, scan_sort_team *team) {
     if (begin < end)
-        scan_sort_pass(team, NAME(fill_places), &(NAME(filling)){to + begin, key}, end - begin,
-                       (end - begin) * sizeof(KEY));
+        scan_sort_backward_pass(team, NAME(fill_places), &(NAME(filling)){to + begin, key}, end - begin,
+                                (end - begin) * sizeof(KEY));
 }
 
 /* Puts keys, as often as they were counted, between the other ones, which are sorted at the end of `to`: behind the

@@ -168,7 +168,8 @@ QUICK_APART static bool PAIR(sort_often)(const NAME(split) * s, const scan_sort_
     if (lows > 0)
         memmove(to.values + lows, to.values, same_n * sizeof(VALUE));
     PAIR(move)(o.others, to, lows);
-    scan_sort_pass(l->team, NAME(fill_places), &(NAME(filling)){to.keys + lows, key}, same_n, same_n * sizeof(KEY));
+    scan_sort_backward_pass(l->team, NAME(fill_places), &(NAME(filling)){to.keys + lows, key}, same_n,
+                            same_n * sizeof(KEY));
     PAIR(move)(PAIR(from)(o.others, lows), PAIR(from)(to, lows + same_n), rest.n - lows);
     return true;
 }

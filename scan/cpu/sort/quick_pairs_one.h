@@ -104,7 +104,7 @@ QUICK_APART static quick_found PAIR(sort_nearly_one)(const NAME(split) * s, cons
     for (size_t k = o.lows + 1; k <= o.n; k++)
         PAIR(move_between)(&o, values, to.values, l->n, k);
     if (x != to.keys)
-        scan_sort_pass(l->team, NAME(fill_places), &(NAME(filling)){to.keys, key}, l->n, l->n * sizeof(KEY));
+        scan_sort_backward_pass(l->team, NAME(fill_places), &(NAME(filling)){to.keys, key}, l->n, l->n * sizeof(KEY));
     else
         for (size_t i = 0; i < o.n; i++)
             to.keys[o.places[i]] = key;

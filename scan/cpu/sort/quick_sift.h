@@ -26,7 +26,7 @@ typedef struct NAME(guess) {
 
 /* Fills places [begin, end) with the keys that are expected there. `have_one`: they have one key now. */
 static void NAME(fill_guessed)(const NAME(guess) * g, KEY *to, size_t begin, size_t end, bool have_one) {
-    const KEY there = to[begin];
+    const KEY there = have_one ? to[begin] : 0;
     for (unsigned k = 0; begin < end; k++) {
         const size_t stop = g->begins[k + 1] < end ? g->begins[k + 1] : end;
         if (begin < stop) {
@@ -289,8 +289,8 @@ QUICK_APART static size_t NAME(sift_shared)(const NAME(sieve) * sieve, size_t n,
         NAME(sift_runs)(sieve, sorted, &s.parts[0], &s.begin);
         atomic_init(&s.parts_n, 1);
     }
-    scan_sort_pass(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
-                   NAME(sift_bytes)(sieve, n - s.begin));
+    scan_sort_backward_pass(team, NAME(sift_units), &s, (n - s.begin + NAME(SIFT_UNIT) - 1) / NAME(SIFT_UNIT),
+                            NAME(sift_bytes)(sieve, n - s.begin));
     const unsigned parts_n = atomic_load_explicit(&s.parts_n, memory_order_relaxed);
     for (unsigned p = 1; p < parts_n; p++) /* in order */
         for (unsigned at = p; at > 0 && s.parts[at].begin < s.parts[at - 1].begin; at--) {

@@ -69,10 +69,12 @@ static scan_status run(scan_ctx *ctx, const scan_sort_desc *desc, scan_sort_colu
     }
     if (j.n <= p->local_n) /* of many that n, the bound, was planned for */
         j.plan.threads = 1;
-    else if (p->alone_or_two && scan_cpu_sort_pairs_repeat(&j))
-        j.plan.alone_n = p->local_n;
-    else if (p->alone_or_two)
-        j.plan.threads = 1;
+    else if (p->alone_or_two) {
+        if (scan_cpu_sort_pairs_repeat(&j))
+            j.plan.alone_n = p->local_n;
+        else
+            j.plan.threads = 1;
+    }
     scan_sort_team team;
     if (scan_pool_threads(j.pool) > 1 && scan_sort_is_quick(p) && j.n >= TEAM_N) {
         const size_t most = 1 + j.n / TEAM_N;

@@ -8,8 +8,8 @@
 #include <sched.h>
 
 enum {
-    SPINS = 1000, /* looks for a task until a thread yields its processor */
-    PARTS = 8     /* of a pass, for each thread: one that wakes late does fewer of them */
+    SPINS = 1000,      /* looks for a task until a thread yields its processor */
+    PARTS_A_THREAD = 8 /* of a pass: a thread that wakes late does fewer of them */
 };
 
 static void pause_or_yield(unsigned *looks) {
@@ -113,8 +113,11 @@ static void do_part(const scan_sort_task *task) {
 
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end,
                             size_t unit) {
-    const size_t wanted = PARTS * (team ? team->threads : 1), units = (end - begin) / unit,
-                 count = wanted < SCAN_SORT_MAX_PARTS ? wanted : SCAN_SORT_MAX_PARTS;
+    const size_t wanted = PARTS_A_THREAD * (team ? team->threads : 1), units = (end - begin) / unit,
+                 most = wanted < SCAN_SORT_MAX_PARTS ? wanted : SCAN_SORT_MAX_PARTS,
+                 count = units > most ? most
+                         : units > 0  ? units
+                                      : 1;
     part_of_places parts[SCAN_SORT_MAX_PARTS];
     atomic_uint unfinished = 0;
     for (size_t p = 0, from = begin, to; p < count; p++, from = to) {

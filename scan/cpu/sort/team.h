@@ -58,10 +58,11 @@ void scan_cpu_sort_join(scan_sort_team *team, atomic_uint *unfinished);
 /* Does tasks, in the order in which they were shared, until no thread is busy. */
 void scan_cpu_sort_help(scan_sort_team *team, const atomic_uint *busy);
 
-/* Calls `part` for parts of the places from `begin` to `end`, several for each thread, in the caller and in the threads
- * that come, and waits until all have returned. Parts are of whole units, but for the last one. The caller goes from
- * the last part to the first, the others the other way: who has just written an array has the last ones in the cache,
- * which those before them would replace. Without a team the caller does all. */
+/* Calls `part` for parts of the places from `begin` to `end`, in the caller and in the threads that come, and waits
+ * until all have returned. There are up to SCAN_SORT_MAX_PARTS, several for each thread if threads are few, of whole
+ * units but for the last one, and none is empty if there is a unit. A caller whom nobody helps goes from the last part
+ * to the first: who has just written an array has its end in the cache, which the parts before would replace. Without a
+ * team the caller does all. */
 typedef void scan_sort_part_task(void *arg, size_t begin, size_t end);
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *part, void *arg, size_t begin, size_t end,
                             size_t unit);
@@ -71,15 +72,23 @@ static inline bool scan_sort_pays(const scan_sort_team *team, size_t work, size_
     return team && work >= (team->ready ? least : SCAN_SORT_WAKING * least / 2);
 }
 
-/* A pass over places from 0 on, which reads or writes so many bytes: in parts where a team pays, or where they are more
- * than an L2 holds. */
+/* A pass over places from 0 on, which reads or writes so many bytes: in parts where a team pays. */
 static inline void scan_sort_pass(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
                                   size_t bytes) {
-    const bool shares = scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES);
-    if (shares || bytes >= 2 * SCAN_SORT_PASS_BYTES)
-        scan_cpu_sort_in_parts(shares ? team : NULL, task, arg, 0, places, 1);
+    if (scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES))
+        scan_cpu_sort_in_parts(team, task, arg, 0, places, 1);
     else
         task(arg, 0, places);
+}
+
+/* The same where it costs nothing to join parts: the caller also goes backward alone, if the bytes are more than an L2
+ * holds. */
+static inline void scan_sort_backward_pass(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t places,
+                                           size_t bytes) {
+    if (!scan_sort_pays(team, bytes, SCAN_SORT_PASS_BYTES) && bytes >= 2 * SCAN_SORT_PASS_BYTES)
+        scan_cpu_sort_in_parts(NULL, task, arg, 0, places, 1);
+    else
+        scan_sort_pass(team, task, arg, places, bytes);
 }
 
 /* Ends a team, of which all tasks are finished: waits until the threads that came have left it. */

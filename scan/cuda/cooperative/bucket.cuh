@@ -3,13 +3,13 @@
  * A bucket of the cooperative sort (kernel.cuh), which a CTA sorts in its shared memory.
  *
  * What is sorted are indices of 2 bytes; the codes stay where they are. Bins of equal width between the least code and
- * the greatest, about two for an element, put most elements where they belong; those of one bin are compared with each
- * other, so that ties keep their order.
+ * the greatest, half a bin to two for an element, put most elements where they belong; those of one bin are compared
+ * with each other, so that ties keep their order.
  *
- * Where a bin has too many elements there is a pass over each digit of the codes, or of what they exceed the least one
- * by, whichever has fewer digits that differ. Of more than four digits the highest three are tried, unless a sample
- * tells that they do not serve: mostly they tell all but a few elements of a bucket apart, and runs of those are sorted
- * by insertion. If a run is too long, all digits follow.
+ * Where a bin has too many elements, or codes differ in one digit only, there is a pass over each digit of the codes,
+ * or of what they exceed the least one by, whichever has fewer digits that differ. Of more than four digits the highest
+ * three are tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket
+ * apart, and runs of those are sorted by insertion. If a run is too long, all digits follow.
  *
  * Then keys and values are taken to shared memory, one after the other, and from there in the order of the indices to
  * the output.
@@ -91,10 +91,10 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 }
 
 template <class Code> class bucket_sort {
-    /* Elements of a bin, for which digits cost less. Keys that are spread evenly took 1.2 to 1.3 times as long by
+    /* Elements of a bin: for more, digits cost less. Keys that are spread evenly took 1.2 to 1.3 times as long by
      * digits, others 0.98 times (H200, 2026-11-29: tools/bench --device cuda --type u32,u64 --n 100K,2^18,500K,1M, and
      * --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
-    static constexpr uint32_t crowded_bin = 48;
+    static constexpr uint32_t max_in_bin = 48;
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
     /* Elements of a run that is likely too long; and of a run in the sample, at least, for shorter runs show five at
      * most (five sets of keys in clusters, simulated, 2026-11-27). */
@@ -132,7 +132,7 @@ template <class Code> class bucket_sort {
         __syncwarp();
         const uint64_t differ = exchange.differing(ones, zeros);
         exchange.find_bounds(least, greatest);
-        range = Code(greatest - least);
+        range = greatest > least ? Code(greatest - least) : 0;
         const uint32_t bits = range ? bits_of(range) : 0;
         base = 0;
         if (bits > digits_of(differ) * digit_bits)
@@ -171,7 +171,7 @@ template <class Code> class bucket_sort {
     }
     static __device__ uint32_t hash_of(uint64_t code) { return uint32_t(code * 0x9e3779b97f4a7c15ull >> 32); }
 
-    __device__ void turn() {
+    __device__ void swap_orders() {
         uint16_t *const done = next_order;
         next_order = order;
         order = done;
@@ -187,7 +187,7 @@ template <class Code> class bucket_sort {
                 next_order[tile.place_of(slot)] = ordered ? order[slot] : uint16_t(slot);
         });
         __syncthreads();
-        turn();
+        swap_orders();
     }
 
     __device__ Code code_in_order(uint32_t i) const { return counted(order[i]); }
@@ -253,8 +253,8 @@ template <class Code> class bucket_sort {
 
     __device__ uint32_t bin_of(uint32_t i, uint32_t shift) const { return uint32_t(Code(codes[i] - least) >> shift); }
 
-    /* Each element goes to where as many of its bin come before it, which all of its bin tell. False if a bin has too
-     * many; then nothing has changed. */
+    /* An element's place is where its bin begins and how many of the bin come before it: it is compared with all of
+     * them. False if a bin has too many; then scratch alone has changed. */
     __device__ bool sort_by_bins() {
         uint32_t shift = max(bits_of(range), bits_of(count)) - bits_of(count);
         while (range >> shift > 2 * count - 3)
@@ -272,7 +272,7 @@ template <class Code> class bucket_sort {
             rank[i] = uint16_t(before);
             most = max(most, before);
         });
-        if (__syncthreads_or(most >= crowded_bin))
+        if (__syncthreads_or(most >= max_in_bin))
             return false;
         tile.scan_pairs(words, used);
         for_elements([&](uint32_t i) { order[begins[bin_of(i, shift)] + rank[i]] = uint16_t(i); });
@@ -288,7 +288,7 @@ template <class Code> class bucket_sort {
             next_order[at] = uint16_t(i);
         });
         __syncthreads();
-        turn();
+        swap_orders();
         return true;
     }
 

@@ -28,8 +28,8 @@
  *     scatter  keys to shared memory, in order by bins, with where they came from if equal ones can be told apart
  *       |
  *     mend     bins with two keys and more: neighbours change places, in windows of slots, a thread each, and then at
- *       |      their borders, as often as the fullest bin has keys; of fuller bins, or with ties, by insertion; of
- * still |      fuller ones each key counts those of its bin that come before it
+ *       |      their borders, as often as the fullest bin has keys; of fuller bins, or with ties, by insertion, or,
+ *       |      where that takes long, each key counts those of its bin that come before it
  *       |
  *     write    in order
  *       |

@@ -37,11 +37,12 @@ template <class K> struct local_placed {
     }
 };
 
-/* Steps of a thread that inserts, at most; and keys in a bin, for which one with ties begins that, and that are
- * compared with each other where insertion does not serve: digits cost less for more. With digits in place of that, one
- * bin of 92 among 1,572,864 keys made the sort take 89 us in place of 50 (H200, 2026-11-29: tools/bench --device cuda
- * --hunt 1 --seed 3070162248624386786). */
-constexpr uint32_t local_most_steps = 256, local_inserted = 24, local_compared = 96;
+constexpr uint32_t local_max_steps = 256;   /* of a thread that inserts */
+constexpr uint32_t local_max_inserted = 24; /* keys in a bin with ties: they come in any order, which takes long */
+/* Keys in a bin that are compared with each other where insertion does not serve; for more, digits cost less. With
+ * digits in place of that, one bin of 92 among 1,572,864 keys made the sort take 89 us in place of 50 (H200,
+ * 2026-11-29: tools/bench --device cuda --hunt 1 --seed 3070162248624386786). */
+constexpr uint32_t local_max_compared = 96;
 constexpr int local_window = 17, local_reach_of_border = 6; /* slots; an odd number, so that lanes meet in no bank */
 static_assert(local_window + local_reach_of_border <= local_spare && 2 * local_reach_of_border < local_window);
 
@@ -237,14 +238,14 @@ template <class Key, int value_bytes, local_form form> class local_bins {
         return begin == slot ? slot : begins()[bin + 1];
     }
 
-    /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. Answers whether
-     * nobody had too much to do: then some keys have changed places in their bins. */
+    /* A thread has the bins that begin in its share of the slots, an odd number: lanes meet in no bank. Returns whether
+     * nobody had too much to do; if not, some keys have changed places in their bins. */
     __device__ bool insert() {
         const uint32_t each = (((members - 1) >> (bits_of(blockDim.x) - 1)) + 1) | 1;
         const uint32_t begin = bin_border(thread * each), end = bin_border(thread * each + each);
         uint32_t steps = 0;
         __syncthreads();
-        for (uint32_t at = begin + 1; at < end && steps < local_most_steps; at++) {
+        for (uint32_t at = begin + 1; at < end && steps < local_max_steps; at++) {
             const placed own = get(at);
             uint32_t to = at;
             for (; to > begin; to--, steps++) {
@@ -256,15 +257,16 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             if (to < at)
                 put(to, own);
         }
-        return !__syncthreads_or(steps >= local_most_steps);
+        return !__syncthreads_or(steps >= local_max_steps);
     }
 
-    /* Each key goes to where as many of its bin come before it, which all of its bin tell. By some rows of keys at a
-     * time, the last of which ends where a bin does. */
+    /* A key's place is where its bin begins and how many of the bin come before it: it is compared with all of them. By
+     * some rows of keys at a time, the last of which ends where a bin does. */
     __device__ void rank_in_bins() {
         constexpr int each = 4; /* of a thread */
+        static_assert(each * local_threads >= 2 * local_max_compared, "rows with several bins");
         for (uint32_t first = 0, end; first < members; first = end) {
-            end = bin_border(first + each * blockDim.x - (local_compared - 1));
+            end = bin_border(first + each * blockDim.x - (local_max_compared - 1));
             placed own[each];
             uint32_t to[each];
 #pragma unroll
@@ -313,13 +315,13 @@ template <class Key, int value_bytes, local_form form> class local_bins {
             sorted[first + i] = x[i];
     }
 
-    /* Of small bins, first all that lie in a window, then those at the borders of two. Answers whether it could.
-     * unneeded(): called as soon as nobody needs the counters. */
+    /* Of small bins, first all that lie in a window, then those at the borders of two; of fuller ones by insertion or
+     * by rank_in_bins(). Returns whether it could. unneeded(): called as soon as nobody needs the counters. */
     template <class F> __device__ bool mend(F unneeded) {
         const uint32_t rounds = mends() ? shared.most + 1 : 0;
         if (ties || rounds > local_reach_of_border + 1) {
-            if ((ties && rounds > local_inserted) || !insert()) { /* equal keys with ties came in any order */
-                if (rounds > local_compared) {
+            if ((ties && rounds > local_max_inserted) || !insert()) {
+                if (rounds > local_max_compared) {
                     __syncthreads(); /* the next tile sets `most` */
                     return false;
                 }

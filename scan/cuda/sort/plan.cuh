@@ -333,8 +333,10 @@ __global__ void __launch_bounds__(survey_shape<Key, wide>::threads, survey_shape
                     __syncthreads();
                     even = find_even<Key, shape::threads>(job, n, key, memory);
                 }
-            const bool by_one = shape::tries_even && !job.again_follows; /* memory is zero, if there is an even code */
-            const sample_neighbours found = take_sample<Key, shape::threads>(job, n, even, by_one ? memory : nullptr);
+            /* One digit of the even code would make buckets; if there is one, find_even() has left memory zero. */
+            const bool looks_at_bins = shape::tries_even && !job.again_follows;
+            const sample_neighbours found =
+                take_sample<Key, shape::threads>(job, n, even, looks_at_bins ? memory : nullptr);
             if (found.repeats)
                 atomicAdd(&plan->repeats, found.repeats);
             if (found.in_bins)
