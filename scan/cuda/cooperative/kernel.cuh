@@ -73,6 +73,18 @@ template <class Code> struct cooperative_kernel_shared {
     cooperative_splitters<Code> splitters;
 };
 
+/* The CTA's buckets, from these arrays to the output. Called, so that passes keep their registers. starts: of each
+ * bucket. dynamic: shared memory for `room` elements. */
+template <class Code>
+__attribute__((noinline)) __device__ void
+sort_buckets(const sort_job &job, const uint32_t *starts, cooperative_exchange exchange, cooperative_tile tile,
+             char *dynamic, uint32_t buckets, uint32_t room, const void *keys, const void *values) {
+    for (uint32_t b = blockIdx.x; b < buckets; b += gridDim.x) {
+        const uint32_t start = starts[b], end = b + 1 < radix ? starts[b + 1] : uint32_t(sort_count(job));
+        bucket_sort<Code>(job, exchange, tile, dynamic, room, start, end - start).sort(keys, values);
+    }
+}
+
 template <class Code> class cooperative_sort {
     const sort_job &job;
     cooperative_kernel_shared<Code> &shared;
@@ -205,13 +217,6 @@ template <class Code> class cooperative_sort {
         meet();
     }
 
-    __device__ void sort_own_buckets(uint32_t buckets, uint32_t room) {
-        for (uint32_t b = blockIdx.x; b < buckets; b += gridDim.x) {
-            const uint32_t start = shared.exchange.starts[b], end = b + 1 < radix ? shared.exchange.starts[b + 1] : n;
-            bucket_sort<Code>(job, exchange, tile, dynamic, room, start, end - start).sort(keys, values);
-        }
-    }
-
   public:
     __device__ cooperative_sort(const sort_job &job, cooperative_kernel_shared<Code> &shared, char *dynamic, uint32_t n,
                                 uint32_t tile_elements)
@@ -259,7 +264,8 @@ template <class Code> class cooperative_sort {
             if (by_buckets && exchange.largest() <= room) {
                 scatter_tile(job.keys_first, job.values_first);
                 meet();
-                return sort_own_buckets(buckets, room);
+                return sort_buckets<Code>(job, shared.exchange.starts, exchange, tile, dynamic, buckets, room, keys,
+                                          values);
             }
             if (by_buckets) { /* nothing has moved */
                 by_buckets = false;
