@@ -97,20 +97,29 @@ bool scan_cpu_sort_quick_counts(const scan_sort_job *j) {
     return j->team && count_repeated(j) >= SAMPLES / 16 * (j->plan.threads > FEW_THREADS ? 15 : 12);
 }
 
+/* Takes a sample, and sorts it. Returns how many of its keys equal the one behind them. */
+static size_t sample_neighbours(const scan_sort_job *j, uint64_t *keys) {
+    const unsigned key_bytes = (unsigned)j->plan.key_bytes;
+    size_t equal = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t at = scan_sort_anywhere(i, j->n - 1);
+        keys[i] = scan_sort_load(j->in.keys, at, key_bytes);
+        equal += keys[i] == scan_sort_load(j->in.keys, at + 1, key_bytes);
+    }
+    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    return equal;
+}
+
 scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *j) {
     const size_t key_bytes = j->plan.key_bytes;
     uint64_t keys[SAMPLES];
-    size_t different = 0, zeros = 0, equal = 0, expected = 0;
+    size_t different = 0, zeros = 0, expected = 0;
     if (!j->whole_keys || !j->team || j->plan.threads == 1 || j->plan.threads > FEW_THREADS ||
         j->n * key_bytes > REPEATED_BYTES)
         return SCAN_SORT_NO_REPEATS;
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const size_t at = scan_sort_anywhere(i, j->n - 1);
-        keys[i] = scan_sort_load(j->in.keys, at, (unsigned)key_bytes);
-        equal += keys[i] == scan_sort_load(j->in.keys, at + 1, (unsigned)key_bytes);
+    const size_t equal = sample_neighbours(j, keys);
+    for (size_t i = 0; i < SAMPLES; i++)
         zeros += keys[i] << (65 - 8 * key_bytes) == 0;
-    }
-    scan_cpu_sort_sort_codes(keys, SAMPLES);
     for (size_t begin = 0, end = 0; begin < SAMPLES; begin = end, different++) {
         while (end < SAMPLES && keys[end] == keys[begin])
             end++;
@@ -130,15 +139,9 @@ scan_sort_repeats scan_cpu_sort_see_repeats(const scan_sort_job *j) {
  * neighbours: one thread notices both. */
 bool scan_cpu_sort_pairs_repeat(const scan_sort_job *j) {
     enum { PAIRS = SAMPLES * SAMPLES / 2, MIN_ALIKE = 8, MAX_ALIKE = 64 /* values, if each is alike */ };
-    const unsigned key_bytes = (unsigned)j->plan.key_bytes;
     uint64_t keys[SAMPLES];
-    size_t neighbours = 0, equal = 0;
-    for (size_t i = 0; i < SAMPLES; i++) {
-        const size_t at = scan_sort_anywhere(i, j->n - 1);
-        keys[i] = scan_sort_load(j->in.keys, at, key_bytes);
-        neighbours += keys[i] == scan_sort_load(j->in.keys, at + 1, key_bytes);
-    }
-    scan_cpu_sort_sort_codes(keys, SAMPLES);
+    const size_t neighbours = sample_neighbours(j, keys);
+    size_t equal = 0; /* pairs */
     for (size_t i = 1, run = 0; i < SAMPLES; i++)
         equal += run = keys[i] == keys[i - 1] ? run + 1 : 0;
     /* In random order the share of neighbours that are equal is that of any two keys of the sample. */

@@ -16,8 +16,8 @@ enum {
     QUICK_THREE = QUICK_SAMPLES / 8, /* of them, of a value whose keys a partition leaves out */
     QUICK_ALIKE = 10,       /* of them, neighbours in order that are equal: they may be of some dozens of values */
     QUICK_VALUES = 128,     /* at most so many */
-    QUICK_MANY = 13,        /* values in the sample that are counted sooner than a few are and then others, */
-    QUICK_REPEATED = 6,     /* if of the keys beside the most frequent one, one in so many equals its neighbour */
+    QUICK_MANY = 13,        /* values in the sample, at least, of keys that are counted all rather than a few values */
+    QUICK_REPEATED = 6,     /* likewise, one in so many keys of others than the most frequent equals its neighbour */
     QUICK_VALUES_N = 16384, /* keys from which on these are looked for */
     QUICK_SLOT_BITS = 11,
     QUICK_SLOTS = 1 << QUICK_SLOT_BITS, /* of the hash table that counts them */

@@ -4,6 +4,7 @@
  * elements are in its cache; a helper takes the one shared first, which is mostly the largest.
  */
 #include "team.h"
+#include "job.h"
 
 #include <sched.h>
 
@@ -113,11 +114,8 @@ static void do_part(const scan_sort_task *task) {
 
 void scan_cpu_sort_in_parts(scan_sort_team *team, scan_sort_part_task *task, void *arg, size_t begin, size_t end,
                             size_t unit) {
-    const size_t wanted = PARTS_A_THREAD * (team ? team->threads : 1), units = (end - begin) / unit,
-                 most = wanted < SCAN_SORT_MAX_PARTS ? wanted : SCAN_SORT_MAX_PARTS,
-                 count = units > most ? most
-                         : units > 0  ? units
-                                      : 1;
+    const size_t most = scan_sort_smaller(PARTS_A_THREAD * (team ? team->threads : 1), SCAN_SORT_MAX_PARTS),
+                 units = (end - begin) / unit, count = scan_sort_larger(scan_sort_smaller(units, most), 1);
     part_of_places parts[SCAN_SORT_MAX_PARTS];
     atomic_uint unfinished = 0;
     for (size_t p = 0, from = begin, to; p < count; p++, from = to) {
