@@ -39,7 +39,9 @@ constexpr uint64_t sampled_many = 60000;
 constexpr float sampled_launches = 80000;
 constexpr uint64_t samplesort_dense_most = 15000;
 constexpr int cooperative_threads = 256;
-constexpr uint64_t max_cooperative_keys(uint32_t key_bytes) { return key_bytes == 8 ? 12000 : 11000; }
+constexpr uint64_t max_cooperative_keys(uint32_t key_bytes, uint32_t bits) {
+    return bits > 8 && bits <= 16 ? 10000 : key_bytes == 8 ? 12000 : 11000;
+}
 constexpr uint32_t cooperative_passes = 2;
 constexpr int merge_threads = 64, merge_split_threads = 64;
 template <class Key> constexpr int merge_items = sizeof(Key) == 4 ? 10 : 6;

@@ -13,8 +13,9 @@
 enum {
     MIN_COOPERATIVE = GPU_EMULATED ? 8193 : (1 << 16) + 1,
     MAX_COOPERATIVE = GPU_EMULATED ? 11000 : 5 << 17,
-    MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20, /* of 8-byte keys */
-    SAMPLES = 32                                           /* that a CTA gives */
+    MAX_COOPERATIVE_LONG = GPU_EMULATED ? 12000 : 1 << 20,       /* of 8-byte keys */
+    MAX_COOPERATIVE_TWO_DIGITS = GPU_EMULATED ? 10000 : 3 << 17, /* by 9 to 16 bits */
+    SAMPLES = 32                                                 /* that a CTA gives */
 };
 
 /* racecheck takes minutes for what the other checkers take seconds for: it gets few sorts of few keys. */
@@ -51,6 +52,16 @@ static void sizes(void **state) {
                              most = type_bits(order.type) == 64 ? MAX_COOPERATIVE_LONG : MAX_COOPERATIVE;
                 check_ran(bound < MIN_COOPERATIVE ? "count" : bound > most ? "radix" : "radix cooperative", bound);
             }
+    for (int off = -1; off <= 1; off++)
+        for (uint32_t bits = 8; bits <= 17; bits += bits == 9 ? 7 : 1) {
+            sort_case order = drawn_order(random_bool(&rng) ? SCAN_U64 : SCAN_I32);
+            order.begin_bit = (uint32_t)random_below(&rng, type_bits(order.type) - bits + 1);
+            order.end_bit = order.begin_bit + bits;
+            const size_t bound = check_array(&order, SCAN_SORT_AUTO, (size_t)(MAX_COOPERATIVE_TWO_DIGITS + off), 0,
+                                             gpu_is_small ? 1 : 5);
+            check_ran(bits > 8 && bits <= 16 && bound > MAX_COOPERATIVE_TWO_DIGITS ? "radix" : "radix cooperative",
+                      bound);
+        }
     for (int i = 0; i < (gpu_is_small ? 6 : 60); i++) { /* rows of tiles that are full, and not */
         const sort_case order = drawn_order(drawn_wide_type());
         const size_t n = MIN_COOPERATIVE + random_below(&rng, MAX_COOPERATIVE - MIN_COOPERATIVE - 8);

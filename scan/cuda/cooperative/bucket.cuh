@@ -6,10 +6,11 @@
  * the greatest, half a bin to two for an element, put most elements where they belong; those of one bin are compared
  * with each other, so that ties keep their order.
  *
- * Where a bin has too many elements, or codes differ in one digit only, there is a pass over each digit of the codes,
- * or of what they exceed the least one by, whichever has fewer digits that differ. Of more than four digits the highest
- * three are tried, unless a sample tells that they do not serve: mostly they tell all but a few elements of a bucket
- * apart, and runs of those are sorted by insertion. If a run is too long, all digits follow.
+ * Where bins are crowded, as a sample tells, or codes differ in one digit only, there is a pass over each digit of the
+ * codes, or of what they exceed the least one by, whichever has fewer digits that differ. By more than four digits
+ * small buckets are merged. Of larger ones the highest three are tried, unless a sample tells that they do not serve:
+ * mostly they tell all but a few elements of a bucket apart, and runs of those are sorted by insertion. If a run is too
+ * long, all digits follow.
  *
  * Then keys and values are taken to shared memory, one after the other, and from there in the order of the indices to
  * the output.
@@ -22,22 +23,34 @@
 
 #include <type_traits>
 
+#include "../device/hash.h"
+#include "../sort/merge_tile.cuh"
 #include "tile.cuh"
 
 namespace scan_cuda {
 
-/* The code of the key at `position`. Code: 4 bytes for keys of up to 4, or 8. */
-template <class Code> __device__ Code code_of_key(const sort_job &job, const void *keys, uint32_t position) {
-    if constexpr (sizeof(Code) == 8) {
-        const uint64_t key = static_cast<const uint64_t *>(keys)[position];
-        return job.is_float ? sort_code<double>(key, job.order) : sort_code<uint64_t>(key, job.order);
-    } else {
-        const uint32_t key = job.key_bytes == 4   ? static_cast<const uint32_t *>(keys)[position]
-                             : job.key_bytes == 2 ? static_cast<const uint16_t *>(keys)[position]
+/* The codes of keys. It has what it needs of the job, which a called function would load again for each key. Code: 4
+ * bytes for keys of up to 4, or 8. */
+template <class Code> struct key_codes {
+    const sort_order order;
+    const bool is_float;
+    const uint32_t key_bytes;
+
+    __device__ explicit key_codes(const sort_job &job)
+        : order(job.order), is_float(job.is_float), key_bytes(job.key_bytes) {}
+
+    __device__ Code at(const void *keys, uint32_t position) const {
+        if constexpr (sizeof(Code) == 8) {
+            const uint64_t key = static_cast<const uint64_t *>(keys)[position];
+            return is_float ? sort_code<double>(key, order) : sort_code<uint64_t>(key, order);
+        } else {
+            const uint32_t key = key_bytes == 4   ? static_cast<const uint32_t *>(keys)[position]
+                                 : key_bytes == 2 ? static_cast<const uint16_t *>(keys)[position]
                                                   : static_cast<const uint8_t *>(keys)[position];
-        return job.is_float ? sort_code<float>(key, job.order) : sort_code<uint32_t>(key, job.order);
+            return is_float ? sort_code<float>(key, order) : sort_code<uint32_t>(key, order);
+        }
     }
-}
+};
 
 /* Calls f with a value of the keys' unsigned type, or the values'. */
 template <class Code, class F> __device__ void with_key_type(const sort_job &job, F f) {
@@ -91,17 +104,23 @@ template <class Code> __host__ __device__ constexpr uint32_t bucket_room(size_t 
 }
 
 template <class Code> class bucket_sort {
-    /* Elements of a bin: for more, digits cost less. Keys that are spread evenly took 1.2 to 1.3 times as long by
-     * digits, others 0.98 times (H200, 2026-11-29: tools/bench --device cuda --type u32,u64 --n 100K,2^18,500K,1M, and
-     * --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
-    static constexpr uint32_t max_in_bin = 48;
+    /* Bins are left for digits where one has more elements, or where elements would be compared with so many others of
+     * their bin for each pass over a digit but one. Keys that are spread evenly took 1.2 to 1.3 times as long by
+     * digits. With 3 in place of 9 sorts took 1.01 times as long on average (H200, 2026-11-29: tools/bench --device
+     * cuda --type u32,u64 --n 100K,2^18,500K,1M, and --hunt 160 --seed 41 --min-n 100000 --max-n 1100000). */
+    static constexpr uint32_t max_in_bin = 128, max_compared = 9;
+    static constexpr uint32_t sampling_warps = 8; /* with 32 even keys took up to 1.05 times as long */
     static constexpr uint32_t most_digits = 4, tried_digits = 3, longest_run = 16;
+    /* Up to so many elements merging takes less time than passes over more digits: up to 1.2 times less for 10^5
+     * elements in all, 1.4 times for 2 x 10^5. Five times as many took 1.3 times as long (the same hunt, and --hunt 100
+     * --seed 31 --min-n 20000 --max-n 100000). */
+    static constexpr uint32_t max_merged = 2 * cooperative_threads;
     /* Elements of a run that is likely too long; and of a run in the sample, at least, for shorter runs show five at
      * most (five sets of keys in clusters, simulated, 2026-11-27). */
     static constexpr uint32_t likely_run = 24, least_sampled = 6;
 
     const sort_job &job;
-    const cooperative_exchange &exchange;
+    const cooperative_exchange exchange;
     cooperative_tile tile;
     const int thread;
     const uint32_t start, count;  /* of the bucket's elements */
@@ -119,10 +138,11 @@ template <class Code> class bucket_sort {
 
     /* Returns the bits in which codes differ, counted from `base`. */
     __device__ uint64_t load_codes(const void *keys) {
+        const key_codes<Code> codes_of(job);
         Code greatest = 0, ones = 0, zeros = 0;
         least = Code(~Code(0));
         for_elements([&](uint32_t i) {
-            const Code code = code_of_key<Code>(job, keys, start + i);
+            const Code code = codes_of.at(keys, start + i);
             codes[i] = code;
             least = min(least, code);
             greatest = max(greatest, code);
@@ -133,7 +153,7 @@ template <class Code> class bucket_sort {
         const uint64_t differ = exchange.differing(ones, zeros);
         exchange.find_bounds(least, greatest);
         range = greatest > least ? Code(greatest - least) : 0;
-        const uint32_t bits = range ? bits_of(range) : 0;
+        const uint32_t bits = bits_of(range);
         base = 0;
         if (bits > digits_of(differ) * digit_bits)
             return differ;
@@ -249,16 +269,37 @@ template <class Code> class bucket_sort {
         }
     }
 
+    /* Codes move too. */
+    __device__ void sort_by_merging() {
+        for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
+        merged_tile<merged_pieces(max_merged, cooperative_threads), Code>(codes, order, count).sort();
+    }
+
     /* ---- bins ---------------------------------------------------------------------------------------------------- */
 
     __device__ uint32_t bin_of(uint32_t i, uint32_t shift) const { return uint32_t(Code(codes[i] - least) >> shift); }
 
+    /* Whether a sample shows that elements are compared with more than so many of their bin on average. Some warps take
+     * one element of each 32nd part of the bucket. If m of n elements are in its bin, an element meets another one
+     * among the 31 of its warp with a probability of 31 m / (n + 31 m), or a little more. */
+    __device__ bool are_bins_crowded(uint32_t shift, uint32_t compared) const {
+        const uint32_t part = count / 32, warps = min(part, sampling_warps);
+        bool meets = false;
+        if (uint32_t(warp_of_cta()) < warps) {
+            const uint32_t i = uint32_t(thread % 32) * part + uint32_t(hash_below(uint32_t(thread), part));
+            meets = __popc(__match_any_sync(all_lanes, bin_of(i, shift))) > 1;
+        }
+        return uint32_t(__syncthreads_count(meets)) * (count + 31 * compared) > 32 * warps * 31 * compared;
+    }
+
     /* An element's place is where its bin begins and how many of the bin come before it: it is compared with all of
      * them. False if a bin has too many; then scratch alone has changed. */
-    __device__ bool sort_by_bins() {
+    __device__ bool sort_by_bins(uint32_t digits) {
         uint32_t shift = max(bits_of(range), bits_of(count)) - bits_of(count);
         while (range >> shift > 2 * count - 3)
             shift++;
+        if (are_bins_crowded(shift, max_compared * (min(digits, most_digits) - 1)))
+            return false;
         const uint32_t bins = uint32_t(range >> shift) + 1, used = bins / 2 + 1; /* words, and a begin past the last */
         uint32_t *const words = tile.ranks;                                      /* two counters each */
         uint16_t *const begins = reinterpret_cast<uint16_t *>(words), *const rank = next_order;
@@ -292,6 +333,17 @@ template <class Code> class bucket_sort {
         return true;
     }
 
+    __device__ void sort_codes(uint64_t differ, uint32_t digits) {
+        if (digits > 1 && sort_by_bins(digits))
+            return;
+        if (digits == 0)
+            for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
+        else if (digits > most_digits && count <= max_merged)
+            sort_by_merging();
+        else
+            sort_by_digits(differ);
+    }
+
     template <class T> __device__ void permute(const void *from, void *to) {
         const T *const source = static_cast<const T *>(from) + start;
         T *const target = static_cast<T *>(to) + start, *const held = reinterpret_cast<T *>(payload);
@@ -303,9 +355,9 @@ template <class Code> class bucket_sort {
 
   public:
     /* dynamic: shared memory, which the tile's ranks get too. */
-    __device__ bucket_sort(const sort_job &job, const cooperative_exchange &exchange, const cooperative_tile &grid_tile,
+    __device__ bucket_sort(const sort_job &job, cooperative_shared &shared, cooperative_counters &counters,
                            char *dynamic, uint32_t room, uint32_t start, uint32_t count)
-        : job(job), exchange(exchange), tile(grid_tile), thread(threadIdx.x), start(start), count(count),
+        : job(job), exchange(job, shared), tile(counters), thread(threadIdx.x), start(start), count(count),
           order(reinterpret_cast<uint16_t *>(dynamic)), next_order(order + room),
           payload(reinterpret_cast<char *>(next_order + room)), codes(reinterpret_cast<Code *>(payload)), least(0),
           range(0), base(0) {
@@ -316,10 +368,7 @@ template <class Code> class bucket_sort {
     /* From these arrays to the output. */
     __device__ void sort(const void *keys, const void *values) {
         const uint64_t differ = load_codes(keys);
-        if (!differ)
-            for_elements([&](uint32_t i) { order[i] = uint16_t(i); });
-        else if (digits_of(differ) == 1 || !sort_by_bins())
-            sort_by_digits(differ);
+        sort_codes(differ, digits_of(differ));
         if (job.keys_out)
             with_key_type<Code>(job, [&](auto t) { permute<decltype(t)>(keys, job.keys_out); });
         with_value_type(job, [&](auto t) { permute<decltype(t)>(values, job.values_out); });

@@ -57,7 +57,10 @@ class cooperative_exchange {
 
     __device__ cooperative_exchange(const sort_job &job, cooperative_shared &shared)
         : job(job), shared(shared), thread(threadIdx.x), warp(warp_of_cta()), lane(threadIdx.x % 32), barriers(0),
-          boards(reinterpret_cast<cooperative_board *>(job.plan)) {
+          boards(reinterpret_cast<cooperative_board *>(job.plan)) {}
+
+    /* Comes before all else that CTAs tell each other. */
+    __device__ void open() const {
         if (thread == 0) {
             shared.own = take_ticket(job.state);
             if (shared.own.number == gridDim.x - 1)

@@ -62,7 +62,7 @@ __host__ __device__ inline size_t cooperative_tile_bytes(uint64_t n, uint32_t ct
     const uint32_t rows = (cooperative_tile_rows(n, ctas) + cooperative_warps - 1) / cooperative_warps;
     return size_t(rows) * cooperative_threads * cooperative_element_bytes(key_bytes, value_bytes);
 }
-/* How many elements the largest bucket may have: twice the mean. */
+/* How many elements the largest bucket may have, at least: twice the mean. */
 __host__ __device__ inline uint32_t cooperative_bucket_room(uint64_t n, uint32_t buckets) {
     return uint32_t(2 * n / buckets + 64);
 }
@@ -73,15 +73,22 @@ template <class Code> struct cooperative_kernel_shared {
     cooperative_splitters<Code> splitters;
 };
 
-/* The CTA's buckets, from these arrays to the output. Called, so that passes keep their registers. starts: of each
- * bucket. dynamic: shared memory for `room` elements. */
+template <class Code> __device__ cooperative_kernel_shared<Code> &kernel_shared() {
+    __shared__ cooperative_kernel_shared<Code> shared;
+    return shared;
+}
+
+/* The CTA's buckets, from these arrays to the output. Called, so that passes keep their registers. room: for so many
+ * elements there is dynamic shared memory. */
 template <class Code>
-__attribute__((noinline)) __device__ void
-sort_buckets(const sort_job &job, const uint32_t *starts, cooperative_exchange exchange, cooperative_tile tile,
-             char *dynamic, uint32_t buckets, uint32_t room, const void *keys, const void *values) {
+__attribute__((noinline)) __device__ void sort_buckets(const sort_job &job, uint32_t buckets, uint32_t room,
+                                                       const void *keys, const void *values) {
+    cooperative_kernel_shared<Code> &shared = kernel_shared<Code>();
+    const uint32_t *starts = shared.exchange.starts;
     for (uint32_t b = blockIdx.x; b < buckets; b += gridDim.x) {
         const uint32_t start = starts[b], end = b + 1 < radix ? starts[b + 1] : uint32_t(sort_count(job));
-        bucket_sort<Code>(job, exchange, tile, dynamic, room, start, end - start).sort(keys, values);
+        bucket_sort<Code>(job, shared.exchange, shared.counters, dynamic_shared<char>(), room, start, end - start)
+            .sort(keys, values);
     }
 }
 
@@ -102,7 +109,7 @@ template <class Code> class cooperative_sort {
         bool falls = false, rises = false;
     };
 
-    __device__ Code code_at(uint32_t position) const { return code_of_key<Code>(job, keys, position); }
+    __device__ Code code_at(uint32_t position) const { return key_codes<Code>(job).at(keys, position); }
 
     __device__ bool is_in_order(const cooperative_look &all) const {
         return !all.falls || (!all.rises && !is_in_place(job));
@@ -228,6 +235,7 @@ template <class Code> class cooperative_sort {
         sorted_values = sorted_keys + size_t(tile.slots()) * job.key_bytes;
         tile.ranks = reinterpret_cast<uint32_t *>(sorted_values + size_t(tile.slots()) * job.value_bytes);
         sorted_digits = reinterpret_cast<uint8_t *>(tile.ranks + tile.slots());
+        exchange.open();
     }
 
     /* sampled: CTAs that give samples. room: elements of a bucket. */
@@ -264,8 +272,7 @@ template <class Code> class cooperative_sort {
             if (by_buckets && exchange.largest() <= room) {
                 scatter_tile(job.keys_first, job.values_first);
                 meet();
-                return sort_buckets<Code>(job, shared.exchange.starts, exchange, tile, dynamic, buckets, room, keys,
-                                          values);
+                return sort_buckets<Code>(job, buckets, room, keys, values);
             }
             if (by_buckets) { /* nothing has moved */
                 by_buckets = false;
@@ -293,11 +300,10 @@ template <class Code> class cooperative_sort {
 template <class Code>
 __global__ void __launch_bounds__(cooperative_threads, 1)
     cooperative_kernel(const __grid_constant__ sort_job job, uint32_t dynamic_bytes) {
-    __shared__ cooperative_kernel_shared<Code> shared;
     const uint32_t n = uint32_t(sort_count(job)), tile = 32 * cooperative_tile_rows(n, gridDim.x);
     const uint32_t whole = tile ? n / tile : 0; /* CTAs with a whole tile */
     const uint32_t sampled = tile < cooperative_samples ? 0 : whole + (n - whole * tile >= cooperative_samples);
-    cooperative_sort<Code> own(job, shared, dynamic_shared<char>(), n, tile);
+    cooperative_sort<Code> own(job, kernel_shared<Code>(), dynamic_shared<char>(), n, tile);
     own.sort(sampled, bucket_room<Code>(dynamic_bytes));
     own.close();
 }
